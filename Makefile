@@ -1,0 +1,43 @@
+# Everything that these targets need is installed by them into .venv; Python 3.11 or newer and make are enough.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.PHONY: demo test check lint types imports bench clean help
+
+help:
+	@echo "make demo   anonymize a real table, print what was achieved, write a report to open"
+	@echo "make test   run the whole test suite"
+	@echo "make check  lint, types, import rules, then the tests"
+	@echo "make bench  measure speed, memory and quality"
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "shoal needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $(STAMP)
+
+demo: $(STAMP)
+	$(BIN)/shoal demo --force -o demo-release
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n auto --dist loadgroup -q
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+imports: $(STAMP)
+	$(BIN)/lint-imports
+
+check: lint types imports test
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv demo-release .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -1,0 +1,79 @@
+"""What enters an algorithm and what leaves it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from shoal._progress import Progress, silent
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from shoal.models import Requirement
+    from shoal.table import Table
+
+__all__ = ["Algorithm", "Guarantee", "Partition", "Problem"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """A table and what its release must satisfy. It was checked to be feasible."""
+
+    table: Table
+    requirement: Requirement
+    rng: np.random.Generator
+    """Source of every random choice, seeded by the caller (from the operating system unless a seed was asked for)."""
+    progress: Progress = silent
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """What an algorithm promises about the cost of the partition that it returned, for this very run."""
+
+    text: str
+    """In words, ready for a certificate."""
+    tuples_ratio: Fraction | int | None = None
+    """Suppressed tuples are at most this many times the fewest possible; None where nothing is promised."""
+    stars_ratio: Fraction | int | None = None
+    """Stars are at most this many times the fewest possible; None where nothing is promised."""
+    phase: int | None = None
+    """The phase of TP that ended the run, where there is one."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Partition:
+    """A group number for every row."""
+
+    groups: NDArray[np.int32]
+    """Group of each row, 0 <= group < count; every group occurs."""
+    count: int
+    """Number of groups."""
+    guarantee: Guarantee
+    details: dict[str, Any] = field(default_factory=dict)
+    """What a researcher wants to know of the run: counts and names, never a cell."""
+
+    def __repr__(self) -> str:
+        return f"Partition(rows={len(self.groups)}, groups={self.count})"
+
+
+class Algorithm(Protocol):
+    """A published algorithm that partitions a table."""
+
+    name: ClassVar[str] | str
+    """The name that users and certificates call it by; it may depend on the parameters (`tp`, `tp+`)."""
+
+    def unsupported(self, requirement: Requirement) -> str | None:
+        """Return why the algorithm cannot serve a requirement, in words that follow "because"; None when it can."""
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters as they appear in a certificate."""
+
+    def partition(self, problem: Problem) -> Partition:
+        """Partition the rows so that every group is acceptable.
+
+        The table is not changed. An algorithm is only called with a requirement that it supports.
+        """

@@ -1,0 +1,109 @@
+"""Every error that shoal raises on purpose.
+
+::
+
+    ShoalError
+    ├── UsageError (also a ValueError)      exit 2   the call or the input is wrong
+    │   ├── ParameterError                           a parameter has a value that it cannot have
+    │   ├── ColumnError                              a column is unknown, repeated, or has no role
+    │   ├── DataError                                a file or table cannot be read as microdata
+    │   ├── UnsupportedError                         this algorithm cannot serve this model
+    │   └── OutputError                              the output cannot be written where it was asked for
+    ├── InfeasibleError                     exit 1   no release can meet the request
+    ├── ReleaseUnsafeError                  exit 3   a release failed its verification; nothing was written
+    └── InternalError                       exit 70  a bug in shoal
+
+No message contains the value of a cell: messages end up in logs and tickets. Column names, counts, line numbers and
+parameters are what they speak of.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "ColumnError",
+    "DataError",
+    "InfeasibleError",
+    "InternalError",
+    "OutputError",
+    "ParameterError",
+    "ReleaseUnsafeError",
+    "ShoalError",
+    "UnsupportedError",
+    "UsageError",
+    "near_matches",
+]
+
+
+class ShoalError(Exception):
+    """Base of everything that shoal raises on purpose; `exit_code` is what the command line returns for it."""
+
+    exit_code: ClassVar[int] = 70
+
+
+class UsageError(ShoalError, ValueError):
+    """The call or the input is wrong; the message says what to change."""
+
+    exit_code = 2
+
+
+class ParameterError(UsageError):
+    """A parameter has a value that it cannot have."""
+
+
+class ColumnError(UsageError):
+    """A column is unknown, repeated, or has no role."""
+
+
+class DataError(UsageError):
+    """A file or a table cannot be read as microdata; the message names the line where there is one."""
+
+
+class UnsupportedError(UsageError):
+    """An algorithm cannot serve a requested model; the message lists the algorithms that can."""
+
+
+class OutputError(UsageError):
+    """The output cannot be written where it was asked for; nothing was changed."""
+
+
+class InfeasibleError(ShoalError):
+    """No release of this table can meet the request; the message names the best value that is feasible."""
+
+    exit_code = 1
+
+
+class ReleaseUnsafeError(ShoalError):
+    """A release failed the verification of its published cells; nothing was written."""
+
+    exit_code = 3
+
+
+class InternalError(ShoalError):
+    """A bug in shoal."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"Internal error: {what}. This is a bug in shoal: please report it with this text and the version.")
+
+
+def near_matches(name: str, known: Iterable[str]) -> str:
+    """Return the part of a message that offers the names closest to an unknown one.
+
+    Examples
+    --------
+    >>> near_matches("gendr", ["age", "gender", "zip"])
+    "Did you mean 'gender'?"
+    >>> near_matches("xyz", ["age", "zip"])
+    "Known are 'age', 'zip'."
+    """
+    known = list(known)
+    near = difflib.get_close_matches(name, known, n=3)
+    if near:
+        return "Did you mean " + " or ".join(f"'{match}'" for match in near) + "?"
+    shown = ", ".join(f"'{other}'" for other in known[:20])
+    return f"Known are {shown}{' and more' if len(known) > 20 else ''}."

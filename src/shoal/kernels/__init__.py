@@ -1,0 +1,1 @@
+"""Compiled functions of arrays and scalars. They import nothing of shoal's and are cached after the first call."""

@@ -1,0 +1,126 @@
+"""What every privacy model declares about itself.
+
+A model is a predicate on one group of rows. It says the same thing twice, for two readers that share no code:
+
+* `PrivacyModel.acceptable` judges groups from their exact counts, with integers and rationals. It is the definition;
+  the verification of a release calls it.
+* `PrivacyModel.rules` hands the compiled kernels a few integers that imply the same predicate, so that an algorithm
+  can ask it millions of times. Where a model is not rational, its rules are rounded against the publisher.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["GroupCounts", "PrivacyModel", "Rule", "RuleKind"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupCounts:
+    """How often each sensitive value occurs in each group, as compressed rows.
+
+    Group `g` holds `counts[j]` rows with the sensitive value `values[j]` for `starts[g] <= j < starts[g + 1]`; no count
+    is zero and no value is repeated within a group.
+    """
+
+    sizes: NDArray[np.int64]
+    """Rows of each group."""
+    starts: NDArray[np.int64]
+    """Where each group's entries start in `values` and `counts`; one more than there are groups."""
+    values: NDArray[np.int64]
+    """Sensitive values as codes, 0 <= code < len(totals)."""
+    counts: NDArray[np.int64]
+    """Rows of the group with that value, at least 1."""
+    totals: NDArray[np.int64]
+    """Rows of the whole table with each sensitive value."""
+    numbers: tuple[Fraction | None, ...] | None = None
+    """The sensitive values as exact numbers, by code, where they are numbers."""
+
+
+class RuleKind(IntEnum):
+    """The forms that a compiled predicate can have; `shoal.kernels.predicate` knows the same numbers.
+
+    `a`, `b` are the integers of the rule; `c(v)` is the group's count of value `v`, `h` the largest count.
+    """
+
+    SIZE = 0
+    """|G| >= a"""
+    FREQUENCY = 1
+    """a * h <= b * |G|"""
+    DISTINCT = 2
+    """at least a different values"""
+    ENTROPY = 3
+    """entropy of the distribution >= log(a / b), rounded against the publisher"""
+    RECURSIVE = 4
+    """b * r_1 < a * (r_l + ... + r_m) with l = c, the counts r sorted in descending order"""
+    SPREAD = 5
+    """largest code in G >= bounds[smallest code in G]: numeric values that are far enough apart"""
+    SHARE = 6
+    """c(v) * SHARE_SCALE <= bounds[v] * |G| for every v in G"""
+    PRESENCE = 7
+    """c(v) * SHARE_SCALE >= bounds[v] * |G| for every v of the table (bounds[v] > 0 for each v)"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """One clause of a compiled predicate; all clauses must hold."""
+
+    kind: RuleKind
+    a: int = 0
+    b: int = 0
+    c: int = 0
+    bounds: NDArray[np.int64] | None = None
+    """One number per sensitive value, for the kinds that need it."""
+
+
+@dataclass(frozen=True)
+class PrivacyModel(ABC):
+    """A predicate on groups of rows, with its algebra.
+
+    Models are values: frozen, comparable, with a `repr` that reads like the call that made them.
+    """
+
+    name: ClassVar[str]
+    """The field's name of the model, as it appears in certificates."""
+    monotone: ClassVar[bool] = True
+    """Whether the union of two acceptable groups is acceptable."""
+    needs_sensitive: ClassVar[bool] = True
+    """Whether the model looks at a sensitive attribute at all."""
+    needs_numbers: ClassVar[bool] = False
+    """Whether the sensitive attribute must be numeric."""
+
+    @abstractmethod
+    def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:
+        """Return for each group whether it is acceptable, decided exactly (or against the publisher)."""
+
+    @abstractmethod
+    def rules(self, table: GroupCounts) -> tuple[Rule, ...]:
+        """Return the clauses that imply the predicate, given the counts of the whole table as one group."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return the request as it appears in a certificate: {"model": name, parameter: value, ...}."""
+
+    @abstractmethod
+    def best_feasible(self, table: GroupCounts) -> str:
+        """Return the best parameters that the whole table, as one group, would meet: the end of an error message."""
+
+    def frequency_form(self) -> tuple[int, Fraction] | None:
+        """Return `(k, l)` when the model is exactly "|G| >= k and l * h(G) <= |G|", else None.
+
+        Algorithms that are made for that form (TP and its kin) ask for it; `l = 1` asks nothing of the frequencies.
+        """
+        return None
+
+    def necessary_distinct(self) -> int:
+        """Return how many different sensitive values every acceptable group has at least; lower bounds use it."""
+        return 1

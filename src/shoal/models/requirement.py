@@ -1,0 +1,119 @@
+"""A requirement: the models that a release must satisfy together, each bound to a sensitive attribute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import InfeasibleError, ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shoal.models.base import GroupCounts, PrivacyModel, Rule
+
+__all__ = ["FrequencyForm", "Requirement"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrequencyForm:
+    """A requirement that is exactly "|G| >= k and l * h(G) <= |G|" on at most one sensitive attribute."""
+
+    k: int
+    """Smallest allowed group."""
+    l: Fraction  # noqa: E741 - the paper's letter
+    """At most one in `l` rows of a group may share a sensitive value; 1 asks nothing."""
+    sensitive: int | None
+    """Position of the sensitive attribute that `l` speaks of; None when `l` is 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Requirement:
+    """The conjunction of privacy models, each asked of the sensitive attributes that it concerns."""
+
+    models: tuple[PrivacyModel, ...]
+    """The models as they were requested."""
+    sensitive: tuple[str, ...]
+    """Names of the sensitive attributes; a model that needs one is asked of each."""
+
+    @classmethod
+    def of(cls, models: PrivacyModel | Sequence[PrivacyModel], sensitive: Sequence[str]) -> Requirement:
+        """Make a requirement of one model or several.
+
+        Raises
+        ------
+        ParameterError
+            Where there is no model, something that is no model, or a model that needs a sensitive attribute and none
+            is named.
+        """
+        from shoal.models.base import PrivacyModel
+
+        listed = (models,) if isinstance(models, PrivacyModel) else tuple(models)
+        if not listed:
+            raise ParameterError("The 'privacy' parameter of anonymize must name at least one model, KAnonymity(5) for example. Got none.")
+        for model in listed:
+            if not isinstance(model, PrivacyModel):
+                raise ParameterError(
+                    "The 'privacy' parameter of anonymize must be a privacy model or a list of them, KAnonymity(5) for "
+                    f"example. Got {type(model).__name__}."
+                )
+            if model.needs_sensitive and not sensitive:
+                raise ParameterError(f"{model!r} needs a sensitive attribute: name one with sensitive=... (--sensitive).")
+        return cls(models=listed, sensitive=tuple(sensitive))
+
+    @property
+    def monotone(self) -> bool:
+        """Whether the union of two acceptable groups is always acceptable."""
+        return all(model.monotone for model in self.models)
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """Return the request as it appears in a certificate."""
+        return [model.to_dict() for model in self.models]
+
+    def frequency_form(self) -> FrequencyForm | None:
+        """Return the requirement as one `FrequencyForm` when it is exactly that, else None."""
+        k, l = 1, Fraction(1)  # noqa: E741
+        for model in self.models:
+            form = model.frequency_form()
+            if form is None:
+                return None
+            k, l = max(k, form[0]), max(l, form[1])  # noqa: E741
+        if l > 1 and len(self.sensitive) != 1:
+            return None
+        return FrequencyForm(k=k, l=l, sensitive=0 if l > 1 else None)
+
+    def rules(self, tables: Sequence[GroupCounts]) -> tuple[tuple[int, Rule], ...]:
+        """Return every clause with the position of its sensitive attribute (0 where it looks at none).
+
+        Parameters
+        ----------
+        tables : sequence of GroupCounts
+            For each sensitive attribute the whole table as one group; where there is none, one with the table's size
+            and a single value.
+        """
+        clauses: list[tuple[int, Rule]] = []
+        for model in self.models:
+            positions = range(len(self.sensitive)) if model.needs_sensitive else range(1)
+            for position in positions:
+                clauses.extend((position, rule) for rule in model.rules(tables[position]))
+        return tuple(clauses)
+
+    def check_feasible(self, tables: Sequence[GroupCounts]) -> None:
+        """Check that the whole table, as one group, is acceptable: for monotone models, that some release exists.
+
+        Raises
+        ------
+        ParameterError
+            Where a model needs numbers and the sensitive attribute has none.
+        InfeasibleError
+            Names the model that fails and the best value that would work.
+        """
+        for model in self.models:
+            for position in range(len(self.sensitive)) if model.needs_sensitive else range(1):
+                table = tables[position]
+                about = f" of '{self.sensitive[position]}'" if model.needs_sensitive else ""
+                if model.needs_numbers and table.numbers is None:
+                    raise ParameterError(f"{model!r} needs a numeric sensitive attribute; '{self.sensitive[position]}' is not.")
+                if model.monotone and not bool(model.acceptable(table)[0]):
+                    raise InfeasibleError(f"No release can satisfy {model!r}{about}: {model.best_feasible(table)}.")

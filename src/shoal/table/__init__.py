@@ -1,0 +1,7 @@
+"""Tables of microdata: roles, columns as small integer codes with dictionaries, and equivalence classes."""
+
+from shoal.table.classes import EquivalenceClasses
+from shoal.table.encoding import Column, Table, encode
+from shoal.table.schema import Schema
+
+__all__ = ["Column", "EquivalenceClasses", "Schema", "Table", "encode"]

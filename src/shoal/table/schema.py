@@ -1,0 +1,63 @@
+"""The roles of a table's columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shoal.errors import ColumnError, near_matches
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Schema"]
+
+_ROLES = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schema:
+    """Which column plays which role; every column of the table has exactly one."""
+
+    quasi_identifiers: tuple[str, ...]
+    """Columns that an adversary knows from elsewhere: generalized or suppressed."""
+    sensitive: tuple[str, ...] = ()
+    """Columns that must not be linked to a person: published as they are."""
+    direct_identifiers: tuple[str, ...] = ()
+    """Columns that name a person: never published."""
+    insensitive: tuple[str, ...] = ()
+    """Columns that are neither: published as they are, because the publisher says so."""
+
+    @property
+    def published(self) -> tuple[str, ...]:
+        """The columns of a release, in the order of their roles."""
+        return self.quasi_identifiers + self.sensitive + self.insensitive
+
+    def check(self, columns: Sequence[str]) -> None:
+        """Check the roles against the columns that a table has.
+
+        Raises
+        ------
+        ColumnError
+            Where a column is unknown, is named twice, or has no role.
+        """
+        role_of: dict[str, str] = {}
+        for role in _ROLES:
+            for name in getattr(self, role):
+                if name not in columns:
+                    raise ColumnError(f"There is no column '{name}' ({_spoken(role)}). {near_matches(name, columns)}")
+                if name in role_of:
+                    again = f"twice as {_spoken(role)}" if role_of[name] == role else f"as {_spoken(role_of[name])} and as {_spoken(role)}"
+                    raise ColumnError(f"The column '{name}' is named {again}. A column has one role.")
+                role_of[name] = role
+        without = [name for name in columns if name not in role_of]
+        if without:
+            shown = ", ".join(f"'{name}'" for name in without[:10]) + (" and more" if len(without) > 10 else "")
+            raise ColumnError(
+                f"{len(without)} column(s) have no role: {shown}. Name each as a quasi-identifier, sensitive, a direct "
+                "identifier (dropped) or insensitive (published as it is)."
+            )
+
+
+def _spoken(role: str) -> str:
+    return {"quasi_identifiers": "quasi-identifier", "direct_identifiers": "direct identifier"}.get(role, role)
