@@ -1,0 +1,116 @@
+"""What a report is made of: plain facts, independent of how they were found. None of them is a cell of the input."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["AttributeLoss", "ReportFacts", "SizeBin", "size_bins"]
+
+_SEPARATE_SIZES = 14
+"""Up to so many different group sizes get a bar each."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttributeLoss:
+    """What one quasi-identifier lost on the way into the release."""
+
+    name: str
+    """Name of the column."""
+    changed: int
+    """Rows whose value is published less precisely than it was, a star included; 0 <= changed <= rows."""
+    stars: int
+    """Rows whose value is a star; 0 <= stars <= changed."""
+    loss: float
+    """Mean normalized certainty penalty of the column, from 0 (nothing lost) to 1 (every value a star)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SizeBin:
+    """The groups of a release whose size lies between two bounds, both included."""
+
+    low: int
+    """Smallest size in the bin, at least 1."""
+    high: int
+    """Largest size that belongs to the bin, at least `low`."""
+    groups: int
+    """Groups of such a size."""
+    rows: int
+    """Rows in those groups."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ReportFacts:
+    """Everything that the page of one release says."""
+
+    certificate: Mapping[str, Any]
+    """The certificate as a dictionary, with the keys of `certificate.json`."""
+    losses: tuple[AttributeLoss, ...] = ()
+    """One entry per quasi-identifier, in the order of the release."""
+    class_sizes: tuple[SizeBin, ...] = ()
+    """How large the groups of the release are; see `size_bins`."""
+    metrics: Mapping[str, float | int | None] = field(default_factory=dict)
+    """Further measures by name; those that were not computed are None and stay out of the page."""
+    insensitive: tuple[str, ...] = ()
+    """Columns that are published as they came, because the publisher said so."""
+    direct_identifiers: tuple[str, ...] = ()
+    """Columns that were dropped."""
+    title: str = "Release report"
+    """Heading of the page."""
+
+    def __repr__(self) -> str:
+        return f"ReportFacts(algorithm={self.certificate.get('algorithm')!r}, attributes={len(self.losses)})"
+
+
+def size_bins(sizes: Iterable[int]) -> tuple[SizeBin, ...]:
+    """Sort the sizes of a release's groups into bins that fit on a page.
+
+    Few different sizes get a bin each; otherwise each bound is a quarter, a half or
+    once more than the one before, starting from the smallest size. Bins without a
+    group are left out.
+
+    Parameters
+    ----------
+    sizes : iterable of int
+        Rows of each group, at least 1; a list or an array, in any order.
+
+    Returns
+    -------
+    tuple of SizeBin
+        From the smallest groups to the largest.
+
+    Examples
+    --------
+    >>> [(bin.low, bin.high, bin.groups, bin.rows) for bin in size_bins([4, 6, 4])]
+    [(4, 4, 2, 8), (6, 6, 1, 6)]
+    """
+    counted = Counter(sizes.tolist() if hasattr(sizes, "tolist") else (int(size) for size in sizes))
+    if not counted:
+        return ()
+    if len(counted) <= _SEPARATE_SIZES:
+        return tuple(
+            SizeBin(low=size, high=size, groups=counted[size], rows=size * counted[size]) for size in sorted(counted)
+        )
+    for growth in (Fraction(5, 4), Fraction(3, 2), Fraction(2)):
+        bins = _geometric(counted, growth)
+        if len(bins) <= _SEPARATE_SIZES:
+            break
+    return bins
+
+
+def _geometric(counted: Counter[int], growth: Fraction) -> tuple[SizeBin, ...]:
+    """Return bins whose lower bounds grow by a factor, without the empty ones."""
+    bins: dict[int, list[int]] = {}
+    low, following = 0, min(counted)
+    for size in sorted(counted):
+        while size >= following:
+            low, following = following, max(following + 1, int(following * growth))
+        found = bins.setdefault(low, [following - 1, 0, 0])
+        found[1] += counted[size]
+        found[2] += size * counted[size]
+    return tuple(SizeBin(low=low, high=high, groups=groups, rows=rows) for low, (high, groups, rows) in bins.items())

@@ -1,0 +1,243 @@
+"""What a certificate means, in sentences for people who do not know the models. Page and command line share them."""
+
+from __future__ import annotations
+
+from math import ceil, floor
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["achieved_for", "gap_sentence", "listed", "model_title", "number", "percent", "promise", "reservations"]
+
+
+def number(value: object) -> str:
+    """Return a number as people write it: thousands apart, and no more digits than matter.
+
+    Examples
+    --------
+    >>> number(600000), number(4.0), number(0.31415926), number(None)
+    ('600,000', '4', '0.3142', 'not known')
+    """
+    if value is None:
+        return "not known"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}"
+    if abs(value) >= 1000:
+        return f"{value:,.1f}"
+    return f"{value:.4g}"
+
+
+def percent(share: float) -> str:
+    """Return a share between 0 and 1 as a percentage that never rounds something to nothing, or not all to all.
+
+    Examples
+    --------
+    >>> percent(0.25), percent(0.00001), percent(0.99999), percent(1)
+    ('25%', '<0.1%', '>99.9%', '100%')
+    """
+    if 0 < share < 0.001:
+        return "<0.1%"
+    if 0.999 < share < 1:
+        return ">99.9%"
+    return f"{100 * share:.1f}".removesuffix(".0") + "%"
+
+
+def listed(names: Sequence[str], word: str = "and") -> str:
+    """Return names as a list in a sentence.
+
+    Examples
+    --------
+    >>> listed(["age", "gender", "zip"])
+    'age, gender and zip'
+    """
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} {word} {names[-1]}"
+
+
+def model_title(request: Mapping[str, Any]) -> str:
+    """Return a requested model with its parameters, in one line.
+
+    Examples
+    --------
+    >>> model_title({"model": "l-diversity", "variant": "frequency", "l": 4})
+    'l-diversity (frequency), l = 4'
+    """
+    variant = f" ({request['variant']})" if request.get("variant") else ""
+    parameters = [
+        f"{name} = {number(value)}"
+        for name, value in request.items()
+        if name not in ("model", "variant") and value is not None
+    ]
+    return ", ".join([f"{request['model']}{variant}", *parameters])
+
+
+def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
+    """Return what a requested model promises to the people in the table, in one or two sentences.
+
+    Parameters
+    ----------
+    request : mapping
+        One entry of the certificate's "requested".
+    sensitive : sequence of str
+        Names of the sensitive attributes.
+    """
+    what = listed([f"'{name}'" for name in sensitive], "or") or "the sensitive attribute"
+    k = number(request.get("k"))
+    if "alpha" in request:
+        return (
+            f"Every group has at least {k} records, and no value of {what} makes up more than "
+            f"{_share(request['alpha'])} of a group: nobody can be linked to a value with more confidence than that."
+        )
+    if "e" in request:
+        return (
+            f"Every group has at least {k} records, and its values of {what} span a range of at least "
+            f"{number(request['e'])}: knowing the group does not pin the value down more closely than that."
+        )
+    if "beta" in request:
+        return (
+            f"Knowing a person's group raises the confidence in any value of {what} by a factor of at most "
+            f"1 + {number(request['beta'])} over its share in the whole table"
+            + ("; for values that are common already, by less." if request.get("variant") == "enhanced" else ".")
+        )
+    if "delta" in request:
+        return (
+            f"In every group every value of {what} is about as common as in the whole table: the logarithm of the "
+            f"ratio of the two shares stays within {number(request['delta'])}."
+        )
+    if "l" in request:
+        return _promise_of_diversity(request, what)
+    if "k" in request:
+        return (
+            f"Every record has the same published quasi-identifiers as at least {number(request['k'] - 1)} others: "
+            f"whoever knows them of a person cannot tell which of {k} or more records is theirs."
+        )
+    return f"Every group of the release satisfies {model_title(request)}."
+
+
+def _promise_of_diversity(request: Mapping[str, Any], what: str) -> str:
+    l = request["l"]  # noqa: E741 - the paper's letter
+    variant = request.get("variant", "frequency")
+    if variant == "distinct":
+        return (
+            f"Every group holds at least {number(l)} different values of {what}. How common one of them may be is not "
+            "bounded."
+        )
+    if variant == "entropy":
+        return (
+            f"In every group the values of {what} are at least as mixed (by entropy) as {number(l)} equally common "
+            "values."
+        )
+    if variant == "recursive":
+        return (
+            f"In every group the most common value of {what} occurs less than {number(request.get('c'))} times as "
+            f"often as all values from number {number(l)} on together (the most common first): it stays uncertain "
+            "even when rarer ones are ruled out."
+        )
+    return (
+        f"Whoever knows a person's quasi-identifiers can link the person to any one value of {what} with a confidence "
+        f"of at most 1 in {number(l)} ({percent(1 / float(l))})."
+    )
+
+
+def _share(alpha: object) -> str:
+    return percent(float(alpha)) if isinstance(alpha, int | float) else str(alpha)
+
+
+def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str:
+    """Return what the published cells achieve of the quantities that a requested model names.
+
+    Examples
+    --------
+    >>> achieved_for({"model": "k-anonymity", "k": 10}, {"k": 12, "l": {}})
+    'k = 12'
+    """
+    found: list[str] = []
+    for letter in ("k", "l", "alpha", "e", "t", "beta", "delta"):
+        if letter not in request:
+            continue
+        value = achieved.get(letter)
+        if isinstance(value, dict):
+            value = value.get(request.get("variant", ""), value)
+        if isinstance(value, dict):
+            found.extend(f"{letter} = {_cautious(letter, one)} ({name})" for name, one in value.items())
+        elif value is not None:
+            found.append(f"{letter} = {_cautious(letter, value)}")
+    return ", ".join(found) or "satisfied in every group"
+
+
+def _cautious(letter: str, value: object) -> str:
+    """Return an achieved value rounded against the publisher: down where more is safer, up where less is."""
+    if not isinstance(value, float):
+        return number(value)
+    return number((floor if letter in ("k", "l", "e") else ceil)(value * 1000) / 1000)
+
+
+def gap_sentence(cost: Mapping[str, Any]) -> str:
+    """Return how far the cost of a release is from what any release must pay, from the certificate's "cost"."""
+    bound = cost.get("lower_bound") or {}
+    stars, least = cost.get("stars"), bound.get("stars")
+    if cost.get("optimal"):
+        return "This is proved optimal: no release that meets the same request on this table costs less."
+    if stars is None or least is None:
+        return "No lower bound on the cost is known for this request."
+    if stars <= least:
+        return f"Its {number(stars)} stars are the fewest that any release with the same request can have."
+    if least == 0:
+        return f"It has {number(stars)} stars; it was not possible to prove that any release needs more than none."
+    return (
+        f"Any release that meets the same request on this table has at least {number(least)} stars; this one has "
+        f"{number(stars)}, so it is within a factor of {_ratio(stars / least)} of the best that can exist."
+    )
+
+
+def _ratio(value: float) -> str:
+    """Return a ratio above 1, rounded up: an approximation factor must not be told better than it is."""
+    digits = 1000 if value < 2 else 100
+    return number(ceil(value * digits) / digits)
+
+
+def reservations(
+    requested: Sequence[Mapping[str, Any]], quasi_identifiers: Sequence[str], insensitive: Sequence[str]
+) -> list[str]:
+    """Return what the release does not promise, in sentences.
+
+    Parameters
+    ----------
+    requested : sequence of mapping
+        The certificate's "requested".
+    quasi_identifiers, insensitive : sequence of str
+        Names of the columns with these roles.
+    """
+    guarded = set().union(*requested) if requested else set()
+    said = [
+        (
+            f"It protects against someone who knows {listed(quasi_identifiers)}. Whoever knows more of a person than "
+            "that may learn more than is said here; which columns an adversary can know is the publisher's judgement."
+        )
+    ]
+    if insensitive:
+        said.append(
+            f"It does not look at {listed(insensitive)}: the publisher declared that nobody can recognize a person by "
+            "that, and it is published row by row as it came."
+        )
+    if not guarded & {"l", "alpha", "e", "t", "beta", "delta"}:
+        said.append(
+            "It hides which record belongs to a person, not what the records say: where all records of a group agree "
+            "on a value, that value is known for everyone in the group. Ask for l-diversity as well if that matters."
+        )
+    elif not guarded & {"t", "beta", "delta"}:
+        said.append(
+            "It limits how surely one exact value can be linked to a person. It limits neither what follows from "
+            "values that mean nearly the same, nor what the shares of the values in a group reveal compared with the "
+            "whole table."
+        )
+    said.append(
+        "It counts one release. Publishing another one of the same people, or of people that overlap, can undo both; "
+        "such series need a method made for them."
+    )
+    said.append("It does not hide that somebody is in the table, and it is no differential privacy.")
+    return said

@@ -1,0 +1,172 @@
+"""The page loads nothing, runs nothing, escapes what it is given, and says what the certificate says."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from shoal.errors import OutputError
+from shoal.report import AttributeLoss, ReportFacts, SizeBin, render, write_report
+
+
+def certificate(**changes: Any) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "format": 1,
+        "shoal": "0.1.0",
+        "algorithm": "tp+",
+        "parameters": {"refine": "cascade", "recoding": "suppression"},
+        "seed": 7,
+        "input": {"rows": 100, "quasi_identifiers": ["age", "zip"], "sensitive": ["disease"], "sha256": "ab" * 32},
+        "requested": [{"model": "l-diversity", "variant": "frequency", "l": 4}],
+        "achieved": {
+            "k": 5,
+            "l": {"frequency": 4.5, "distinct": 5, "entropy": 4.6},
+            "t": {"disease": 0.3},
+            "groups": 12,
+        },
+        "cost": {
+            "stars": 30,
+            "suppressed_tuples": 20,
+            "lower_bound": {"stars": 20, "suppressed_tuples": 20, "why": "residue after phase one"},
+            "optimal": False,
+        },
+        "guarantee": {"text": "Phase two ended it.", "tuples_ratio": 4, "stars_ratio": None, "phase": 2},
+        "seconds": {"read": 0.2, "total": 0.8},
+        "output": {"files": {"release.csv": {"sha256": "cd" * 32, "rows": 100}}},
+    }
+    return made | changes
+
+
+def facts(**changes: Any) -> ReportFacts:
+    given: dict[str, Any] = {
+        "certificate": certificate(),
+        "losses": (
+            AttributeLoss(name="age", changed=30, stars=30, loss=0.3),
+            AttributeLoss(name="zip", changed=0, stars=0, loss=0.0),
+        ),
+        "class_sizes": (SizeBin(low=5, high=5, groups=10, rows=50), SizeBin(low=20, high=30, groups=2, rows=50)),
+        "metrics": {"discernability": 1250, "kl_divergence": 0.25, "gcp": None},
+    }
+    return ReportFacts(**(given | changes))
+
+
+class Elements(HTMLParser):
+    """Collects the elements, their attributes and the text of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag not in ("meta", "br", "link", "img", "input"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_page_loads_and_runs_nothing() -> None:
+    page = render(facts())
+    elements = Elements(page)
+    assert not {"script", "link", "img", "iframe", "object", "form", "base"} & {tag for tag, _ in elements.found}
+    assert not {"src", "href", "srcset", "action", "onload", "onclick"} & {
+        name for _, given in elements.found for name in given
+    }
+    assert "http://" not in page
+    assert "https://" not in page
+    assert not re.search(r"url\(|@import", page)
+
+
+def test_every_element_is_closed() -> None:
+    assert Elements(render(facts())).open == []
+
+
+def test_names_are_escaped() -> None:
+    evil = "<script>alert('x')</script>"
+    source = certificate()["input"] | {"quasi_identifiers": [evil, "zip"], "sensitive": ["a & b"]}
+    page = render(
+        facts(
+            certificate=certificate(input=source),
+            losses=(AttributeLoss(name=evil, changed=1, stars=1, loss=0.1),),
+            insensitive=("<b>",),
+            title="<i>title</i>",
+        )
+    )
+    elements = Elements(page)
+    assert not {"script", "b", "i"} & {tag for tag, _ in elements.found}
+    assert evil in elements.text
+    assert "a & b" in elements.text
+
+
+def test_it_says_what_the_certificate_says() -> None:
+    text = " ".join(Elements(render(facts())).text.split())
+    for said in (
+        "l-diversity (frequency), l = 4",
+        "l = 4.5",
+        "at most 1 in 4 (25%)",
+        "within a factor of 1.5",
+        "residue after phase one",
+        "Phase two ended it.",
+        "at most 4 times the fewest possible",
+        "ab" * 32,
+        "cd" * 32,
+        "Discernability",
+        "1,250",
+        "the same input, request and version give the same release",
+    ):
+        assert said in text
+    assert "Global certainty penalty" not in text
+
+
+@pytest.mark.parametrize("light", ["prefers-color-scheme: dark", "@media print", "width=device-width"])
+def test_it_is_made_for_every_screen_and_for_paper(light: str) -> None:
+    assert light in render(facts())
+
+
+def test_every_bar_has_its_value_beside_it() -> None:
+    page = render(facts())
+    rows = [row for row in re.findall(r"<tr>.*?</tr>", page, flags=re.DOTALL) if 'class="bar' in row]
+    assert len(rows) == 2 + 2 + 2
+    assert all('aria-hidden="true"' in row and re.search(r'<td class="n">[\d,.%]+</td>', row) for row in rows)
+
+
+def test_a_minimal_certificate_is_enough() -> None:
+    bare = certificate(seed=None, guarantee=None, seconds={}, parameters={}, output={})
+    bare["cost"] = {
+        "stars": 0,
+        "suppressed_tuples": 0,
+        "lower_bound": {"stars": 0, "suppressed_tuples": 0},
+        "optimal": True,
+    }
+    bare["input"] = bare["input"] | {"rows": 0, "quasi_identifiers": [], "sensitive": []}
+    page = render(ReportFacts(certificate=bare))
+    assert "proved optimal" in page
+    assert "drawn from the operating system" in page
+
+
+def test_no_size_is_no_division_by_zero() -> None:
+    assert "How large the groups are" not in render(facts(class_sizes=()))
+
+
+def test_writing(tmp_path: Any) -> None:
+    write_report(facts(), tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == render(facts())
+
+
+def test_writing_where_there_is_no_folder(tmp_path: Any) -> None:
+    with pytest.raises(OutputError, match="cannot be written"):
+        write_report(facts(), tmp_path / "missing" / "report.html")
+
+
+def test_facts_show_no_names_of_values() -> None:
+    assert repr(facts()) == "ReportFacts(algorithm='tp+', attributes=2)"

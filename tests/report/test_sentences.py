@@ -1,0 +1,64 @@
+"""Sentences say the numbers of the request, and round against the publisher."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shoal.report import achieved_for, gap_sentence, promise, reservations
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        ({"model": "k-anonymity", "k": 10}, ["at least 9 others", "10 or more"]),
+        ({"model": "l-diversity", "variant": "frequency", "l": 4}, ["'flu'", "1 in 4 (25%)"]),
+        ({"model": "l-diversity", "variant": "distinct", "l": 3}, ["at least 3 different"]),
+        ({"model": "l-diversity", "variant": "entropy", "l": 2.5}, ["2.5 equally common"]),
+        ({"model": "l-diversity", "variant": "recursive", "l": 3, "c": 2}, ["less than 2 times", "number 3 on"]),
+        ({"model": "(alpha, k)-anonymity", "alpha": 0.5, "k": 4}, ["at least 4 records", "50%"]),
+        ({"model": "(k, e)-anonymity", "k": 4, "e": 1000}, ["at least 4 records", "1,000"]),
+        ({"model": "beta-likeness", "variant": "basic", "beta": 2}, ["1 + 2 over"]),
+        ({"model": "beta-likeness", "variant": "enhanced", "beta": 2}, ["common already"]),
+        ({"model": "delta-disclosure", "delta": 1.5}, ["within 1.5"]),
+        ({"model": "something new", "x": 1}, ["something new, x = 1"]),
+    ],
+)
+def test_promises(request_: dict[str, Any], said: list[str]) -> None:
+    sentence = promise(request_, ["flu"])
+    assert all(part in sentence for part in said)
+    assert sentence.endswith((".", ")"))
+
+
+def test_achieved_is_rounded_against_the_publisher() -> None:
+    achieved = {"k": 4, "l": {"frequency": 3.99999}, "alpha": 0.25001, "t": {}}
+    assert achieved_for({"model": "l-diversity", "variant": "frequency", "l": 3}, achieved) == "l = 3.999"
+    assert achieved_for({"model": "(alpha, k)-anonymity", "alpha": 0.3, "k": 2}, achieved) == "k = 4, alpha = 0.251"
+    assert achieved_for({"model": "delta-disclosure", "delta": 1}, achieved) == "satisfied in every group"
+
+
+def test_several_attributes_are_told_apart() -> None:
+    assert achieved_for({"model": "t-closeness", "t": 0.5}, {"t": {"a": 0.1, "b": 0.2}}) == "t = 0.1 (a), t = 0.2 (b)"
+
+
+@pytest.mark.parametrize(
+    ("cost", "said"),
+    [
+        ({"stars": 4, "lower_bound": {"stars": 4}, "optimal": True}, "proved optimal"),
+        ({"stars": 4, "lower_bound": {"stars": 4}, "optimal": False}, "fewest that any"),
+        ({"stars": 4, "lower_bound": {"stars": 0}, "optimal": False}, "not possible to prove"),
+        ({"stars": 4, "lower_bound": None, "optimal": False}, "No lower bound"),
+        ({"stars": 100_001, "lower_bound": {"stars": 100_000}, "optimal": False}, "factor of 1.001 "),
+    ],
+)
+def test_the_gap(cost: dict[str, Any], said: str) -> None:
+    assert said in gap_sentence(cost)
+
+
+def test_k_anonymity_alone_says_what_it_misses() -> None:
+    alone = " ".join(reservations([{"model": "k-anonymity", "k": 5}], ["age"], []))
+    with_l = " ".join(reservations([{"model": "l-diversity", "l": 5}], ["age"], ["visit"]))
+    assert "Ask for l-diversity" in alone
+    assert "Ask for l-diversity" not in with_l
+    assert "visit" in with_l
