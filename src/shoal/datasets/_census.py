@@ -70,9 +70,9 @@ def census(
     -----
     The tables of the paper come from the American Community Survey through IPUMS and cannot be shipped. This is a chain
     of conditional distributions, given by small tables of ours: age; gender | age; race | age;
-    marital status | age, gender, race; birth place | race; education | age, gender, race, birth place;
+    marital status | age, gender, race; birth place | race; education | age, gender, race, birth place, married;
     work class | age, education, gender; occupation | age, education, gender, work class;
-    income | age, education, gender, work class. The people are adults with an occupation. Birth place is a state, D.C.,
+    income | age, education, gender, work class, married, race. The people are adults with an occupation. Birth place is a state, D.C.,
     or one of five parts of the world: the reading of "56" that the state codes of the survey suggest.
 
     `docs/census-like-tables.md` compares it with survey data: entropies, mutual information, distinct combinations.
@@ -135,10 +135,14 @@ def _people(rows: int, sources: dict[str, np.random.PCG64], sensitive: str) -> d
     group = parameters.RACE_GROUP[race]
     marital = draw("marital_status", (age * 2 + gender) * 4 + group)
     birth = draw("birth_place", race)
-    education = draw("education", ((age * 2 + gender) * 4 + group) * 3 + parameters.BIRTH_KIND[birth])
+    married = (marital == 0).astype(np.int64)
+    education = draw("education", (((age * 2 + gender) * 4 + group) * 3 + parameters.BIRTH_KIND[birth]) * 2 + married)
     work = draw("work_class", (age * 17 + education) * 2 + gender)
-    band = age if sensitive == "income" else (age > 5).astype(np.int64) + (age > 15)
-    secret = draw(sensitive, ((band * 17 + education) * 2 + gender) * 9 + work)
+    if sensitive == "income":
+        base = ((parameters.INCOME_AGE_BAND[age] * 17 + education) * 2 + gender) * 9 + work
+        secret = draw(sensitive, (base * 2 + married) * 2 + parameters.INCOME_RACE[race])
+    else:
+        secret = draw(sensitive, ((((age > 5).astype(np.int64) + (age > 15)) * 17 + education) * 2 + gender) * 9 + work)
     return {
         "age": age + 17,
         "gender": gender,

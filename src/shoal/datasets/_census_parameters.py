@@ -14,7 +14,9 @@ __all__ = [
     "BIRTH_KIND",
     "BIRTH_PLACES",
     "EDUCATIONS",
+    "INCOME_AGE_BAND",
     "INCOME_BOUNDS",
+    "INCOME_RACE",
     "OCCUPATIONS",
     "RACE_GROUP",
     "WORK_CLASSES",
@@ -147,6 +149,8 @@ _EDUCATION_BY_BIRTH = np.array(
     [[0.6, 0.5, 0.3, 0.95, 1, 1.05, 1.02, 1.05, 1, 1, 1, 0.9], [4, 8, 14, 2.2, 1.0, 0.6, 0.6, 0.7, 0.6, 0.5, 0.5, 0.5],
      [1.6, 3, 1.6, 0.9, 0.9, 0.5, 0.7, 0.8, 1.1, 1.25, 1.2, 2.0]]
 )  # fmt: skip
+_EDUCATION_BY_MARRIAGE = np.array([0.6, 0.5, 0.5, 0.57, 0.8, 0.55, 0.85, 1.0, 1.12, 1.35, 1.6, 1.3])
+"""Odds of the married, against everybody else's."""
 
 _WORK_BY_AGE_KNOTS = np.array([17, 25, 35, 45, 55, 65, 75, 90])
 _WORK_BY_AGE = np.array(
@@ -216,12 +220,20 @@ INCOME_BOUNDS = np.array([0, *range(2500, 50_001, 2500), *range(55_000, 100_001,
 _ROUND_INCOMES = (10_000, 15_000, 20_000, 25_000, 30_000, 35_000, 40_000, 45_000, 50_000, 60_000, 70_000, 75_000, 80_000, 90_000,
                   100_000, 120_000, 150_000, 200_000, 250_000, 300_000)  # fmt: skip
 """Incomes that people like to state."""
-_INCOME_KNOTS = np.array([17, 18.5, 20.5, 22.5, 24.5, 27, 30, 34, 39, 45, 52, 59, 66, 72, 80, 95])
-_INCOME_AGE = np.array([7.7, 8.35, 8.95, 9.55, 10.05, 10.3, 10.45, 10.6, 10.72, 10.8, 10.8, 10.77, 10.65, 10.6, 10.5, 10.4])
-"""Logarithm of the usual income of a man with a high school diploma in a company."""
-_INCOME_EDUCATION = np.array([-0.32, -0.35, -0.42, -0.38, -0.36, -0.36, -0.36, -0.33, 0, -0.15, 0.06, 0.16, 0.26, 0.68, 0.95, 1.32, 1.12])
+INCOME_AGE_BAND = np.searchsorted(np.array([18, 20, 22, 24, 26, 28, 31, 36, 41, 48, 55, 62, 68, 75]), AGES, side="right")
+"""Age to one of the bands that matter to income."""
+INCOME_RACE = np.array([0, 1, 1, 1, 1, 0, 1, 1, 1])
+"""Race to one of two kinds that matter to income."""
+_INCOME_AGE = np.array([7.6, 8.3, 8.85, 9.45, 9.9, 10.1, 10.22, 10.35, 10.45, 10.5, 10.5, 10.47, 10.4, 10.38, 10.3])
+"""Logarithm of the usual income of an unmarried man with a high school diploma in a company, by band of age."""
+_INCOME_EDUCATION = np.array([-0.32, -0.35, -0.42, -0.38, -0.33, -0.3, -0.28, -0.22, 0, -0.13, 0.1, 0.18, 0.3, 0.7, 0.95, 1.4, 1.15])
 _INCOME_WORK_CLASS = np.array([0.02, -0.08, 0.0, -0.04, 0.28, -0.3, 0.3, -1.3, -1.5])
-_INCOME_WOMAN = -0.46
+_INCOME_BY_MARRIAGE = np.array([[0.0, 0.38], [-0.2, -0.22]])
+"""What is added for the unmarried and the married: men, women."""
+_INCOME_BY_RACE = np.array([0.05, -0.24])
+_INCOME_SPREAD = np.array([0.6] * 4 + [0.52] * 2 + [0.46] * 9)
+_INCOME_NONE = np.array([0.07, 0.07, 0.07, 0.06, 0.05, 0.045, 0.04, 0.037, 0.035, 0.033, 0.032, 0.03, 0.022, 0.01, 0.01])
+"""Share of people without an income, by band of age."""
 
 
 def age_weights() -> Weights:
@@ -273,14 +285,16 @@ def birth_place_weights() -> Weights:
 
 
 def education_weights() -> Weights:
-    """Return the weights of the levels of education by (age, gender, race group, kind of birth place)."""
+    """Return the weights of the levels of education by (age, gender, race group, kind of birth place, married or not)."""
     by_age = _interpolated(_EDUCATION_KNOTS, _EDUCATION)
+    grown = np.interp(AGES, [20, 32], [0, 1])[:, None]
+    by_marriage = np.stack([_EDUCATION_BY_MARRIAGE ** (-0.5 * grown), _EDUCATION_BY_MARRIAGE ** (0.5 * grown)], axis=1)
     odds = (
         np.stack([_EDUCATION_BY_GENDER, 1 / _EDUCATION_BY_GENDER])[:, None, None, :]
         * _EDUCATION_BY_RACE[:, None, :]
         * _EDUCATION_BY_BIRTH
     )
-    coarse = by_age[:, None, None, None, :] * odds
+    coarse = by_age[:, None, None, None, None, :] * odds[:, :, :, None, :] * by_marriage[:, None, None, None, :, :]
     source, share = (np.array(part) for part in zip(*_EDUCATION_PARTS, strict=True))
     return (coarse[..., source.astype(int)] * share).reshape(-1, len(EDUCATIONS))
 
@@ -307,25 +321,25 @@ def occupation_weights() -> Weights:
 
 
 def income_weights() -> Weights:
-    """Return the weights of the income classes by (age, education, gender, work class).
+    """Return the weights of the income classes by (band of age, education, gender, work class, married or not, kind of race).
 
     Incomes are log-logistic around a usual income, with a share of people without any, and a taste for round numbers.
     """
     usual = (
-        np.interp(AGES, _INCOME_KNOTS, _INCOME_AGE)[:, None, None, None]
-        + (_INCOME_EDUCATION * 1.0)[:, None, None]
-        + np.array([0.0, _INCOME_WOMAN])[:, None]
-        + _INCOME_WORK_CLASS
+        _INCOME_AGE[:, None, None, None, None, None]
+        + _INCOME_EDUCATION[:, None, None, None, None]
+        + _INCOME_BY_MARRIAGE[:, None, :, None]
+        + _INCOME_WORK_CLASS[:, None, None]
+        + _INCOME_BY_RACE
     )
-    spread = np.broadcast_to(np.where(AGES < 28, 0.60, 0.50)[:, None, None, None], usual.shape)
-    spread = spread + np.where(np.isin(np.arange(len(WORK_CLASSES)), [5, 6]), 0.14, 0.0)
+    own_business = np.isin(np.arange(len(WORK_CLASSES)), [5, 6])
+    spread = _INCOME_SPREAD[:, None, None, None, None, None] + np.where(own_business, 0.14, 0.0)[:, None, None]
     below = 1 / (1 + np.exp(-(np.log(INCOME_BOUNDS[1:]) - usual[..., None]) / spread[..., None]))
     zero, one = np.zeros((*usual.shape, 1)), np.ones((*usual.shape, 1))
     shares = np.diff(np.concatenate([zero, below, one], axis=-1), axis=-1)
-    holds_round = np.isin(INCOME_BOUNDS[1:], _ROUND_INCOMES)
-    shares[..., :-1] *= np.where(holds_round, 1.35, 0.75)
-    none = np.interp(AGES, [17, 21, 27, 40, 60, 66, 95], [0.07, 0.065, 0.045, 0.035, 0.03, 0.01, 0.01])[:, None, None, None]
-    none = none * np.array([0.8, 1.3])[:, None] * np.array([0.85, 0.8, 0.6, 0.6, 0.4, 1.2, 0.8, 10, 10])
+    shares[..., :-1] *= np.where(np.isin(INCOME_BOUNDS[1:], _ROUND_INCOMES), 1.35, 0.75)
+    by_work = np.array([0.85, 0.8, 0.6, 0.6, 0.4, 1.2, 0.8, 10, 10])[:, None, None]
+    none = _INCOME_NONE[:, None, None, None, None, None] * np.array([0.8, 1.3])[:, None, None, None] * by_work
     none = np.broadcast_to(none, usual.shape)[..., None]
     return np.concatenate([none, (1 - none) * shares], axis=-1).reshape(-1, len(INCOME_BOUNDS) + 1)
 
