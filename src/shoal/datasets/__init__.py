@@ -1,5 +1,7 @@
-"""Tables to try things on: a census-like generator, bundled real tables of other packages, a user's own extract."""
+"""Tables to try things on: a census-like generator, real tables that other packages carry, a user's own extract."""
 
+from shoal.datasets._bundled import DemoTable, attendance, demo, fair, names
 from shoal.datasets._census import QUASI_IDENTIFIERS, census
+from shoal.datasets._ipums import ipums
 
-__all__ = ["QUASI_IDENTIFIERS", "census"]
+__all__ = ["QUASI_IDENTIFIERS", "DemoTable", "attendance", "census", "demo", "fair", "ipums", "names"]

