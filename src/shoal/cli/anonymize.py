@@ -1,0 +1,121 @@
+"""`shoal anonymize`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer  # noqa: TC002 - typer reads the annotations
+
+from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.errors import OutputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from shoal.cli.console import Terminal
+    from shoal.cli.spec import ReleaseSpec
+
+__all__ = ["SETTINGS", "anonymize", "publish"]
+
+SETTINGS = ("algorithm", "recoding", "seed", "keep_order", "missing_sensitive", "star", "delimiter", "encoding")
+"""What a request passes on to `shoal.anonymize` beside the columns and the models."""
+
+
+def anonymize(
+    context: typer.Context,
+    *,
+    source: options.Source = None,
+    quasi_identifiers: options.QuasiIdentifiers = None,
+    sensitive: options.Sensitive = None,
+    direct_identifiers: options.DirectIdentifiers = None,
+    insensitive: options.Insensitive = None,
+    missing_sensitive: options.MissingSensitive = None,
+    star: options.Star = None,
+    k: options.K = None,
+    l: options.L = None,  # noqa: E741 - the paper's letter
+    l_variant: options.LVariant = None,
+    c: options.C = None,
+    alpha: options.Alpha = None,
+    beta: options.Beta = None,
+    beta_variant: options.BetaVariant = None,
+    delta: options.Delta = None,
+    e: options.E = None,
+    algorithm: options.Algorithm = None,
+    recoding: options.Recoding = None,
+    seed: options.Seed = None,
+    keep_order: options.KeepOrder = None,
+    output: options.Output = None,
+    spec: options.Spec = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    format: options.Format = None,  # noqa: A002 - as the flag
+    spreadsheet_safe: options.SpreadsheetSafe = None,
+    force: options.Force = None,
+    json: options.Json = None,
+) -> None:
+    """Make a release of a table that meets a privacy requirement, with a certificate and a report.
+
+    Example: shoal anonymize patients.csv --qi age,gender,zip --sensitive disease --id name -l 4 -k 10 -o out
+
+    Every column needs a role: --qi, --sensitive, --id (dropped) or --insensitive (published as it is).
+
+    The same request as a file, for --spec release.toml:
+
+    \b
+    input = "patients.csv"
+    output = "out"
+    columns.quasi_identifiers = ["age", "gender", "zip"]
+    columns.sensitive = ["disease"]
+    columns.direct_identifiers = ["name"]
+    privacy.l = 4
+    privacy.k = 10
+    seed = 7
+
+    Exit codes: 0 done; 1 the request cannot be met; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
+    """  # noqa: D301 - the character keeps the lines of the example apart
+    from shoal.cli.spec import request_of
+
+    terminal: Terminal = context.obj
+    request = request_of(context.params)
+    terminal.json = bool(request.json)
+    arguments = request.arguments(*SETTINGS) | {"privacy": request.requested_models()}
+    publish(terminal, request.source(), request.folder(), request, arguments)
+
+
+def publish(terminal: Terminal, data: Any, folder: Path, request: ReleaseSpec, arguments: dict[str, Any]) -> None:
+    """Anonymize a table, save the release and say what it is.
+
+    Parameters
+    ----------
+    terminal : Terminal
+        Where to say it.
+    data : str or frame
+        The table, as `shoal.anonymize` takes it.
+    folder : Path
+        Where the release goes.
+    request : ReleaseSpec
+        How to save it.
+    arguments : dict
+        The other arguments of `shoal.anonymize`.
+
+    Raises
+    ------
+    OutputError
+        Where the folder exists and must not be replaced: said before the work rather than after it.
+    """
+    from shoal.publish import anonymize as make_release
+
+    if folder.exists() and not request.force:
+        raise OutputError(f"The output '{folder}' exists. Name another one with -o, or replace it with --force.")
+    with terminal.progress() as progress:
+        release = make_release(data, progress=progress, **arguments)
+        release.save(
+            folder, force=bool(request.force), format=request.format, spreadsheet_safe=bool(request.spreadsheet_safe)
+        )
+    certificate = release.certificate.to_dict()
+    if terminal.json:
+        terminal.result(certificate)
+    else:
+        from shoal.cli.summary import summary_of
+
+        terminal.say(*summary_of(certificate, folder))

@@ -1,0 +1,105 @@
+"""`shoal audit`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli.console import Terminal, lines_of, plain
+from shoal.errors import ReleaseUnsafeError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["audit"]
+
+
+def audit(
+    context: typer.Context,
+    *,
+    source: options.Released,
+    quasi_identifiers: options.QuasiIdentifiers = None,
+    sensitive: options.Sensitive = None,
+    star: options.Star = None,
+    k: options.K = None,
+    l: options.L = None,  # noqa: E741 - the paper's letter
+    l_variant: options.LVariant = None,
+    c: options.C = None,
+    alpha: options.Alpha = None,
+    beta: options.Beta = None,
+    beta_variant: options.BetaVariant = None,
+    delta: options.Delta = None,
+    e: options.E = None,
+    spec: options.Spec = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    json: options.Json = None,
+) -> None:
+    """Measure the privacy that a table has, whoever made it, and check it against a requirement if one is given.
+
+    Example: shoal audit out/release.csv --qi age,gender,zip --sensitive disease -l 4
+
+    Exit codes: 0 the table meets the requirement, or there was none; 3 it does not; 2 wrong usage or bad input.
+    """
+    from shoal.cli.spec import request_of
+    from shoal.publish import audit as judge
+
+    terminal: Terminal = context.obj
+    request = request_of(context.params)
+    terminal.json = bool(request.json)
+    arguments = request.arguments("star", "delimiter", "encoding")
+    judged = judge(
+        source,
+        quasi_identifiers=arguments.pop("quasi_identifiers"),
+        sensitive=arguments.pop("sensitive", None),
+        privacy=request.privacy.models() or None,
+        **{name: value for name, value in arguments.items() if name in ("star", "delimiter", "encoding")},
+    )
+    facts = judged.to_dict()
+    if terminal.json:
+        terminal.result(facts)
+    else:
+        terminal.say("", lines_of(_lines(facts["achieved"])), *_remarks(facts), "")
+    if facts["violations"]:
+        for violation in facts["violations"]:
+            terminal.note(violation)
+        raise typer.Exit(ReleaseUnsafeError.exit_code)
+
+
+def _lines(achieved: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return every measured quantity with its value; one line each."""
+    from shoal.report.sentences import number
+
+    lines: list[tuple[str, str]] = []
+    for name, value in achieved.items():
+        if isinstance(value, dict):
+            lines.extend((f"{name} ({part})", number(one)) for part, one in value.items())
+        elif value is not None:
+            lines.append((name, number(value)))
+    return lines
+
+
+def _remarks(facts: Mapping[str, Any]) -> list[str]:
+    """Return what the measured quantities mean, worst news first."""
+    from shoal.report.sentences import number
+
+    achieved = facts["achieved"]
+    diversity = (achieved.get("l") or {}).get("frequency")
+    remarks: list[str] = []
+    if achieved["k"] == 1:
+        unique = facts.get("unique_rows")
+        who = "Some records are" if unique is None else f"{number(unique)} record{' is' if unique == 1 else 's are'}"
+        remarks.append(
+            f"Warning: k = 1. {who} unique: whoever knows the quasi-identifiers of these people recognizes them."
+        )
+    else:
+        remarks.append(f"Every record shares its quasi-identifiers with at least {number(achieved['k'] - 1)} others.")
+    if diversity == 1:
+        remarks.append(
+            "Warning: l = 1. In some group all records have the same sensitive value: it is known of everyone there."
+        )
+    elif diversity is not None:
+        remarks.append(f"Nobody can be linked to a sensitive value with a confidence above 1 in {number(diversity)}.")
+    return [plain(remark) for remark in remarks]

@@ -1,0 +1,123 @@
+"""What the command line says, and where: results on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from shoal._progress import Progress
+
+__all__ = ["Terminal", "lines_of", "plain"]
+
+
+def plain(text: object) -> str:
+    r"""Return a text in which no character can steer a terminal: column names come from files that others made.
+
+    Examples
+    --------
+    >>> plain("age\x1b[2J")
+    'age\\x1b[2J'
+    """
+    return "".join(
+        one if one.isprintable() or one == "\n" else one.encode("unicode_escape").decode() for one in str(text)
+    )
+
+
+@dataclass(kw_only=True)
+class Terminal:
+    """Where one call of the command line speaks to its user."""
+
+    json: bool = False
+    """Whether standard output carries one JSON object and nothing else."""
+
+    def result(self, facts: Mapping[str, Any]) -> None:
+        """Print the one JSON object of a call."""
+        # ASCII, so that no locale can spoil it.
+        sys.stdout.write(json.dumps(facts, indent=2, allow_nan=False, default=_as_json) + "\n")
+
+    def say(self, *parts: RenderableType) -> None:
+        """Print a part of the result for people; nothing when a program is listening."""
+        if not self.json:
+            console = _console(stderr=False)
+            for part in parts:
+                console.print(part)
+
+    def note(self, text: str) -> None:
+        """Tell something that is not the result, on standard error."""
+        _console(stderr=True).print(_text(text))
+
+    def fail(self, message: str, code: int, *, show: Callable[[], None] | None = None) -> int:
+        """Say why a call failed, on standard error and to a listening program, and return its exit code.
+
+        Parameters
+        ----------
+        message : str
+            What went wrong and what to do next.
+        code : int
+            The exit code.
+        show : callable, optional
+            Prints the message on standard error in another way (with the usage, say).
+        """
+        if show is not None:
+            show()
+        else:
+            sys.stderr.write(f"Error: {plain(message)}\n")
+        if self.json:
+            self.result({"error": message, "exit_code": code})
+        return code
+
+    @contextmanager
+    def progress(self) -> Iterator[Progress | None]:
+        """Draw a bar for each step of the work while it lasts; none where standard error is no terminal."""
+        if not sys.stderr.isatty():
+            yield None
+            return
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=_console(stderr=True), transient=True) as bars:
+            tasks: dict[str, Any] = {}
+
+            def told(step: str, done: int, total: int, /) -> None:
+                if step not in tasks:
+                    tasks[step] = bars.add_task(step)
+                bars.update(tasks[step], completed=done, total=total)
+
+            yield told
+
+
+def lines_of(facts: Sequence[tuple[str, str]]) -> RenderableType:
+    """Return facts as lines with their names in a column of their own."""
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, fact in facts:
+        table.add_row(_text(f"  {name}"), _text(fact))
+    return table
+
+
+def _text(text: str) -> Any:
+    """Return a text that means nothing but itself: no markup, no colours of its own."""
+    from rich.text import Text
+
+    return Text(plain(text))
+
+
+def _console(*, stderr: bool) -> Console:
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+
+
+def _as_json(value: Any) -> Any:
+    """Return numbers of other kinds (numpy's, fractions) as plain ones."""
+    return value.item() if hasattr(value, "item") else float(value)

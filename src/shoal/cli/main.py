@@ -1,0 +1,126 @@
+"""The entry point: the commands, and what becomes of whatever they raise."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from shoal.cli.anonymize import anonymize
+from shoal.cli.audit import audit
+from shoal.cli.compare import compare
+from shoal.cli.console import Terminal
+from shoal.cli.demo import demo
+from shoal.cli.version import installed_version, version
+from shoal.errors import ShoalError
+
+__all__ = ["Commands", "app", "run"]
+
+INTERRUPTED = 130
+READER_LEFT = 141
+"""What a shell reports for a process that wrote to a closed pipe."""
+
+_CallFault: type[Any] = typer.BadParameter.mro()[2]
+"""The base of typer's own errors about a call (`ClickException`): typer exports only its leaves."""
+
+
+class _ReaderLeftError(Exception):
+    """Nobody reads standard output any more (`shoal compare ... | head -1`)."""
+
+
+class Commands(TyperGroup):
+    """The group of commands, which turns every failure into a message, an exit code and perhaps a JSON object."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command, and notice when the reader of its output has left."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise _ReaderLeftError from None
+        return result
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Parse the words of a call, run its command and exit with the code of its outcome."""
+        words = sys.argv[1:] if args is None else list(args)
+        terminal = Terminal(json="--json" in words)
+        call = functools.partial(
+            super().main, words, prog_name, complete_var, False, windows_expand_args, obj=terminal, **extra
+        )
+        code = _outcome(terminal, call)
+        if standalone_mode:
+            sys.exit(code)
+        return code
+
+
+def _outcome(terminal: Terminal, call: Callable[[], Any]) -> int:
+    """Return the exit code of a command, having said what went wrong if something did."""
+    try:
+        code = call() or 0
+    except _ReaderLeftError:
+        return READER_LEFT
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except ShoalError as error:
+        return terminal.fail(str(error), error.exit_code)
+    except _CallFault as fault:
+        return terminal.fail(fault.format_message(), fault.exit_code, show=fault.show)
+    except Exception as bug:
+        if os.environ.get("SHOAL_DEBUG") == "1":
+            import traceback
+
+            traceback.print_exception(bug)
+        return terminal.fail(_report_of(bug), 70)
+    if code == INTERRUPTED:
+        return terminal.fail("Interrupted. No unfinished release was left behind.", INTERRUPTED)
+    return int(code)
+
+
+def _report_of(bug: Exception) -> str:
+    """Return where a bug struck, without its message: that may quote a cell."""
+    import traceback
+
+    frames = traceback.extract_tb(bug.__traceback__)
+    ours = [frame for frame in frames if f"{os.sep}shoal{os.sep}" in frame.filename] or frames
+    place = f" in {os.path.basename(ours[-1].filename)}, line {ours[-1].lineno} ({ours[-1].name})" if ours else ""
+    return (
+        f"Internal error: {type(bug).__name__}{place}. This is a bug in shoal {installed_version()}: please report it "
+        "with this line. Nothing was published. SHOAL_DEBUG=1 prints the traceback, which may quote cells of the data."
+    )
+
+
+app = typer.Typer(
+    name="shoal",
+    cls=Commands,
+    help="Publish a table about people without exposing anyone: anonymize it, prove what was achieved, audit releases.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (anonymize, audit, compare, demo, version):
+    app.command()(command)
+
+
+def run() -> None:
+    """Run the command line of this process."""
+    try:
+        app()
+    except SystemExit as done:
+        if done.code == READER_LEFT:
+            # The interpreter flushes standard output once more on its way out; there must be somewhere to flush to.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise

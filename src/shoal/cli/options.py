@@ -1,0 +1,332 @@
+"""Every option of the command line, each defined once; commands take them as annotations."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = [
+    "Algorithm",
+    "Algorithms",
+    "Alpha",
+    "Beta",
+    "BetaVariant",
+    "C",
+    "Delimiter",
+    "Delta",
+    "DemoOutput",
+    "DirectIdentifiers",
+    "E",
+    "Encoding",
+    "Force",
+    "Format",
+    "Insensitive",
+    "Json",
+    "K",
+    "KeepOrder",
+    "L",
+    "LVariant",
+    "MissingSensitive",
+    "Output",
+    "QuasiIdentifiers",
+    "Recoding",
+    "Released",
+    "Seed",
+    "Sensitive",
+    "Source",
+    "Spec",
+    "SpreadsheetSafe",
+    "Star",
+    "as_number",
+    "names_in",
+]
+
+_COLUMNS = "Columns"
+_PRIVACY = "Privacy"
+_METHOD = "Method"
+_FILES = "Files"
+_NAMES = "Separated by commas, or the option repeated; a name with a comma stands in double quotes."
+
+Source = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="INPUT",
+        help="CSV, Parquet or Arrow file, sqlite:///file.db::table, or any SQLAlchemy URL with ::table or ::query.",
+        show_default=False,
+    ),
+]
+Released = Annotated[
+    str, typer.Argument(metavar="FILE", help="The table to judge, whoever made it: any input that anonymize reads.")
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="OUT",
+        help="Folder for the release; it appears whole or not at all.",
+        rich_help_panel=_FILES,
+    ),
+]
+DemoOutput = Annotated[
+    Path,
+    typer.Option("--output", "-o", metavar="OUT", help="Folder for the release.", rich_help_panel=_FILES),
+]
+Spec = Annotated[
+    Path | None,
+    typer.Option(
+        "--spec",
+        metavar="FILE.toml",
+        help="Read the request from a TOML file; flags override it, and relative paths in it start from its folder.",
+        rich_help_panel=_FILES,
+    ),
+]
+Force = Annotated[
+    bool | None,
+    typer.Option("--force/--no-force", help="Replace the output folder if it exists.", rich_help_panel=_FILES),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="csv|parquet",
+        help="Format of the release; as the input's unless given.",
+        rich_help_panel=_FILES,
+    ),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        "--delimiter",
+        metavar="CHARACTER",
+        help="What separates the fields of a CSV input; detected unless given.",
+        rich_help_panel=_FILES,
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding", metavar="NAME", help="Encoding of a CSV input; detected unless given.", rich_help_panel=_FILES
+    ),
+]
+SpreadsheetSafe = Annotated[
+    bool | None,
+    typer.Option(
+        "--spreadsheet-safe/--no-spreadsheet-safe",
+        help="Quote cells that a spreadsheet would run as a formula.",
+        rich_help_panel=_FILES,
+    ),
+]
+Json = Annotated[
+    bool | None,
+    typer.Option(
+        "--json", help="Print one JSON object on standard output and nothing else there.", rich_help_panel=_FILES
+    ),
+]
+
+QuasiIdentifiers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--qi",
+        metavar="NAMES",
+        help=f"Quasi-identifiers: what an adversary may know of a person. {_NAMES}",
+        rich_help_panel=_COLUMNS,
+    ),
+]
+Sensitive = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sensitive",
+        metavar="NAMES",
+        help="Sensitive attributes: what must not be linked to a person.",
+        rich_help_panel=_COLUMNS,
+    ),
+]
+DirectIdentifiers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--id",
+        metavar="NAMES",
+        help="Direct identifiers: columns that name a person, never published.",
+        rich_help_panel=_COLUMNS,
+    ),
+]
+Insensitive = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--insensitive",
+        metavar="NAMES",
+        help="Columns that are neither, published as they are.",
+        rich_help_panel=_COLUMNS,
+    ),
+]
+MissingSensitive = Annotated[
+    str | None,
+    typer.Option(
+        "--missing-sensitive",
+        metavar="error|value|drop",
+        help="A missing sensitive value is an error, a value of its own, or drops its row.",
+        rich_help_panel=_COLUMNS,
+    ),
+]
+Star = Annotated[
+    str | None,
+    typer.Option(
+        "--star", metavar="SYMBOL", help="The symbol of a suppressed cell, * unless given.", rich_help_panel=_COLUMNS
+    ),
+]
+
+K = Annotated[
+    str | None,
+    typer.Option("-k", metavar="NUMBER", help="Every group has at least k records.", rich_help_panel=_PRIVACY),
+]
+L = Annotated[
+    str | None,
+    typer.Option(
+        "-l",
+        metavar="NUMBER",
+        help="l-diversity: at most 1 in l records of a group share a sensitive value.",
+        rich_help_panel=_PRIVACY,
+    ),
+]
+LVariant = Annotated[
+    str | None,
+    typer.Option(
+        "--l-variant",
+        metavar="frequency|distinct|entropy|recursive",
+        help="How -l counts diversity; frequency unless given.",
+        rich_help_panel=_PRIVACY,
+    ),
+]
+C = Annotated[
+    str | None,
+    typer.Option("--c", metavar="NUMBER", help="The c of recursive (c, l)-diversity.", rich_help_panel=_PRIVACY),
+]
+Alpha = Annotated[
+    str | None,
+    typer.Option(
+        "--alpha",
+        metavar="NUMBER",
+        help="(alpha, k)-anonymity, with -k: the largest share of one value in a group.",
+        rich_help_panel=_PRIVACY,
+    ),
+]
+Beta = Annotated[
+    str | None,
+    typer.Option(
+        "--beta",
+        metavar="NUMBER",
+        help="beta-likeness: the largest relative gain of confidence in a value.",
+        rich_help_panel=_PRIVACY,
+    ),
+]
+BetaVariant = Annotated[
+    str | None,
+    typer.Option(
+        "--beta-variant", metavar="basic|enhanced", help="The variant of beta-likeness.", rich_help_panel=_PRIVACY
+    ),
+]
+Delta = Annotated[
+    str | None,
+    typer.Option(
+        "--delta",
+        metavar="NUMBER",
+        help="delta-disclosure privacy: the largest log-ratio of a value's shares in a group and in the table.",
+        rich_help_panel=_PRIVACY,
+    ),
+]
+E = Annotated[
+    str | None,
+    typer.Option(
+        "--e",
+        metavar="NUMBER",
+        help="(k, e)-anonymity, with -k: the least range of a numeric attribute in a group.",
+        rich_help_panel=_PRIVACY,
+    ),
+]
+
+Algorithm = Annotated[
+    str | None,
+    typer.Option(
+        "--algorithm",
+        metavar="NAME",
+        help="The algorithm; auto, which picks by models and size, unless given.",
+        rich_help_panel=_METHOD,
+    ),
+]
+Algorithms = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--algorithms", metavar="NAMES", help="The algorithms to compare, separated by commas.", rich_help_panel=_METHOD
+    ),
+]
+Recoding = Annotated[
+    str | None,
+    typer.Option(
+        "--recoding",
+        metavar="suppression|generalization",
+        help="Publish stars, or the intervals and sets that cover a group's values.",
+        rich_help_panel=_METHOD,
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        metavar="NUMBER",
+        help="Make the release reproducible; from the operating system unless given.",
+        rich_help_panel=_METHOD,
+    ),
+]
+KeepOrder = Annotated[
+    bool | None,
+    typer.Option(
+        "--keep-order/--no-keep-order",
+        help="Publish the rows in the order of the input, which tells about it.",
+        rich_help_panel=_METHOD,
+    ),
+]
+
+
+def names_in(option: str, values: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return the names that an option lists, read as lines of CSV.
+
+    Examples
+    --------
+    >>> names_in("--qi", ['age, "last, first"', "zip"])
+    ('age', 'last, first', 'zip')
+    """
+    if values is None:
+        return None
+    names: list[str] = []
+    for line in values:
+        try:
+            names.extend(*csv.reader([line], skipinitialspace=True, strict=True))
+        except (csv.Error, TypeError) as error:
+            raise typer.BadParameter("the quotes do not match.", param_hint=option) from error
+    if "" in names:
+        raise typer.BadParameter("a name is empty.", param_hint=option)
+    return tuple(names)
+
+
+def as_number(option: str, given: float | str) -> int | float | Fraction:
+    """Return a number as it was meant: a whole number, a decimal, or a fraction such as 1/3.
+
+    Examples
+    --------
+    >>> as_number("-l", "4"), as_number("--alpha", "0.25"), as_number("--alpha", "1/3")
+    (4, 0.25, Fraction(1, 3))
+    """
+    if not isinstance(given, str):
+        return given
+    for kind in (int, float, Fraction):
+        try:
+            return kind(given)
+        except (ValueError, ZeroDivisionError):
+            continue
+    raise typer.BadParameter(f"'{given}' is no number.", param_hint=option)

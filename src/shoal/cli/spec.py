@@ -1,0 +1,271 @@
+"""A request as a value, from flags or from a TOML file: both say the same things, and flags override the file."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from shoal.cli.options import as_number, names_in
+from shoal.errors import UsageError, near_matches
+
+if TYPE_CHECKING:
+    from shoal.models import PrivacyModel
+
+__all__ = ["Columns", "Privacy", "ReleaseSpec", "read_spec", "request_of"]
+
+Number = int | float | str
+"""A number, or a text that is one ("1/3")."""
+
+
+class Columns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which column plays which role."""
+
+    quasi_identifiers: tuple[str, ...] | None = None
+    sensitive: tuple[str, ...] | None = None
+    direct_identifiers: tuple[str, ...] | None = None
+    insensitive: tuple[str, ...] | None = None
+
+
+class Privacy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The parameters of the requested models; a model is requested by its parameter."""
+
+    k: Number | None = None
+    l: Number | None = None  # noqa: E741 - the paper's letter
+    l_variant: str | None = None
+    c: Number | None = None
+    alpha: Number | None = None
+    beta: Number | None = None
+    beta_variant: str | None = None
+    delta: Number | None = None
+    e: Number | None = None
+
+    def models(self) -> list[PrivacyModel]:
+        """Return the requested models.
+
+        Raises
+        ------
+        UsageError
+            Where a parameter lacks the one that it belongs to, or a model refuses its parameters.
+        """
+        from shoal.models import AlphaKAnonymity, BetaLikeness, DeltaDisclosure, KAnonymity, KEAnonymity, LDiversity
+
+        for dependent, needed in _BELONGS_TO.items():
+            if getattr(self, dependent) is not None and getattr(self, needed) is None:
+                raise UsageError(f"{_flag(dependent)} needs {_flag(needed)}: give both.")
+        given: dict[str, Any] = {
+            name: as_number(_flag(name), value) if name in _NUMBERS else value
+            for name, value in msgspec.structs.asdict(self).items()
+            if value is not None
+        }
+        k = {"k": given["k"]} if "k" in given else {}
+        models: list[PrivacyModel] = []
+        if "l" in given:
+            kept = {"l_variant": "variant", "c": "c"}
+            models.append(LDiversity(given["l"], **{kept[name]: given[name] for name in kept if name in given}))
+        if "alpha" in given:
+            models.append(AlphaKAnonymity(alpha=given["alpha"], **k))
+        if "e" in given:
+            models.append(KEAnonymity(e=given["e"], **k))
+        if k and not {"alpha", "e"} & set(given):
+            models.append(KAnonymity(**k))
+        if "beta" in given:
+            variant = {"variant": given["beta_variant"]} if "beta_variant" in given else {}
+            models.append(BetaLikeness(given["beta"], **variant))
+        if "delta" in given:
+            models.append(DeltaDisclosure(given["delta"]))
+        return models
+
+
+_NUMBERS = ("k", "l", "c", "alpha", "beta", "delta", "e")
+_BELONGS_TO = {"l_variant": "l", "c": "l", "alpha": "k", "beta_variant": "beta", "e": "k"}
+
+
+class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything that the flags of `shoal anonymize` can say; None where nothing was said."""
+
+    input: str | None = None
+    output: str | None = None
+    columns: Columns = Columns()
+    privacy: Privacy = Privacy()
+    algorithm: str | None = None
+    recoding: str | None = None
+    seed: int | None = None
+    keep_order: bool | None = None
+    missing_sensitive: str | None = None
+    star: str | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+    format: str | None = None
+    spreadsheet_safe: bool | None = None
+    force: bool | None = None
+    json: bool | None = None
+
+    def overridden_by(self, flags: ReleaseSpec) -> ReleaseSpec:
+        """Return the request with whatever the flags say in place of what this one says."""
+        merged: ReleaseSpec = _overridden(self, flags)
+        return merged
+
+    def source(self) -> str:
+        """Return the input.
+
+        Raises
+        ------
+        UsageError
+            Where none was named.
+        """
+        if self.input is None:
+            raise UsageError("Name the table to read: shoal anonymize INPUT ... (or input = ... in the spec file).")
+        return self.input
+
+    def folder(self) -> Path:
+        """Return the output folder.
+
+        Raises
+        ------
+        UsageError
+            Where none was named.
+        """
+        if self.output is None:
+            raise UsageError("Name the folder for the release with -o OUT (or output = ... in the spec file).")
+        return Path(self.output)
+
+    def arguments(self, *names: str) -> dict[str, Any]:
+        """Return the columns, and those of the named settings that were given, as arguments of a call.
+
+        Raises
+        ------
+        UsageError
+            Where no quasi-identifiers were named.
+        """
+        if self.columns.quasi_identifiers is None:
+            raise UsageError(
+                "Name the quasi-identifiers with --qi age,zip,... (or quasi_identifiers = [...] in the spec file)."
+            )
+        values = msgspec.structs.asdict(self.columns) | {name: getattr(self, name) for name in names}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def requested_models(self) -> list[PrivacyModel]:
+        """Return the requested models.
+
+        Raises
+        ------
+        UsageError
+            Where there is none, or its parameters do not fit.
+        """
+        models = self.privacy.models()
+        if not models:
+            raise UsageError("Name at least one privacy model: -k 10, -l 4, ... (or [privacy] in the spec file).")
+        return models
+
+
+def request_of(flags: Mapping[str, Any]) -> ReleaseSpec:
+    """Return the request that the flags of a call make, on top of its spec file if it names one.
+
+    Parameters
+    ----------
+    flags : mapping of str to object
+        The parameters of a command by their Python names; what is missing or None was not said.
+    """
+    lists = {
+        "quasi_identifiers": "--qi",
+        "sensitive": "--sensitive",
+        "direct_identifiers": "--id",
+        "insensitive": "--insensitive",
+    }
+    columns = {name: names_in(option, flags.get(name)) for name, option in lists.items()}
+    said = {name: flags[name] for name in ReleaseSpec.__struct_fields__ if flags.get(name) is not None}
+    if "output" in said:
+        said["output"] = str(said["output"])
+    request = ReleaseSpec(
+        columns=Columns(**columns),
+        privacy=Privacy(**{name: flags.get(name) for name in Privacy.__struct_fields__}),
+        **({"input": flags["source"]} if flags.get("source") is not None else {}),
+        **said,
+    )
+    file = flags.get("spec")
+    return request if file is None else read_spec(file).overridden_by(request)
+
+
+def read_spec(path: str | os.PathLike[str]) -> ReleaseSpec:
+    """Read a request from a TOML file.
+
+    Parameters
+    ----------
+    path : path
+        The file. Relative paths in it start from its folder.
+
+    Returns
+    -------
+    ReleaseSpec
+        The request, checked for unknown keys and wrong types.
+
+    Raises
+    ------
+    UsageError
+        Where the file cannot be read, is no TOML, or has a key or a value that it cannot have.
+    """
+    path = Path(path)
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"The spec file '{path}' cannot be read: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"The spec file '{path}' is no TOML: {error}.") from error
+    _refuse_unknown_keys(path, content)
+    try:
+        spec = msgspec.convert(content, ReleaseSpec)
+    except msgspec.ValidationError as error:
+        problem, _, place = str(error).partition(" - at ")
+        raise UsageError(f"The spec file '{path}', {place.strip('`$.') or 'top level'}: {problem}.") from error
+    return msgspec.structs.replace(
+        spec,
+        input=None if spec.input is None else _beside(path, spec.input),
+        output=None if spec.output is None else str(path.parent / spec.output),
+    )
+
+
+def _refuse_unknown_keys(path: Path, content: Mapping[str, Any]) -> None:
+    sections: dict[str, type[msgspec.Struct]] = {"": ReleaseSpec, "columns": Columns, "privacy": Privacy}
+    for section, struct in sections.items():
+        found = content if not section else content.get(section, {})
+        for key in found if isinstance(found, Mapping) else ():
+            if key in struct.__struct_fields__:
+                continue
+            elsewhere = [name for name, other in sections.items() if key in other.__struct_fields__]
+            hint = (
+                f"It belongs {f'in [{elsewhere[0]}]' if elsewhere[0] else 'above the first section'}."
+                if elsewhere
+                else near_matches(key, struct.__struct_fields__)
+            )
+            raise UsageError(
+                f"The spec file '{path}' has an unknown key '{key}'{f' in [{section}]' if section else ''}. {hint}"
+            )
+
+
+def _beside(path: Path, source: str) -> str:
+    """Return an input that a spec file names, where relative paths start from the file's folder."""
+    relative_database = "sqlite:///"
+    if source.startswith(relative_database) and not source.startswith(relative_database + "/"):
+        return relative_database + str(path.parent.resolve() / source.removeprefix(relative_database))
+    return source if "://" in source else str(path.parent / source)
+
+
+def _overridden(base: Any, by: Any) -> Any:
+    """Return a struct with the fields of another one of its kind where those were given, section by section."""
+    changes = {}
+    for name in base.__struct_fields__:
+        value = getattr(by, name)
+        if isinstance(value, msgspec.Struct):
+            changes[name] = _overridden(getattr(base, name), value)
+        elif value is not None:
+            changes[name] = value
+    return msgspec.structs.replace(base, **changes)
+
+
+def _flag(name: str) -> str:
+    return f"-{name}" if name in ("k", "l") else f"--{name.replace('_', '-')}"

@@ -1,0 +1,58 @@
+"""A release in a few calm lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shoal.cli.console import lines_of, plain
+from shoal.report.sentences import achieved_for, gap_sentence, listed, model_title, number, percent, promise
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from rich.console import RenderableType
+
+__all__ = ["summary_of"]
+
+
+def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableType]:
+    """Return what a saved release is worth: asked, achieved, its cost, the best that can exist, and where it is.
+
+    Parameters
+    ----------
+    certificate : mapping
+        The certificate as a dictionary.
+    folder : Path
+        Where the release was saved.
+    """
+    source, cost, achieved, asked = (certificate[key] for key in ("input", "cost", "achieved", "requested"))
+    cells = source["rows"] * len(source["quasi_identifiers"])
+    touched = cost["suppressed_tuples"]
+    share = cost["stars"] / cells if cells else 0
+    files = list(certificate.get("output", {}).get("files", {}))
+    reached = dict.fromkeys(achieved_for(request, achieved) for request in asked)
+    facts = [
+        ("asked", "; ".join(model_title(request) for request in asked)),
+        (
+            "achieved",
+            f"{'; '.join(reached)} in {number(achieved['groups'])} groups, checked again from the published cells",
+        ),
+        ("means", " ".join(promise(request, source["sensitive"]) for request in asked)),
+        (
+            "cost",
+            f"{number(cost['stars'])} stars, {percent(share)} of the cells, in {number(touched)} records",
+        ),
+        ("bound", gap_sentence(cost)),
+        (
+            "method",
+            ": ".join(filter(None, [certificate["algorithm"], (certificate.get("guarantee") or {}).get("text")])),
+        ),
+        ("time", f"{certificate['seconds']['total']:.2f} s"),
+        ("written", listed([str(folder / name) for name in files] + [str(folder / "certificate.json")])),
+        ("open", str(folder / "report.html")),
+    ]
+    about = f"{number(source['rows'])} records, quasi-identifiers {listed(source['quasi_identifiers'])}"
+    if source["sensitive"]:
+        about += f"; sensitive {listed(source['sensitive'])}"
+    return ["", plain(about), lines_of(facts), ""]
