@@ -75,10 +75,10 @@ def test_demo_is_ready_for_a_release() -> None:
     assert table.frame[table.sensitive].null_count() == 0
     largest = table.frame[table.sensitive].value_counts()["count"].max()
     assert isinstance(largest, int)
-    assert 3 <= table.l <= 0.8 * table.frame.height / largest
+    assert 3 <= table.suggested_l <= 0.8 * table.frame.height / largest
     assert f"{table.frame.height:,}" in table.description
     with pytest.raises(dataclasses.FrozenInstanceError):
-        table.l = 2  # type: ignore[misc]
+        table.suggested_l = 2  # type: ignore[misc]
     assert "never" not in repr(table)
     assert f"rows={table.frame.height}" in repr(table)
 

