@@ -123,7 +123,7 @@ class Optional:
         return [value for value in self.constraint.refused() if value is not None]
 
 
-def exact_fraction(value: Real) -> Fraction:
+def exact_fraction(value: Real | float) -> Fraction:
     """Return a number as an exact fraction; a float as the decimal number that it is printed as.
 
     So `0.1` is one tenth, as its author meant, and not the nearest binary fraction.
@@ -134,7 +134,7 @@ def exact_fraction(value: Real) -> Fraction:
     Fraction(1, 10)
     """
     if isinstance(value, Rational):
-        return Fraction(value.numerator, value.denominator)
+        return Fraction(int(value.numerator), int(value.denominator))
     return Fraction(repr(float(value)))
 
 

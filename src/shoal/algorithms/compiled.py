@@ -23,6 +23,7 @@ __all__ = ["CompiledRequirement", "compile_requirement", "table_counts"]
 _CHEAPEST_FIRST = (
     RuleKind.SIZE,
     RuleKind.DISTINCT,
+    RuleKind.HEIGHT,
     RuleKind.FREQUENCY,
     RuleKind.SPREAD,
     RuleKind.SHARE,
@@ -140,9 +141,10 @@ def _smallest(rule: Rule, values: int, rows: int) -> int:
     if rule.kind in (RuleKind.SIZE, RuleKind.DISTINCT):
         return rule.a
     if rule.kind in (RuleKind.FREQUENCY, RuleKind.ENTROPY):
-        return -(-rule.a // rule.b)
+        return -(-rule.a // rule.b) if rule.b else rows + 1
     if rule.kind is RuleKind.RECURSIVE:
-        return rule.c
+        # r_1 < (a / b) * (m - l + 1) * r_1 must hold, so there are more than l - 1 + b / a values.
+        return rule.c + rule.b // rule.a
     if rule.kind is RuleKind.PRESENCE:
         return values
     if rule.kind is RuleKind.SHARE and rule.bounds is not None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SHARE_SCALE", "acceptable"]
 
-SIZE, FREQUENCY, DISTINCT, ENTROPY, RECURSIVE, SPREAD, SHARE, PRESENCE = range(8)
+SIZE, FREQUENCY, DISTINCT, ENTROPY, RECURSIVE, SPREAD, SHARE, PRESENCE, HEIGHT = range(9)
 
 SHARE_SCALE = 2**31
 """Bounds on shares count in units of 1 / SHARE_SCALE; products stay below 2**63 for groups under 2**31 rows."""
@@ -180,7 +180,7 @@ def acceptable(
         if kind == SIZE:
             holds = size >= a
         elif kind == FREQUENCY:
-            holds = _frequency(size, touched, distinct, counts, first, last, a, b)
+            holds = _frequency(touched, distinct, counts, first, last, a, b * size)
         elif kind == DISTINCT:
             holds = _distinct(touched, distinct, first, last) >= a
         elif kind == ENTROPY:
@@ -196,6 +196,8 @@ def acceptable(
             holds = _distinct(touched, distinct, first, last) == last - first and _share(
                 size, touched, distinct, counts, first, last, bounds, offset, True
             )
+        elif kind == HEIGHT:
+            holds = _frequency(touched, distinct, counts, first, last, 1, a)
         else:
             holds = False
         if not holds:

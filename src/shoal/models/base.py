@@ -11,20 +11,22 @@ A model is a predicate on one group of rows. It says the same thing twice, for t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from enum import IntEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    import numpy as np
     from numpy.typing import NDArray
 
 __all__ = ["GroupCounts", "PrivacyModel", "Rule", "RuleKind"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class GroupCounts:
     """How often each sensitive value occurs in each group, as compressed rows.
 
@@ -43,7 +45,25 @@ class GroupCounts:
     totals: NDArray[np.int64]
     """Rows of the whole table with each sensitive value."""
     numbers: tuple[Fraction | None, ...] | None = None
-    """The sensitive values as exact numbers, by code, where they are numbers."""
+    """The sensitive values as exact numbers, by code (None where missing), where they are numbers; codes go by size."""
+
+    @cached_property
+    def heights(self) -> NDArray[np.int64]:
+        """Pillar height h(G) of each group: the largest of its counts."""
+        return np.maximum.reduceat(self.counts, self.starts[:-1]) if len(self.sizes) else self.sizes
+
+    @cached_property
+    def distinct(self) -> NDArray[np.int64]:
+        """Number of different sensitive values in each group."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def sizes_by_entry(self) -> NDArray[np.int64]:
+        """Size of the group that each entry of `counts` belongs to."""
+        return np.repeat(self.sizes, self.distinct)
+
+    def __repr__(self) -> str:
+        return f"GroupCounts(groups={len(self.sizes)}, values={len(self.totals)})"
 
 
 class RuleKind(IntEnum):
@@ -63,11 +83,13 @@ class RuleKind(IntEnum):
     RECURSIVE = 4
     """b * r_1 < a * (r_l + ... + r_m) with l = c, the counts r sorted in descending order"""
     SPREAD = 5
-    """largest code in G >= bounds[smallest code in G]: numeric values that are far enough apart"""
+    """largest code in G >= bounds[smallest code in G], of the codes below a: numbers that are far enough apart"""
     SHARE = 6
     """c(v) * SHARE_SCALE <= bounds[v] * |G| for every v in G"""
     PRESENCE = 7
     """c(v) * SHARE_SCALE >= bounds[v] * |G| for every v of the table (bounds[v] > 0 for each v)"""
+    HEIGHT = 8
+    """h <= a"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +104,7 @@ class Rule:
     """One number per sensitive value, for the kinds that need it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PrivacyModel(ABC):
     """A predicate on groups of rows, with its algebra.
 
@@ -97,6 +119,16 @@ class PrivacyModel(ABC):
     """Whether the model looks at a sensitive attribute at all."""
     needs_numbers: ClassVar[bool] = False
     """Whether the sensitive attribute must be numeric."""
+
+    def __repr__(self) -> str:
+        asked = fields(self)
+        required = [field for field in asked if field.default is MISSING]
+        given = [field for field in asked if field.default is MISSING or getattr(self, field.name) != field.default]
+        shown = [
+            repr(getattr(self, field.name)) if required == [field] else f"{field.name}={getattr(self, field.name)!r}"
+            for field in given
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     @abstractmethod
     def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:

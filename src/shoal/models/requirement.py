@@ -51,7 +51,10 @@ class Requirement:
 
         listed = (models,) if isinstance(models, PrivacyModel) else tuple(models)
         if not listed:
-            raise ParameterError("The 'privacy' parameter of anonymize must name at least one model, KAnonymity(5) for example. Got none.")
+            raise ParameterError(
+                "The 'privacy' parameter of anonymize must name at least one model, KAnonymity(5) for example. "
+                "Got none."
+            )
         for model in listed:
             if not isinstance(model, PrivacyModel):
                 raise ParameterError(
@@ -59,7 +62,9 @@ class Requirement:
                     f"example. Got {type(model).__name__}."
                 )
             if model.needs_sensitive and not sensitive:
-                raise ParameterError(f"{model!r} needs a sensitive attribute: name one with sensitive=... (--sensitive).")
+                raise ParameterError(
+                    f"{model!r} needs a sensitive attribute: name one with sensitive=... (--sensitive)."
+                )
         return cls(models=listed, sensitive=tuple(sensitive))
 
     @property
@@ -114,6 +119,8 @@ class Requirement:
                 table = tables[position]
                 about = f" of '{self.sensitive[position]}'" if model.needs_sensitive else ""
                 if model.needs_numbers and table.numbers is None:
-                    raise ParameterError(f"{model!r} needs a numeric sensitive attribute; '{self.sensitive[position]}' is not.")
+                    raise ParameterError(
+                        f"{model!r} needs a numeric sensitive attribute; '{self.sensitive[position]}' is not."
+                    )
                 if model.monotone and not bool(model.acceptable(table)[0]):
                     raise InfeasibleError(f"No release can satisfy {model!r}{about}: {model.best_feasible(table)}.")

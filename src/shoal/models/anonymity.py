@@ -1,0 +1,240 @@
+"""Models that ask for large groups: k-anonymity and its kin with one more condition."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from shoal._validation import Constraint, Integer, RationalIn, exact_fraction, validate
+from shoal.errors import ParameterError
+from shoal.models.base import GroupCounts, PrivacyModel, Rule, RuleKind
+from shoal.models.rationals import at_most, json_number, neighbours, rounded_up
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["AlphaKAnonymity", "KAnonymity", "KEAnonymity", "MUniqueness"]
+
+
+def _size_rule(k: int, table: GroupCounts) -> Rule:
+    # A k beyond the table refuses every group; it need not fit into 64 bits to do so.
+    return Rule(kind=RuleKind.SIZE, a=min(k, int(table.sizes[0]) + 1))
+
+
+def _largest_k(table: GroupCounts) -> str:
+    rows = int(table.sizes[0])
+    return f"the table has {rows} {'row' if rows == 1 else 'rows'}, so k can be at most {rows}"
+
+
+@dataclass(frozen=True, repr=False)
+class KAnonymity(PrivacyModel):
+    """Every group has at least k rows.
+
+    References
+    ----------
+    L. Sweeney, "k-anonymity: a model for protecting privacy", IJUFKS 10(5), 2002. doi:10.1142/S0218488502001648
+
+    Examples
+    --------
+    >>> KAnonymity(10)
+    KAnonymity(10)
+    """
+
+    k: int
+    """Rows that every group has at least, >= 1."""
+
+    name: ClassVar[str] = "k-anonymity"
+    needs_sensitive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        validate("KAnonymity", {"k": self.k}, {"k": Integer(low=1)})
+
+    def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:  # noqa: D102
+        return at_most(np.ones_like(groups.sizes), int(self.k), groups.sizes, 1)
+
+    def rules(self, table: GroupCounts) -> tuple[Rule, ...]:  # noqa: D102
+        return (_size_rule(int(self.k), table),)
+
+    def to_dict(self) -> dict[str, Any]:  # noqa: D102
+        return {"model": self.name, "k": int(self.k)}
+
+    def best_feasible(self, table: GroupCounts) -> str:  # noqa: D102
+        return _largest_k(table)
+
+    def frequency_form(self) -> tuple[int, Fraction] | None:  # noqa: D102
+        return int(self.k), Fraction(1)
+
+
+@dataclass(frozen=True, repr=False)
+class AlphaKAnonymity(PrivacyModel):
+    """Every group has at least k rows, and no sensitive value takes more than the share alpha of it.
+
+    References
+    ----------
+    R. C.-W. Wong, J. Li, A. W.-C. Fu, K. Wang, "(alpha, k)-anonymity", KDD 2006. doi:10.1145/1150402.1150499
+    """
+
+    alpha: Real | float
+    """Largest share of a group that one sensitive value may take, > 0 and <= 1; a float means its decimal number."""
+    k: int
+    """Rows that every group has at least, >= 1."""
+
+    name: ClassVar[str] = "(alpha, k)-anonymity"
+
+    def __post_init__(self) -> None:
+        constraints: dict[str, Constraint] = {
+            "alpha": RationalIn(low=Fraction(0), high=Fraction(1), low_included=False),
+            "k": Integer(low=1),
+        }
+        validate("AlphaKAnonymity", {"alpha": self.alpha, "k": self.k}, constraints)
+
+    @property
+    def _share(self) -> Fraction:
+        return exact_fraction(self.alpha)
+
+    def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:  # noqa: D102
+        share = self._share
+        rare = at_most(groups.heights, share.denominator, groups.sizes, share.numerator)
+        return rare & KAnonymity(self.k).acceptable(groups)
+
+    def rules(self, table: GroupCounts) -> tuple[Rule, ...]:  # noqa: D102
+        share = neighbours(self._share, int(table.sizes[0]))[0]
+        frequency = Rule(kind=RuleKind.FREQUENCY, a=share.denominator, b=share.numerator)
+        return _size_rule(int(self.k), table), frequency
+
+    def to_dict(self) -> dict[str, Any]:  # noqa: D102
+        return {"model": self.name, "alpha": json_number(self.alpha), "k": int(self.k)}
+
+    def best_feasible(self, table: GroupCounts) -> str:  # noqa: D102
+        smallest = rounded_up(Fraction(int(table.heights[0]), int(table.sizes[0])), 4)
+        return f"{_largest_k(table)}, and the smallest feasible alpha is {smallest}"
+
+    def frequency_form(self) -> tuple[int, Fraction] | None:  # noqa: D102
+        return int(self.k), 1 / self._share
+
+    def necessary_distinct(self) -> int:  # noqa: D102
+        return math.ceil(1 / self._share)
+
+
+@dataclass(frozen=True, repr=False)
+class KEAnonymity(PrivacyModel):
+    """Every group has at least k rows, and its sensitive numbers spread over at least e.
+
+    A missing sensitive value counts as a row, never as a number.
+
+    References
+    ----------
+    Q. Zhang, N. Koudas, D. Srivastava, T. Yu, "Aggregate query answering on anonymized tables", ICDE 2007.
+    doi:10.1109/ICDE.2007.367857
+    """
+
+    k: int
+    """Rows that every group has at least, >= 1."""
+    e: Real | float
+    """Smallest allowed distance of a group's largest and smallest number, >= 0; a float means its decimal number."""
+
+    name: ClassVar[str] = "(k, e)-anonymity"
+    needs_numbers: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        validate("KEAnonymity", {"k": self.k, "e": self.e}, {"k": Integer(low=1), "e": RationalIn(low=Fraction(0))})
+
+    @property
+    def _distance(self) -> Fraction:
+        return exact_fraction(self.e)
+
+    def _numbers(self, groups: GroupCounts) -> tuple[Fraction | None, ...]:
+        if groups.numbers is None:
+            raise ParameterError(f"{self!r} needs a numeric sensitive attribute.")
+        return groups.numbers
+
+    def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:  # noqa: D102
+        if not len(groups.sizes):
+            return np.zeros(0, dtype=np.bool_)
+        numbers = self._numbers(groups)
+        present = np.array([number is not None for number in numbers], dtype=np.bool_)
+        whole, distance = _on_one_scale([number or Fraction(0) for number in numbers], self._distance)
+        # A code's place in the order of the numbers; one for "missing" beyond either end.
+        order = np.argsort(whole, kind="stable")
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        counts = present[groups.values]
+        least = np.minimum.reduceat(np.where(counts, place[groups.values], len(order)), groups.starts[:-1])
+        most = np.maximum.reduceat(np.where(counts, place[groups.values], -1), groups.starts[:-1])
+        some = most >= 0
+        spread = whole[order[most[some]]] - whole[order[least[some]]]
+        apart = np.zeros(len(groups.sizes), dtype=np.bool_)
+        apart[some] = (spread >= distance).astype(np.bool_)
+        return apart & KAnonymity(self.k).acceptable(groups)
+
+    def rules(self, table: GroupCounts) -> tuple[Rule, ...]:  # noqa: D102
+        numbers = [number for number in self._numbers(table) if number is not None]
+        reach = [bisect_left(numbers, number + self._distance) for number in numbers]
+        bounds = np.array(reach, dtype=np.int64)
+        # No code is as large as len(numbers): where the table does not reach far enough, no group does.
+        return _size_rule(int(self.k), table), Rule(kind=RuleKind.SPREAD, a=len(numbers), bounds=bounds)
+
+    def to_dict(self) -> dict[str, Any]:  # noqa: D102
+        return {"model": self.name, "k": int(self.k), "e": json_number(self.e)}
+
+    def best_feasible(self, table: GroupCounts) -> str:  # noqa: D102
+        numbers = [number for number in self._numbers(table) if number is not None]
+        if not numbers:
+            return f"{_largest_k(table)}, and no e is feasible because all sensitive values are missing"
+        return f"{_largest_k(table)}, and e at most {json_number(max(numbers) - min(numbers))}"
+
+    def necessary_distinct(self) -> int:  # noqa: D102
+        return 2 if self._distance > 0 else 1
+
+
+def _on_one_scale(numbers: list[Fraction], distance: Fraction) -> tuple[NDArray[Any], int]:
+    """Return numbers and a distance as whole multiples of one unit: 64-bit integers where they fit, else Python's."""
+    unit = math.lcm(distance.denominator, *{number.denominator for number in numbers})
+    whole = [number.numerator * (unit // number.denominator) for number in numbers]
+    span = int(distance * unit)
+    fits = max(abs(min(whole)), abs(max(whole)), span) < 2**61
+    return np.array(whole, dtype=np.int64 if fits else object), span
+
+
+@dataclass(frozen=True, repr=False)
+class MUniqueness(PrivacyModel):
+    """Every group has at least m rows, and all their sensitive values differ.
+
+    Not monotone: the union of two such groups may repeat a value.
+
+    References
+    ----------
+    X. Xiao, Y. Tao, "m-invariance: towards privacy preserving re-publication of dynamic datasets", SIGMOD 2007,
+    Definition 4. doi:10.1145/1247480.1247556
+    """
+
+    m: int
+    """Rows that every group has at least, >= 1."""
+
+    name: ClassVar[str] = "m-uniqueness"
+    monotone: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        validate("MUniqueness", {"m": self.m}, {"m": Integer(low=1)})
+
+    def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:  # noqa: D102
+        differ: NDArray[np.bool_] = groups.heights <= 1
+        return differ & KAnonymity(self.m).acceptable(groups)
+
+    def rules(self, table: GroupCounts) -> tuple[Rule, ...]:  # noqa: D102
+        return _size_rule(int(self.m), table), Rule(kind=RuleKind.HEIGHT, a=1)
+
+    def to_dict(self) -> dict[str, Any]:  # noqa: D102
+        return {"model": self.name, "m": int(self.m)}
+
+    def best_feasible(self, table: GroupCounts) -> str:  # noqa: D102
+        return f"the largest feasible m is {int(table.sizes[0]) // int(table.heights[0])}"
+
+    def necessary_distinct(self) -> int:  # noqa: D102
+        return int(self.m)

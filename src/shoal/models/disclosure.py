@@ -1,0 +1,189 @@
+"""Models that compare a group's distribution with the whole table's, value by value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from shoal._validation import Constraint, OneOf, RationalIn, exact_fraction, validate
+from shoal.models.base import GroupCounts, PrivacyModel, Rule, RuleKind
+from shoal.models.rationals import exponential, json_number, logarithm, neighbours
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+__all__ = ["BetaLikeness", "DeltaDisclosure"]
+
+SHARE_SCALE = 2**31
+"""Unit of the compiled bounds on shares; `shoal.kernels.predicate` has the same."""
+
+
+@dataclass(frozen=True, repr=False)
+class BetaLikeness(PrivacyModel):
+    """An adversary's confidence in any sensitive value grows at most (1 + beta)-fold.
+
+    With p the share of a value in the table and q > p its share in the group, (q - p) / p <= beta (basic), or
+    <= min(beta, -ln p) (enhanced), which keeps a frequent value from becoming certain. The logarithm is bounded from
+    below, so that rounding only ever refuses.
+
+    References
+    ----------
+    J. Cao, P. Karras, "Publishing microdata with a robust privacy guarantee", PVLDB 5(11), 2012, Definitions 2 and 3.
+    doi:10.14778/2350229.2350255
+
+    Examples
+    --------
+    >>> BetaLikeness(2, variant="enhanced")
+    BetaLikeness(2, variant='enhanced')
+    """
+
+    beta: Real | float
+    """Largest allowed relative gain, > 0; a float means its decimal number."""
+    variant: str = field(default="basic", kw_only=True)
+    """basic or enhanced."""
+
+    name: ClassVar[str] = "beta-likeness"
+
+    def __post_init__(self) -> None:
+        constraints: dict[str, Constraint] = {
+            "beta": RationalIn(low=Fraction(0), low_included=False),
+            "variant": OneOf(("basic", "enhanced")),
+        }
+        validate("BetaLikeness", {"beta": self.beta, "variant": self.variant}, constraints)
+
+    def _largest_share(self, share: Fraction) -> Fraction:
+        """Return a bound on the share in a group of a value that has this share in the table."""
+        gain = exact_fraction(self.beta)
+        if self.variant == "enhanced":
+            gain = min(gain, max(Fraction(0), logarithm(1 / share)[0]))
+        return min(Fraction(1), (1 + gain) * share)
+
+    def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:  # noqa: D102
+        top, bottom = _by_value(groups, lambda share, rows: neighbours(self._largest_share(share), rows)[0])
+        holds = groups.counts * bottom[groups.values] <= top[groups.values] * groups.sizes_by_entry
+        return _all_entries(groups, holds)
+
+    def rules(self, table: GroupCounts) -> tuple[Rule, ...]:  # noqa: D102
+        bounds = _by_value(
+            table, lambda share, rows: _upper_bound(neighbours(self._largest_share(share), rows)[0], rows)
+        )
+        return (Rule(kind=RuleKind.SHARE, bounds=bounds[0].astype(np.int64)),)
+
+    def to_dict(self) -> dict[str, Any]:  # noqa: D102
+        return {"model": self.name, "variant": self.variant, "beta": json_number(self.beta)}
+
+    def best_feasible(self, table: GroupCounts) -> str:  # noqa: D102
+        return "the whole table as one group meets every beta"
+
+
+@dataclass(frozen=True, repr=False)
+class DeltaDisclosure(PrivacyModel):
+    """Seeing the group changes the probability of every sensitive value by less than a factor of 2^delta.
+
+    For every value of the table, with p its share there and q its share in the group, |log2(q / p)| < delta; so every
+    value occurs in every group. Powers of two are bounded so that rounding only ever refuses.
+
+    References
+    ----------
+    J. Brickell, V. Shmatikov, "The cost of privacy: destruction of data-mining utility in anonymized data
+    publishing", KDD 2008, Definition 3. doi:10.1145/1401890.1401904
+
+    Notes
+    -----
+    The paper leaves the base of the logarithm open. Base 2 is the stricter reading: a release that meets it also meets
+    the same delta in natural logarithms.
+    """
+
+    delta: Real | float
+    """Bound on the logarithm of the factor, > 0, not reached; a float means its decimal number."""
+
+    name: ClassVar[str] = "delta-disclosure"
+
+    def __post_init__(self) -> None:
+        constraint = RationalIn(low=Fraction(0), low_included=False)
+        validate("DeltaDisclosure", {"delta": self.delta}, {"delta": constraint})
+
+    def _largest_share(self, share: Fraction, rows: int) -> Fraction:
+        # 2^64 times any share of a table is more than 1, so a larger delta asks the same.
+        power = exponential(2, min(exact_fraction(self.delta), Fraction(64)))[0]
+        return min(Fraction(1), _next_below(share * power, rows))
+
+    def _smallest_share(self, share: Fraction, rows: int) -> Fraction:
+        power = exponential(2, min(exact_fraction(self.delta), Fraction(64)))[0]
+        return _next_above(share / power, rows)
+
+    def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:  # noqa: D102
+        top, bottom = _by_value(groups, self._largest_share)
+        counts, values, sizes = groups.counts, groups.values, groups.sizes_by_entry
+        holds = counts * bottom[values] <= top[values] * sizes
+        top, bottom = _by_value(groups, self._smallest_share)
+        holds &= counts * bottom[values] >= top[values] * sizes
+        complete: NDArray[np.bool_] = groups.distinct == np.count_nonzero(groups.totals)
+        return _all_entries(groups, holds) & complete
+
+    def rules(self, table: GroupCounts) -> tuple[Rule, ...]:  # noqa: D102
+        upper, _ = _by_value(table, lambda share, rows: _upper_bound(self._largest_share(share, rows), rows))
+        lower, _ = _by_value(table, lambda share, rows: _lower_bound(self._smallest_share(share, rows), rows))
+        return (
+            Rule(kind=RuleKind.SHARE, bounds=upper.astype(np.int64)),
+            Rule(kind=RuleKind.PRESENCE, bounds=lower.astype(np.int64)),
+        )
+
+    def to_dict(self) -> dict[str, Any]:  # noqa: D102
+        return {"model": self.name, "delta": json_number(self.delta)}
+
+    def best_feasible(self, table: GroupCounts) -> str:  # noqa: D102
+        return "the whole table as one group meets every delta"
+
+
+def _by_value(groups: GroupCounts, threshold: Callable[[Fraction, int], Fraction]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return numerators and denominators of a threshold for each value, given its share and the number of rows.
+
+    Values that are equally frequent have the same threshold, which leaves few to compute.
+    """
+    rows = int(groups.totals.sum())
+    frequencies, which = np.unique(groups.totals, return_inverse=True)
+    thresholds = [threshold(Fraction(total, rows), rows) if total else Fraction(0) for total in frequencies.tolist()]
+    fits = np.int64 if rows < 2**31 else object
+    numerators = np.array([bound.numerator for bound in thresholds], dtype=fits)
+    denominators = np.array([bound.denominator for bound in thresholds], dtype=fits)
+    return numerators[which], denominators[which]
+
+
+def _all_entries(groups: GroupCounts, holds: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return for each group whether a condition holds of all its entries."""
+    if not len(groups.sizes):
+        return np.zeros(0, dtype=np.bool_)
+    every: NDArray[np.bool_] = np.logical_and.reduceat(holds.astype(np.bool_), groups.starts[:-1])
+    return every
+
+
+def _next_below(threshold: Fraction, rows: int) -> Fraction:
+    """Return the largest fraction below a threshold (not at it) of denominator up to `rows`."""
+    # Fractions of such denominators are at least this far from one another and from the threshold.
+    return neighbours(max(Fraction(0), threshold - Fraction(1, 2 * rows * threshold.denominator)), rows)[0]
+
+
+def _next_above(threshold: Fraction, rows: int) -> Fraction:
+    """Return the smallest fraction above a threshold (not at it) of denominator up to `rows`."""
+    return neighbours(threshold + Fraction(1, 2 * rows * threshold.denominator), rows)[1]
+
+
+def _upper_bound(share: Fraction, rows: int) -> Fraction:
+    """Return a share in units of the compiled bounds: the same decisions where the scale is fine enough, else less."""
+    up = -(-share.numerator * SHARE_SCALE // share.denominator)
+    same = neighbours(Fraction(up, SHARE_SCALE), rows)[0] == share
+    return Fraction(up if same else share.numerator * SHARE_SCALE // share.denominator)
+
+
+def _lower_bound(share: Fraction, rows: int) -> Fraction:
+    """Return a share in units of the compiled bounds: the same decisions where the scale is fine enough, else more."""
+    down = share.numerator * SHARE_SCALE // share.denominator
+    same = down > 0 and neighbours(Fraction(down, SHARE_SCALE), rows)[1] == share
+    return Fraction(down if same else -(-share.numerator * SHARE_SCALE // share.denominator))

@@ -1,0 +1,241 @@
+"""l-diversity in its four variants."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from decimal import Context, Decimal
+from fractions import Fraction
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from shoal._validation import Integer, OneOf, RationalIn, exact_fraction, validate
+from shoal.errors import ParameterError
+from shoal.models.base import GroupCounts, PrivacyModel, Rule, RuleKind
+from shoal.models.rationals import at_most, json_number, logarithm, neighbours, rounded_down
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["LDiversity", "largest_entropy_l"]
+
+_POWERS_UP_TO = 20_000
+"""Group size (in units of the counts' common divisor) up to which entropies are compared by whole powers."""
+
+_ERROR = 1e-15
+"""Relative error per term of a float sum of `c * log(c)`."""
+
+
+@dataclass(frozen=True, repr=False)
+class LDiversity(PrivacyModel):
+    """No group gives a sensitive value away: its values are at least `l` in one of four senses.
+
+    * ``frequency`` (the default): at most one row in `l` has the same value, l * h(G) <= |G|.
+    * ``distinct``: at least `l` different values.
+    * ``entropy``: the entropy of the values is at least log l; `l` need not be whole.
+    * ``recursive``: r_1 < c (r_l + ... + r_m), with the counts r in descending order.
+
+    References
+    ----------
+    A. Machanavajjhala, J. Gehrke, D. Kifer, M. Venkitasubramaniam, "l-diversity: privacy beyond k-anonymity",
+    ACM TKDD 1(1), 2007. doi:10.1145/1217299.1217302
+    X. Xiao, K. Yi, Y. Tao, "The hardness and approximation algorithms for l-diversity", EDBT 2010 (frequency).
+    doi:10.1145/1739041.1739060
+
+    Examples
+    --------
+    >>> LDiversity(4), LDiversity(2.5, variant="entropy"), LDiversity(3, variant="recursive", c=2)
+    (LDiversity(4), LDiversity(2.5, variant='entropy'), LDiversity(3, variant='recursive', c=2))
+    """
+
+    l: Real | float  # noqa: E741 - the paper's letter
+    """How many values a group stands for at least, >= 1; an int, or any number where the variant is entropy."""
+    variant: str = field(default="frequency", kw_only=True)
+    """In which sense: frequency, distinct, entropy or recursive."""
+    c: Real | float | None = field(default=None, kw_only=True)
+    """How dominant the most frequent value may be, > 0; for the variant recursive, and only for it."""
+
+    name: ClassVar[str] = "l-diversity"
+
+    def __post_init__(self) -> None:
+        given = {"l": self.l, "variant": self.variant, "c": self.c}
+        variants = OneOf(("frequency", "distinct", "entropy", "recursive"))
+        validate("LDiversity", given, {"variant": variants})
+        whole = self.variant != "entropy"
+        validate("LDiversity", given, {"l": Integer(low=1) if whole else RationalIn(low=Fraction(1))})
+        if self.variant == "recursive":
+            validate("LDiversity", given, {"c": RationalIn(low=Fraction(0), low_included=False)})
+        elif self.c is not None:
+            raise ParameterError(
+                f"The 'c' parameter of LDiversity must be None unless the variant is 'recursive'. Got {self.c!r}."
+            )
+
+    @property
+    def _l(self) -> Fraction:
+        return exact_fraction(self.l)
+
+    @property
+    def _c(self) -> Fraction:
+        return Fraction(1) if self.c is None else exact_fraction(self.c)
+
+    def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:  # noqa: D102
+        if self.variant == "frequency":
+            return at_most(groups.heights, int(self._l), groups.sizes, 1)
+        if self.variant == "distinct":
+            return at_most(np.ones_like(groups.distinct), int(self._l), groups.distinct, 1)
+        if self.variant == "entropy":
+            return _entropy_at_least(groups, self._l)
+        return _recursive(groups, int(self._l), self._c)
+
+    def rules(self, table: GroupCounts) -> tuple[Rule, ...]:  # noqa: D102
+        rows, values = int(table.sizes[0]), int(table.distinct[0])
+        # An l beyond the table refuses every group; it need not fit into 64 bits to do so.
+        if self.variant == "frequency":
+            return (Rule(kind=RuleKind.FREQUENCY, a=min(int(self._l), rows + 1), b=1),)
+        if self.variant == "distinct":
+            return (Rule(kind=RuleKind.DISTINCT, a=min(int(self._l), values + 1)),)
+        if self.variant == "entropy":
+            asked = neighbours(min(self._l, Fraction(values + 1)), 2**31)[1]
+            return (Rule(kind=RuleKind.ENTROPY, a=asked.numerator, b=asked.denominator),)
+        # Both r_1 and the tail are at most the number of rows, so c or 1 / c can be exchanged for a neighbour.
+        if self._c <= 1:
+            above = neighbours(self._c, rows)[1]
+            a, b = above.numerator, above.denominator
+        else:
+            below = neighbours(1 / self._c, rows)[0]
+            a, b = below.denominator, below.numerator
+        return (Rule(kind=RuleKind.RECURSIVE, a=a, b=b, c=min(int(self._l), values + 1)),)
+
+    def to_dict(self) -> dict[str, Any]:  # noqa: D102
+        asked = {"model": self.name, "variant": self.variant, "l": json_number(self.l)}
+        return asked if self.c is None else {**asked, "c": json_number(self.c)}
+
+    def best_feasible(self, table: GroupCounts) -> str:  # noqa: D102
+        if self.variant == "frequency":
+            return f"the largest feasible l is {int(table.sizes[0]) // int(table.heights[0])}"
+        if self.variant == "distinct":
+            return f"the largest feasible l is {int(table.distinct[0])}"
+        if self.variant == "entropy":
+            return f"the largest feasible l is {largest_entropy_l(table, 2)}"
+        largest = self._largest_recursive(table)
+        if largest == 0:
+            least = Fraction(int(table.heights[0]), int(table.sizes[0]))
+            return f"no l is feasible unless c is more than {least}"
+        return f"the largest feasible l at c = {self.c} is {largest}"
+
+    def _largest_recursive(self, table: GroupCounts) -> int:
+        """Return the largest `l` that the whole table meets at this `c`, 0 where there is none."""
+        descending = -np.sort(-table.counts)
+        # tails[l - 1] = r_l + ... + r_m falls with l, so the l that are met are the first ones.
+        tails = descending[::-1].cumsum()[::-1]
+        refused = at_most(tails, self._c.numerator, np.full_like(tails, descending[0]), self._c.denominator)
+        return int(np.count_nonzero(~refused))
+
+    def frequency_form(self) -> tuple[int, Fraction] | None:  # noqa: D102
+        if self.variant == "frequency":
+            return 1, self._l
+        always = self._l == 1 and (self.variant != "recursive" or self._c > 1)
+        return (1, Fraction(1)) if always else None
+
+    def necessary_distinct(self) -> int:  # noqa: D102
+        # Recursive: r_1 < c * (m - l + 1) * r_1 must hold, so m - l + 1 > 1 / c.
+        beyond = math.floor(1 / self._c) if self.variant == "recursive" else 0
+        return math.ceil(self._l) + beyond
+
+
+def _recursive(groups: GroupCounts, l: int, c: Fraction) -> NDArray[np.bool_]:  # noqa: E741
+    """Return where r_1 < c (r_l + ... + r_m)."""
+    # Each group's counts in descending order, and what remains of the group from the l-th on.
+    group = np.repeat(np.arange(len(groups.sizes)), groups.distinct)
+    descending = groups.counts[np.lexsort((-groups.counts, group))]
+    place = np.arange(len(descending)) - groups.starts[:-1][group]
+    tails = np.zeros(len(groups.sizes), dtype=np.int64)
+    remains = place >= l - 1
+    np.add.at(tails, group[remains], descending[remains])
+    return ~at_most(tails, c.numerator, groups.heights, c.denominator)
+
+
+def _entropy_at_least(groups: GroupCounts, l: Fraction) -> NDArray[np.bool_]:  # noqa: E741
+    """Return where the entropy is at least log l: floats where they are sure, exact arithmetic elsewhere."""
+    if not len(groups.sizes):
+        return np.zeros(0, dtype=np.bool_)
+    if l > 2**62:  # No group has so many values.
+        return np.zeros(len(groups.sizes), dtype=np.bool_)
+    surplus, error = _entropy_surplus(groups, l)
+    decided = surplus > error
+    enough = at_most(np.ones_like(groups.distinct), l.numerator, groups.distinct, l.denominator)
+    # Equal counts have the entropy log(number of values), whatever they are.
+    even = np.minimum.reduceat(groups.counts, groups.starts[:-1]) == groups.heights
+    decided = np.where(even, enough, decided & enough)
+    open_ = np.flatnonzero(~even & enough & (np.abs(surplus) <= error))
+    for g in open_:
+        decided[g] = _exact_entropy(groups.counts[groups.starts[g] : groups.starts[g + 1]].tolist(), l)
+    return decided
+
+
+def _entropy_surplus(groups: GroupCounts, l: Fraction) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # noqa: E741
+    """Return |G| log |G| - sum c log c - |G| log l, and the error that the floats may have made."""
+    sizes = groups.sizes.astype(np.float64)
+    parts = np.add.reduceat(groups.counts * np.log(groups.counts), groups.starts[:-1])
+    whole = sizes * np.log(sizes)
+    asked = float(logarithm(l)[0])
+    return whole - parts - sizes * asked, (groups.distinct + 8) * _ERROR * (whole + sizes * asked)
+
+
+def _exact_entropy(counts: Sequence[int], l: Fraction) -> bool:  # noqa: E741
+    """Return whether n^n >= l^n * product of c^c; beyond a size by 60-digit logarithms, doubt against the publisher."""
+    unit = math.gcd(*counts)
+    counts = [count // unit for count in counts]  # the entropy depends on the shares only
+    rows = sum(counts)
+    if rows <= _POWERS_UP_TO and max(l.numerator, l.denominator).bit_length() <= 256:
+        powers = math.prod(count**count for count in counts)
+        return bool((rows * l.denominator) ** rows >= l.numerator**rows * powers)
+    context = Context(prec=60)
+    parts = sum((Fraction(count) * Fraction(context.ln(Decimal(count))) for count in counts), Fraction(0))
+    whole = rows * Fraction(context.ln(Decimal(rows)))
+    surplus = whole - parts - rows * logarithm(l)[1]
+    return surplus >= (whole + parts) * Fraction(1, 10**50)
+
+
+def largest_entropy_l(groups: GroupCounts, digits: int) -> float:
+    """Return the largest `l` of so many decimal digits for which every group has entropy at least log l.
+
+    Parameters
+    ----------
+    groups : GroupCounts
+        At least one group.
+    digits : int
+        Decimal digits of the result, at least 0.
+
+    Returns
+    -------
+    float
+        Never more than the true value.
+    """
+    surplus, error = _entropy_surplus(groups, Fraction(1))
+    # Only groups that might be the least diverse ones are asked exactly.
+    entropy, doubt = surplus / groups.sizes, error / groups.sizes
+    lowest = np.flatnonzero(entropy - doubt <= (entropy + doubt).min())
+    candidates = _some_groups(groups, lowest)
+    whole = math.floor(math.exp(float(entropy[lowest].min())) * 10**digits + 0.5)
+    while whole > 10**digits and not bool(_entropy_at_least(candidates, Fraction(whole, 10**digits)).all()):
+        whole -= 1
+    return rounded_down(Fraction(max(whole, 10**digits), 10**digits), digits)
+
+
+def _some_groups(groups: GroupCounts, chosen: NDArray[np.intp]) -> GroupCounts:
+    """Return some of the groups, in the order of their numbers."""
+    kept = np.zeros(len(groups.sizes), dtype=np.bool_)
+    kept[chosen] = True
+    entries = np.repeat(kept, groups.distinct)
+    return GroupCounts(
+        sizes=groups.sizes[kept],
+        starts=np.concatenate(([0], np.cumsum(groups.distinct[kept]))),
+        values=groups.values[entries],
+        counts=groups.counts[entries],
+        totals=groups.totals,
+    )

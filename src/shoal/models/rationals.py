@@ -1,0 +1,156 @@
+"""Exact comparisons of shares with thresholds, in arithmetic that fits into 64 bits.
+
+A share is a fraction `c / |G|` whose denominator is at most the number of rows `n`. Between two neighbours among such
+fractions (a Farey sequence) it makes no difference where a threshold lies, so any threshold, however long its digits,
+can be exchanged for a neighbour with a denominator of at most `n` without changing a single decision.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Context, Decimal
+from fractions import Fraction
+from numbers import Rational
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numbers import Real
+
+    from numpy.typing import NDArray
+
+__all__ = ["at_most", "exponential", "json_number", "logarithm", "neighbours", "rounded_down", "rounded_up"]
+
+_DIGITS = Context(prec=60)
+_MARGIN = Decimal(10) ** -50
+"""Relative error granted to 60-digit logarithms and powers; the decimal module rounds them correctly."""
+
+
+def neighbours(threshold: Fraction, limit: int) -> tuple[Fraction, Fraction]:
+    """Return the closest fractions at most and at least a threshold, of denominators up to a limit.
+
+    Parameters
+    ----------
+    threshold : Fraction
+        At least 0.
+    limit : int
+        The largest denominator, at least 1.
+
+    Returns
+    -------
+    tuple of Fraction
+        `below <= threshold <= above`; both are the threshold where its own denominator is small enough.
+
+    References
+    ----------
+    R. L. Graham, D. E. Knuth, O. Patashnik, *Concrete Mathematics*, 2nd edition, Section 4.5 (the Stern-Brocot tree).
+
+    Examples
+    --------
+    >>> neighbours(Fraction(355, 113), 10)
+    (Fraction(25, 8), Fraction(22, 7))
+    """
+    if threshold.denominator <= limit:
+        return threshold, threshold
+    # Convergents of the continued fraction, as long as their denominators are allowed.
+    before, last = (0, 1), (1, 0)
+    numerator, denominator = threshold.numerator, threshold.denominator
+    while True:
+        quotient, remainder = divmod(numerator, denominator)
+        following = before[0] + quotient * last[0], before[1] + quotient * last[1]
+        if following[1] > limit:
+            break
+        before, last = last, following
+        numerator, denominator = denominator, remainder
+    # The last convergent and the last allowed step towards the next one enclose the threshold, with nothing between.
+    steps = (limit - before[1]) // last[1]
+    convergent = Fraction(*last)
+    step = Fraction(before[0] + steps * last[0], before[1] + steps * last[1])
+    return (convergent, step) if convergent < step else (step, convergent)
+
+
+def at_most(left: NDArray[np.int64], a: int, right: NDArray[np.int64], b: int) -> NDArray[np.bool_]:
+    """Return where `a * left <= b * right`, exactly; all numbers are at least 0.
+
+    Examples
+    --------
+    >>> at_most(np.array([1, 2]), 10**30, np.array([3, 3]), 5 * 10**29)
+    array([ True, False])
+    """
+    if not len(left):
+        return np.zeros(0, dtype=np.bool_)
+    if max(a * int(left.max()), b * int(right.max())) < 2**63:
+        return a * left <= b * right
+    products = left.astype(object) * a <= right.astype(object) * b
+    return products.astype(np.bool_)
+
+
+def logarithm(number: Fraction) -> tuple[Fraction, Fraction]:
+    """Return bounds on the natural logarithm of a positive number that differ in the fiftieth digit.
+
+    Examples
+    --------
+    >>> below, above = logarithm(Fraction(2))
+    >>> below < above, float(below)
+    (True, 0.6931471805599453)
+    """
+    if number == 1:
+        return Fraction(0), Fraction(0)
+    # The logarithms of both terms, so that a quotient near 1 loses no digits to a rounded division first.
+    parts = [_DIGITS.ln(Decimal(term)) for term in (number.numerator, number.denominator)]
+    exact = Fraction(parts[0]) - Fraction(parts[1])
+    error = (abs(Fraction(parts[0])) + abs(Fraction(parts[1])) + 1) * Fraction(_MARGIN)
+    return exact - error, exact + error
+
+
+def exponential(base: int, exponent: Fraction) -> tuple[Fraction, Fraction]:
+    """Return bounds on a power: equal where the exponent is whole, else apart in the fiftieth digit.
+
+    Examples
+    --------
+    >>> exponential(2, Fraction(3))
+    (Fraction(8, 1), Fraction(8, 1))
+    """
+    if exponent.denominator == 1:
+        power = Fraction(base) ** exponent.numerator
+        return power, power
+    rounded = _DIGITS.divide(Decimal(exponent.numerator), Decimal(exponent.denominator))
+    power = Fraction(_DIGITS.power(Decimal(base), rounded))
+    error = power * Fraction(_MARGIN)
+    return power - error, power + error
+
+
+def rounded_down(number: Fraction, digits: int) -> float:
+    """Return the largest decimal number of so many digits that is at most `number`.
+
+    Examples
+    --------
+    >>> rounded_down(Fraction(1, 3), 4), rounded_down(Fraction(1, 4), 4)
+    (0.3333, 0.25)
+    """
+    return float(Decimal(math.floor(number * 10**digits)).scaleb(-digits))
+
+
+def rounded_up(number: Fraction, digits: int) -> float:
+    """Return the smallest decimal number of so many digits that is at least `number`.
+
+    Examples
+    --------
+    >>> rounded_up(Fraction(1, 3), 4), rounded_up(Fraction(1, 4), 4)
+    (0.3334, 0.25)
+    """
+    return float(Decimal(math.ceil(number * 10**digits)).scaleb(-digits))
+
+
+def json_number(value: Real | float) -> int | float:
+    """Return a parameter as the JSON number that its author meant: whole numbers stay whole.
+
+    Examples
+    --------
+    >>> json_number(Fraction(4, 2)), json_number(0.25), json_number(3.0)
+    (2, 0.25, 3.0)
+    """
+    if isinstance(value, Rational) and value.denominator == 1:
+        return int(value.numerator)
+    return float(value)
