@@ -1,1 +1,42 @@
-"""TODO-room."""
+"""Information loss: one metric, one function; `Metrics` computes each when it is first asked for."""
+
+from shoal.metrics.certainty import gcp, ncp
+from shoal.metrics.classes import average_class_size, discernability
+from shoal.metrics.counts import (
+    recoded_cells_by_attribute,
+    stars,
+    stars_by_attribute,
+    stars_fraction,
+    suppressed_tuples,
+    suppressed_tuples_fraction,
+)
+from shoal.metrics.divergence import Divergence, kl_divergence
+from shoal.metrics.metrics import Metrics
+from shoal.metrics.published import (
+    published_average_class_size,
+    published_class_sizes,
+    published_discernability,
+    published_stars,
+    published_suppressed_tuples,
+)
+
+__all__ = [
+    "Divergence",
+    "Metrics",
+    "average_class_size",
+    "discernability",
+    "gcp",
+    "kl_divergence",
+    "ncp",
+    "published_average_class_size",
+    "published_class_sizes",
+    "published_discernability",
+    "published_stars",
+    "published_suppressed_tuples",
+    "recoded_cells_by_attribute",
+    "stars",
+    "stars_by_attribute",
+    "stars_fraction",
+    "suppressed_tuples",
+    "suppressed_tuples_fraction",
+]

@@ -1,0 +1,62 @@
+"""Counts of suppressed cells and rows. Lower is better."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from shoal.recoding import Recoding
+
+__all__ = [
+    "recoded_cells_by_attribute",
+    "stars",
+    "stars_by_attribute",
+    "stars_fraction",
+    "suppressed_tuples",
+    "suppressed_tuples_fraction",
+]
+
+
+def stars(recoding: Recoding) -> int:
+    """Return the number of suppressed cells: the cost that star minimization is about.
+
+    From 0 (nothing is suppressed) to rows times quasi-identifiers; lower is better.
+
+    References
+    ----------
+    A. Meyerson and R. Williams, "On the complexity of optimal k-anonymity", PODS 2004. doi:10.1145/1055558.1055591
+    """
+    return recoding.stars
+
+
+def stars_fraction(recoding: Recoding) -> float:
+    """Return the share of all quasi-identifier cells that are stars, in [0, 1]; 0 where there is no cell."""
+    cells = recoding.rows * len(recoding.columns)
+    return recoding.stars / cells if cells else 0.0
+
+
+def stars_by_attribute(recoding: Recoding) -> dict[str, int]:
+    """Return the stars of each quasi-identifier, by its name."""
+    return {column.name: int(recoding.sizes[column.stars].sum()) for column in recoding.columns}
+
+
+def recoded_cells_by_attribute(recoding: Recoding) -> dict[str, int]:
+    """Return for each quasi-identifier its cells that are not published as they were: stars, intervals and sets."""
+    return {column.name: int(recoding.sizes[~column.kept].sum()) for column in recoding.columns}
+
+
+def suppressed_tuples(recoding: Recoding) -> int:
+    """Return the number of rows with at least one star: the cost that tuple minimization is about.
+
+    From 0 to the number of rows; lower is better.
+
+    References
+    ----------
+    X. Xiao, K. Yi and Y. Tao, "The hardness and approximation algorithms for l-diversity", EDBT 2010, Section 3.
+    """
+    return recoding.suppressed_tuples
+
+
+def suppressed_tuples_fraction(recoding: Recoding) -> float:
+    """Return the share of all rows that have a star, in [0, 1]; 0 where there is no row."""
+    return recoding.suppressed_tuples / recoding.rows if recoding.rows else 0.0

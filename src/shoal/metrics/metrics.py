@@ -1,0 +1,110 @@
+"""All metrics of one release, each computed when it is first asked for."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from shoal.metrics import certainty, classes, counts, divergence
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from shoal.recoding import Recoding
+    from shoal.table import Table
+
+__all__ = ["Metrics"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Metrics:
+    """The information loss of a release. Lower is better everywhere."""
+
+    table: Table
+    """The original microdata."""
+    recoding: Recoding
+    """What every group publishes."""
+    groups: NDArray[np.int32]
+    """Group of each row."""
+    _: KW_ONLY
+    k: int | None = None
+    """The size that every class has at least by request, for the average class size; None where none was asked for."""
+
+    @cached_property
+    def stars(self) -> int:
+        """Suppressed cells; see `shoal.metrics.stars`."""
+        return counts.stars(self.recoding)
+
+    @cached_property
+    def stars_fraction(self) -> float:
+        """Suppressed cells as a share of all quasi-identifier cells."""
+        return counts.stars_fraction(self.recoding)
+
+    @cached_property
+    def suppressed_tuples(self) -> int:
+        """Rows with at least one star; see `shoal.metrics.suppressed_tuples`."""
+        return counts.suppressed_tuples(self.recoding)
+
+    @cached_property
+    def suppressed_tuples_fraction(self) -> float:
+        """Rows with at least one star as a share of all rows."""
+        return counts.suppressed_tuples_fraction(self.recoding)
+
+    @cached_property
+    def discernability(self) -> int:
+        """Sum of the squared class sizes; see `shoal.metrics.discernability`."""
+        return classes.discernability(self.recoding)
+
+    @cached_property
+    def average_class_size(self) -> float:
+        """Rows / classes / k; see `shoal.metrics.average_class_size`."""
+        return classes.average_class_size(self.recoding, self.k)
+
+    @cached_property
+    def ncp(self) -> dict[str, float]:
+        """Normalized certainty penalty of each quasi-identifier; see `shoal.metrics.ncp`."""
+        return certainty.ncp(self.recoding)
+
+    @cached_property
+    def gcp(self) -> float:
+        """Global certainty penalty; see `shoal.metrics.gcp`."""
+        return certainty.gcp(self.recoding)
+
+    @cached_property
+    def divergence(self) -> divergence.Divergence:
+        """KL-divergence, or why it was not computed; see `shoal.metrics.kl_divergence`."""
+        return divergence.kl_divergence(self.table, self.recoding, self.groups)
+
+    @property
+    def kl_divergence(self) -> float | None:
+        """KL-divergence in nats; None where it would take too long (`divergence.reason` says so)."""
+        return self.divergence.value
+
+    @cached_property
+    def by_attribute(self) -> dict[str, dict[str, float]]:
+        """Stars, recoded cells and normalized certainty penalty of each quasi-identifier."""
+        stars = counts.stars_by_attribute(self.recoding)
+        recoded = counts.recoded_cells_by_attribute(self.recoding)
+        return {name: {"stars": stars[name], "recoded_cells": recoded[name], "ncp": self.ncp[name]} for name in stars}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every metric by its name, for JSON; computes those that were not asked for yet."""
+        result: dict[str, Any] = {
+            "stars": self.stars,
+            "stars_fraction": self.stars_fraction,
+            "suppressed_tuples": self.suppressed_tuples,
+            "suppressed_tuples_fraction": self.suppressed_tuples_fraction,
+            "discernability": self.discernability,
+            "average_class_size": self.average_class_size,
+            "gcp": self.gcp,
+            "kl_divergence": self.kl_divergence,
+            "by_attribute": self.by_attribute,
+        }
+        if self.divergence.reason is not None:
+            result["kl_divergence_reason"] = self.divergence.reason
+        return result
+
+    def __repr__(self) -> str:
+        return f"Metrics(stars={self.stars}, suppressed_tuples={self.suppressed_tuples}, gcp={self.gcp:.4f})"

@@ -1,0 +1,71 @@
+"""Information loss of a published table when the original is not there: what an audit can still say. Lower is better.
+
+A missing value is a value of its own: two cells that miss it look alike.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from shoal.metrics.classes import mean_class_size, sum_of_squares
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = [
+    "published_average_class_size",
+    "published_class_sizes",
+    "published_discernability",
+    "published_stars",
+    "published_suppressed_tuples",
+]
+
+
+def published_class_sizes(frame: pl.DataFrame, quasi_identifiers: Sequence[str]) -> NDArray[np.int64]:
+    """Return the sizes of the equivalence classes of a published table, ascending.
+
+    Rows are in one class when all their quasi-identifier cells are equal; a cell is compared as it stands, so a star
+    equals a star. Without quasi-identifiers all rows are one class.
+    """
+    if frame.height == 0:
+        return np.zeros(0, dtype=np.int64)
+    if not quasi_identifiers:
+        return np.array([frame.height], dtype=np.int64)
+    sizes = frame.group_by(list(quasi_identifiers)).len(name="rows of the class").to_series(-1)
+    return np.sort(sizes.cast(pl.Int64).to_numpy())
+
+
+def published_discernability(frame: pl.DataFrame, quasi_identifiers: Sequence[str]) -> int:
+    """Return the sum of the squared class sizes of a published table; see `shoal.metrics.discernability`."""
+    return sum_of_squares(published_class_sizes(frame, quasi_identifiers))
+
+
+def published_average_class_size(frame: pl.DataFrame, quasi_identifiers: Sequence[str], k: int | None = None) -> float:
+    """Return rows / classes / k of a published table; see `shoal.metrics.average_class_size`."""
+    return mean_class_size(published_class_sizes(frame, quasi_identifiers), k)
+
+
+def published_stars(frame: pl.DataFrame, quasi_identifiers: Sequence[str], star: str = "*") -> dict[str, int]:
+    """Return the cells of each quasi-identifier that are the star symbol; `sum` of the values is the whole table's."""
+    return {name: int((frame[name].cast(pl.String) == star).sum()) for name in _texts(frame, quasi_identifiers)} | {
+        name: 0 for name in quasi_identifiers if name not in _texts(frame, quasi_identifiers)
+    }
+
+
+def published_suppressed_tuples(frame: pl.DataFrame, quasi_identifiers: Sequence[str], star: str = "*") -> int:
+    """Return the rows of a published table with at least one star among their quasi-identifiers."""
+    names = _texts(frame, quasi_identifiers)
+    if not names:
+        return 0
+    starred = pl.any_horizontal((pl.col(name).cast(pl.String) == star).fill_null(value=False) for name in names)
+    return int(frame.select(starred.sum()).item())
+
+
+def _texts(frame: pl.DataFrame, quasi_identifiers: Sequence[str]) -> list[str]:
+    """Return the columns that can hold a star at all: those of text."""
+    return [name for name in quasi_identifiers if isinstance(frame.schema[name], (pl.String, pl.Categorical, pl.Enum))]

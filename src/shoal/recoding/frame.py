@@ -1,0 +1,91 @@
+"""The published table: recoded quasi-identifiers, then the sensitive and the insensitive columns as they were."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from shoal.errors import DataError
+from shoal.recoding.order import sort
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.recoding.recoded import Recoding
+    from shoal.table import Table
+
+__all__ = ["published_frame"]
+
+
+def published_frame(
+    table: Table, recoding: Recoding, groups: NDArray[np.int32], *, keep_order: bool = False
+) -> tuple[pl.DataFrame, NDArray[np.int32]]:
+    """Make the published table of a recoding.
+
+    The rows are sorted by their published cells: quasi-identifiers (in the order of their `labels`), then sensitive
+    values, then insensitive columns. Rows that tie are identical, so the published table is a function of the published
+    rows alone: the same microdata in another order give the same table, and the order tells nothing of the input's.
+
+    Parameters
+    ----------
+    table : Table
+        The encoded microdata.
+    recoding : Recoding
+        What every group publishes.
+    groups : int32 array of shape (rows,)
+        Group of each row: the partition that was recoded.
+    keep_order : bool
+        Whether to publish the rows in the order of the table instead.
+
+    Returns
+    -------
+    frame : polars.DataFrame
+        Quasi-identifiers, sensitive columns and insensitive columns, in this order.
+    rows : int32 array of shape (rows,)
+        The original row of each published row. Private: it must not be published.
+
+    Raises
+    ------
+    DataError
+        Where an insensitive column has a type that cannot be put in order.
+    """
+    cells: list[tuple[pl.Series, NDArray[Any]]]
+    if keep_order:
+        rows = np.arange(table.rows, dtype=np.int32)
+        cells = [(column.labels, column.group_codes[groups]) for column in recoding.columns]
+    else:
+        rows = _canonical_order(table, recoding, groups)
+        classes = recoding.classes
+        cells = [
+            (column.labels, np.repeat(column.group_codes[classes.representatives], classes.sizes))
+            for column in recoding.columns
+        ]
+    cells += [(column.dictionary.alias(column.name), column.codes[rows]) for column in table.sensitive]
+    published = [labels.gather(pl.Series(codes.astype(np.uint32))) for labels, codes in cells]
+    index = pl.Series(rows.astype(np.uint32))
+    published += [column if keep_order else column.gather(index) for column in table.insensitive.get_columns()]
+    return pl.DataFrame(published) if published else pl.DataFrame(height=table.rows), rows
+
+
+def _canonical_order(table: Table, recoding: Recoding, groups: NDArray[np.int32]) -> NDArray[np.int32]:
+    classes = recoding.classes
+    columns: list[tuple[NDArray[Any], int]] = [(classes.of_group[groups], classes.count)]
+    columns += [(column.codes, column.size) for column in table.sensitive]
+    for column in table.insensitive.get_columns():
+        columns += _ranks(column)
+    return sort(columns, table.rows)[1]
+
+
+def _ranks(column: pl.Series) -> list[tuple[NDArray[np.uint32], int]]:
+    """Return the rank of each value among the distinct ones, missing values first, with the number of ranks."""
+    if column.dtype == pl.Object:
+        raise DataError(
+            f"The insensitive column '{column.name}' holds Python objects, which have no order. Turn it into text."
+        )
+    ranks = column.rank("dense").fill_null(0).cast(pl.UInt32).to_numpy()
+    result = [(ranks, int(ranks.max(initial=0)) + 1)]
+    if column.dtype.is_float():  # -0.0 and 0.0 rank alike but do not read alike
+        result.append((np.signbit(column.to_numpy()).astype(np.uint32), 2))
+    return result

@@ -1,0 +1,211 @@
+"""Multidimensional generalization: a value that a group does not share becomes the smallest sub-domain that covers it.
+
+An ordered attribute becomes an interval from the group's smallest to its largest value, "[21, 22]", any other the set
+of the group's values in the order of the dictionary, "{a, b}". Two cases end in a star instead:
+
+* some rows of the group miss the value and others do not: no interval holds a missing value, and a set that names it
+  would tell more than its values do;
+* the sub-domain is the whole domain: that says no more than a star, and a star is shorter.
+
+A group whose rows all miss the value keeps it: its cells stay missing. A value that holds a comma, a quote, a bracket
+or a brace stands in double quotes inside an interval or set, so that different sub-domains never read the same.
+
+References
+----------
+R. J. Bayardo and R. Agrawal, "Data privacy through optimal k-anonymization", ICDE 2005. doi:10.1109/ICDE.2005.42
+K. LeFevre, D. J. DeWitt and R. Ramakrishnan, "Mondrian multidimensional k-anonymity", ICDE 2006.
+doi:10.1109/ICDE.2006.101
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from shoal.errors import DataError, ParameterError
+from shoal.kernels.recoding import group_extents
+from shoal.recoding.order import sort
+from shoal.recoding.penalty import interval_penalty, set_penalty
+from shoal.recoding.recoded import RecodedColumn, SubDomains
+from shoal.recoding.suppression import unchanged
+from shoal.recoding.text import check_star, dictionary_text, quoted
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.table import Column
+
+__all__ = ["generalize"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class _Covered:
+    """Groups that publish a value or a proper sub-domain, and what each publishes."""
+
+    text: pl.Series
+    """The distinct labels in canonical order."""
+    made: NDArray[np.bool_]
+    """Whether each label is an interval or a set, and no value of the data."""
+    label_of_group: NDArray[np.int32]
+    """Label of each group; anything where the group publishes a star."""
+    sub_domains: SubDomains
+    """What the labels stand for."""
+    penalty: NDArray[np.float64]
+    """Penalty of each group; anything where the group publishes a star."""
+    stars: NDArray[np.bool_]
+    """Groups that publish a star."""
+
+
+def generalize(column: Column, groups: NDArray[np.int32], count: int, star: str) -> RecodedColumn:
+    """Recode one quasi-identifier by generalization.
+
+    Raises
+    ------
+    ParameterError
+        Where the star symbol is a value of the column, or one of the intervals and sets that it gets.
+    DataError
+        Where one of these intervals or sets is also a value of the column.
+    """
+    text = dictionary_text(column.dictionary)
+    check_star(column, text, star)
+    codes = column.codes.astype(np.int32)
+    low, high = group_extents(codes, groups, count)
+    kept = low == high
+    if kept.all():
+        return unchanged(column, low)
+    covered = _intervals(column, text, low, high) if column.ordered else _sets(column, text, groups, (low, high))
+    made = covered.text.filter(pl.Series(covered.made))
+    if (made == star).any():
+        raise ParameterError(
+            f"The star symbol reads like an interval or a set of the column '{column.name}'. Choose another symbol "
+            "with star=... (--star)."
+        )
+    if made.is_in(text.implode()).any():
+        raise DataError(
+            f"The column '{column.name}' has a value that reads like one of the intervals or sets of this release, so "
+            "readers could not tell the two apart. Use recoding='suppression', or rewrite that value."
+        )
+    labels, sub_domains = covered.text, covered.sub_domains
+    if covered.stars.any():
+        labels = pl.concat([labels, pl.Series([star], dtype=pl.String)])
+        sub_domains = SubDomains(
+            starts=np.append(sub_domains.starts, sub_domains.starts[-1] + 1),
+            first=np.append(sub_domains.first, np.int32(0)),
+            last=np.append(sub_domains.last, np.int32(column.size - 1)),
+        )
+    return RecodedColumn(
+        name=column.name,
+        labels=labels.alias(column.name),
+        group_codes=np.where(covered.stars, np.int32(len(covered.text)), covered.label_of_group).astype(np.int32),
+        kept=kept,
+        stars=covered.stars,
+        penalty=np.where(covered.stars, 1.0, np.where(kept, 0.0, covered.penalty)),
+        sub_domains=sub_domains,
+    )
+
+
+def _mixed_or_whole(column: Column, low: NDArray[np.int32], high: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Return which groups mix missing and present values, or reach from the first value of the domain to the last."""
+    mixed = (high == column.size - 1) & (low < high) if column.has_missing else np.zeros(len(low), dtype=np.bool_)
+    whole = (low == 0) & (high == column.size - 1) & (low < high)
+    return np.asarray(mixed | whole)
+
+
+def _intervals(column: Column, text: pl.Series, low: NDArray[np.int32], high: NDArray[np.int32]) -> _Covered:
+    stars = _mixed_or_whole(column, low, high)
+    pairs, label_of_group = np.unique(low.astype(np.int64) * column.size + high, return_inverse=True)
+    used = np.zeros(len(pairs), dtype=np.bool_)
+    used[label_of_group[~stars]] = True
+    pairs, renumbered = pairs[used], np.cumsum(used) - 1
+    first, last = (pairs // column.size).astype(np.int32), (pairs % column.size).astype(np.int32)
+    ends = quoted(text)
+    made = first < last
+    frame = pl.DataFrame(
+        {"plain": text.gather(first), "low": ends.gather(first), "high": ends.gather(last), "made": made}
+    )
+    label = pl.when("made").then(pl.format("[{}, {}]", "low", "high")).otherwise("plain")
+    proper = ~stars & (low < high)
+    penalty = np.zeros(len(low), dtype=np.float64)
+    penalty[proper] = interval_penalty(column, low[proper], high[proper])
+    return _Covered(
+        text=frame.select(label).to_series(),
+        made=made,
+        label_of_group=renumbered[label_of_group].astype(np.int32),
+        sub_domains=SubDomains(starts=np.arange(len(pairs) + 1), first=first, last=last),
+        penalty=penalty,
+        stars=stars,
+    )
+
+
+def _sets(
+    column: Column, text: pl.Series, groups: NDArray[np.int32], extents: tuple[NDArray[np.int32], NDArray[np.int32]]
+) -> _Covered:
+    low, high = extents
+    starts, members = _members(column, groups, len(low))
+    sizes = np.diff(starts)
+    stars = (sizes == column.size) & (sizes > 1)
+    if column.has_missing:
+        stars |= (high == column.size - 1) & (low < high)
+    proper = np.flatnonzero(~stars & (sizes > 1))
+    entries = _entries(starts, proper)
+    listed = pl.DataFrame({"group": np.repeat(proper, sizes[proper]), "value": quoted(text).gather(members[entries])})
+    joined = listed.group_by("group", maintain_order=True).agg(pl.col("value").str.join(", "))
+    labels = pl.DataFrame({"group": np.arange(len(low)), "low": low, "set": sizes > 1}).with_columns(
+        text=text.gather(low), star=pl.Series(stars)
+    )
+    braced = joined.select(pl.col("group").cast(pl.Int64), set_text=pl.lit("{") + pl.col("value") + pl.lit("}"))
+    labels = labels.join(braced, on="group", how="left", maintain_order="left").with_columns(
+        label=pl.when("set").then("set_text").otherwise("text")
+    )
+    # A set is known by its text, since quoted members make different sets read differently.
+    distinct = (
+        labels.filter(~pl.col("star"))
+        .group_by("low", "set", "label")
+        .agg(pl.col("group").min())
+        .sort("low", "set", "label")
+        .with_columns(number=pl.int_range(pl.len(), dtype=pl.Int32))
+    )
+    numbered = labels.join(
+        distinct.drop("group"), on=["low", "set", "label"], how="left", maintain_order="left", nulls_equal=True
+    )
+    return _Covered(
+        text=distinct["label"],
+        made=distinct["set"].to_numpy(),
+        label_of_group=numbered["number"].fill_null(0).to_numpy(),
+        sub_domains=_runs(starts, members, distinct["group"].to_numpy()),
+        penalty=set_penalty(sizes, column.size),
+        stars=stars,
+    )
+
+
+def _members(column: Column, groups: NDArray[np.int32], count: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the distinct codes of every group, ascending, as compressed rows."""
+    keys, _ = sort([(groups, count), (column.codes, column.size)], len(groups))
+    keys = keys[np.append(True, keys[1:] != keys[:-1])]
+    members = (keys % column.size).astype(np.int32)
+    starts = np.searchsorted(keys // column.size, np.arange(count + 1))
+    return starts.astype(np.int64), members
+
+
+def _entries(starts: NDArray[np.int64], chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where the entries of some of the compressed rows stand, row after row."""
+    lengths = starts[chosen + 1] - starts[chosen]
+    before = np.cumsum(lengths) - lengths
+    return np.asarray(np.arange(lengths.sum(), dtype=np.int64) + np.repeat(starts[chosen] - before, lengths))
+
+
+def _runs(starts: NDArray[np.int64], members: NDArray[np.int32], chosen: NDArray[np.int64]) -> SubDomains:
+    """Return the member sets of some groups as runs of consecutive codes."""
+    codes = members[_entries(starts, chosen)]
+    row = np.repeat(np.arange(len(chosen)), starts[chosen + 1] - starts[chosen])
+    apart = np.ones(len(codes) + 1, dtype=np.bool_)
+    apart[1:-1] = (row[1:] != row[:-1]) | (codes[1:] != codes[:-1] + 1)
+    begin = np.flatnonzero(apart)
+    return SubDomains(
+        starts=np.searchsorted(row[begin[:-1]], np.arange(len(chosen) + 1)).astype(np.int64),
+        first=codes[begin[:-1]],
+        last=codes[begin[1:] - 1],
+    )

@@ -1,0 +1,73 @@
+"""From a partition to a recoding, by any of the methods."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from shoal._validation import OneOf, validate
+from shoal.errors import ParameterError
+from shoal.recoding.generalization import generalize
+from shoal.recoding.recoded import Recoding
+from shoal.recoding.suppression import suppress
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.table import Table
+
+__all__ = ["METHODS", "recode"]
+
+METHODS = {"suppression": suppress, "generalization": generalize}
+
+
+def recode(
+    table: Table,
+    groups: NDArray[np.int32],
+    count: int,
+    *,
+    method: Literal["suppression", "generalization"] = "suppression",
+    star: str = "*",
+) -> Recoding:
+    """Decide what every group of a partition publishes.
+
+    Parameters
+    ----------
+    table : Table
+        The encoded microdata.
+    groups : int32 array of shape (rows,)
+        Group of each row, 0 <= group < count; every group occurs.
+    count : int
+        Number of groups.
+    method : {"suppression", "generalization"}
+        What becomes of a value that the rows of a group do not share: a star, or the smallest interval or set that
+        covers them.
+    star : str
+        The symbol of a suppressed value; no value of a quasi-identifier may read like it.
+
+    Returns
+    -------
+    Recoding
+
+    Raises
+    ------
+    ParameterError
+        Where the method is unknown, or the star symbol is empty or a value of the data.
+    DataError
+        Where a value of the data reads like an interval or a set of the release.
+    """
+    validate("recode", {"recoding": method}, {"recoding": OneOf(tuple(METHODS))})
+    symbol: object = star
+    if not isinstance(symbol, str) or not symbol:
+        raise ParameterError(
+            f"The 'star' parameter of recode must be a text of at least one character. Got {symbol!r}."
+        )
+    groups = np.ascontiguousarray(groups, dtype=np.int32)
+    recode_column = METHODS[method]
+    return Recoding(
+        method=method,
+        star=star,
+        columns=tuple(recode_column(column, groups, count, star) for column in table.quasi_identifiers),
+        sizes=np.bincount(groups, minlength=count),
+    )

@@ -1,0 +1,45 @@
+"""Sorting and ranking rows, groups and classes by several columns of codes at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.kernels.grouping import dense_ranks, sort_by_key
+from shoal.table.classes import mixed_radix_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["rank", "sort"]
+
+
+def sort(columns: Sequence[tuple[NDArray[Any], int]], rows: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Sort rows by columns of codes, the first one weighing most; rows that tie stay in their order.
+
+    Parameters
+    ----------
+    columns : sequence of (codes, size)
+        Integer codes of each row, 0 <= code < size.
+    rows : int
+        Number of rows.
+
+    Returns
+    -------
+    keys : int64 array of shape (rows,)
+        Sorted; equal for rows that tie, and `key % size` is the code of the last column.
+    order : int32 array of shape (rows,)
+        The row at each place.
+    """
+    keys, bits = mixed_radix_keys(columns, rows)
+    result: tuple[NDArray[np.int64], NDArray[np.int32]] = sort_by_key(keys, np.arange(rows, dtype=np.int32), bits)
+    return result
+
+
+def rank(columns: Sequence[tuple[NDArray[Any], int]], rows: int) -> tuple[NDArray[np.int64], int]:
+    """Return the rank of each row's combination of codes among the distinct ones, and how many there are."""
+    ranks, count = dense_ranks(*sort(columns, rows))
+    return ranks, int(count)

@@ -1,0 +1,68 @@
+"""Suppression: a value stays where all rows of the group share it, and becomes a star where they do not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from shoal.kernels.recoding import group_extents
+from shoal.recoding.recoded import RecodedColumn, SubDomains
+from shoal.recoding.text import check_star, dictionary_text
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.table import Column
+
+__all__ = ["suppress", "unchanged"]
+
+
+def suppress(column: Column, groups: NDArray[np.int32], count: int, star: str) -> RecodedColumn:
+    """Recode one quasi-identifier by suppression.
+
+    A group whose rows all miss the value keeps it: its cells stay missing. A group where some do publishes stars.
+
+    Raises
+    ------
+    ParameterError
+        Where the star symbol is a value of the column.
+    """
+    text = dictionary_text(column.dictionary)
+    check_star(column, text, star)
+    low, high = group_extents(column.codes.astype(np.int32), groups, count)
+    kept = low == high
+    if kept.all():
+        return unchanged(column, low)
+    used = np.zeros(column.size, dtype=np.bool_)
+    used[low[kept]] = True
+    values = np.flatnonzero(used).astype(np.int32)
+    label_of_code = np.cumsum(used, dtype=np.int32) - 1
+    return RecodedColumn(
+        name=column.name,
+        labels=pl.concat([text.filter(pl.Series(used)), pl.Series([star], dtype=pl.String)]).alias(column.name),
+        group_codes=np.where(kept, label_of_code[low], np.int32(len(values))).astype(np.int32),
+        kept=kept,
+        stars=~kept,
+        penalty=np.where(kept, 0.0, 1.0),
+        sub_domains=SubDomains(
+            starts=np.arange(len(values) + 2),
+            first=np.append(values, np.int32(0)),
+            last=np.append(values, np.int32(column.size - 1)),
+        ),
+    )
+
+
+def unchanged(column: Column, codes: NDArray[np.int32]) -> RecodedColumn:
+    """Return a column of which no cell was recoded, given the value of each group: it keeps its own type."""
+    values = np.arange(column.size, dtype=np.int32)
+    return RecodedColumn(
+        name=column.name,
+        labels=column.dictionary.alias(column.name),
+        group_codes=codes,
+        kept=np.ones(len(codes), dtype=np.bool_),
+        stars=np.zeros(len(codes), dtype=np.bool_),
+        penalty=np.zeros(len(codes), dtype=np.float64),
+        sub_domains=SubDomains(starts=np.arange(column.size + 1), first=values, last=values),
+    )
