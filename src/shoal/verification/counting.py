@@ -1,0 +1,180 @@
+"""From published cells to counts: which rows look alike, and how often each sensitive value occurs among them.
+
+Nothing of the encoding or of an algorithm is used here: what is counted are the cells that readers of the release see.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from shoal._validation import exact_fraction
+from shoal.errors import ColumnError, DataError, near_matches
+from shoal.models.base import GroupCounts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["count_groups"]
+
+_WIDEST = 2**62
+"""Combined codes stay below this, so that they fit into 64 bits."""
+
+_CANONICAL_NUMBER = r"^(0|-?[1-9]\d*|-?(0|[1-9]\d*)\.\d+)$"
+"""Text that reads as one decimal number in one way only: 12, -0.50; not 007, +1, 1e5."""
+
+
+def count_groups(
+    frame: pl.DataFrame, quasi_identifiers: Sequence[str], sensitive: Sequence[str], *, numbers: bool = False
+) -> tuple[GroupCounts, ...]:
+    """Count the sensitive values of every group of rows with the same published quasi-identifiers.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        Any table, one row per person, fewer than 2**31 rows. A missing cell (null or NaN) is a value of its own.
+    quasi_identifiers : sequence of str
+        Columns whose combinations make the groups; without any, all rows are one group.
+    sensitive : sequence of str
+        Columns whose values are counted.
+    numbers : bool
+        Whether to read the sensitive values as numbers too, where they are numbers: a numeric column, or text of which
+        every value is a canonical decimal number.
+
+    Returns
+    -------
+    tuple of GroupCounts
+        One per sensitive attribute, with the same groups in the same order; without any, one with a single value.
+
+    Raises
+    ------
+    ColumnError
+        Where a column does not exist.
+    DataError
+        Where a column holds nested data or Python objects, which cannot be compared.
+    """
+    for name in (*quasi_identifiers, *sensitive):
+        if name not in frame.columns:
+            raise ColumnError(f"There is no column '{name}'. {near_matches(name, frame.columns)}")
+    columns = _without_text(frame.select(list(dict.fromkeys((*quasi_identifiers, *sensitive)))))
+    group = np.zeros(frame.height, dtype=np.int64)
+    width = 1
+    for name in quasi_identifiers:
+        codes, size = _codes(columns[name])
+        group, width = _combined(group, width, codes, size)
+    if not sensitive:
+        return (_sorted_counts(group, width, np.zeros(frame.height, dtype=np.int64), 1),)
+    counts = []
+    for name in sensitive:
+        codes, size = _dense(*_codes(columns[name]))
+        read = _numbers(frame[name], codes, size) if numbers else None
+        counts.append(_sorted_counts(group, width, codes, size, numbers=read))
+    return tuple(counts)
+
+
+def _without_text(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the columns with text as categories: all of them in one go, because that takes both cores."""
+    return frame.with_columns(pl.col(pl.String).cast(pl.Categorical))
+
+
+def _codes(column: pl.Series) -> tuple[NDArray[np.int64], int]:
+    """Return a code per row, equal where the cells are, and a number that all codes are below; 0 is a missing cell."""
+    if column.dtype.is_nested() or column.dtype == pl.Object:
+        raise DataError(
+            f"The column '{column.name}' has the type {column.dtype}, whose values cannot be compared. Turn it into "
+            "text, numbers or dates."
+        )
+    if column.dtype == pl.Null:
+        return np.zeros(len(column), dtype=np.int64), 1
+    if column.dtype.is_float():
+        column = column.fill_nan(None)
+    physical = column.to_physical()
+    if physical.dtype.is_integer():
+        low, high = physical.min(), physical.max()
+        if isinstance(low, int) and isinstance(high, int) and max(-low, high) < 2**61 and high - low < 2**31:
+            codes = physical.cast(pl.Int64) - (low - 1)
+            return codes.fill_null(0).to_numpy(), high - low + 2
+    ranks = physical.rank("dense").cast(pl.Int64).fill_null(0).to_numpy()
+    return ranks, int(ranks.max(initial=0)) + 1
+
+
+def _combined(
+    first: NDArray[np.int64], first_size: int, second: NDArray[np.int64], second_size: int
+) -> tuple[NDArray[np.int64], int]:
+    """Return one code for each pair of codes, renumbered first where their product would not fit."""
+    if first_size * second_size >= _WIDEST:
+        first, first_size = _renumbered(first)
+        second, second_size = _renumbered(second)
+    return first * second_size + second, first_size * second_size
+
+
+def _renumbered(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+    distinct, position = np.unique(codes, return_inverse=True)
+    return position.astype(np.int64), max(len(distinct), 1)
+
+
+def _dense(codes: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], int]:
+    """Return codes renumbered in their order so that every one below the size occurs."""
+    if size > 8 * len(codes) + 1024:
+        return _renumbered(codes)
+    occurs = np.zeros(size, dtype=np.bool_)
+    occurs[codes] = True
+    position = np.cumsum(occurs) - 1
+    return position[codes], int(np.count_nonzero(occurs))
+
+
+def _sorted_counts(
+    group: NDArray[np.int64],
+    width: int,
+    codes: NDArray[np.int64],
+    size: int,
+    *,
+    numbers: tuple[Fraction | None, ...] | None = None,
+) -> GroupCounts:
+    """Count how often each code occurs in each group: equal pairs stand together once they are sorted."""
+    pairs, _ = _combined(group, width, codes, max(size, 1))
+    pairs.sort()
+    first = _run_starts(pairs)
+    counts = np.diff(first, append=len(pairs))
+    group_of, values = np.divmod(pairs[first], max(size, 1))
+    starts = _run_starts(group_of)
+    return GroupCounts(
+        sizes=np.add.reduceat(counts, starts) if len(starts) else counts,
+        starts=np.append(starts, len(counts)),
+        values=values,
+        counts=counts,
+        totals=np.bincount(codes, minlength=size).astype(np.int64),
+        numbers=numbers,
+    )
+
+
+def _run_starts(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where runs of equal values start."""
+    changes = np.ones(len(values), dtype=np.bool_)
+    np.not_equal(values[1:], values[:-1], out=changes[1:])
+    return np.flatnonzero(changes)
+
+
+def _numbers(column: pl.Series, codes: NDArray[np.int64], size: int) -> tuple[Fraction | None, ...] | None:
+    """Return the value of each code as an exact number, None where it is missing; None where they are no numbers."""
+    row = np.empty(size, dtype=np.int64)
+    row[codes] = np.arange(len(codes))
+    values = column.gather(pl.Series(row, dtype=pl.Int64))
+    if values.dtype in (pl.Categorical, pl.Enum):
+        values = values.cast(pl.String)
+    if values.dtype == pl.String and bool(values.str.contains(_CANONICAL_NUMBER).all()):
+        return tuple(None if text is None else Fraction(text) for text in values)
+    return tuple(_exact(value) for value in values) if values.dtype.is_numeric() else None
+
+
+def _exact(value: float | Decimal | None) -> Fraction | None:
+    """Return a number as a fraction; an infinite one is as good as missing, for it has no distance to any other."""
+    if value is None or not Decimal(value).is_finite():
+        return None
+    return Fraction(value) if isinstance(value, Decimal) else exact_fraction(value)

@@ -1,0 +1,104 @@
+"""The last door: a release is checked from its published cells alone, or it is not published."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.errors import ReleaseUnsafeError
+from shoal.verification.achieved import Achieved, achieved
+from shoal.verification.counting import count_groups
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+
+    from shoal.models import Requirement
+    from shoal.models.base import GroupCounts
+
+__all__ = ["verify"]
+
+
+def verify(
+    frame: pl.DataFrame,
+    *,
+    quasi_identifiers: Sequence[str],
+    sensitive: Sequence[str],
+    requirement: Requirement,
+    published: Sequence[str] | None = None,
+) -> Achieved:
+    """Check that every group of a release satisfies every model, and measure what the release achieves.
+
+    Only a return means that the release is safe; whatever goes wrong, an error is raised.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The release, as its readers will see it.
+    quasi_identifiers, sensitive : sequence of str
+        Roles of its columns.
+    requirement : Requirement
+        The models, asked of these sensitive attributes.
+    published : sequence of str, optional
+        The columns that the release may have, in their order; by default the quasi-identifiers and the sensitive ones.
+
+    Returns
+    -------
+    Achieved
+        The privacy that was measured.
+
+    Raises
+    ------
+    ReleaseUnsafeError
+        Names the model that fails and the number of groups that fail it, or the columns that must not be there.
+    """
+    _check_columns(frame.columns, [*quasi_identifiers, *sensitive] if published is None else list(published))
+    if tuple(requirement.sensitive) != tuple(sensitive):
+        raise ReleaseUnsafeError(
+            f"The release was to be checked for {_listed(sensitive)}, but the requirement speaks of "
+            f"{_listed(requirement.sensitive)}. Nothing was published."
+        )
+    numbers = any(model.needs_numbers for model in requirement.models)
+    counts = count_groups(frame, quasi_identifiers, sensitive, numbers=numbers)
+    _check_models(counts, requirement)
+    return achieved(counts, sensitive)
+
+
+def _check_columns(found: Sequence[str], allowed: Sequence[str]) -> None:
+    extra = [name for name in found if name not in allowed]
+    if extra:
+        raise ReleaseUnsafeError(
+            f"The release has columns that were not declared for publication: {_listed(extra)}. Nothing was published."
+        )
+    if list(found) != list(allowed):
+        raise ReleaseUnsafeError(
+            f"The release has the columns {_listed(found)} instead of {_listed(allowed)}. Nothing was published."
+        )
+
+
+def _check_models(counts: Sequence[GroupCounts], requirement: Requirement) -> None:
+    if not requirement.models:
+        raise ReleaseUnsafeError("The release was to be checked for no model at all. Nothing was published.")
+    for model in requirement.models:
+        asked = range(len(requirement.sensitive)) if model.needs_sensitive else range(1)
+        if not asked:
+            raise ReleaseUnsafeError(
+                f"{model!r} cannot be checked without a sensitive attribute. Nothing was published."
+            )
+        for position in asked:
+            groups = counts[position]
+            accepted = model.acceptable(groups)
+            # An answer that is not one truth value per group is no answer.
+            if accepted.shape != groups.sizes.shape or accepted.dtype != np.bool_ or not bool(accepted.all()):
+                failed = len(groups.sizes) - int(np.count_nonzero(accepted == np.True_))
+                about = f" of '{requirement.sensitive[position]}'" if model.needs_sensitive else ""
+                raise ReleaseUnsafeError(
+                    f"The release fails {model!r}{about} in {failed} of {len(groups.sizes)} groups. "
+                    "Nothing was published."
+                )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names) if names else "no column"
