@@ -1,1 +1,8 @@
-"""TODO-room."""
+"""For the tests of shoal and of what builds on it: slow oracles, strategies for `hypothesis`, reusable assertions.
+
+`shoal.testing.strategies` needs the package `hypothesis`; the other modules need nothing.
+"""
+
+from shoal.testing import invariants, oracles, three_phase
+
+__all__ = ["invariants", "oracles", "three_phase"]

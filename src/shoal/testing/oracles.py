@@ -1,0 +1,358 @@
+"""What is true by definition, computed slowly in plain Python.
+
+Oracles judge the fast code of the other rooms and share nothing with it. They use integers and `fractions.Fraction`;
+where a definition is irrational (a logarithm), decimals of 60 digits, far more than any small table can come near to.
+
+A *group* is a list of sensitive values; *rows* are tuples of quasi-identifiers; a *partition* is a list of lists of row
+numbers; *counts* are the numbers of rows by sensitive value, h(Q, v) in the paper.
+
+References
+----------
+X. Xiao, K. Yi, Y. Tao, "The hardness and approximation algorithms for l-diversity", EDBT 2010,
+doi:10.1145/1739041.1739060.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Sequence
+from decimal import Decimal, localcontext
+from enum import Enum
+from fractions import Fraction
+from typing import Any, Final, Literal, NamedTuple
+
+__all__ = [
+    "STAR",
+    "Interval",
+    "Partition",
+    "Predicate",
+    "Row",
+    "alpha_k_anonymous",
+    "basic_beta_like",
+    "cost_of_partition",
+    "delta_disclosure_private",
+    "discernability",
+    "distinct_diverse",
+    "enhanced_beta_like",
+    "entropy_diverse",
+    "frequency_diverse",
+    "groups_of_labels",
+    "is_partition",
+    "k_anonymous",
+    "k_e_anonymous",
+    "kl_divergence",
+    "m_unique",
+    "ncp",
+    "optimal_partition",
+    "predicate_of",
+    "recursive_diverse",
+    "stars_of_group",
+    "suppress",
+    "suppressed_of_group",
+]
+
+Row = Sequence[Hashable]
+Partition = list[list[int]]
+Predicate = Callable[[list[Any]], bool]
+"""Whether a group, given as its sensitive values, is acceptable."""
+
+_DIGITS = 60
+
+
+class _Star(Enum):
+    """The mark of a suppressed cell; no value of a table equals it."""
+
+    STAR = "*"
+
+
+STAR: Final = _Star.STAR
+"""A suppressed cell."""
+
+
+class Interval(NamedTuple):
+    """A cell that was generalized to all values of its attribute between two of them, both included."""
+
+    low: Any
+    high: Any
+
+
+# Privacy models: predicates on one group.
+
+
+def k_anonymous(group: Sequence[Hashable], k: int) -> bool:
+    """Return whether |G| >= k."""
+    return len(group) >= k
+
+
+def frequency_diverse(group: Sequence[Hashable], l: Fraction | int) -> bool:  # noqa: E741 - the paper's letter
+    """Return whether l * h(G) <= |G|."""
+    return l * max(Counter(group).values(), default=0) <= len(group)
+
+
+def distinct_diverse(group: Sequence[Hashable], l: int) -> bool:  # noqa: E741
+    """Return whether there are at least l different values."""
+    return len(set(group)) >= l
+
+
+def entropy_diverse(group: Sequence[Hashable], l: Fraction | int) -> bool:  # noqa: E741
+    """Return whether the entropy of the values is at least log l.
+
+    With counts c of n rows that is prod (n / c)^c >= l^n, which integers can decide.
+    """
+    n = len(group)
+    product = math.prod(Fraction(n, count) ** count for count in Counter(group).values())
+    return n > 0 and product >= Fraction(l) ** n
+
+
+def recursive_diverse(group: Sequence[Hashable], c: Fraction | int, l: int) -> bool:  # noqa: E741
+    """Return whether r_1 < c (r_l + ... + r_m), r the counts in descending order."""
+    r = sorted(Counter(group).values(), reverse=True)
+    return bool(r) and r[0] < Fraction(c) * sum(r[l - 1 :])
+
+
+def alpha_k_anonymous(group: Sequence[Hashable], alpha: Fraction, k: int) -> bool:
+    """Return whether |G| >= k and h(G) <= alpha |G|."""
+    return len(group) >= k and max(Counter(group).values(), default=0) <= alpha * len(group)
+
+
+def k_e_anonymous(group: Sequence[Fraction | int | None], k: int, e: Fraction | int) -> bool:
+    """Return whether |G| >= k and the numbers span at least e; a missing one is a row and no number."""
+    numbers = [number for number in group if number is not None]
+    return len(group) >= k and bool(numbers) and max(numbers) - min(numbers) >= e
+
+
+def m_unique(group: Sequence[Hashable], m: int) -> bool:
+    """Return whether |G| >= m and all values differ."""
+    return len(group) >= m and len(set(group)) == len(group)
+
+
+def basic_beta_like(group: Sequence[Hashable], table: Sequence[Hashable], beta: Fraction | int) -> bool:
+    """Return whether q <= (1 + beta) p for every value, q its share in the group and p its share in the table."""
+    return all(q <= (1 + Fraction(beta)) * p for q, p in _shares(group, table) if q > 0)
+
+
+def enhanced_beta_like(group: Sequence[Hashable], table: Sequence[Hashable], beta: Fraction | int) -> bool:
+    """Return whether q <= (1 + min(beta, -ln p)) p for every value."""
+    with localcontext(prec=_DIGITS):
+        # -ln p is irrational unless p = 1, so the decimals decide; with p = 1 it is 0, exactly.
+        gains = {p: min(Fraction(beta), Fraction(-_decimal(p).ln())) for _, p in _shares(group, table)}
+    return all(q <= (1 + gains[p]) * p for q, p in _shares(group, table) if q > 0)
+
+
+def delta_disclosure_private(group: Sequence[Hashable], table: Sequence[Hashable], delta: Fraction | int) -> bool:
+    """Return whether |log2(q / p)| < delta for every value of the table; a value that the group lacks is too far.
+
+    With delta = a / b that is 2^-a < (q / p)^b < 2^a.
+    """
+    a, b = Fraction(delta).numerator, Fraction(delta).denominator
+    return all(q > 0 and Fraction(1, 2**a) < (q / p) ** b < 2**a for q, p in _shares(group, table))
+
+
+def predicate_of(model: Any, table: Sequence[Any]) -> Predicate:
+    """Return the predicate of a model of `shoal.models`, found by its name and its parameters.
+
+    Parameters
+    ----------
+    model : PrivacyModel
+        The model.
+    table : sequence
+        The sensitive values of the whole table: numbers where the model needs them.
+    """
+    exact = {name: _exact(value) for name, value in vars(model).items()}
+    decide: dict[str, Predicate] = {
+        "k-anonymity": lambda group: k_anonymous(group, exact["k"]),
+        "(alpha, k)-anonymity": lambda group: alpha_k_anonymous(group, exact["alpha"], exact["k"]),
+        "(k, e)-anonymity": lambda group: k_e_anonymous(group, exact["k"], exact["e"]),
+        "m-uniqueness": lambda group: m_unique(group, exact["m"]),
+        "delta-disclosure": lambda group: delta_disclosure_private(group, table, exact["delta"]),
+        "beta-likeness, basic": lambda group: basic_beta_like(group, table, exact["beta"]),
+        "beta-likeness, enhanced": lambda group: enhanced_beta_like(group, table, exact["beta"]),
+        "l-diversity, frequency": lambda group: frequency_diverse(group, exact["l"]),
+        "l-diversity, distinct": lambda group: distinct_diverse(group, exact["l"]),
+        "l-diversity, entropy": lambda group: entropy_diverse(group, exact["l"]),
+        "l-diversity, recursive": lambda group: recursive_diverse(group, exact["c"], exact["l"]),
+    }
+    variant = exact.get("variant")
+    return decide[f"{model.name}, {variant}" if variant else model.name]
+
+
+def _exact(value: Any) -> Any:
+    """Return a float as the decimal number that it is printed as, anything else as it is."""
+    return Fraction(repr(value)) if isinstance(value, float) else value
+
+
+def _shares(group: Sequence[Hashable], table: Sequence[Hashable]) -> list[tuple[Fraction, Fraction]]:
+    inside, overall = Counter(group), Counter(table)
+    return [
+        (Fraction(inside[value], max(len(group), 1)), Fraction(count, len(table))) for value, count in overall.items()
+    ]
+
+
+def _decimal(number: Fraction) -> Decimal:
+    return Decimal(number.numerator) / Decimal(number.denominator)
+
+
+# Costs and partitions.
+
+
+def is_partition(groups: Sequence[Collection[int]], n: int) -> bool:
+    """Return whether every row from 0 to n - 1 is in exactly one group, and no group is empty."""
+    return all(groups) and sorted(row for group in groups for row in group) == list(range(n))
+
+
+def groups_of_labels(labels: Sequence[int]) -> Partition:
+    """Return the groups of rows, given a label for each row, in the order of the labels."""
+    groups: dict[int, list[int]] = {}
+    for row, label in enumerate(labels):
+        groups.setdefault(int(label), []).append(row)
+    return [groups[label] for label in sorted(groups)]
+
+
+def stars_of_group(rows: Sequence[Row]) -> int:
+    """Return how many cells are suppressed when some rows become one group: all of each column in which they differ."""
+    return sum(len(rows) for column in zip(*rows, strict=True) if len(set(column)) > 1)
+
+
+def suppressed_of_group(rows: Sequence[Row]) -> int:
+    """Return how many rows get a star when some rows become one group: all or none."""
+    return len(rows) if stars_of_group(rows) else 0
+
+
+def cost_of_partition(rows: Sequence[Row], partition: Partition, cost: Literal["stars", "tuples"] = "stars") -> int:
+    """Return the suppressed cells ("stars") or rows ("tuples") of a partition."""
+    of_group = stars_of_group if cost == "stars" else suppressed_of_group
+    return sum(of_group([rows[row] for row in group]) for group in partition)
+
+
+def discernability(partition: Partition) -> int:
+    """Return the sum over rows of the size of their group."""
+    return sum(len(group) for group in partition for _ in group)
+
+
+def optimal_partition(
+    rows: Sequence[Row], sensitive: Sequence[Any], predicate: Predicate, cost: Literal["stars", "tuples"] = "stars"
+) -> tuple[int, Partition] | None:
+    """Return the smallest cost of any partition into acceptable groups, and one that has it; None where there is none.
+
+    Every subset of rows is tried as the group of its first row: 3^n steps, so for about ten rows at most.
+    """
+    n = len(rows)
+    of_group = stars_of_group if cost == "stars" else suppressed_of_group
+    price: dict[int, int] = {}
+    for mask in range(1, 1 << n):
+        members = _members(mask, n)
+        if predicate([sensitive[row] for row in members]):
+            price[mask] = of_group([rows[row] for row in members])
+    best: list[int | None] = [None] * (1 << n)
+    best[0] = 0
+    choice = [0] * (1 << n)
+    for mask in range(1, 1 << n):
+        first = mask & -mask
+        others = mask ^ first
+        part = others
+        while True:
+            # The group of the first row is `first` with `part`; what remains was solved before.
+            rest = best[others ^ part]
+            here = price.get(first | part)
+            if rest is not None and here is not None and (best[mask] is None or rest + here < best[mask]):  # type: ignore[operator]
+                best[mask], choice[mask] = rest + here, first | part
+            if part == 0:
+                break
+            part = (part - 1) & others
+    whole = (1 << n) - 1
+    total = best[whole]
+    if total is None:
+        return None
+    partition = []
+    while whole:
+        partition.append(_members(choice[whole], n))
+        whole ^= choice[whole]
+    return total, partition
+
+
+def _members(mask: int, n: int) -> list[int]:
+    return [row for row in range(n) if mask >> row & 1]
+
+
+# Released tables and what they lose.
+
+
+def suppress(rows: Sequence[Row], partition: Partition) -> list[tuple[Any, ...]]:
+    """Return the rows as suppression publishes them, in their order."""
+    published: list[tuple[Any, ...]] = [()] * len(rows)
+    for group in partition:
+        columns = list(zip(*(rows[row] for row in group), strict=True))
+        cells = tuple(column[0] if len(set(column)) == 1 else STAR for column in columns)
+        for row in group:
+            published[row] = cells
+    return published
+
+
+def kl_divergence(
+    rows: Sequence[Row],
+    sensitive: Sequence[Hashable],
+    release: Sequence[Sequence[Any]],
+    domains: Sequence[Collection[Any]],
+) -> float:
+    """Return the KL-divergence of a table and its release: equation 2 of the paper, summed as it stands.
+
+    Parameters
+    ----------
+    rows, sensitive : sequences
+        The table.
+    release : sequence of sequences
+        The published quasi-identifiers of the same people in the same order; a cell is a value, `STAR`, an `Interval`
+        or a frozenset of values.
+    domains : sequence of collections
+        The values of each quasi-identifier. A star is uniform over them, a sub-domain uniform over those inside it.
+    """
+    n = len(rows)
+    points = Counter((tuple(row), value) for row, value in zip(rows, sensitive, strict=True))
+    total = []
+    for (point, value), count in points.items():
+        density = Fraction(0)
+        for cells, published in zip(release, sensitive, strict=True):
+            if published == value:
+                density += math.prod(
+                    (_probability(cell, x, domain) for cell, x, domain in zip(cells, point, domains, strict=True)),
+                    start=Fraction(1, n),
+                )
+        share = Fraction(count, n)
+        ratio = share / density
+        total.append(float(share) * (math.log(ratio.numerator) - math.log(ratio.denominator)))
+    return math.fsum(total)
+
+
+def _subdomain(cell: Any, domain: Collection[Any]) -> set[Any]:
+    if cell is STAR:
+        return set(domain)
+    if isinstance(cell, Interval):
+        return {value for value in domain if value is not None and cell.low <= value <= cell.high}
+    return set(cell) if isinstance(cell, frozenset) else {cell}
+
+
+def _probability(cell: Any, x: Any, domain: Collection[Any]) -> Fraction:
+    inside = _subdomain(cell, domain)
+    return Fraction(x in inside, len(inside))
+
+
+def ncp(release: Sequence[Sequence[Any]], domains: Sequence[Collection[Any]]) -> Fraction:
+    """Return the normalized certainty penalty, averaged over all cells.
+
+    A value costs 0, a star 1, an `Interval` its length over the domain's, a set its size less one over the domain's
+    size less one.
+    """
+    cells = [_penalty(cell, domain) for row in release for cell, domain in zip(row, domains, strict=True)]
+    return sum(cells, Fraction(0)) / len(cells) if cells else Fraction(0)
+
+
+def _penalty(cell: Any, domain: Collection[Any]) -> Fraction:
+    if cell is STAR:
+        return Fraction(1)
+    if isinstance(cell, Interval):
+        numbers = [Fraction(value) for value in domain if value is not None]
+        return Fraction(cell.high - cell.low) / (max(numbers) - min(numbers))
+    if isinstance(cell, frozenset) and len(cell) > 1:
+        return Fraction(len(cell) - 1, len(set(domain)) - 1)
+    return Fraction(0)
