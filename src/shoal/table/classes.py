@@ -5,13 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from shoal.kernels.grouping import cell_runs, dense_ranks, sort_by_key
+
 if TYPE_CHECKING:
-    import numpy as np
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from shoal.table.encoding import Table
 
-__all__ = ["EquivalenceClasses"]
+__all__ = ["EquivalenceClasses", "mixed_radix_keys"]
+
+_KEY_LIMIT = 1 << 62
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -24,7 +31,7 @@ class EquivalenceClasses:
     """
 
     order: NDArray[np.int32]
-    """The rows, sorted; rows of one cell stand together."""
+    """The rows, sorted; rows of one cell stand together, in the order of the table."""
     cell_starts: NDArray[np.int32]
     """Where each cell starts in `order`; one more than there are cells."""
     cell_values: NDArray[np.int32]
@@ -37,10 +44,54 @@ class EquivalenceClasses:
         """Number of classes: the paper's s."""
         return len(self.class_starts) - 1
 
+    @property
+    def cell_counts(self) -> NDArray[np.int32]:
+        """Rows of each cell: the paper's h(Q, v)."""
+        return np.diff(self.cell_starts)
+
     @classmethod
     def of(cls, table: Table) -> EquivalenceClasses:
-        """Group the rows of a table."""
-        raise NotImplementedError
+        """Group the rows of a table; linear in rows times quasi-identifiers."""
+        columns = [(column.codes, column.size) for column in table.quasi_identifiers]
+        radix = 1
+        if table.sensitive:
+            radix = max(table.sensitive[0].size, 1)
+            columns.append((table.sensitive[0].codes, radix))
+        keys, bits = mixed_radix_keys(columns, table.rows)
+        keys, order = sort_by_key(keys, np.arange(table.rows, dtype=np.int32), bits)
+        cell_starts, cell_values, class_starts = cell_runs(keys, radix)
+        return cls(order=order, cell_starts=cell_starts, cell_values=cell_values, class_starts=class_starts)
 
     def __repr__(self) -> str:
         return f"EquivalenceClasses(rows={len(self.order)}, cells={len(self.cell_values)}, classes={self.count})"
+
+
+def mixed_radix_keys(columns: Sequence[tuple[NDArray[np.unsignedinteger], int]], rows: int) -> tuple[NDArray[np.int64], int]:
+    """Combine columns of codes into one integer per row that sorts as the columns do, the first one weighing most.
+
+    Where the product of the domains leaves 62 bits, the columns so far are replaced by the rank of their combination,
+    of which there are at most as many as rows.
+
+    Parameters
+    ----------
+    columns : sequence of (codes, size)
+        Codes of each column, 0 <= code < size.
+    rows : int
+        Number of rows.
+
+    Returns
+    -------
+    keys : int64 array of shape (rows,)
+    bits : int
+        Every key is below 2**bits. The last column is the least significant digit: `key % size` is its code.
+    """
+    keys = np.zeros(rows, dtype=np.int64)
+    space = 1
+    for codes, size in columns:
+        if space * max(size, 1) >= _KEY_LIMIT:
+            keys, space = dense_ranks(*sort_by_key(keys, np.arange(rows, dtype=np.int32), (space - 1).bit_length()))
+        if space > 1:
+            keys *= size
+        keys += codes
+        space *= max(size, 1)
+    return keys, (space - 1).bit_length()

@@ -1,0 +1,266 @@
+"""The cascade: TP's phase one on all but one attribute, all but two, and so on; the default refinement of TP+.
+
+The rows that phase one of TP moves are grouped again by all quasi-identifiers but one, and each group is cut down to its
+largest acceptable part, which costs one star a row. What is left is grouped by all but two, and so on through the
+patterns of stars. Where the rows that wait in a cell of such a projection are not acceptable together, groups that fit
+the same projection and have rows to spare give what is missing, the dearest groups first, as long as the price for each
+waiting row is worth it. The last few rows take what they need in the way of TP's phases two and three.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations, islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.algorithms.residue import complete_residue
+from shoal.kernels.cascade import keep_largest_parts, project
+from shoal.kernels.donors import complete_with_donors
+from shoal.kernels.grouping import cell_runs, sort_by_key
+from shoal.table.classes import mixed_radix_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from shoal._progress import Progress
+    from shoal.models import FrequencyForm
+    from shoal.table import Table
+
+__all__ = ["Cascade", "star_patterns"]
+
+_KEY_LIMIT = 1 << 62
+_MOST_PATTERNS = 4096
+_ANY_PRICE = 1 << 40
+_SHORTEST_CHAIN = 64
+_DONOR_WORK = int(__import__('os').environ.get('DW','2000000'))
+
+
+def star_patterns(sizes: Sequence[int], most: int = _MOST_PATTERNS) -> list[tuple[int, ...]]:
+    """Return the attributes that each pattern stars: fewest stars first, and large domains starred first.
+
+    All 2**d - 2 patterns between no star and only stars, or, where these are more than `most`, the first ones of every
+    number of stars.
+
+    Examples
+    --------
+    >>> star_patterns([2, 79, 9])
+    [(1,), (2,), (0,), (1, 2), (1, 0), (2, 0)]
+    """
+    d = len(sizes)
+    by_size = sorted(range(d), key=lambda a: -sizes[a])
+    share = most if 2**d <= most else max(most // d, d)
+    return [stars for count in range(1, d) for stars in islice(combinations(by_size, count), share)]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _Waiting:
+    """Cells of rows that have no group yet; the arrays change as rows find one."""
+
+    codes: NDArray[np.int32]
+    values: NDArray[np.int32]
+    left: NDArray[np.int32]
+    taken: NDArray[np.int32]
+    first_row: NDArray[np.int64]
+    rows: NDArray[np.int32]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _Groups:
+    """Groups made so far, as runs of cells, with what a row of each costs."""
+
+    codes: NDArray[np.int32]
+    pattern: NDArray[np.int64]
+    stars: NDArray[np.int64]
+    values: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    starts: NDArray[np.int32]
+    cell_first: NDArray[np.int32]
+    rows: NDArray[np.int32]
+    sizes: NDArray[np.int64]
+
+
+class Cascade:
+    """One run of the cascade on a table: takes rows without a group, leaves every row with one.
+
+    Parameters
+    ----------
+    table : Table
+    form : FrequencyForm
+        The requirement.
+    groups : int32 array of shape (n,)
+        The group of each row that has one, -1 for the others; all groups are acceptable and free of stars. Changed in
+        place.
+    rows : int32 array
+        The rows without a group, in the order of the table's classes: cells stand together.
+    moved : int32 array of shape (cells,)
+        How many of them there are of each cell.
+    progress : Progress
+    """
+
+    def __init__(
+        self,
+        *,
+        table: Table,
+        form: FrequencyForm,
+        groups: NDArray[np.int32],
+        rows: NDArray[np.int32],
+        moved: NDArray[np.int32],
+        progress: Progress,
+    ) -> None:
+        self._table, self._form, self._groups, self._progress = table, form, groups, progress
+        self._sizes = [column.size for column in table.quasi_identifiers]
+        self._radix = max(table.sensitive[0].size, 1) if table.sensitive else 1
+        self._next_group = int(groups.max(initial=-1)) + 1
+        self._patterns = star_patterns(self._sizes)
+        self._pattern_of_group = [0] * self._next_group
+        cells = np.flatnonzero(moved)
+        left = moved[cells].astype(np.int32)
+        self._waiting = _Waiting(
+            codes=self._codes_of(table.classes.order[table.classes.cell_starts[cells]]),
+            values=table.classes.cell_values[cells],
+            left=left,
+            taken=np.zeros(len(cells), dtype=np.int32),
+            first_row=np.cumsum(left, dtype=np.int64) - left,
+            rows=rows,
+        )
+        self._active = np.arange(len(cells), dtype=np.int32)
+        self.kept_with_stars: dict[int, int] = {}
+        """How many rows found a group with so many starred attributes, by that number."""
+
+    def run(self) -> int:
+        """Give every row a group; return the phase of TP that the last rows needed (1 where they needed none)."""
+        d = len(self._sizes)
+        for level in range(1, d):
+            self._progress("cascade", level - 1, d + 1)
+            self._keep_largest_parts(level)
+        self._progress("cascade", d - 1, d + 1)
+        for price in (2 * d, _ANY_PRICE):
+            self._complete_with_donors(price)
+        self._progress("cascade", d, d + 1)
+        phase = self._complete_last()
+        self._progress("cascade", d + 1, d + 1)
+        return phase
+
+    def stars(self) -> int:
+        """Return how many stars the groups cost at most: those of their patterns."""
+        sizes = np.bincount(self._groups, minlength=self._next_group)
+        return int(sizes @ np.array([pattern.bit_count() for pattern in self._pattern_of_group], dtype=np.int64))
+
+    def _codes_of(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+        codes = np.empty((len(self._sizes), len(rows)), dtype=np.int32)
+        for a, column in enumerate(self._table.quasi_identifiers):
+            codes[a] = column.codes[rows]
+        return codes
+
+    def _sorted_waiting(self, stars: tuple[int, ...], others: NDArray[np.int32] | None = None) -> tuple[NDArray[np.int64], ...]:
+        """Return the waiting items sorted by projection and value, and the projections of other code vectors."""
+        kept = [a for a in range(len(self._sizes)) if a not in stars]
+        weights = np.zeros(len(self._sizes), dtype=np.int64)
+        space = 1
+        for a in kept:
+            weights[a] = space
+            space *= self._sizes[a]
+        waiting, active = self._waiting, self._active
+        none = np.empty(0, dtype=np.int64)
+        if space * self._radix < _KEY_LIMIT:
+            keys = project(waiting.codes, active, weights, waiting.values, self._radix)
+            if others is not None:
+                zeros = np.zeros(others.shape[1], dtype=np.int32)
+                none = project(others, np.arange(others.shape[1], dtype=np.int32), weights, zeros, 1)
+        else:  # the projections do not fit one integer: number those that occur
+            both = waiting.codes[:, active] if others is None else np.concatenate([waiting.codes[:, active], others], axis=1)
+            ranks, bits = mixed_radix_keys([(both[a].astype(np.uint32), self._sizes[a]) for a in kept], both.shape[1])
+            _, ranks = np.unique(ranks, return_inverse=True)
+            keys, none = ranks[: len(active)] * self._radix + waiting.values[active], ranks[len(active) :]
+            space = both.shape[1]
+        bits = (space * self._radix - 1).bit_length()
+        return (*sort_by_key(keys, active.copy(), bits), none)
+
+    def _made(self, pattern: int, level: int, before: int, next_group: int) -> None:
+        self._pattern_of_group.extend([pattern] * (next_group - self._next_group))
+        self._next_group = next_group
+        kept = before - int(self._waiting.left.sum())
+        self.kept_with_stars[level] = self.kept_with_stars.get(level, 0) + kept
+
+    def _keep_largest_parts(self, level: int) -> None:
+        waiting, form = self._waiting, self._form
+        for stars in self._patterns:
+            if len(stars) != level or len(self._active) == 0:
+                continue
+            keys, items, _ = self._sorted_waiting(stars)
+            before = int(waiting.left.sum())
+            self._active, next_group = keep_largest_parts(
+                keys, items, self._radix, waiting.left, waiting.taken, waiting.first_row, waiting.rows, self._groups,
+                self._next_group, form.l.numerator, form.l.denominator, form.k,
+            )  # fmt: skip
+            self._made(sum(1 << a for a in stars), level, before, next_group)
+
+    def _collect_groups(self) -> _Groups:
+        """Sort the rows that have a group into cells; the dearest groups come last."""
+        assigned = np.flatnonzero(self._groups >= 0).astype(np.int32)
+        keys = self._groups[assigned].astype(np.int64)
+        if self._table.sensitive:
+            keys *= self._radix
+            keys += self._table.sensitive[0].codes[assigned]
+        keys, rows = sort_by_key(keys, assigned, (max(self._next_group, 1) * self._radix - 1).bit_length())
+        cell_starts, values, starts = cell_runs(keys, self._radix)
+        counts = np.diff(cell_starts)
+        firsts = cell_starts[starts[:-1]]
+        pattern = np.array(self._pattern_of_group, dtype=np.int64)[self._groups[rows[firsts]]]
+        return _Groups(
+            codes=self._codes_of(rows[firsts]),
+            pattern=pattern,
+            stars=np.bitwise_count(pattern).astype(np.int64),
+            values=values,
+            counts=counts,
+            starts=starts,
+            cell_first=cell_starts[:-1],
+            rows=rows,
+            sizes=np.diff(np.append(firsts, len(rows))).astype(np.int64),
+        )
+
+    def _complete_with_donors(self, price: int) -> None:
+        if len(self._active) == 0:
+            return
+        waiting, form, made = self._waiting, self._form, self._collect_groups()
+        everything = tuple(range(len(self._sizes)))
+        longest_chain = max(_SHORTEST_CHAIN, _DONOR_WORK // len(self._active))
+        for stars in [*self._patterns, everything]:
+            if len(self._active) == 0:
+                break
+            pattern = sum(1 << a for a in stars)
+            keys, items, projections = self._sorted_waiting(stars, made.codes)
+            projections[((made.pattern & ~pattern) != 0) | (made.pattern == pattern)] = -1
+            before = int(waiting.left.sum())
+            self._active, next_group = complete_with_donors(
+                keys, items, self._radix, waiting.left, waiting.taken, waiting.first_row, waiting.rows, self._groups,
+                self._next_group, form.l.numerator, form.l.denominator, form.k, len(stars), price, longest_chain, projections,
+                made.stars, made.values, made.counts, made.starts, made.cell_first, made.rows, made.sizes,
+            )  # fmt: skip
+            self._made(pattern, len(stars), before, next_group)
+
+    def _complete_last(self) -> int:
+        """Let what still waits take rows from any group, the dearest first, and number the groups anew."""
+        phase = 1
+        if len(self._active):
+            made = self._collect_groups()
+            moved = np.zeros(self._radix, dtype=np.int64)
+            np.add.at(moved, self._waiting.values, self._waiting.left)
+            keep = made.counts.copy()
+            phase = complete_residue(keep, made.values, made.starts, self._form, moved)
+            position = np.arange(len(made.rows)) - np.repeat(made.cell_first, made.counts)
+            self._groups[made.rows[position >= np.repeat(keep, made.counts)]] = self._next_group
+            self._groups[self._groups < 0] = self._next_group
+            waiting = int(self._waiting.left.sum())
+            self._waiting.left[:] = 0
+            self._made((1 << len(self._sizes)) - 1, len(self._sizes), waiting, self._next_group + 1)
+        used = np.bincount(self._groups, minlength=self._next_group) > 0
+        number = np.cumsum(used, dtype=np.int32) - np.int32(1)
+        self._groups[:] = number[self._groups]
+        self._pattern_of_group = [p for p, is_used in zip(self._pattern_of_group, used, strict=True) if is_used]
+        self._next_group = int(used.sum())
+        return phase

@@ -1,0 +1,182 @@
+"""TP and TP+: l-diversity by suppression with an approximation guarantee (Xiao, Yi, Tao 2010).
+
+References
+----------
+.. [1] X. Xiao, K. Yi, Y. Tao: The hardness and approximation algorithms for l-diversity. EDBT 2010, pages 135-146.
+   https://doi.org/10.1145/1739041.1739060
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal._validation import OneOf, Optional, validate
+from shoal.algorithms.base import Guarantee, Partition
+from shoal.algorithms.cascade import Cascade
+from shoal.algorithms.hilbert import hilbert_groups
+from shoal.algorithms.residue import complete_residue
+from shoal.kernels.three_phase import phase_one
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.algorithms.base import Problem
+    from shoal.models import FrequencyForm, Requirement
+    from shoal.table import Table
+
+__all__ = ["Residue", "ThreePhase", "three_phases"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Residue:
+    """What TP moved: for each cell of the table's classes, the rows that stay and the phase that ended it."""
+
+    keep: NDArray[np.int32]
+    """Rows of each cell that stay in their class."""
+    keep_one: NDArray[np.int32]
+    """Rows of each cell that phase one alone would let stay."""
+    size: int
+    """Rows moved to the residue R."""
+    size_one: int
+    """Rows that phase one alone moves: |R1|."""
+    height_one: int
+    """Pillar height of the residue after phase one: h(R1)."""
+    phase: int
+    """The phase that ended it; 4 where whole classes had to be dissolved, which the paper's requirement never needs."""
+
+
+@dataclass(frozen=True)
+class ThreePhase:
+    """TP, and TP+ which partitions TP's residue further.
+
+    Parameters
+    ----------
+    refine : {"cascade", "hilbert", None}, default "cascade"
+        None publishes the residue as one group (TP). "hilbert" partitions it with Hilbert, the TP+ of the paper.
+        "cascade" repeats phase one on all but one attribute, all but two, and so on, which leaves far fewer stars.
+
+    Notes
+    -----
+    Serves "at most one in l rows of a group share a sensitive value, and a group has at least k rows" for any rational
+    l >= 1; the paper's requirement is an integer l and k <= l. Beyond it (k above l, or a fractional l) phases two and
+    three respect k, and dissolve whole classes in the end if they must; the guarantee then is that of phase one alone.
+    The order in which the paper leaves choices open: values with equal counts by their code, groups by their position.
+    """
+
+    refine: str | None = "cascade"
+
+    def __post_init__(self) -> None:
+        validate("tp+", {"refine": self.refine}, {"refine": Optional(OneOf(("cascade", "hilbert")))})
+
+    @property
+    def name(self) -> str:
+        """`tp` without a refinement, `tp+` with one."""
+        return "tp" if self.refine is None else "tp+"
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters as they appear in a certificate."""
+        return {"refine": self.refine}
+
+    def unsupported(self, requirement: Requirement) -> str | None:
+        """Return why a requirement cannot be served, in words that follow "because"."""
+        if requirement.frequency_form() is None:
+            return "it serves k-anonymity, l-diversity by frequency and (alpha, k)-anonymity on one sensitive attribute"
+        return None
+
+    def partition(self, problem: Problem) -> Partition:
+        """Partition the rows; see `Algorithm.partition`."""
+        form = problem.requirement.frequency_form()
+        assert form is not None  # noqa: S101 - `unsupported` was asked
+        problem.progress(self.name, 0, 1)
+        residue = three_phases(problem, form)
+        details: dict[str, Any] = {
+            "classes": problem.table.classes.count,
+            "residue_after_phase_one": residue.size_one,
+            "residue": residue.size,
+            "phase": residue.phase,
+        }
+        groups = None
+        if self.refine == "cascade" and residue.size:
+            groups = _refine_by_cascade(problem, form, residue, details)
+        if groups is None:
+            groups, rows = _split_rows(problem, residue.keep)
+            if len(rows):
+                first = groups.max() + np.int32(1)
+                groups[rows] = first if self.refine is None else hilbert_groups(problem, rows) + first
+        problem.progress(self.name, 1, 1)
+        count = int(groups.max()) + 1
+        return Partition(groups=groups, count=count, guarantee=_guarantee(problem, form, residue, self.name), details=details)
+
+
+def _refine_by_cascade(problem: Problem, form: FrequencyForm, residue: Residue, details: dict[str, Any]) -> NDArray[np.int32] | None:
+    """Run the cascade from the end of phase one; None where it would leave more stars than TP itself."""
+    table = problem.table
+    groups, rows = _split_rows(problem, residue.keep_one)
+    cascade = Cascade(
+        table=table, form=form, groups=groups, rows=rows, moved=table.classes.cell_counts - residue.keep_one, progress=problem.progress
+    )
+    cascade.run()
+    details["rows_by_stars"] = cascade.kept_with_stars
+    if residue.phase == 1 or cascade.stars() <= residue.size * _starred_attributes(table, _split_rows(problem, residue.keep)[1]):
+        return groups
+    return None
+
+
+def _starred_attributes(table: Table, rows: NDArray[np.int32]) -> int:
+    return sum(bool((column.codes[rows] != column.codes[rows[0]]).any()) for column in table.quasi_identifiers)
+
+
+def three_phases(problem: Problem, form: FrequencyForm) -> Residue:
+    """Run the three phases on the cells of the table's classes."""
+    classes = problem.table.classes
+    counts, starts = classes.cell_counts, classes.class_starts
+    m = max(problem.table.sensitive[0].size, 1) if problem.table.sensitive else 1
+    values = classes.cell_values
+    num, den = form.l.numerator, form.l.denominator
+    moved = np.zeros(m, dtype=np.int64)
+    keep = phase_one(counts, values, starts, num, den, form.k, moved)
+    size_one, height_one = int(moved.sum()), int(moved.max(initial=0))
+
+    keep_one = keep.copy()
+    phase = complete_residue(keep, values, starts, form, moved)
+    return Residue(keep=keep, keep_one=keep_one, size=int(moved.sum()), size_one=size_one, height_one=height_one, phase=phase)
+
+
+def _split_rows(problem: Problem, keep: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the group of each row that stays (-1 for the others), and the rows of the residue, cell by cell."""
+    classes = problem.table.classes
+    starts = classes.class_starts
+    kept_by_class = np.add.reduceat(keep, starts[:-1]) if len(keep) else keep
+    number = np.cumsum(kept_by_class > 0, dtype=np.int32) - np.int32(1)
+    of_cell = np.repeat(number, np.diff(starts))
+    counts = classes.cell_counts
+    position = np.arange(len(classes.order), dtype=np.int32) - np.repeat(classes.cell_starts[:-1], counts)
+    stays = position < np.repeat(keep, counts)
+    groups = np.empty(len(classes.order), dtype=np.int32)
+    groups[classes.order] = np.where(stays, np.repeat(of_cell, counts), np.int32(-1))
+    return groups, classes.order[~stays]
+
+
+def _guarantee(problem: Problem, form: FrequencyForm, residue: Residue, name: str) -> Guarantee:
+    d = len(problem.table.quasi_identifiers)
+    l = form.l  # noqa: E741
+    if residue.size == 0:
+        return Guarantee(text="No cell is suppressed: the table met the requirement as it was.", tuples_ratio=1, stars_ratio=1, phase=1)
+    if residue.phase == 1:
+        text = "Phase one ended it: no release with this requirement suppresses fewer tuples, nor less than a d-th of its stars."
+        return Guarantee(text=text, tuples_ratio=1, stars_ratio=d, phase=1)
+    papers = l.denominator == 1 and form.k <= l
+    if residue.phase == 2 and papers:
+        text = f"Phase two ended it: at most l - 1 = {int(l) - 1} suppressed tuples more than the fewest possible."
+        fewest = max(residue.size_one, int(l) * residue.height_one)
+        ratio = min(Fraction(l), Fraction(fewest + int(l) - 1, fewest))
+        return Guarantee(text=text, tuples_ratio=ratio, stars_ratio=d * ratio, phase=2)
+    if residue.phase == 3 and papers:
+        text = f"Phase three ended it: at most l = {int(l)} times the fewest suppressed tuples possible, and l * d = {int(l) * d} times the fewest stars."
+        return Guarantee(text=text, tuples_ratio=int(l), stars_ratio=int(l) * d, phase=3)
+    text = f"{name} has no approximation guarantee for this requirement (k above l, or a fractional l); see the lower bound."
+    return Guarantee(text=text, phase=min(residue.phase, 3))
