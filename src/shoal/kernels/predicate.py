@@ -30,9 +30,8 @@ _ERROR = 1e-15
 
 
 @njit(cache=True)
-def _frequency(size: int, touched: Codes, distinct: int, counts: Counts, first: int, last: int, a: int, b: int) -> bool:
-    """Return whether a * c(v) <= b * |G| for every value v."""
-    limit = b * size
+def _frequency(touched: Codes, distinct: int, counts: Counts, first: int, last: int, a: int, limit: int) -> bool:
+    """Return whether a * c(v) <= limit for every value v."""
     for i in range(distinct):
         v = touched[i]
         if first <= v < last and a * counts[v] > limit:
