@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Divergence", "kl_divergence"]
 
-WORK_LIMIT = 10_000_000_000
-"""Elementary steps that `kl_divergence` is willing to take: some ten to twenty seconds."""
+WORK_LIMIT = 4_000_000_000
+"""Elementary steps that `kl_divergence` is willing to take: some ten seconds."""
 
 _PATTERN_STEPS = 6  # a hash look-up costs about as much as this many steps on bit sets
 _BITS_MEMORY = 1 << 26  # bytes of bit sets at a time
@@ -96,6 +96,7 @@ def kl_divergence(
     """
     if table.rows == 0 or recoding.recoded_cells == 0:
         return Divergence(value=0.0)
+    table, recoding = _most_selective_first(table, recoding)
     points = _distinct_points(table)
     densities: NDArray[np.float64] | None = None
     steps = 0
@@ -114,6 +115,19 @@ def kl_divergence(
         return Divergence(value=None, reason=reason)
     terms = points.counts * np.log(points.counts / densities)
     return Divergence(value=max(0.0, math.fsum(terms) / table.rows))
+
+
+def _most_selective_first(table: Table, recoding: Recoding) -> tuple[Table, Recoding]:
+    """Put the quasi-identifiers in the order in which they rule out most boxes, which changes no density."""
+    allowed = [
+        np.dot(column.sub_domains.sizes[column.group_codes], recoding.sizes) / original.size
+        for column, original in zip(recoding.columns, table.quasi_identifiers, strict=True)
+    ]
+    order = np.argsort(allowed, kind="stable")
+    return (
+        replace(table, quasi_identifiers=tuple(table.quasi_identifiers[i] for i in order)),
+        replace(recoding, columns=tuple(recoding.columns[i] for i in order)),
+    )
 
 
 def _distinct_points(table: Table) -> _Points:
@@ -250,8 +264,8 @@ def _densities_of_boxes(
             labels = column.group_codes[chosen]
             box_bits(bits[offset : offset + size], labels, domains.starts, domains.first, domains.last)
         walk = _Walk(points=points, combinations=combinations, bits=bits, offsets=offsets, entries=entries, first=first)
-        expected = spent + walk.expected_work() * (len(blocks) - number)
+        expected = spent + (bits.size + walk.expected_work()) * (len(blocks) - number)
         if expected > limit:
             return None, expected
-        spent += walk.visit(0, combinations.shape[1], densities)
+        spent += bits.size + walk.visit(0, combinations.shape[1], densities)
     return densities, spent

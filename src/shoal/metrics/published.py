@@ -52,8 +52,9 @@ def published_average_class_size(frame: pl.DataFrame, quasi_identifiers: Sequenc
 
 def published_stars(frame: pl.DataFrame, quasi_identifiers: Sequence[str], star: str = "*") -> dict[str, int]:
     """Return the cells of each quasi-identifier that are the star symbol; `sum` of the values is the whole table's."""
-    return {name: int((frame[name].cast(pl.String) == star).sum()) for name in _texts(frame, quasi_identifiers)} | {
-        name: 0 for name in quasi_identifiers if name not in _texts(frame, quasi_identifiers)
+    texts = _texts(frame, quasi_identifiers)
+    return {
+        name: int((frame[name].cast(pl.String) == star).sum()) if name in texts else 0 for name in quasi_identifiers
     }
 
 

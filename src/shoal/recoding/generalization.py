@@ -90,7 +90,7 @@ def generalize(column: Column, groups: NDArray[np.int32], count: int, star: str)
         )
     labels, sub_domains = covered.text, covered.sub_domains
     if covered.stars.any():
-        labels = pl.concat([labels, pl.Series([star], dtype=pl.String)])
+        labels = pl.concat([labels, pl.Series([star], dtype=pl.String)], rechunk=True)
         sub_domains = SubDomains(
             starts=np.append(sub_domains.starts, sub_domains.starts[-1] + 1),
             first=np.append(sub_domains.first, np.int32(0)),

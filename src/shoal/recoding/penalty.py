@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
     from shoal.table import Column
 
-__all__ = ["interval_penalty", "positions", "set_penalty"]
+__all__ = ["distances", "interval_penalty", "set_penalty"]
 
 
-def positions(column: Column) -> NDArray[np.float64]:
-    """Return where each value of an ordered column lies in its domain, from 0 (smallest) to 1 (largest).
+def distances(column: Column) -> NDArray[np.float64]:
+    """Return how far each value of an ordered column lies from the smallest; the last is the length of the domain.
 
-    Numbers by their size, dates, times and durations by the time between them, anything else (declared categories) by
-    rank. The missing value, if there is one, has no position: it is not in the result.
+    Numbers by their size (floats in halves of it), dates, times and durations by the time between them, anything else
+    (declared categories) by rank. The missing value, if there is one, has no distance: it is not in the result.
     """
     values = column.dictionary.drop_nulls()
     ranks = np.arange(len(values), dtype=np.float64)
@@ -32,16 +32,16 @@ def positions(column: Column) -> NDArray[np.float64]:
         numbers = values.cast(pl.Float64).to_numpy()
     elif values.dtype.is_integer() or values.dtype.is_temporal():
         exact = values.to_physical().cast(pl.Int128)
-        numbers = (exact - exact[0]).cast(pl.Float64).to_numpy()
+        numbers = (exact - exact.head(1)).cast(pl.Float64).to_numpy()
     if numbers is None or not 0 < numbers[-1] - numbers[0] < np.inf:
-        return np.asarray(ranks / ranks[-1])
-    return np.asarray((numbers - numbers[0]) / (numbers[-1] - numbers[0]))
+        return ranks
+    return np.asarray(numbers - numbers[0])
 
 
 def interval_penalty(column: Column, low: NDArray[np.int32], high: NDArray[np.int32]) -> NDArray[np.float64]:
     """Return for each interval of codes its length over that of the domain, in [0, 1]; 0 in a domain of one value."""
-    where = positions(column)
-    return np.asarray(where[high] - where[low])
+    distance = distances(column)
+    return np.asarray((distance[high] - distance[low]) / max(distance[-1], np.finfo(np.float64).tiny))
 
 
 def set_penalty(sizes: NDArray[np.int64], domain: int) -> NDArray[np.float64]:

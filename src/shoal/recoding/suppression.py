@@ -41,7 +41,9 @@ def suppress(column: Column, groups: NDArray[np.int32], count: int, star: str) -
     label_of_code = np.cumsum(used, dtype=np.int32) - 1
     return RecodedColumn(
         name=column.name,
-        labels=pl.concat([text.filter(pl.Series(used)), pl.Series([star], dtype=pl.String)]).alias(column.name),
+        labels=pl.concat([text.filter(pl.Series(used)), pl.Series([star], dtype=pl.String)], rechunk=True).alias(
+            column.name
+        ),
         group_codes=np.where(kept, label_of_code[low], np.int32(len(values))).astype(np.int32),
         kept=kept,
         stars=~kept,

@@ -31,12 +31,23 @@ def dictionary_text(dictionary: pl.Series) -> pl.Series:
     if dtype == pl.Boolean:
         return dictionary.replace_strict([False, True], ["False", "True"], default=None, return_dtype=pl.String)
     if dtype in (pl.Float32, pl.Float64):
-        return dictionary.cast(pl.String).str.replace(r"e-(\d)$", "e-0$1")
+        return _float_text(dictionary)
     if isinstance(dtype, pl.Datetime):
         return dictionary.dt.to_string("%Y-%m-%dT%H:%M:%S%.f" + ("" if dtype.time_zone is None else "%:z"))
     if dtype in (pl.Time, pl.Duration):
         return dictionary.dt.to_string("iso")
     return dictionary.cast(pl.String)
+
+
+def _float_text(dictionary: pl.Series) -> pl.Series:
+    """Write floats as Python does; Polars writes differently only those that Python gives an exponent."""
+    exponential = (dictionary.abs() >= 1e16) | ((dictionary.abs() < 1e-4) & (dictionary != 0))
+    text = dictionary.cast(pl.String)
+    places = exponential.arg_true()
+    if len(places) == 0:
+        return text
+    values = dictionary.gather(places).to_numpy()
+    return text.scatter(places, [str(value) for value in values])
 
 
 def quoted(text: pl.Series) -> pl.Series:

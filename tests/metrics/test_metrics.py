@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shoal.metrics import Divergence, Metrics, divergence
+from shoal.recoding import recode
+from shoal.table import Schema, encode
+
+
+@pytest.fixture
+def made() -> Metrics:
+    frame = pl.DataFrame({"age": [20, 25, 30, 60], "city": ["secret", "secret", "c", "d"], "s": [1, 2, 3, 4]})
+    table = encode(frame, Schema(quasi_identifiers=("age", "city"), sensitive=("s",)))
+    groups = np.array([0, 0, 1, 1], dtype=np.int32)
+    return Metrics(table, recode(table, groups, 2), groups, k=2)
+
+
+def test_every_metric_by_its_name(made: Metrics) -> None:
+    facts: dict[str, Any] = made.to_dict()
+    assert json.loads(json.dumps(facts)) == facts
+    assert facts["stars"] == made.stars == 6
+    assert facts["stars_fraction"] == made.stars_fraction == 0.75
+    assert facts["suppressed_tuples"] == made.suppressed_tuples == 4
+    assert facts["suppressed_tuples_fraction"] == made.suppressed_tuples_fraction == 1.0
+    assert facts["discernability"] == made.discernability == 8
+    assert facts["average_class_size"] == made.average_class_size == 1.0
+    assert facts["gcp"] == made.gcp == 0.75
+    assert facts["kl_divergence"] == made.kl_divergence
+    assert made.ncp == {"age": 1.0, "city": 0.5}
+    assert facts["by_attribute"] == {
+        "age": {"stars": 4, "recoded_cells": 4, "ncp": 1.0},
+        "city": {"stars": 2, "recoded_cells": 2, "ncp": 0.5},
+    }
+
+
+def test_repr_is_short_and_shows_no_cell(made: Metrics) -> None:
+    assert repr(made) == "Metrics(stars=6, suppressed_tuples=4, gcp=0.7500)"
+
+
+def test_metrics_are_computed_once_and_only_when_asked_for(made: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+
+    def counted(*arguments: object) -> Divergence:
+        calls.append(len(arguments))
+        return Divergence(value=None, reason="too long")
+
+    monkeypatch.setattr(divergence, "kl_divergence", counted)
+    assert made.gcp == 0.75
+    assert calls == []
+    assert made.kl_divergence is made.kl_divergence is None
+    assert calls == [3]
+    assert made.to_dict()["kl_divergence_reason"] == "too long"
