@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, TypeAlias, cast, overload
 
+import numpy as np
+
+from shoal.errors import DataError
 from shoal.table.classes import EquivalenceClasses
 
 if TYPE_CHECKING:
-    from fractions import Fraction
+    from collections.abc import Callable
 
-    import numpy as np
     import polars as pl
     from numpy.typing import NDArray
 
@@ -19,8 +25,40 @@ if TYPE_CHECKING:
 
 __all__ = ["Column", "Table", "encode"]
 
+Numbers: TypeAlias = tuple[Fraction, ...] | None
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+_SMALL_RANGE = 1 << 16
+"""Integers are counted, not hashed, when their range is below this or below `_RANGE_PER_ROW` times the rows."""
+_RANGE_PER_ROW = 2
+_LONGEST_NUMBER = 100
+"""Longer runs of digits are text: nobody measures with them, and exact arithmetic on them would be slow."""
+_CANONICAL_NUMBER = r"^(?:0|-?[1-9][0-9]*|-?(?:0|[1-9][0-9]*)\.[0-9]+)$"
+_ISO_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+
+
+class _NumbersOnDemand:
+    """A field that may be given a function: it is called when the field is first read, and its result kept.
+
+    Exact fractions of hundreds of thousands of floats take seconds, and few privacy models look at them.
+    """
+
+    @overload
+    def __get__(self, column: None, owner: type) -> Numbers: ...
+    @overload
+    def __get__(self, column: Column, owner: type) -> Numbers: ...
+    def __get__(self, column: Column | None, owner: type) -> Numbers:
+        if column is None:
+            raise AttributeError  # the field has no default
+        held: Numbers | Callable[[], Numbers] = column.__dict__["numbers"]
+        if callable(held):
+            held = column.__dict__["numbers"] = held()
+        return held
+
+    def __set__(self, column: Column, value: Numbers | Callable[[], Numbers]) -> None:
+        column.__dict__["numbers"] = value
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Column:
     """One column: a code per row, and the value that each code stands for."""
 
@@ -32,8 +70,9 @@ class Column:
     alphabetically); every code occurs. A missing value, if there is one, is the last entry (null)."""
     ordered: bool
     """Whether the order of the values means something, so that an interval is a sensible sub-domain."""
-    numbers: tuple[Fraction, ...] | None
-    """The values as exact numbers, by code (without the missing one), where the column is numeric, else None."""
+    numbers: _NumbersOnDemand = _NumbersOnDemand()
+    """The values as exact numbers (`tuple` of `Fraction`), by code (without the missing one), where the column is
+    numeric, else None. May be given as a function that is called when the numbers are first asked for."""
 
     @property
     def size(self) -> int:
@@ -49,7 +88,7 @@ class Column:
         return f"Column({self.name!r}, rows={len(self.codes)}, values={self.size})"
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Table:
     """Encoded microdata with its roles. Never changed after it was made."""
 
@@ -75,11 +114,16 @@ class Table:
 def encode(frame: pl.DataFrame, schema: Schema) -> Table:
     """Encode a frame of microdata.
 
+    Text whose values are all canonical decimal numbers (`-12`, `0.50`; not `007`, `+1`, `1e5`) is ordered by size and
+    has `numbers`, its dictionary is still the text: `1` and `1.0` are two values. Text that is all ISO dates is
+    ordered. Other text is in the order of its code points and counts as unordered, like booleans and undeclared
+    categories (`Categorical`); declared ones (`Enum`) are ordered as declared.
+
     Parameters
     ----------
     frame : polars.DataFrame
-        One row per person. It is not changed. A missing value (null or NaN) of a quasi-identifier is a value of its
-        own; the caller has dealt with missing sensitive values.
+        One row per person; it may have no row. It is not changed. A missing value (null or NaN) of a quasi-identifier
+        is a value of its own; the caller has dealt with missing sensitive values. Minus zero is zero.
     schema : Schema
         The role of every column.
 
@@ -93,6 +137,197 @@ def encode(frame: pl.DataFrame, schema: Schema) -> Table:
     ColumnError
         Where the roles do not fit the columns.
     DataError
-        Where a column has a type that cannot be encoded (nested data, binary).
+        Where a column has a type that cannot be encoded (nested data, binary, objects), or holds an infinite number.
     """
-    raise NotImplementedError
+    schema.check(frame.columns)
+    encoded = _encode_all([frame.get_column(name) for name in schema.quasi_identifiers + schema.sensitive])
+    identifying = len(schema.quasi_identifiers)
+    return Table(
+        schema=schema,
+        rows=frame.height,
+        quasi_identifiers=tuple(encoded[:identifying]),
+        sensitive=tuple(encoded[identifying:]),
+        insensitive=frame.select(schema.insensitive),
+    )
+
+
+def _encode_all(columns: list[pl.Series]) -> list[Column]:
+    # Integers take a millisecond each; hashing text is slow enough to be worth a second core.
+    slow = [at for at, column in enumerate(columns) if not column.dtype.is_integer() and len(column) > _SMALL_RANGE]
+    if len(slow) < 2:
+        return [_encode_column(column) for column in columns]
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        started = {at: pool.submit(_encode_column, columns[at]) for at in slow}
+        return [started[at].result() if at in started else _encode_column(column) for at, column in enumerate(columns)]
+
+
+def _encode_column(column: pl.Series) -> Column:
+    import polars as pl
+
+    kind = column.dtype
+    counted = kind.is_integer() or kind.is_temporal() or kind in (pl.Boolean, pl.Enum)
+    if not (counted or kind.is_float() or kind.is_decimal() or kind in (pl.String, pl.Categorical, pl.Null)):
+        raise DataError(
+            f"The column '{column.name}' has the type {kind}, whose values cannot be grouped. Turn it into text, "
+            "numbers or dates, or name it as a direct identifier, which drops it."
+        )
+    if kind.is_float():
+        column = _plain_floats(column)
+    if column.null_count() == len(column):
+        codes, dictionary = np.zeros(len(column), dtype=np.uint8), column.head(1)
+    elif counted:
+        codes, dictionary = _by_size(column)
+    elif kind == pl.Categorical:
+        codes, dictionary = _by_text(*_by_size(column))
+    else:
+        codes, dictionary = _by_hash(column)
+    numeric = kind.is_numeric() or (kind == pl.String and _is_numeric_text(dictionary))
+    dated = kind.is_temporal() or (kind == pl.String and _is_date_text(dictionary))
+    return Column(
+        name=column.name,
+        codes=codes,
+        dictionary=dictionary,
+        ordered=numeric or dated or kind == pl.Enum,
+        numbers=partial(_exact_numbers, dictionary) if numeric else None,
+    )
+
+
+def _plain_floats(column: pl.Series) -> pl.Series:
+    if column.is_infinite().any():
+        raise DataError(
+            f"The column '{column.name}' holds an infinite number, which has no place in an interval. Replace it with "
+            "a number or a missing value."
+        )
+    # Adding zero turns minus zero into zero.
+    return column.fill_nan(None) + 0.0
+
+
+def _by_size(column: pl.Series) -> tuple[NDArray[np.unsignedinteger], pl.Series]:
+    """Encode a column that has a value, by a table of the integers that stand for its values; sorted by them."""
+    import polars as pl
+
+    physical = column.cast(pl.UInt8) if column.dtype == pl.Boolean else column.to_physical()
+    low, high = cast(int, physical.min()), cast(int, physical.max())
+    if high - low >= max(_SMALL_RANGE, _RANGE_PER_ROW * len(column)) or physical.dtype in (pl.Int128, pl.UInt128):
+        codes, found = _by_hash(physical)
+        return codes, _logical(found, column.dtype)
+    has_missing = physical.null_count() > 0
+    values = (physical.fill_null(low) if has_missing else physical).to_numpy()
+    # Arithmetic modulo the width of the type: a difference that is small comes out right, whatever the signs are.
+    unsigned = f"u{values.itemsize}"
+    lowest = np.asarray([low], dtype=values.dtype).view(unsigned)
+    offsets = values.view(unsigned) - lowest
+    if offsets.itemsize == np.dtype(np.intp).itemsize:
+        offsets = offsets.view(np.intp)
+    occurs = _occurring(offsets, high - low + 1)
+    distinct = np.flatnonzero(occurs)
+    kind = _narrowest(len(distinct) + has_missing)
+    if len(distinct) == len(occurs):
+        codes = offsets.astype(kind)
+    else:
+        code_of = np.zeros(len(occurs), dtype=kind)
+        code_of[distinct] = np.arange(len(distinct))
+        codes = np.take(code_of, offsets)
+    found = pl.Series(column.name, (distinct.astype(unsigned) + lowest).view(values.dtype))
+    if has_missing:
+        codes[physical.is_null().to_numpy()] = len(distinct)
+        found = found.extend_constant(None, 1)
+    return codes, _logical(found, column.dtype)
+
+
+def _occurring(offsets: NDArray[np.integer], size: int) -> NDArray[np.bool_]:
+    """Return which of the integers below `size` occur, looking no further than where all of them have."""
+    occurs = np.zeros(size, dtype=np.bool_)
+    step = max(_SMALL_RANGE, size)
+    for start in range(0, len(offsets), step):
+        occurs |= np.bincount(offsets[start : start + step], minlength=size) > 0
+        if occurs.all():
+            break
+    return occurs
+
+
+def _logical(physical: pl.Series, kind: pl.DataType) -> pl.Series:
+    import polars as pl
+
+    return physical.cat.to(kind) if isinstance(kind, (pl.Enum, pl.Categorical)) else physical.cast(kind)
+
+
+def _by_text(
+    codes: NDArray[np.unsignedinteger], dictionary: pl.Series
+) -> tuple[NDArray[np.unsignedinteger], pl.Series]:
+    """Bring undeclared categories, which come in the order of their appearance, into alphabetical order."""
+    import polars as pl
+
+    order = dictionary.cast(pl.String).arg_sort(nulls_last=True)
+    code_of = np.empty(len(order), dtype=codes.dtype)
+    code_of[order.to_numpy()] = np.arange(len(order))
+    return np.take(code_of, codes), dictionary.gather(order)
+
+
+def _by_hash(column: pl.Series) -> tuple[NDArray[np.unsignedinteger], pl.Series]:
+    """Encode a column that has a value, by a hash table of its distinct values, which are sorted then."""
+    import polars as pl
+
+    if column.dtype in (pl.Int128, pl.UInt128):
+        # Arrow has no such integers.
+        found = column.drop_nulls().unique().sort()
+        seen, order = column.rank("dense") - 1, np.arange(len(found))
+    else:
+        # The newest layout is the one that Polars has in memory: nothing is copied.
+        coded = column.to_arrow(compat_level=pl.CompatLevel.newest()).dictionary_encode()
+        seen, found = pl.Series(coded.indices), pl.Series(coded.dictionary)
+        order = found.arg_sort().to_numpy()
+        found = found.gather(order).cast(column.dtype)
+    if column.dtype == pl.String and _is_numeric_text(found):
+        by_number = _numeric_order(found)
+        order, found = order[by_number], found.gather(by_number)
+    has_missing = column.null_count() > 0
+    code_of = np.empty(len(order) + has_missing, dtype=_narrowest(len(order) + has_missing))
+    code_of[order] = np.arange(len(order))
+    if has_missing:
+        code_of[-1] = len(order)
+        seen, found = seen.fill_null(len(order)), found.extend_constant(None, 1)
+    return np.take(code_of, seen.to_numpy()), found.alias(column.name)
+
+
+def _narrowest(values: int) -> type[np.unsignedinteger]:
+    """Return the narrowest unsigned type that has a code for each of so many values."""
+    return np.uint8 if values <= 1 << 8 else np.uint16 if values <= 1 << 16 else np.uint32
+
+
+def _is_numeric_text(values: pl.Series) -> bool:
+    if values.null_count() == len(values):
+        return False
+    return bool((values.str.contains(_CANONICAL_NUMBER) & (values.str.len_bytes() <= _LONGEST_NUMBER)).all())
+
+
+def _is_date_text(values: pl.Series) -> bool:
+    if values.null_count() == len(values) or not values.str.contains(_ISO_DATE).all():
+        return False
+    return values.str.to_date("%Y-%m-%d", strict=False).null_count() == values.null_count()
+
+
+def _numeric_order(values: pl.Series) -> NDArray[np.intp]:
+    """Return the order by number, then by text, of alphabetical text that is numeric."""
+    import polars as pl
+
+    rounded = values.cast(pl.Float64).to_numpy()
+    order = np.argsort(rounded, kind="stable")
+    # Rounding keeps the order but for ties; exact numbers decide those.
+    runs = np.flatnonzero(np.diff(rounded[order], prepend=-np.inf, append=np.inf))
+    for start, end in pairwise(runs.tolist()):
+        if end - start > 1:
+            run = order[start:end]
+            exact = [Decimal(text) for text in values.gather(run)]
+            order[start:end] = run[sorted(range(len(run)), key=exact.__getitem__)]
+    return order
+
+
+def _exact_numbers(dictionary: pl.Series) -> tuple[Fraction, ...]:
+    """Return the values that are not missing; a float as the shortest decimal number that is printed for it."""
+    import polars as pl
+
+    values = dictionary.drop_nulls()
+    if values.dtype.is_integer():
+        return tuple(map(Fraction, values.to_list()))
+    return tuple(Fraction(Decimal(text)) for text in values.cast(pl.String))
