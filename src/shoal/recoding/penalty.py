@@ -18,10 +18,11 @@ __all__ = ["distances", "interval_penalty", "set_penalty"]
 def distances(column: Column) -> NDArray[np.float64]:
     """Return how far each value of an ordered column lies from the smallest; the last is the length of the domain.
 
-    Numbers by their size (floats in halves of it), dates, times and durations by the time between them, anything else
-    (declared categories) by rank. The missing value, if there is one, has no distance: it is not in the result.
+    Numbers by their size (floats in halves of it), dates, times and durations by the time between them, whether they
+    are typed or text; anything else (declared categories) by rank. The missing value, if there is one, has no distance:
+    it is not in the result.
     """
-    values = column.dictionary.drop_nulls()
+    values = _measured(column.dictionary.drop_nulls())
     ranks = np.arange(len(values), dtype=np.float64)
     if len(values) < 2:
         return ranks
@@ -36,6 +37,20 @@ def distances(column: Column) -> NDArray[np.float64]:
     if numbers is None or not 0 < numbers[-1] - numbers[0] < np.inf:
         return ranks
     return np.asarray(numbers - numbers[0])
+
+
+def _measured(values: pl.Series) -> pl.Series:
+    """Return text that is all numbers, or all ISO dates, as what it means, and anything else as it is."""
+    if values.dtype != pl.String:
+        return values
+    for meaning in (
+        values.cast(pl.Int128, strict=False),
+        values.cast(pl.Float64, strict=False),
+        values.str.to_date("%Y-%m-%d", strict=False),
+    ):
+        if meaning.null_count() == 0:
+            return meaning
+    return values
 
 
 def interval_penalty(column: Column, low: NDArray[np.int32], high: NDArray[np.int32]) -> NDArray[np.float64]:
