@@ -80,7 +80,7 @@ def at_most(left: NDArray[np.int64], a: int, right: NDArray[np.int64], b: int) -
     """
     if not len(left):
         return np.zeros(0, dtype=np.bool_)
-    if max(a * int(left.max()), b * int(right.max())) < 2**63:
+    if max(a * max(int(left.max()), 1), b * max(int(right.max()), 1)) < 2**63:
         return a * left <= b * right
     products = left.astype(object) * a <= right.astype(object) * b
     return products.astype(np.bool_)

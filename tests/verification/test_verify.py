@@ -1,0 +1,177 @@
+"""A release that fails is never accepted, and nothing that goes wrong counts as success."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.errors import DataError, ParameterError, ReleaseUnsafeError
+from shoal.models import KAnonymity, KEAnonymity, LDiversity, PrivacyModel, Requirement
+from shoal.testing import oracles
+from shoal.verification import measure, verify
+
+FRAME = pl.DataFrame(
+    {
+        "age": ["*", "*", "*", "30", "30"],
+        "zip": ["1", "1", "1", None, None],
+        "disease": ["flu", "HIV", "flu", "HIV", "cold"],
+        "income": [10, 20, 30, 5, 6],
+    }
+)
+
+
+def check(models, sensitive=("disease",), frame=FRAME, **more):
+    shown = frame.select(["age", "zip", *sensitive]) if "published" not in more else frame
+    return verify(
+        shown,
+        quasi_identifiers=["age", "zip"],
+        sensitive=list(sensitive),
+        requirement=Requirement.of(models, sensitive),
+        **more,
+    )
+
+
+def test_a_safe_release_passes_with_its_measurements():
+    found = check([KAnonymity(2), LDiversity(2, variant="distinct")])
+    assert found == measure(FRAME, ["age", "zip"], ["disease"])
+    assert (found.k, found.l_frequency, found.groups) == (2, 1.5, 2)
+
+
+def test_the_error_names_the_model_and_how_many_groups_fail_but_no_cell():
+    with pytest.raises(ReleaseUnsafeError) as caught:
+        check([KAnonymity(2), LDiversity(2)])
+    text = str(caught.value)
+    assert "fails LDiversity(2) of 'disease' in 1 of 2 groups" in text
+    assert not any(cell in text for cell in ("flu", "HIV", "cold", "30"))
+    with pytest.raises(ReleaseUnsafeError, match=r"fails KAnonymity\(3\) in 1 of 2 groups"):
+        check(KAnonymity(3))
+
+
+def test_every_sensitive_attribute_must_pass():
+    job = FRAME.with_columns(job=pl.lit("clerk"))
+    with pytest.raises(ReleaseUnsafeError, match=r"fails .* of 'job' in 2 of 2 groups"):
+        check(LDiversity(2, variant="distinct"), sensitive=("disease", "job"), frame=job)
+
+
+def test_models_of_numbers_get_them():
+    assert check(KEAnonymity(2, 1), sensitive=("income",)).k == 2
+    with pytest.raises(ReleaseUnsafeError, match=r"fails KEAnonymity\(k=2, e=2\) of 'income' in 1 of 2 groups"):
+        check(KEAnonymity(2, 2), sensitive=("income",))
+    with pytest.raises(ParameterError, match="needs a numeric sensitive attribute"):
+        check(KEAnonymity(2, 1))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), min_size=1, max_size=20),
+    model=st.one_of(
+        st.builds(KAnonymity, st.integers(1, 5)),
+        st.builds(LDiversity, st.integers(1, 3), variant=st.sampled_from(["frequency", "distinct", "entropy"])),
+    ),
+)
+def test_a_release_is_accepted_exactly_when_every_group_is_acceptable(rows, model):
+    frame = pl.DataFrame(rows, schema={"age": pl.Int64, "disease": pl.Int64}, orient="row")
+    holds = oracles.predicate_of(model, [row[1] for row in rows])
+    safe = all(holds([row[1] for row in rows if row[0] == age]) for age in {row[0] for row in rows})
+    requirement = Requirement.of(model, ["disease"])
+    try:
+        verify(frame, quasi_identifiers=["age"], sensitive=["disease"], requirement=requirement)
+        accepted = True
+    except ReleaseUnsafeError:
+        accepted = False
+    assert accepted == safe
+
+
+# Only the declared columns.
+
+
+def test_a_column_that_was_not_declared_is_not_published():
+    with pytest.raises(ReleaseUnsafeError, match="not declared for publication: 'income'"):
+        check(KAnonymity(2), published=["age", "zip", "disease"])
+    with pytest.raises(ReleaseUnsafeError, match="not declared for publication: 'income'"):
+        verify(
+            FRAME,
+            quasi_identifiers=["age", "zip"],
+            sensitive=["disease"],
+            requirement=Requirement.of(KAnonymity(2), ["disease"]),
+        )
+
+
+def test_declared_columns_are_there_and_in_their_order():
+    assert check(KAnonymity(2), published=["age", "zip", "disease", "income"]).k == 2
+    with pytest.raises(ReleaseUnsafeError, match="instead of"):
+        check(KAnonymity(2), published=["zip", "age", "disease", "income"])
+    with pytest.raises(ReleaseUnsafeError, match="instead of"):
+        check(KAnonymity(2), published=["age", "zip", "disease", "income", "visit"])
+
+
+# Fail closed.
+
+
+@dataclass(frozen=True, repr=False)
+class Answering(PrivacyModel):
+    """A model with a bug."""
+
+    answer: object
+    name: ClassVar[str] = "answering"
+
+    def acceptable(self, groups):
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+    def rules(self, table):
+        return ()
+
+    def to_dict(self):
+        return {}
+
+    def best_feasible(self, table):
+        return ""
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        np.array([], dtype=np.bool_),
+        np.array([True]),
+        np.array([True, True, True]),
+        np.array([[True, True]]),
+        np.array([1, 1]),
+        np.array([np.nan, np.nan]),
+        np.array([True, False]),
+        np.bool_(True),
+    ],
+    ids=repr,
+)
+def test_an_answer_that_is_not_yes_for_every_group_is_no(answer):
+    with pytest.raises(ReleaseUnsafeError):
+        check(Answering(answer))
+
+
+@pytest.mark.parametrize("failure", [ValueError("x"), IndexError("x"), ZeroDivisionError("x"), MemoryError("x")])
+def test_a_failure_inside_a_model_is_no_acceptance(failure):
+    with pytest.raises(type(failure)):
+        check(Answering(failure))
+
+
+def test_a_check_of_nothing_is_no_acceptance():
+    nothing = Requirement(models=(), sensitive=("disease",))
+    shown = FRAME.select("age", "zip", "disease")
+    with pytest.raises(ReleaseUnsafeError, match="no model at all"):
+        verify(shown, quasi_identifiers=["age", "zip"], sensitive=["disease"], requirement=nothing)
+    other = Requirement.of(LDiversity(2), ["income"])
+    with pytest.raises(ReleaseUnsafeError, match="the requirement speaks of 'income'"):
+        verify(shown, quasi_identifiers=["age", "zip"], sensitive=["disease"], requirement=other)
+    unbound = Requirement(models=(LDiversity(2),), sensitive=())
+    with pytest.raises(ReleaseUnsafeError, match="cannot be checked without a sensitive attribute"):
+        verify(FRAME.select("age", "zip"), quasi_identifiers=["age", "zip"], sensitive=[], requirement=unbound)
+
+
+def test_a_release_without_rows_is_no_acceptance():
+    with pytest.raises(DataError, match="no row"):
+        check(KAnonymity(2), frame=FRAME.clear())
