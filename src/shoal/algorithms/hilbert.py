@@ -1,0 +1,235 @@
+"""Hilbert: groups of rows that are near each other on a space-filling curve (Ghinita, Karras, Kalnis, Mamoulis 2007).
+
+References
+----------
+.. [1] G. Ghinita, P. Karras, P. Kalnis, N. Mamoulis: Fast data anonymization with low information loss. VLDB 2007,
+   pages 758-769. https://dl.acm.org/doi/10.5555/1325851.1325938
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from shoal.algorithms.base import Guarantee, Partition
+from shoal.algorithms.compiled import compile_requirement
+from shoal.kernels.grouping import sort_by_key
+from shoal.kernels.hilbert_curve import WORD_BITS, hilbert_words
+from shoal.kernels.hilbert_greedy import sweep_predicate
+from shoal.kernels.hilbert_sweep import sweep_lists, sweep_sizes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.algorithms.base import Problem
+    from shoal.models import FrequencyForm, Requirement
+    from shoal.table import Table
+
+__all__ = ["Hilbert", "hilbert_groups"]
+
+
+@dataclass(frozen=True)
+class Hilbert:
+    """Order the rows along a Hilbert curve through the quasi-identifiers, and sweep groups off it.
+
+    Notes
+    -----
+    The curve runs through the cube of the quasi-identifiers' codes, each attribute stretched to the width of the
+    largest domain; values without an order of their own come in the order of their dictionary.
+
+    * For l-diversity by frequency (and what reduces to it) the sweep is the paper's: one sorted list per sensitive
+      value; a group takes from the lists that must be served lest what remains is no longer eligible, then from the
+      lists whose heads come first on the curve. Choices the paper leaves open: among heads at the same point the list
+      with most rows there goes first. A group is larger than l where no group of l keeps the rest eligible, and where a
+      smallest group is asked for too (k > l) or l is a fraction.
+    * For k-anonymity the cuts are the paper's optimal ones for an ordered domain, found by dynamic programming, where
+      the cost of a group is the stars that it needs.
+    * For any other monotone requirement a group is closed as soon as it is acceptable; the paper has no such sweep.
+    """
+
+    name: ClassVar[str] = "hilbert"
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters as they appear in a certificate: there are none."""
+        return {}
+
+    def unsupported(self, requirement: Requirement) -> str | None:
+        """Return why a requirement cannot be served, in words that follow "because"."""
+        if requirement.monotone:
+            return None
+        return "it serves monotone models only: the union of two acceptable groups must be acceptable"
+
+    def partition(self, problem: Problem) -> Partition:
+        """Partition the rows; see `Algorithm.partition`."""
+        rows = np.arange(problem.table.rows, dtype=np.int32)
+        groups, details = _sweep(problem, rows)
+        return Partition(
+            groups=groups,
+            count=int(groups.max(initial=-1)) + 1,
+            guarantee=Guarantee(text="Hilbert is a heuristic: nothing is promised about the cost."),
+            details=details,
+        )
+
+
+def hilbert_groups(problem: Problem, rows: NDArray[np.integer]) -> NDArray[np.int32]:
+    """Partition some of the rows with Hilbert, as TP+ does with TP's residue.
+
+    Parameters
+    ----------
+    problem : Problem
+        The table and a monotone requirement.
+    rows : integer array of shape (r,)
+        Different rows of the table. Together they satisfy the requirement.
+
+    Returns
+    -------
+    int32 array of shape (r,)
+        Group of each given row, 0 <= group < count; every group occurs and is acceptable.
+    """
+    return _sweep(problem, rows)[0]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _Run:
+    """Some rows along the curve."""
+
+    sequence: NDArray[np.int32]
+    """The rows, by class along the curve and by cell within."""
+    cell_starts: NDArray[np.int32]
+    """Where each cell starts in `sequence`; one more than there are cells."""
+    cell_values: NDArray[np.int32]
+    """First sensitive value of each cell."""
+    cell_ranks: NDArray[np.int32]
+    """Place of each cell's class on the curve, ascending."""
+
+
+def _sweep(problem: Problem, rows: NDArray[np.integer]) -> tuple[NDArray[np.int32], dict[str, Any]]:
+    """Return the group of each given row, and what is worth knowing of the run."""
+    if len(rows) == 0:
+        return np.empty(0, dtype=np.int32), {}
+    problem.progress("hilbert", 0, 3)
+    run = _run_of(problem.table, rows)
+    problem.progress("hilbert", 1, 3)
+    of_sequence = np.empty(len(rows), dtype=np.int32)
+    form = problem.requirement.frequency_form()
+    if form is None:
+        details = _close_greedily(problem, run, of_sequence)
+    elif form.l == 1:
+        details = _cut_optimally(problem.table, run, form.k, of_sequence)
+    else:
+        details = _sweep_lists(problem.table, run, form, of_sequence)
+    problem.progress("hilbert", 2, 3)
+    of_row = np.empty(problem.table.rows, dtype=np.int32)
+    of_row[run.sequence] = of_sequence
+    problem.progress("hilbert", 3, 3)
+    return of_row[rows], {"points": int(run.cell_ranks[-1]) + 1, **details}
+
+
+def _run_of(table: Table, rows: NDArray[np.integer]) -> _Run:
+    """Put rows in the order of the curve; a key is made for each class only."""
+    classes = table.classes
+    cells = np.repeat(np.arange(len(classes.cell_values), dtype=np.int32), classes.cell_counts)
+    sequence = classes.order
+    if len(rows) < table.rows:
+        inside = np.zeros(table.rows, dtype=np.bool_)
+        inside[rows] = True
+        inside = inside[sequence]
+        sequence, cells = sequence[inside], cells[inside]
+    counts = np.bincount(cells, minlength=len(classes.cell_values))
+    kept = np.flatnonzero(counts)
+    counts = counts[kept]
+    class_of_cell = np.repeat(np.arange(classes.count, dtype=np.int32), np.diff(classes.class_starts))[kept]
+    values = classes.cell_values[kept]
+    firsts = np.concatenate(([0], np.cumsum(counts)))[:-1]
+    # The classes that occur, numbered anew, and a row of each.
+    class_begins = np.flatnonzero(np.diff(class_of_cell, prepend=-1))
+    class_sizes = np.diff(np.append(class_begins, len(kept)))
+    ranks = _curve_ranks(table, sequence[firsts[class_begins]])
+    cell_ranks = np.repeat(ranks, class_sizes)
+    along = _argsort(cell_ranks.astype(np.int64), len(ranks))
+    lengths = counts[along]
+    ends = np.cumsum(lengths)
+    moved = np.repeat(firsts[along] - (ends - lengths), lengths) + np.arange(len(sequence))
+    return _Run(
+        sequence=sequence[moved],
+        cell_starts=np.concatenate(([0], ends)).astype(np.int32),
+        cell_values=values[along],
+        cell_ranks=cell_ranks[along],
+    )
+
+
+def _curve_ranks(table: Table, representatives: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the place along the curve of each class, given a row of each."""
+    columns = [column for column in table.quasi_identifiers if column.size > 1]
+    order = np.arange(len(representatives), dtype=np.int32)
+    if columns:
+        bits = max((column.size - 1).bit_length() for column in columns)
+        points = np.empty((len(representatives), len(columns)), dtype=np.int32)
+        for place, column in enumerate(columns):
+            stretched = column.codes[representatives].astype(np.int64) * (1 << bits) // column.size
+            points[:, place] = stretched
+        words = hilbert_words(points, bits)
+        last = bits * len(columns) - WORD_BITS * (len(words) - 1)
+        # Least significant word first, stably.
+        for word, width in zip(words[::-1], [last, *[WORD_BITS] * (len(words) - 1)], strict=True):
+            _, order = sort_by_key(word[order], order, width)
+    ranks = np.empty(len(order), dtype=np.int32)
+    ranks[order] = np.arange(len(order), dtype=np.int32)
+    return ranks
+
+
+def _argsort(keys: NDArray[np.int64], bound: int) -> NDArray[np.int32]:
+    """Return a stable order of keys below `bound`."""
+    order: NDArray[np.int32]
+    _, order = sort_by_key(keys.copy(), np.arange(len(keys), dtype=np.int32), max(bound - 1, 0).bit_length())
+    return order
+
+
+def _sweep_lists(table: Table, run: _Run, form: FrequencyForm, groups: NDArray[np.int32]) -> dict[str, Any]:
+    m = table.sensitive[0].size
+    by_value = _argsort(run.cell_values.astype(np.int64), m)
+    list_starts = np.concatenate(([0], np.cumsum(np.bincount(run.cell_values, minlength=m)))).astype(np.int32)
+    count, forced = sweep_lists(
+        run.cell_ranks[by_value],
+        run.cell_starts[by_value],
+        np.diff(run.cell_starts)[by_value],
+        list_starts,
+        form.l.numerator,
+        form.l.denominator,
+        form.k,
+        groups,
+    )
+    return {"sweep": "lists by sensitive value", "groups": int(count), "rows_served_because_they_must": int(forced)}
+
+
+def _cut_optimally(table: Table, run: _Run, k: int, groups: NDArray[np.int32]) -> dict[str, Any]:
+    changes = np.zeros((len(run.sequence), len(table.quasi_identifiers)), dtype=np.bool_)
+    for place, column in enumerate(table.quasi_identifiers):
+        codes = column.codes[run.sequence]
+        np.not_equal(codes[1:], codes[:-1], out=changes[1:, place])
+    count, stars = sweep_sizes(changes, k, groups)
+    return {"sweep": "optimal cuts along the curve", "groups": int(count), "stars": int(stars)}
+
+
+def _close_greedily(problem: Problem, run: _Run, groups: NDArray[np.int32]) -> dict[str, Any]:
+    compiled = compile_requirement(problem.table, problem.requirement)
+    # Within a point the values are dealt out evenly, each in proportion to its rows there.
+    counts = np.diff(run.cell_starts)
+    place = np.arange(len(run.sequence)) - np.repeat(run.cell_starts[:-1], counts)
+    dealt = (2 * place + 1) / np.repeat(2 * counts, counts)
+    ranks = np.repeat(run.cell_ranks, counts)
+    order = np.lexsort((dealt, ranks))
+    of_order = np.empty(len(order), dtype=np.int32)
+    count, tail = sweep_predicate(
+        compiled.codes[run.sequence[order]],
+        ranks[order],
+        compiled.starts,
+        compiled.rules,
+        compiled.bounds,
+        compiled.smallest,
+        of_order,
+    )
+    groups[order] = of_order
+    return {"sweep": "closed when acceptable", "groups": int(count), "rows_left_at_the_end": int(tail)}

@@ -1,0 +1,164 @@
+"""Mondrian: multidimensional cuts at the median (LeFevre, DeWitt, Ramakrishnan 2006).
+
+References
+----------
+.. [1] K. LeFevre, D. J. DeWitt, R. Ramakrishnan: Mondrian multidimensional k-anonymity. ICDE 2006.
+   https://doi.org/10.1109/ICDE.2006.101
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal._validation import Boolean, validate
+from shoal.algorithms.base import Guarantee, Partition
+from shoal.algorithms.compiled import compile_requirement
+from shoal.kernels.mondrian import LEAVES, OPEN, ROWS_DONE, STACK_DEPTH, cut_records
+from shoal.models import RuleKind
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.algorithms.base import Problem
+    from shoal.algorithms.compiled import CompiledRequirement
+    from shoal.models import Requirement
+    from shoal.table import Column, Table
+
+__all__ = ["Mondrian"]
+
+_RECORDS_PER_CALL = 20_000_000
+"""Records that the kernel looks at before it lets the caller hear of it: well below a second."""
+
+
+@dataclass(frozen=True)
+class Mondrian:
+    """Cut the table at the median of its widest attribute, and each part again, while both sides are acceptable.
+
+    Parameters
+    ----------
+    relaxed : bool, default False
+        Whether rows with the same value may go to either side of a cut. Strictly, they stay together.
+
+    Notes
+    -----
+    The width of an attribute in a part is the range of its numbers there, relative to the range in the table; for an
+    ordered attribute without numbers the range of its ranks; for an unordered one the number of different values, which
+    is what a set of them loses. A missing value lies a whole range beyond all others. The values of an unordered
+    attribute are cut in the order of their dictionary. The paper's choice points, and what is added to them:
+
+    * where the widest attribute has no allowed cut, the others follow, widest first;
+    * strictly, the cut is the one between two values nearest to the median; where it is not allowed, a few others
+      are tried, nearest to the median first. The paper tries the median alone;
+    * relaxed, the rows with the median value are shared out so that the sides are equal; where that is not allowed,
+      they are shared out evenly in their order, and at last the strict cuts are tried;
+    * a cut is allowed when both sides satisfy the requirement, whatever monotone models it is made of; the paper asks
+      for k rows on both sides.
+    """
+
+    relaxed: bool = False
+
+    def __post_init__(self) -> None:
+        validate("mondrian", {"relaxed": self.relaxed}, {"relaxed": Boolean()})
+
+    @property
+    def name(self) -> str:
+        """`mondrian`, or `mondrian-relaxed`."""
+        return "mondrian-relaxed" if self.relaxed else "mondrian"
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters as they appear in a certificate."""
+        return {"relaxed": self.relaxed}
+
+    def unsupported(self, requirement: Requirement) -> str | None:
+        """Return why a requirement cannot be served, in words that follow "because"."""
+        if requirement.monotone:
+            return None
+        return "it serves monotone models only: the union of two acceptable groups must be acceptable"
+
+    def partition(self, problem: Problem) -> Partition:
+        """Partition the rows; see `Algorithm.partition`."""
+        table = problem.table
+        groups = np.zeros(table.rows, dtype=np.int32)
+        count = min(table.rows, 1)
+        if count and table.quasi_identifiers:
+            count = self._cut(problem, groups)
+        return Partition(
+            groups=groups,
+            count=count,
+            guarantee=Guarantee(text="Mondrian is a heuristic: nothing is promised about the cost."),
+            details={"cuts": max(count - 1, 0), "largest_group": int(np.bincount(groups).max(initial=0))},
+        )
+
+    def _cut(self, problem: Problem, groups: NDArray[np.int32]) -> int:
+        """Run the cuts in stretches; fill in the group of each row and return how many groups there are."""
+        table = problem.table
+        compiled = compile_requirement(table, problem.requirement)
+        records = _records(table, compiled)
+        spare = np.empty_like(records)
+        positions, offsets = _positions(table.quasi_identifiers)
+        ordered = np.array([column.ordered or column.numbers is not None for column in table.quasi_identifiers])
+        marks = np.full(len(positions), -1, dtype=np.int32)
+        stack = np.zeros((STACK_DEPTH, 2), dtype=np.int64)
+        stack[0, 1] = table.rows
+        state = np.zeros(4, dtype=np.int64)
+        state[OPEN] = 1
+        while state[OPEN]:
+            problem.progress(self.name, int(state[ROWS_DONE]), table.rows)
+            cut_records(
+                records,
+                spare,
+                positions,
+                offsets,
+                ordered,
+                marks,
+                compiled.starts,
+                compiled.rules,
+                compiled.bounds,
+                compiled.smallest,
+                self.relaxed,
+                stack,
+                state,
+                groups,
+                _RECORDS_PER_CALL,
+            )
+        problem.progress(self.name, table.rows, table.rows)
+        return int(state[LEAVES])
+
+
+def _records(table: Table, compiled: CompiledRequirement) -> NDArray[np.int32]:
+    """Return the rows as the kernel wants them, sorted by class, so that nothing depends on the order of the table."""
+    order = table.classes.order
+    sensitive = compiled.codes.shape[1] if (compiled.rules[:, 0] != RuleKind.SIZE).any() else 0
+    d = len(table.quasi_identifiers)
+    records = np.empty((table.rows, d + sensitive + 1), dtype=np.int32)
+    for place, column in enumerate(table.quasi_identifiers):
+        records[:, place] = column.codes[order]
+    for place in range(sensitive):
+        records[:, d + place] = compiled.codes[order, place]
+    records[:, -1] = order
+    return records
+
+
+def _positions(columns: tuple[Column, ...]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return where the values of all attributes lie, one attribute after another, and where each starts."""
+    positions = [_column_positions(column) for column in columns]
+    offsets = np.concatenate(([0], np.cumsum([len(part) for part in positions]))).astype(np.int64)
+    return np.concatenate(positions), offsets
+
+
+def _column_positions(column: Column) -> NDArray[np.float64]:
+    """Return where each value lies in its domain, from 0 to 1, and 2 for a missing value."""
+    present = column.size - column.has_missing
+    if column.numbers is None:
+        places = np.arange(present, dtype=np.float64)
+    else:
+        places = np.array([float(number) for number in column.numbers], dtype=np.float64)
+    if present > 1 and places[-1] > places[0]:
+        # Halved first: the difference of two finite numbers may not be finite.
+        places = (places / 2 - places[0] / 2) / (places[-1] / 2 - places[0] / 2)
+    else:
+        places = np.zeros(present)
+    return np.append(places, 2.0) if column.has_missing else places
