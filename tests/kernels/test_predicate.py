@@ -248,6 +248,7 @@ def test_the_smallest_acceptable_group_is_bounded(model, smallest):
 
 def test_the_numbers_of_a_table_are_exact_and_a_missing_value_has_none():
     table, _ = encoded([(0, 3, 1), (0, None, 1), (0, 1, 1)])
+    assert [counts.numbers for counts in table_counts(table, numbers=False)] == [None, None]
     assert [counts.numbers for counts in table_counts(table)] == [(1, 3, None), (1,)]
 
 

@@ -56,7 +56,7 @@ class CompiledRequirement:
         )
 
 
-def table_counts(table: Table) -> tuple[GroupCounts, ...]:
+def table_counts(table: Table, *, numbers: bool = True) -> tuple[GroupCounts, ...]:
     """Return for each sensitive attribute the whole table as one group.
 
     Where there is no sensitive attribute, there is one entry with the table's size and a single value, so that models
@@ -66,6 +66,8 @@ def table_counts(table: Table) -> tuple[GroupCounts, ...]:
     ----------
     table : Table
         Encoded microdata with at least one row.
+    numbers : bool, default True
+        Whether to give the sensitive values as numbers too, which takes a moment where there are many.
 
     Returns
     -------
@@ -74,7 +76,7 @@ def table_counts(table: Table) -> tuple[GroupCounts, ...]:
     """
     if not table.sensitive:
         return (_one_group(np.array([table.rows], dtype=np.int64), None),)
-    return tuple(_column_counts(column) for column in table.sensitive)
+    return tuple(_column_counts(column, numbers) for column in table.sensitive)
 
 
 def compile_requirement(table: Table, requirement: Requirement) -> CompiledRequirement:
@@ -97,7 +99,7 @@ def compile_requirement(table: Table, requirement: Requirement) -> CompiledRequi
     ParameterError
         Where a model needs numbers and the sensitive attribute has none.
     """
-    counts = table_counts(table)
+    counts = table_counts(table, numbers=any(model.needs_numbers for model in requirement.models))
     starts = np.concatenate(([0], np.cumsum([len(group.totals) for group in counts]))).astype(np.int64)
     codes = np.zeros((table.rows, len(counts)), dtype=np.int32)
     for position, column in enumerate(table.sensitive):
@@ -119,10 +121,11 @@ def compile_requirement(table: Table, requirement: Requirement) -> CompiledRequi
     )
 
 
-def _column_counts(column: Column) -> GroupCounts:
+def _column_counts(column: Column, numbers: bool) -> GroupCounts:
     totals = np.bincount(column.codes, minlength=column.size).astype(np.int64)
+    exact = column.numbers if numbers else None
     missing = (None,) if column.has_missing else ()
-    return _one_group(totals, None if column.numbers is None else (*column.numbers, *missing))
+    return _one_group(totals, None if exact is None else (*exact, *missing))
 
 
 def _one_group(totals: NDArray[np.int64], numbers: tuple[Fraction | None, ...] | None) -> GroupCounts:

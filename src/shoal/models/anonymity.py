@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
@@ -175,8 +174,8 @@ class KEAnonymity(PrivacyModel):
 
     def rules(self, table: GroupCounts) -> tuple[Rule, ...]:  # noqa: D102
         numbers = [number for number in self._numbers(table) if number is not None]
-        reach = [bisect_left(numbers, number + self._distance) for number in numbers]
-        bounds = np.array(reach, dtype=np.int64)
+        whole, distance = _on_one_scale(numbers, self._distance)
+        bounds = np.searchsorted(whole, whole + distance).astype(np.int64)
         # No code is as large as len(numbers): where the table does not reach far enough, no group does.
         return _size_rule(int(self.k), table), Rule(kind=RuleKind.SPREAD, a=len(numbers), bounds=bounds)
 
@@ -198,7 +197,7 @@ def _on_one_scale(numbers: list[Fraction], distance: Fraction) -> tuple[NDArray[
     unit = math.lcm(distance.denominator, *{number.denominator for number in numbers})
     whole = [number.numerator * (unit // number.denominator) for number in numbers]
     span = int(distance * unit)
-    fits = max(abs(min(whole)), abs(max(whole)), span) < 2**61
+    fits = max(abs(min(whole, default=0)), abs(max(whole, default=0)), span) < 2**61
     return np.array(whole, dtype=np.int64 if fits else object), span
 
 
