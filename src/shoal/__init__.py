@@ -1,1 +1,104 @@
-"""shoal."""
+"""shoal publishes microdata so that nobody in it can be found.
+
+>>> import shoal
+>>> table = shoal.datasets.census(2_000, quasi_identifiers=["age", "gender"], seed=1)
+>>> release = shoal.anonymize(
+...     table, quasi_identifiers=["age", "gender"], sensitive="income", privacy=shoal.LDiversity(4), seed=1
+... )
+>>> release.certificate.achieved["l"]["frequency"] >= 4
+True
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shoal import datasets, errors
+    from shoal.algorithms import Hilbert, MApproximation, Mondrian, ThreePhase
+    from shoal.auditing import Audit, audit
+    from shoal.certificate import Certificate
+    from shoal.comparison import Comparison, compare
+    from shoal.models import (
+        AlphaKAnonymity,
+        BetaLikeness,
+        DeltaDisclosure,
+        KAnonymity,
+        KEAnonymity,
+        LDiversity,
+        MUniqueness,
+        PrivacyModel,
+    )
+    from shoal.publish import anonymize
+    from shoal.release import Release
+
+__all__ = [
+    # publishing, auditing, comparing
+    "anonymize",
+    "audit",
+    "compare",
+    "Audit",
+    "Certificate",
+    "Comparison",
+    "Release",
+    # privacy models
+    "AlphaKAnonymity",
+    "BetaLikeness",
+    "DeltaDisclosure",
+    "KAnonymity",
+    "KEAnonymity",
+    "LDiversity",
+    "MUniqueness",
+    "PrivacyModel",
+    # algorithms
+    "Hilbert",
+    "MApproximation",
+    "Mondrian",
+    "ThreePhase",
+    # rooms
+    "datasets",
+    "errors",
+    "__version__",
+]
+
+_HOME = {
+    "anonymize": "shoal.publish",
+    "audit": "shoal.auditing",
+    "Audit": "shoal.auditing",
+    "Certificate": "shoal.certificate",
+    "compare": "shoal.comparison",
+    "Comparison": "shoal.comparison",
+    "Release": "shoal.release",
+    **dict.fromkeys(
+        (
+            "AlphaKAnonymity",
+            "BetaLikeness",
+            "DeltaDisclosure",
+            "KAnonymity",
+            "KEAnonymity",
+            "LDiversity",
+            "MUniqueness",
+            "PrivacyModel",
+        ),
+        "shoal.models",
+    ),
+    **dict.fromkeys(("Hilbert", "MApproximation", "Mondrian", "ThreePhase"), "shoal.algorithms"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for, and only that: `import shoal` and `shoal version` stay instant."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("shoal")
+    if name in ("datasets", "errors"):
+        return importlib.import_module(f"shoal.{name}")
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'shoal' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,1 +1,27 @@
-"""TODO-room."""
+"""Algorithms that partition a table: one published algorithm, one file, named after it."""
+
+from shoal.algorithms.base import Algorithm, Guarantee, Partition, Problem
+from shoal.algorithms.bounds import LowerBound, lower_bound
+from shoal.algorithms.catalogue import ALGORITHMS, choose
+from shoal.algorithms.compiled import compile_requirement, table_counts
+from shoal.algorithms.hilbert import Hilbert
+from shoal.algorithms.m_approximation import MApproximation
+from shoal.algorithms.mondrian import Mondrian
+from shoal.algorithms.three_phase import ThreePhase
+
+__all__ = [
+    "ALGORITHMS",
+    "Algorithm",
+    "Guarantee",
+    "Hilbert",
+    "LowerBound",
+    "MApproximation",
+    "Mondrian",
+    "Partition",
+    "Problem",
+    "ThreePhase",
+    "choose",
+    "compile_requirement",
+    "lower_bound",
+    "table_counts",
+]

@@ -28,15 +28,16 @@ if TYPE_CHECKING:
 
     from shoal._progress import Progress
     from shoal.models import FrequencyForm
-    from shoal.table import Table
+    from shoal.table import EquivalenceClasses, Table
 
-__all__ = ["Cascade", "star_patterns"]
+__all__ = ["Cascade", "split_rows", "star_patterns", "starred_attributes"]
 
 _KEY_LIMIT = 1 << 62
 _MOST_PATTERNS = 4096
 _ANY_PRICE = 1 << 40
 _SHORTEST_CHAIN = 64
-_DONOR_WORK = int(__import__('os').environ.get('DW','2000000'))
+_DONOR_WORK = 2_000_000
+_INTERLEAVED_WORK = 1 << 24
 
 
 def star_patterns(sizes: Sequence[int], most: int = _MOST_PATTERNS) -> list[tuple[int, ...]]:
@@ -134,9 +135,12 @@ class Cascade:
     def run(self) -> int:
         """Give every row a group; return the phase of TP that the last rows needed (1 where they needed none)."""
         d = len(self._sizes)
+        thorough = self._table.rows << d <= _INTERLEAVED_WORK
         for level in range(1, d):
             self._progress("cascade", level - 1, d + 1)
             self._keep_largest_parts(level)
+            if thorough:  # what the next level would cost at least, spend it on donors first
+                self._complete_with_donors(level + 1)
         self._progress("cascade", d - 1, d + 1)
         for price in (2 * d, _ANY_PRICE):
             self._complete_with_donors(price)
@@ -264,3 +268,29 @@ class Cascade:
         self._pattern_of_group = [p for p, is_used in zip(self._pattern_of_group, used, strict=True) if is_used]
         self._next_group = int(used.sum())
         return phase
+
+
+def split_rows(classes: EquivalenceClasses, keep: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Let `keep[cell]` rows of each cell stay in their class.
+
+    Returns
+    -------
+    groups : int32 array of shape (n,)
+        Group of each row that stays, numbered without gaps; -1 for the others.
+    rows : int32 array
+        The others, in the order of the classes: cells stand together.
+    """
+    starts, counts = classes.class_starts, classes.cell_counts
+    kept_by_class = np.add.reduceat(keep, starts[:-1]) if len(keep) else keep
+    number = np.cumsum(kept_by_class > 0, dtype=np.int32) - np.int32(1)
+    of_cell = np.repeat(number, np.diff(starts))
+    position = np.arange(len(classes.order), dtype=np.int32) - np.repeat(classes.cell_starts[:-1], counts)
+    stays = position < np.repeat(keep, counts)
+    groups = np.empty(len(classes.order), dtype=np.int32)
+    groups[classes.order] = np.where(stays, np.repeat(of_cell, counts), np.int32(-1))
+    return groups, classes.order[~stays]
+
+
+def starred_attributes(table: Table, rows: NDArray[np.int32]) -> int:
+    """Return how many quasi-identifiers differ among the rows: the stars of each, were they one group."""
+    return sum(bool((column.codes[rows] != column.codes[rows[0]]).any()) for column in table.quasi_identifiers)

@@ -16,7 +16,7 @@ import numpy as np
 
 from shoal._validation import OneOf, Optional, validate
 from shoal.algorithms.base import Guarantee, Partition
-from shoal.algorithms.cascade import Cascade
+from shoal.algorithms.cascade import Cascade, split_rows, starred_attributes
 from shoal.algorithms.hilbert import hilbert_groups
 from shoal.algorithms.residue import complete_residue
 from shoal.kernels.three_phase import phase_one
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from shoal.algorithms.base import Problem
     from shoal.models import FrequencyForm, Requirement
-    from shoal.table import Table
 
 __all__ = ["Residue", "ThreePhase", "three_phases"]
 
@@ -103,7 +102,7 @@ class ThreePhase:
         if self.refine == "cascade" and residue.size:
             groups = _refine_by_cascade(problem, form, residue, details)
         if groups is None:
-            groups, rows = _split_rows(problem, residue.keep)
+            groups, rows = split_rows(problem.table.classes, residue.keep)
             if len(rows):
                 first = groups.max() + np.int32(1)
                 groups[rows] = first if self.refine is None else hilbert_groups(problem, rows) + first
@@ -115,19 +114,15 @@ class ThreePhase:
 def _refine_by_cascade(problem: Problem, form: FrequencyForm, residue: Residue, details: dict[str, Any]) -> NDArray[np.int32] | None:
     """Run the cascade from the end of phase one; None where it would leave more stars than TP itself."""
     table = problem.table
-    groups, rows = _split_rows(problem, residue.keep_one)
+    groups, rows = split_rows(table.classes, residue.keep_one)
     cascade = Cascade(
         table=table, form=form, groups=groups, rows=rows, moved=table.classes.cell_counts - residue.keep_one, progress=problem.progress
     )
     cascade.run()
     details["rows_by_stars"] = cascade.kept_with_stars
-    if residue.phase == 1 or cascade.stars() <= residue.size * _starred_attributes(table, _split_rows(problem, residue.keep)[1]):
+    if residue.phase == 1 or cascade.stars() <= residue.size * starred_attributes(table, split_rows(table.classes, residue.keep)[1]):
         return groups
     return None
-
-
-def _starred_attributes(table: Table, rows: NDArray[np.int32]) -> int:
-    return sum(bool((column.codes[rows] != column.codes[rows[0]]).any()) for column in table.quasi_identifiers)
 
 
 def three_phases(problem: Problem, form: FrequencyForm) -> Residue:
@@ -144,21 +139,6 @@ def three_phases(problem: Problem, form: FrequencyForm) -> Residue:
     keep_one = keep.copy()
     phase = complete_residue(keep, values, starts, form, moved)
     return Residue(keep=keep, keep_one=keep_one, size=int(moved.sum()), size_one=size_one, height_one=height_one, phase=phase)
-
-
-def _split_rows(problem: Problem, keep: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the group of each row that stays (-1 for the others), and the rows of the residue, cell by cell."""
-    classes = problem.table.classes
-    starts = classes.class_starts
-    kept_by_class = np.add.reduceat(keep, starts[:-1]) if len(keep) else keep
-    number = np.cumsum(kept_by_class > 0, dtype=np.int32) - np.int32(1)
-    of_cell = np.repeat(number, np.diff(starts))
-    counts = classes.cell_counts
-    position = np.arange(len(classes.order), dtype=np.int32) - np.repeat(classes.cell_starts[:-1], counts)
-    stays = position < np.repeat(keep, counts)
-    groups = np.empty(len(classes.order), dtype=np.int32)
-    groups[classes.order] = np.where(stays, np.repeat(of_cell, counts), np.int32(-1))
-    return groups, classes.order[~stays]
 
 
 def _guarantee(problem: Problem, form: FrequencyForm, residue: Residue, name: str) -> Guarantee:

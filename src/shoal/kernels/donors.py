@@ -9,6 +9,7 @@ __all__ = ["complete_with_donors"]
 
 _MULTIPLIER = np.int64(-7046029254386353131)  # 2**64 over the golden ratio: spreads keys over the slots
 _LONGEST_LOG = 1 << 16
+_ANY_HEIGHT = np.int64(1 << 40)
 _LEVELS = 3
 
 
@@ -63,7 +64,9 @@ def _take_from_group(start, stop, size, missing, height, have, values, counts, n
         top = max(top, np.int64(counts[cell]))
     got = np.int64(0)
     for _ in range(_LEVELS):
-        spare = min((den * (size - got) - num * top) // den, size - got - k)
+        spare = size - got - k
+        if num > den:
+            spare = min(spare, (den * (size - got) - num * top) // den)
         for cell in range(start, stop):
             if spare <= 0 or got >= missing:
                 break
@@ -143,10 +146,12 @@ def complete_with_donors(
             j += 1
         height = np.int64(0)
         if chain >= 0:
-            _hold_waiting(keys, items, i, j, radix, left, np.int64(1 << 40), have)
+            _hold_waiting(keys, items, i, j, radix, left, _ANY_HEIGHT, have)
             for p in range(i, j):
                 height = max(height, have[keys[p] % radix])
             _forget(keys, i, j, radix, values, have, log, 0)
+            if num <= den:  # nothing is asked of the frequencies
+                height = _ANY_HEIGHT
         while height > 0:
             base = _hold_waiting(keys, items, i, j, radix, left, height, have)
             missing = max((num * height - den * base + den - 1) // den, k - base)
@@ -174,10 +179,12 @@ def complete_with_donors(
                 break
             for entry in range(logged):
                 counts[log[entry, 0]] += log[entry, 1]
-            if g < 0 and missing > 0:  # every group that fits gave what it could: no lower part can have more
+            if num <= den:
+                height = np.int64(0)
+            elif g < 0 and missing > 0:  # every group that fits gave what it could: no lower part can have more
                 height = min(height - 1, den * (max((num * height + den - 1) // den, k) - missing) // num)
-            else:
-                height -= 1
+            else:  # too dear: try a smaller part
+                height -= max(np.int64(1), height // 4)
         if height > 0:
             for c in range(count):
                 sizes[donors[c, 0]] -= donors[c, 1]

@@ -49,6 +49,11 @@ class EquivalenceClasses:
         """Rows of each cell: the paper's h(Q, v)."""
         return np.diff(self.cell_starts)
 
+    @property
+    def class_sizes(self) -> NDArray[np.int64]:
+        """Rows of each class: the paper's |Q|."""
+        return np.diff(self.cell_starts[self.class_starts]).astype(np.int64)
+
     @classmethod
     def of(cls, table: Table) -> EquivalenceClasses:
         """Group the rows of a table; linear in rows times quasi-identifiers."""

@@ -34,12 +34,30 @@ class Schema:
         return self.quasi_identifiers + self.sensitive + self.insensitive
 
     def check(self, columns: Sequence[str]) -> None:
-        """Check the roles against the columns that a table has.
+        """Check the roles against the columns that a table has: every column has exactly one.
 
         Raises
         ------
         ColumnError
             Where a column is unknown, is named twice, or has no role.
+        """
+        self.check_known(columns)
+        named = {name for role in _ROLES for name in getattr(self, role)}
+        without = [name for name in columns if name not in named]
+        if without:
+            shown = ", ".join(f"'{name}'" for name in without[:10]) + (" and more" if len(without) > 10 else "")
+            raise ColumnError(
+                f"{len(without)} column(s) have no role: {shown}. Name each as a quasi-identifier, sensitive, a direct "
+                "identifier (dropped) or insensitive (published as it is)."
+            )
+
+    def check_known(self, columns: Sequence[str]) -> None:
+        """Check that the columns with a role exist and have one role each; others may be there.
+
+        Raises
+        ------
+        ColumnError
+            Where a column is unknown or is named twice.
         """
         role_of: dict[str, str] = {}
         for role in _ROLES:
@@ -47,16 +65,10 @@ class Schema:
                 if name not in columns:
                     raise ColumnError(f"There is no column '{name}' ({_spoken(role)}). {near_matches(name, columns)}")
                 if name in role_of:
-                    again = f"twice as {_spoken(role)}" if role_of[name] == role else f"as {_spoken(role_of[name])} and as {_spoken(role)}"
+                    other = _spoken(role_of[name])
+                    again = f"twice as {other}" if role_of[name] == role else f"as {other} and as {_spoken(role)}"
                     raise ColumnError(f"The column '{name}' is named {again}. A column has one role.")
                 role_of[name] = role
-        without = [name for name in columns if name not in role_of]
-        if without:
-            shown = ", ".join(f"'{name}'" for name in without[:10]) + (" and more" if len(without) > 10 else "")
-            raise ColumnError(
-                f"{len(without)} column(s) have no role: {shown}. Name each as a quasi-identifier, sensitive, a direct "
-                "identifier (dropped) or insensitive (published as it is)."
-            )
 
 
 def _spoken(role: str) -> str:

@@ -1,0 +1,100 @@
+"""The algorithms by name, and the choice that `auto` makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from shoal.algorithms.hilbert import Hilbert
+from shoal.algorithms.m_approximation import MApproximation
+from shoal.algorithms.mondrian import Mondrian
+from shoal.algorithms.three_phase import ThreePhase
+from shoal.errors import ParameterError, UnsupportedError, near_matches
+
+if TYPE_CHECKING:
+    from shoal.algorithms.base import Algorithm
+    from shoal.models import Requirement
+
+__all__ = ["ALGORITHMS", "choose"]
+
+ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
+    {
+        "tp": ThreePhase(refine=None),
+        "tp+": ThreePhase(),
+        "hilbert": Hilbert(),
+        "mondrian": Mondrian(),
+        "mondrian-relaxed": Mondrian(relaxed=True),
+        "m-approximation": MApproximation(),
+    }
+)
+"""Every algorithm by the name that users call it, with its default parameters."""
+
+
+def choose(algorithm: str | Algorithm, requirement: Requirement, recoding: str) -> tuple[Algorithm, str]:
+    """Return the algorithm to run and why it was chosen.
+
+    Parameters
+    ----------
+    algorithm : str or Algorithm
+        A name of `ALGORITHMS`, "auto", or an algorithm with its own parameters.
+    requirement : Requirement
+    recoding : str
+        How the partition will be recoded.
+
+    Returns
+    -------
+    algorithm : Algorithm
+    reason : str
+        Why, in words for the certificate.
+
+    Raises
+    ------
+    ParameterError
+        There is no such algorithm.
+    UnsupportedError
+        It cannot serve the requirement; the message lists those that can.
+    """
+    if algorithm == "auto":
+        return _automatic(requirement, recoding)
+    if isinstance(algorithm, str):
+        if algorithm not in ALGORITHMS:
+            known = ["auto", *ALGORITHMS]
+            raise ParameterError(
+                f"The 'algorithm' parameter of anonymize must be one of {', '.join(known)}, or an algorithm object. "
+                f"Got {algorithm!r}. {near_matches(algorithm, known)}"
+            )
+        chosen = ALGORITHMS[algorithm]
+    elif callable(getattr(algorithm, "partition", None)):
+        chosen = algorithm
+    else:
+        raise ParameterError(
+            "The 'algorithm' parameter of anonymize must be a name or an algorithm object such as shoal.ThreePhase(). "
+            f"Got {type(algorithm).__name__}."
+        )
+    why_not = chosen.unsupported(requirement)
+    if why_not is not None:
+        raise UnsupportedError(f"The algorithm '{chosen.name}' cannot serve this request: {why_not}. {_alternatives(requirement)}")
+    return chosen, "asked for"
+
+
+def _automatic(requirement: Requirement, recoding: str) -> tuple[Algorithm, str]:
+    form = requirement.frequency_form()
+    if form is not None and recoding == "suppression":
+        if form.l == 1:
+            return ALGORITHMS["m-approximation"], "k-anonymity by suppression: fewest stars within a factor d"
+        return ALGORITHMS["tp+"], "a frequency requirement by suppression: fewest stars, with a guarantee"
+    if requirement.monotone:
+        how = "generalization to sub-domains" if recoding == "generalization" else "these models"
+        return ALGORITHMS["mondrian"], f"{how}: serves every monotone model and keeps sub-domains small"
+    raise UnsupportedError(f"No algorithm can serve this request. {_alternatives(requirement)}")
+
+
+def _alternatives(requirement: Requirement) -> str:
+    able = [name for name, algorithm in ALGORITHMS.items() if algorithm.unsupported(requirement) is None]
+    if able:
+        return f"These can: {', '.join(able)}."
+    return (
+        "None can: the union of two acceptable groups need not be acceptable under this model, and rows that publish the "
+        "same cells merge. Use audit to check a table against it."
+    )

@@ -1,0 +1,118 @@
+"""Auditing a published table, whoever made it: the privacy that it has, measured from its cells alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import DataError, ReleaseUnsafeError
+from shoal.metrics import published_class_sizes, published_stars, published_suppressed_tuples
+from shoal.models import Requirement
+from shoal.publish import open_data, roles
+from shoal.verification import Achieved, measure, verify
+
+if TYPE_CHECKING:
+    from shoal.models import PrivacyModel
+
+__all__ = ["Audit", "audit"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """What a published table achieves."""
+
+    achieved: Achieved
+    """The privacy that was measured."""
+    violations: tuple[str, ...]
+    """Which of the requested models the table fails, in words; empty where it satisfies all, or none was requested."""
+    rows: int
+    """Rows of the table."""
+    unique_rows: int
+    """Rows that share their quasi-identifiers with nobody."""
+    stars: int
+    """Cells that show the star symbol."""
+    suppressed_tuples: int
+    """Rows with such a cell."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the audit as a dictionary; `achieved` has the keys of a certificate's."""
+        return {
+            "rows": self.rows,
+            "achieved": self.achieved.to_dict(),
+            "unique_rows": self.unique_rows,
+            "cost": {"stars": self.stars, "suppressed_tuples": self.suppressed_tuples},
+            "violations": list(self.violations),
+        }
+
+    def to_json(self) -> str:
+        """Return the audit as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+
+def audit(
+    data: Any,
+    *,
+    quasi_identifiers: Sequence[str],
+    sensitive: str | Sequence[str] | None = None,
+    privacy: PrivacyModel | Sequence[PrivacyModel] | None = None,
+    star: str = "*",
+    delimiter: str | None = None,
+    encoding: str | None = None,
+) -> Audit:
+    """Measure the privacy of a table from its cells, and check it against models where some are given.
+
+    Cells are compared as they stand: a star, an interval and a missing value are values like any other, and rows in
+    another order or a frame with another index give the same audit.
+
+    Parameters
+    ----------
+    data : frame or path
+        As for `anonymize`. Columns without a role are ignored.
+    quasi_identifiers : sequence of str
+        Columns that an adversary knows.
+    sensitive : str or sequence of str, optional
+        Columns that must not be linked to a person.
+    privacy : PrivacyModel or sequence of PrivacyModel, optional
+        What the table should satisfy; failures are listed in `Audit.violations`.
+    star : str
+        What a suppressed cell shows.
+    delimiter, encoding : str, optional
+        Of a CSV file; detected by default.
+
+    Returns
+    -------
+    Audit
+
+    Raises
+    ------
+    UsageError
+        The call or the data is wrong.
+    """
+    frame = open_data(data, delimiter=delimiter, encoding=encoding).frame
+    schema = roles(quasi_identifiers, sensitive)
+    schema.check_known(frame.columns)
+    if frame.height == 0:
+        raise DataError("The table has no rows: there is nothing to audit.")
+    frame = frame.select(schema.published)
+    sizes = published_class_sizes(frame, schema.quasi_identifiers)
+    return Audit(
+        achieved=measure(frame, schema.quasi_identifiers, schema.sensitive),
+        violations=() if privacy is None else _violations(frame, schema, Requirement.of(privacy, schema.sensitive)),
+        rows=frame.height,
+        unique_rows=int((sizes == 1).sum()),
+        stars=sum(published_stars(frame, schema.quasi_identifiers, star).values()),
+        suppressed_tuples=published_suppressed_tuples(frame, schema.quasi_identifiers, star),
+    )
+
+
+def _violations(frame: Any, schema: Any, requirement: Requirement) -> tuple[str, ...]:
+    found = []
+    for model in requirement.models:
+        alone = Requirement(models=(model,), sensitive=requirement.sensitive)
+        try:
+            verify(frame, quasi_identifiers=schema.quasi_identifiers, sensitive=schema.sensitive, requirement=alone)
+        except ReleaseUnsafeError as error:
+            found.append(str(error).removesuffix(" Nothing was published."))
+    return tuple(found)

@@ -1,0 +1,165 @@
+"""A lower bound on stars: which projections can hold a group at all, and a dual solution that is raised step by step."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from shoal.kernels.three_phase import largest_height
+
+__all__ = ["WEIGHT_UNIT", "bound_of_weights", "raise_weights", "viable_cells"]
+
+WEIGHT_UNIT = 1 << 24
+
+
+@njit(cache=True)
+def viable_cells(keys, cells, radix, counts, num, den, k, distinct):
+    """Tell for each cell whether its projection can hold an acceptable group.
+
+    `keys` (sorted) are `projection * radix + value`, `cells` are carried along, `counts[cell]` rows each. A projection
+    can hold a group when some part of it has `num * h <= den * size`, at least k rows and `distinct` values.
+    """
+    n = cells.size
+    viable = np.zeros(counts.size, dtype=np.bool_)
+    merged = np.empty(n, dtype=np.int64)
+    i = 0
+    while i < n:
+        end = (keys[i] // radix + 1) * radix
+        last = np.int64(-1)
+        values = 0
+        j = i
+        while j < n and keys[j] < end:
+            if keys[j] != last:
+                last = keys[j]
+                merged[values] = 0
+                values += 1
+            merged[values - 1] += counts[cells[j]]
+            j += 1
+        if values >= distinct and largest_height(merged, 0, values, num, den, k) > 0:
+            for p in range(i, j):
+                viable[cells[p]] = True
+        i = j
+    return viable
+
+
+@njit(cache=True)
+def _project_on_simplex(lam, beta, start, stop):
+    """Replace (lam, beta[start:stop]) by the nearest point with no negative entry and sum 1; return the new lam."""
+    count = stop - start + 1
+    total = lam
+    for p in range(start, stop):
+        total += beta[p]
+    # Entries below the threshold become 0 and leave; the threshold only rises, so this ends (Michelot 1986).
+    threshold = (total - 1.0) / count
+    while True:
+        inside = 0
+        total = 0.0
+        if lam > threshold:
+            inside += 1
+            total += lam
+        for p in range(start, stop):
+            if beta[p] > threshold:
+                inside += 1
+                total += beta[p]
+        if inside >= count or inside == 0:
+            break
+        count = inside
+        threshold = (total - 1.0) / count
+    for p in range(start, stop):
+        beta[p] = max(beta[p] - threshold, 0.0)
+    return max(lam - threshold, 0.0)
+
+
+@njit(cache=True)
+def raise_weights(cell_of, pair_of, stars, pair_starts, rows, l, lam, beta, target, steps, tolerance):
+    """Raise the dual bound by projected subgradient steps towards `target`; return the best weights found.
+
+    Item i stands for `rows[i]` rows that must be starred. In family f (a pattern, or all patterns with at least so many
+    stars) it lies in cell `cell_of[f, i]` (-1: that cannot hold a group) and is pair `pair_of[f, i]` (cell and value);
+    the pairs of cell c are `pair_starts[c]:pair_starts[c + 1]`. A group in cell c with n_v rows of value v has at least
+    `sum_v n_v * (lam[c] + l * beta[c, v])` rows when lam and beta are a convex combination. `lam` and `beta` are where
+    it starts. A step shares each item among the families that are within `tolerance` of its least (relatively), and is
+    deflected by the last one where they disagree (Camerini, Fratta, Maffioli 1975).
+    """
+    families, items = cell_of.shape
+    cells = pair_starts.size - 1
+    best_lam = lam.copy()
+    best_beta = beta.copy()
+    best = -1.0
+    lam_step = np.zeros(cells)
+    beta_step = np.zeros(beta.size)
+    lam_last = np.zeros(cells)
+    beta_last = np.zeros(beta.size)
+    share = np.empty(families)
+    for _ in range(steps + 1):
+        value = 0.0
+        lam_step[:] = 0.0
+        beta_step[:] = 0.0
+        for i in range(items):
+            least = np.inf
+            for f in range(families):
+                c = cell_of[f, i]
+                share[f] = np.inf
+                if c >= 0:
+                    share[f] = stars[f] * (lam[c] + l * beta[pair_of[f, i]])
+                    least = min(least, share[f])
+            value += rows[i] * least
+            near = 0
+            for f in range(families):
+                if share[f] <= least * (1.0 + tolerance):
+                    near += 1
+            for f in range(families):
+                if share[f] <= least * (1.0 + tolerance):
+                    lam_step[cell_of[f, i]] += rows[i] * stars[f] / near
+                    beta_step[pair_of[f, i]] += rows[i] * stars[f] * l / near
+        if value > best:
+            best = value
+            best_lam[:] = lam
+            best_beta[:] = beta
+        if value >= target:
+            break
+        inner = 0.0
+        before = 0.0
+        for c in range(cells):
+            start, stop = pair_starts[c], pair_starts[c + 1]
+            mean = lam_step[c]
+            for p in range(start, stop):
+                mean += beta_step[p]
+            mean /= stop - start + 1
+            lam_step[c] -= mean
+            inner += lam_step[c] * lam_last[c]
+            before += lam_last[c] ** 2
+            for p in range(start, stop):
+                beta_step[p] -= mean
+                inner += beta_step[p] * beta_last[p]
+                before += beta_last[p] ** 2
+        if inner < 0.0:
+            lam_step -= 1.5 * inner / before * lam_last
+            beta_step -= 1.5 * inner / before * beta_last
+        lam_last[:] = lam_step
+        beta_last[:] = beta_step
+        length = (lam_step**2).sum() + (beta_step**2).sum()
+        if length == 0.0:
+            break
+        step = (target - value) / length
+        for c in range(cells):
+            start, stop = pair_starts[c], pair_starts[c + 1]
+            for p in range(start, stop):
+                beta[p] += step * beta_step[p]
+            lam[c] = _project_on_simplex(lam[c] + step * lam_step[c], beta, start, stop)
+    return best_lam, best_beta
+
+
+@njit(cache=True)
+def bound_of_weights(cell_of, pair_of, stars, rows, num, den, lam, beta):
+    """Return the bound in units of 1 / WEIGHT_UNIT stars, in integers: weights that sum to at most WEIGHT_UNIT a cell."""
+    families, items = cell_of.shape
+    total = np.int64(0)
+    for i in range(items):
+        least = np.int64(1) << 60
+        for f in range(families):
+            c = cell_of[f, i]
+            if c >= 0:
+                least = min(least, stars[f] * (lam[c] + num * beta[pair_of[f, i]] // den))
+        total += rows[i] * least
+    return total

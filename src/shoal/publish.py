@@ -1,0 +1,293 @@
+"""The way through the house: read, encode, partition, recode, verify. A newcomer who has read this knows the whole."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal._progress import Progress, silent
+from shoal._validation import Boolean, Integer, OneOf, Optional, validate
+from shoal.algorithms import Problem, choose, lower_bound, table_counts
+from shoal.certificate import Certificate, Cost
+from shoal.errors import DataError, ParameterError
+from shoal.io import open_frame, read
+from shoal.metrics import Metrics
+from shoal.models import Requirement
+from shoal.recoding import METHODS, published_frame, recode
+from shoal.release import Release
+from shoal.table import Schema, encode, fingerprint
+from shoal.verification import verify
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from shoal.algorithms import Algorithm
+    from shoal.models import PrivacyModel
+
+__all__ = ["anonymize", "open_data", "roles"]
+
+
+def anonymize(
+    data: Any,
+    *,
+    quasi_identifiers: Sequence[str],
+    sensitive: str | Sequence[str] | None = None,
+    privacy: PrivacyModel | Sequence[PrivacyModel],
+    algorithm: str | Algorithm = "auto",
+    recoding: str = "suppression",
+    direct_identifiers: Sequence[str] = (),
+    insensitive: Sequence[str] = (),
+    missing_sensitive: str = "error",
+    star: str = "*",
+    keep_order: bool = False,
+    seed: int | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    progress: Progress | None = None,
+) -> Release:
+    """Make a release of a table in which every group of rows satisfies the privacy models, and verify it.
+
+    Parameters
+    ----------
+    data : frame or path
+        A pandas, Polars or Arrow table (anything that narwhals takes), or a path to CSV, Parquet or Arrow, or a database
+        URL with a table. One row per person. It is not changed.
+    quasi_identifiers : sequence of str
+        Columns that an adversary knows from elsewhere. A missing value is a value of its own.
+    sensitive : str or sequence of str, optional
+        Columns that must not be linked to a person.
+    privacy : PrivacyModel or sequence of PrivacyModel
+        What every group must satisfy; several hold together.
+    algorithm : str or Algorithm, default "auto"
+        A name ("tp+", "mondrian", ...) or an object such as `shoal.ThreePhase(refine="hilbert")`.
+    recoding : {"suppression", "generalization"}
+        Whether a value that differs within a group becomes a star, or the smallest interval or set that covers them.
+    direct_identifiers : sequence of str
+        Columns that name a person: dropped.
+    insensitive : sequence of str
+        Columns that are published as they are.
+    missing_sensitive : {"error", "value", "drop"}
+        What a missing sensitive value is: an error, a value like any other, or a reason to leave the row out.
+    star : str
+        What a suppressed cell shows; it must not be a value of the data.
+    keep_order : bool
+        Whether the rows stay in the order of the input. By default they are sorted by what is published, which tells
+        nothing of the input's order.
+    seed : int, optional
+        For reproducible experiments; by default randomness comes from the operating system.
+    delimiter, encoding : str, optional
+        Of a CSV file; detected by default.
+    progress : callable, optional
+        Called with (step, done, total) now and then.
+
+    Returns
+    -------
+    Release
+        `release.data` is the same kind of table as `data`.
+
+    Raises
+    ------
+    UsageError
+        The call or the data is wrong; the message says what to change.
+    InfeasibleError
+        No release can satisfy the models; the message names the best that is feasible.
+    ReleaseUnsafeError
+        The release failed its verification. Please report it.
+    """
+    _check_options(recoding=recoding, missing_sensitive=missing_sensitive, star=star, keep_order=keep_order, seed=seed)
+    clock = _Clock(progress or silent)
+    with clock.step("read"):
+        opened = open_data(data, delimiter=delimiter, encoding=encoding)
+        schema = roles(quasi_identifiers, sensitive, direct_identifiers, insensitive)
+        schema.check(opened.frame.columns)
+        requirement = Requirement.of(privacy, schema.sensitive)
+        chosen, reason = choose(algorithm, requirement, recoding)
+        frame, rows = _rows_to_publish(opened.frame, schema, missing_sensitive)
+        rng = np.random.default_rng(secrets.randbits(256) if seed is None else seed)
+        if schema.insensitive or keep_order:
+            # Rows that look alike to an algorithm differ to a reader then: chance decides between them, not their order.
+            rows = rng.permutation(rows)
+            frame = opened.frame[rows]
+    with clock.step("encode"):
+        table = encode(frame, schema)
+        requirement.check_feasible(table_counts(table))
+        digest = fingerprint(table)
+    with clock.step("partition"):
+        partition = chosen.partition(Problem(table=table, requirement=requirement, rng=rng, progress=clock.progress))
+    with clock.step("recode"):
+        recoded = recode(table, partition.groups, partition.count, method=recoding, star=star)
+        published, order = published_frame(table, recoded, partition.groups, keep_order=keep_order)
+        rows = rows[order]
+        if keep_order:
+            published, rows = published[np.argsort(rows)], np.sort(rows)
+    with clock.step("verify"):
+        achieved = verify(
+            published,
+            quasi_identifiers=schema.quasi_identifiers,
+            sensitive=schema.sensitive,
+            requirement=requirement,
+            published=schema.published,
+        )
+    with clock.step("bound"):
+        bound = lower_bound(table, requirement, target=recoded.recoded_cells)
+    certificate = Certificate(
+        version=version("shoal"),
+        algorithm=chosen.name,
+        reason=reason,
+        parameters={
+            **chosen.parameters(),
+            "recoding": recoding,
+            "star": star,
+            "keep_order": keep_order,
+            "missing_sensitive": missing_sensitive,
+        },
+        seed=seed,
+        input={
+            "rows": opened.frame.height,
+            "rows_left_out": opened.frame.height - table.rows,
+            "quasi_identifiers": list(schema.quasi_identifiers),
+            "sensitive": list(schema.sensitive),
+            "insensitive": list(schema.insensitive),
+            "direct_identifiers": list(schema.direct_identifiers),
+            "sha256": digest,
+        },
+        requested=requirement.to_list(),
+        achieved=achieved.to_dict(),
+        cost=Cost(
+            stars=recoded.stars,
+            suppressed_tuples=recoded.suppressed_tuples,
+            recoded_cells=recoded.recoded_cells,
+            recoded_tuples=recoded.recoded_tuples,
+            bound=bound,
+            suppression=recoding == "suppression",
+        ),
+        guarantee=partition.guarantee,
+        seconds=clock.seconds(),
+    )
+    form = requirement.frequency_form()
+    return Release(
+        frame=published,
+        schema=schema,
+        requirement=requirement,
+        certificate=certificate,
+        metrics=Metrics(table, recoded, partition.groups, k=form.k if form is not None and form.k > 1 else None),
+        rows=rows,
+        source_format=opened.format,
+        restore=opened.restore,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class OpenedData:
+    """Input of any kind as a Polars frame, with the way back."""
+
+    frame: pl.DataFrame
+    format: str
+    """What a release of it is written as: "parquet" for Parquet and Arrow files, else "csv"."""
+    restore: Callable[[pl.DataFrame], Any]
+
+
+def open_data(data: Any, *, delimiter: str | None = None, encoding: str | None = None) -> OpenedData:
+    """Open a frame, a path or a database URL."""
+    if isinstance(data, str | PathLike):
+        binary = Path(data).suffix.lower() in {".parquet", ".arrow", ".feather", ".ipc"}
+        frame = read(data, delimiter=delimiter, encoding=encoding)
+        return OpenedData(frame=frame, format="parquet" if binary else "csv", restore=lambda released: released)
+    opened = open_frame(data)
+    return OpenedData(frame=opened.frame, format="csv", restore=opened.restore)
+
+
+def roles(
+    quasi_identifiers: Sequence[str],
+    sensitive: str | Sequence[str] | None,
+    direct_identifiers: Sequence[str] = (),
+    insensitive: Sequence[str] = (),
+) -> Schema:
+    """Make a schema of the roles as callers give them: a name, several, or none."""
+    named = {
+        "quasi_identifiers": quasi_identifiers,
+        "sensitive": () if sensitive is None else sensitive,
+        "direct_identifiers": direct_identifiers,
+        "insensitive": insensitive,
+    }
+    listed: dict[str, tuple[str, ...]] = {}
+    for role, names in named.items():
+        columns = (names,) if isinstance(names, str) else tuple(names)
+        if not all(isinstance(name, str) for name in columns):
+            raise ParameterError(f"The '{role}' parameter must be column names. Got something that is not text.")
+        listed[role] = columns
+    return Schema(**listed)
+
+
+def _check_options(**options: Any) -> None:
+    validate(
+        "anonymize",
+        options,
+        {
+            "recoding": OneOf(tuple(METHODS)),
+            "missing_sensitive": OneOf(("error", "value", "drop")),
+            "keep_order": Boolean(),
+            "seed": Optional(Integer(low=0)),
+        },
+    )
+    if not isinstance(options["star"], str) or not options["star"].strip():
+        raise ParameterError("The 'star' parameter of anonymize must be a text that is not blank.")
+
+
+def _rows_to_publish(frame: pl.DataFrame, schema: Schema, missing_sensitive: str) -> tuple[pl.DataFrame, NDArray[np.int64]]:
+    """Return the rows whose sensitive values are there (or may be missing), and their numbers."""
+    import polars as pl
+
+    rows = np.arange(frame.height, dtype=np.int64)
+    if frame.height == 0:
+        raise DataError("The table has no rows: there is nothing to publish.")
+    if missing_sensitive == "value" or not schema.sensitive:
+        return frame, rows
+    missing = pl.any_horizontal(
+        (pl.col(name).is_null() | pl.col(name).is_nan()) if frame.schema[name].is_float() else pl.col(name).is_null()
+        for name in schema.sensitive
+    )
+    absent = frame.select(missing.alias("missing")).to_series()
+    count = int(absent.sum())
+    if count == 0:
+        return frame, rows
+    if missing_sensitive == "error":
+        raise DataError(
+            f"{count} row(s) miss a sensitive value. Say what that means: missing_sensitive='value' makes it a value like "
+            "any other, 'drop' leaves the rows out (--missing-sensitive)."
+        )
+    if count == frame.height:
+        raise DataError("Every row misses a sensitive value: there is nothing to publish.")
+    return frame.filter(~absent), rows[~absent.to_numpy()]
+
+
+class _Clock:
+    """Wall time by step, with progress told as each begins."""
+
+    _STEPS = ("read", "encode", "partition", "recode", "verify", "bound")
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
+        self._seconds: dict[str, float] = {}
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        self.progress(name, self._STEPS.index(name), len(self._STEPS))
+        start = time.perf_counter()
+        yield
+        self._seconds[name] = time.perf_counter() - start
+
+    def seconds(self) -> dict[str, float]:
+        return {**self._seconds, "total": sum(self._seconds.values())}

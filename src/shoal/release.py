@@ -1,0 +1,152 @@
+"""A verified release: the published table, its certificate and metrics, and the ways to hand it on."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal._validation import OneOf, Optional, validate
+from shoal.io import read, write_folder, write_table
+from shoal.report import AttributeLoss, ReportFacts, render, size_bins
+from shoal.verification import verify
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from shoal.certificate import Certificate
+    from shoal.metrics import Metrics
+    from shoal.models import Requirement
+    from shoal.table import Schema
+
+__all__ = ["Release"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Release:
+    """A table that may be published: its cells were verified before this object was made."""
+
+    frame: pl.DataFrame
+    """The published table as Polars."""
+    schema: Schema
+    """The roles of the input's columns."""
+    requirement: Requirement
+    """What was asked of it."""
+    certificate: Certificate
+    """What was asked, achieved, guaranteed and bounded."""
+    metrics: Metrics
+    """Information loss; each measure is computed when it is first asked for."""
+    rows: NDArray[np.int64]
+    """Private: the original row number of each published row. Never publish it."""
+    source_format: str = "csv"
+    """The format that `save` writes unless told otherwise: the input's."""
+    restore: Callable[[pl.DataFrame], Any] = field(default=lambda frame: frame)
+    """Makes the caller's kind of table of the published one."""
+
+    @cached_property
+    def data(self) -> Any:
+        """The published table, as the same kind of table that came in."""
+        return self.restore(self.frame)
+
+    def save(
+        self, folder: str | PathLike[str], *, force: bool = False, format: str | None = None, spreadsheet_safe: bool = False  # noqa: A002
+    ) -> Certificate:
+        """Write the release to a folder, which appears whole or not at all.
+
+        The table is verified once more as it was written, before the folder appears.
+
+        Parameters
+        ----------
+        folder : path
+            Where to; `release.csv` (or `.parquet`), `certificate.json` and `report.html` will be in it.
+        force : bool
+            Whether to replace an existing folder of an earlier release.
+        format : {"csv", "parquet"}, optional
+            By default as the input was.
+        spreadsheet_safe : bool
+            Whether to quote cells that a spreadsheet would run as a formula.
+
+        Returns
+        -------
+        Certificate
+            With the hashes of the files.
+
+        Raises
+        ------
+        OutputError
+            The folder exists, or cannot be written.
+        ReleaseUnsafeError
+            What was written does not satisfy the request; nothing appears.
+        """
+        validate("save", {"format": format}, {"format": Optional(OneOf(("csv", "parquet")))})
+        name = f"release.{format or self.source_format}"
+        written: dict[str, Certificate] = {}
+
+        def write_certificate(path: Path) -> None:
+            table = path.with_name(name)
+            facts = {"sha256": hashlib.sha256(table.read_bytes()).hexdigest(), "rows": self.frame.height}
+            written["certificate"] = replace(self.certificate, files={name: facts})
+            path.write_text(written["certificate"].to_json() + "\n", encoding="utf-8")
+
+        def write_report(path: Path) -> None:
+            path.write_text(render(self._facts(written["certificate"])), encoding="utf-8")
+
+        files: Mapping[str, Callable[[Path], None]] = {
+            name: lambda path: write_table(self.frame, path, spreadsheet_safe=spreadsheet_safe),
+            "certificate.json": write_certificate,
+            "report.html": write_report,
+        }
+        write_folder(folder, files, force=force, check=lambda staged: self._verify_written(staged / name))
+        return written["certificate"]
+
+    def report(self, path: str | PathLike[str]) -> None:
+        """Write the page that explains the release: one HTML file that needs no network."""
+        Path(path).write_text(render(self._facts(self.certificate)), encoding="utf-8")
+
+    def _verify_written(self, path: Path) -> None:
+        verify(
+            read(path),
+            quasi_identifiers=self.schema.quasi_identifiers,
+            sensitive=self.schema.sensitive,
+            requirement=self.requirement,
+            published=self.schema.published,
+        )
+
+    def _facts(self, certificate: Certificate) -> ReportFacts:
+        recoding = self.metrics.recoding
+        penalties = self.metrics.ncp
+        losses = tuple(
+            AttributeLoss(
+                name=column.name,
+                changed=int(recoding.sizes[~column.kept].sum()),
+                stars=int(recoding.sizes[column.stars].sum()),
+                loss=penalties[column.name],
+            )
+            for column in recoding.columns
+        )
+        return ReportFacts(
+            certificate=certificate.to_dict(),
+            losses=losses,
+            class_sizes=size_bins(recoding.classes.sizes),
+            metrics={
+                "gcp": self.metrics.gcp,
+                "discernability": self.metrics.discernability,
+                "average_class_size": self.metrics.average_class_size,
+            },
+            insensitive=self.schema.insensitive,
+            direct_identifiers=self.schema.direct_identifiers,
+        )
+
+    def __repr__(self) -> str:
+        achieved = self.certificate.achieved
+        return (
+            f"Release(rows={self.frame.height}, columns={self.frame.width}, algorithm={self.certificate.algorithm!r}, "
+            f"k={achieved['k']}, stars={self.certificate.cost.stars})"
+        )
