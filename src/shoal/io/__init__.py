@@ -1,1 +1,8 @@
-"""TODO-room."""
+"""Doors of the house: frames of other libraries, files and databases to read, files and release folders to write."""
+
+from shoal.io.folder import write_folder
+from shoal.io.frames import OpenedFrame, open_frame
+from shoal.io.readers import read
+from shoal.io.writers import write_table
+
+__all__ = ["OpenedFrame", "open_frame", "read", "write_folder", "write_table"]

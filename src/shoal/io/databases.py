@@ -1,0 +1,188 @@
+"""Tables and queries of databases. No message shows a URL: it may hold a password."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import DataError, near_matches
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+    from sqlalchemy import Inspector, Select
+
+__all__ = ["DatabaseSource", "database_source", "read_database"]
+
+# "::" divides the URL from what is read; one in brackets belongs to an IPv6 address.
+_SOURCE = re.compile(r"(?P<url>(?P<scheme>[A-Za-z][\w+.-]*)://(?:\[[^\]]*\]|(?!::).)*)(?:::(?P<what>.*))?", re.DOTALL)
+_QUERY = re.compile(r"\s*(?:select|with|values)\b", re.IGNORECASE)
+_SQLITE_FILE = "sqlite:///"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DatabaseSource:
+    """A database and what to read of it."""
+
+    url: str
+    """An SQLAlchemy URL; it may hold a password."""
+    what: str
+    """A table, perhaps with its schema ("health.patients"), or a query."""
+
+    @property
+    def is_query(self) -> bool:
+        """Whether `what` is a query."""
+        return _QUERY.match(self.what) is not None
+
+    @property
+    def shown(self) -> str:
+        """What a message may say of the database: its kind."""
+        return f"The {self.url.split(':', 1)[0]} database"
+
+    def __repr__(self) -> str:
+        return f"DatabaseSource({self.shown!r})"
+
+
+def database_source(source: object) -> DatabaseSource | None:
+    """Return a database source where the text looks like one (`scheme://...::what`), else None.
+
+    Raises
+    ------
+    DataError
+        Where a URL does not say what to read.
+    """
+    match = _SOURCE.fullmatch(source) if isinstance(source, str) else None
+    if match is None:
+        return None
+    what = (match["what"] or "").strip()
+    if not what:
+        raise DataError(
+            f"The {match['scheme']} URL does not say what to read. Add '::' and a table or a query: "
+            "'sqlite:///file.db::patients', for example."
+        )
+    return DatabaseSource(url=match["url"], what=what)
+
+
+def read_database(source: DatabaseSource) -> pl.DataFrame:
+    """Read a table, or the result of a query.
+
+    SQLite files need nothing but Python; they are opened for reading only. Other databases need the extra `sql`
+    (SQLAlchemy) and the database's driver.
+
+    Raises
+    ------
+    DataError
+        Where the database, the table or the driver is missing, or the query fails.
+    """
+    if source.url.startswith(_SQLITE_FILE):
+        return _read_sqlite(source)
+    return _read_with_sqlalchemy(source)
+
+
+def _read_sqlite(source: DatabaseSource) -> pl.DataFrame:
+    path = Path(source.url.removeprefix(_SQLITE_FILE)).expanduser()
+    if not path.is_file():
+        raise DataError(f"There is no database file '{path}'.")
+    try:
+        # A URI, because a plain path would make a file that is not there, and could change one that is.
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+            query = source.what
+            if not source.is_query:
+                listed = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
+                _check_table(source, source.what, [name for (name,) in listed])
+                query = 'SELECT * FROM "{}"'.format(source.what.replace('"', '""'))
+            cursor = connection.execute(query)
+            names = [column[0] for column in cursor.description or ()]
+            return _frame(names, cursor.fetchall())
+    except sqlite3.Error as error:
+        kind = type(error).__name__
+    raise _failed(source, kind)
+
+
+def _read_with_sqlalchemy(source: DatabaseSource) -> pl.DataFrame:
+    try:
+        import sqlalchemy
+    except ImportError:
+        raise DataError(f"{source.shown} needs SQLAlchemy. Install it with: pip install 'shoal[sql]'") from None
+    try:
+        engine = sqlalchemy.create_engine(source.url)
+    except ImportError as error:
+        driver = f" {error.name!r}" if error.name else ""
+        raise DataError(f"{source.shown} needs its Python driver{driver}. Install it with pip.") from None
+    except (sqlalchemy.exc.SQLAlchemyError, ValueError) as error:
+        kind = type(error).__name__
+        raise DataError(
+            f"The URL of a database is not understood ({kind}). Its form is dialect://user@host/name."
+        ) from None
+    connected = False
+    try:
+        with engine.connect() as connection:
+            connected = True
+            if source.is_query:
+                result = connection.exec_driver_sql(source.what)
+            else:
+                result = connection.execute(_whole_table(source, sqlalchemy.inspect(connection)))
+            return _frame(list(result.keys()), result.fetchall())
+    except sqlalchemy.exc.SQLAlchemyError as error:
+        kind = type(error).__name__
+    finally:
+        engine.dispose()
+    raise _failed(source, kind, connected=connected)
+
+
+def _whole_table(source: DatabaseSource, inspector: Inspector) -> Select[Any]:
+    import sqlalchemy
+
+    schema, _, name = source.what.rpartition(".")
+    _check_table(source, name, inspector.get_table_names(schema or None) + inspector.get_view_names(schema or None))
+    return sqlalchemy.select(sqlalchemy.text("*")).select_from(sqlalchemy.table(name, schema=schema or None))
+
+
+def _check_table(source: DatabaseSource, name: str, known: Sequence[str]) -> None:
+    if name not in known:
+        raise DataError(
+            f"{source.shown} has no table '{name}'. {near_matches(name, known) if known else 'It has none.'}"
+        )
+
+
+def _failed(source: DatabaseSource, kind: str, *, connected: bool = True) -> DataError:
+    # What the driver says may quote the URL, or a cell.
+    if not connected:
+        return DataError(
+            f"{source.shown} cannot be reached ({kind}). Check the host, the name, the user and the password."
+        )
+    return DataError(
+        f"{source.shown} refused to give {'the result of the query' if source.is_query else 'the table'} ({kind})."
+    )
+
+
+def _frame(names: list[str], rows: Sequence[Sequence[Any]]) -> pl.DataFrame:
+    import polars as pl
+
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise DataError(f"The query gives several columns the name '{repeated[0]}'. Name them with AS.")
+    columns = zip(*rows, strict=True) if rows else [()] * len(names)
+    return pl.DataFrame([_column(name, values) for name, values in zip(names, columns, strict=True)])
+
+
+def _column(name: str, values: Sequence[Any]) -> pl.Series:
+    import polars as pl
+
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {int, float}:
+        values = [None if value is None else float(value) for value in values]
+    if len(kinds) <= 1 or kinds == {int, float}:
+        try:
+            return pl.Series(name, values)
+        except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+            pass
+    shown = ", ".join(sorted(kind.__name__ for kind in kinds))
+    raise DataError(
+        f"The column '{name}' of the database mixes or has unusual types ({shown}). CAST it to one in a query."
+    )

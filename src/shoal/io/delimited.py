@@ -1,0 +1,280 @@
+"""Delimited text: every column as text, and an error with a line number for whatever is not a table.
+
+Polars parses; what it would silently mend (rows that are too short, repeated names) is found beforehand, by arithmetic
+on the positions of delimiters, quotation marks and line ends.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import logging
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.errors import DataError, InternalError
+from shoal.io.charset import to_utf8
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import polars as pl
+    from numpy.typing import NDArray
+
+__all__ = ["DELIMITERS", "read_delimited"]
+
+DELIMITERS = (",", ";", "\t", "|")
+"""Delimiters that are detected; the first wins where two explain a file equally well."""
+
+_log = logging.getLogger(__name__)
+
+_BLOCK = 1 << 22
+_SAMPLE = 1 << 16
+_QUOTE, _LINE_FEED, _RETURN = 0x22, 0x0A, 0x0D
+
+
+def read_delimited(path: Path, *, delimiter: str | None = None, encoding: str | None = None) -> pl.DataFrame:
+    """Read a delimited text file with a header (RFC 4180, any line ends; `.gz` is unpacked).
+
+    A field that is empty, in quotation marks or not, is missing. Empty lines at the end are ignored; a table of one
+    column may have empty lines anywhere: missing values.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    delimiter : str, optional
+        One ASCII character; None detects one of `DELIMITERS`.
+    encoding : str, optional
+        The encoding's name; None detects it.
+
+    Raises
+    ------
+    DataError
+        Where the file is not a table of text; names the line (from 1), never a cell.
+    """
+    source = f"'{path.name}'"
+    text = to_utf8(_content(path, source), encoding=encoding, source=source)
+    if b"\0" in text:
+        raise DataError(
+            f"Line {_line_of(text, text.index(0))} of {source} holds a NUL byte: it is not plain text, or its "
+            "encoding is another (name it: 'utf-16', for example)."
+        )
+    if b"\r" in text and b"\n" not in text:
+        text = text.replace(b"\r", b"\n")
+    if not text or text.isspace():
+        raise DataError(f"{source} is empty. It needs a line of column names and a line for each row.")
+    if delimiter is None:
+        delimiter = _detect_delimiter(text)
+        _log.info("The fields of %s are taken to be delimited by %r.", source, delimiter)
+    names = _header(text, delimiter, source)
+    if len(names) > 1 and text.endswith((b"\n\n", b"\n\r\n")):
+        text = text.rstrip(b"\r\n")
+    rows = _check_records(text, delimiter, len(names), source)
+    if rows == 0:
+        raise DataError(f"{source} has column names but no row.")
+    frame = _parse(text, delimiter, names, source)
+    if frame.height != rows:
+        raise InternalError(f"{rows} rows were counted in a delimited file and {frame.height} read")
+    return frame
+
+
+def _content(path: Path, source: str) -> bytes:
+    content = path.read_bytes()
+    if path.suffix.lower() != ".gz":
+        return content
+    try:
+        return gzip.decompress(content)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise DataError(f"{source} is not a gzip file, or is cut off. Unpack it, or copy it again.") from None
+
+
+def _parse(text: bytes, delimiter: str, names: list[str], source: str) -> pl.DataFrame:
+    import polars as pl
+
+    try:
+        return pl.read_csv(
+            text,
+            separator=delimiter,
+            schema=dict.fromkeys(names, pl.String),
+            null_values=[""],
+            has_header=True,
+            encoding="utf8",
+        )
+    except pl.exceptions.PolarsError as error:
+        kind = type(error).__name__
+    raise DataError(f"{source} cannot be parsed as delimited text ({kind}). Export it again, or as Parquet.")
+
+
+def _detect_delimiter(text: bytes) -> str:
+    """Return the delimiter that gives most records of a sample as many fields as the header, and the most fields."""
+    sample = text[:_SAMPLE]
+    if len(text) > _SAMPLE and b"\n" in sample:
+        sample = sample[: sample.rindex(b"\n")]
+    best, best_score = DELIMITERS[0], (0.0, 0)
+    content = np.frombuffer(sample + b"\n", dtype=np.uint8)
+    for delimiter in DELIMITERS:
+        fields, _ = _Block.of(content, delimiter).records()
+        if len(fields) and fields[0] > 1:
+            score = (float(np.mean(fields == fields[0])), int(fields[0]))
+            if score > best_score:
+                best, best_score = delimiter, score
+    return best
+
+
+def _header(text: bytes, delimiter: str, source: str) -> list[str]:
+    end = text.find(b"\n")
+    while end >= 0 and text.count(b'"', 0, end) % 2:
+        end = text.find(b"\n", end + 1)
+    header = (text if end < 0 else text[:end]).decode("utf-8").removesuffix("\r")
+    try:
+        names = next(csv.reader([header], delimiter=delimiter, strict=True), [""])
+    except csv.Error:
+        raise DataError(
+            f"The column names in line 1 of {source} cannot be read: a quotation mark is misplaced."
+        ) from None
+    if "" in names:
+        raise DataError(
+            f"Column {names.index('') + 1} of {len(names)} has no name in line 1 of {source}. Give every column a name."
+        )
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        shown = ", ".join(f"'{name}'" for name in repeated[:5])
+        raise DataError(f"Column names are repeated in line 1 of {source}: {shown}. Give every column its own name.")
+    return names
+
+
+def _check_records(text: bytes, delimiter: str, width: int, source: str) -> int:
+    """Check that every record has as many fields as the header, and return the number of rows."""
+    records, lines = 0, 0
+    for block in _blocks(text, delimiter, source):
+        fields, starts = block.records()
+        wrong = np.flatnonzero(fields != width)
+        if len(wrong):
+            first = wrong[0]
+            line = lines + block.lines_before(starts[first]) + 1
+            if block.content[starts[first]] in (_LINE_FEED, _RETURN):
+                raise DataError(f"Line {line} of {source} is empty. Empty lines may stand at the end only: remove it.")
+            raise DataError(
+                f"Line {line} of {source} has {fields[first]} field(s), but the header has {width}. A field that holds "
+                f"the delimiter {delimiter!r} must be in quotation marks; if that is not the delimiter, name it."
+            )
+        records += len(fields)
+        lines += block.lines_before(len(block.content))
+    return records - 1
+
+
+def _blocks(text: bytes, delimiter: str, source: str) -> Iterator[_Block]:
+    """Cut a text into blocks of whole records, and check the quotation marks and line ends of each."""
+    content = np.frombuffer(text, dtype=np.uint8)
+    start, size, lines = 0, _BLOCK, 0
+    while start < len(content):
+        piece = content[start : start + size]
+        at_end = start + size >= len(content)
+        if at_end and piece[-1] != _LINE_FEED:
+            piece = np.append(piece, np.uint8(_LINE_FEED))
+        block = _Block.of(piece, delimiter)
+        fault = block.fault()
+        if fault is not None:
+            at, what = fault
+            raise DataError(f"Line {lines + block.lines_before(at) + 1} of {source} has {what}.")
+        opening = block.unclosed()
+        if at_end and opening is not None:
+            line = lines + block.lines_before(opening) + 1
+            raise DataError(f"Line {line} of {source} has a quotation mark that is opened and never closed.")
+        whole = block.whole_records()
+        if len(whole.content) == 0:
+            # A record longer than the block.
+            size *= 2
+            continue
+        yield whole
+        lines += whole.lines_before(len(whole.content))
+        start, size = start + len(whole.content), _BLOCK
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Block:
+    """Some records as bytes, and where in them are the bytes that mean something."""
+
+    content: NDArray[np.uint8]
+    delimiter: int
+    marks: NDArray[np.intp]
+    """Where the delimiters, quotation marks and line ends are."""
+    kinds: NDArray[np.uint8]
+    """What each mark is."""
+    outside: NDArray[np.bool_]
+    """Whether each mark is outside quotation marks: an opening one is not, a closing one is."""
+
+    @classmethod
+    def of(cls, content: NDArray[np.uint8], delimiter: str) -> _Block:
+        """Find the marks of a block that starts with a record."""
+        found = (content == ord(delimiter)) | (content == _QUOTE) | (content == _LINE_FEED) | (content == _RETURN)
+        marks = np.flatnonzero(found)
+        kinds = content[marks]
+        outside = np.cumsum(kinds == _QUOTE, dtype=np.uint8) & 1 == 0
+        return cls(content=content, delimiter=ord(delimiter), marks=marks, kinds=kinds, outside=outside)
+
+    def lines_before(self, at: int) -> int:
+        """Return the number of line ends before a byte."""
+        return int(np.count_nonzero(self.content[:at] == _LINE_FEED))
+
+    def whole_records(self) -> _Block:
+        """Return the part up to the last end of a record."""
+        ends = np.flatnonzero((self.kinds == _LINE_FEED) & self.outside)
+        count = int(ends[-1]) + 1 if len(ends) else 0
+        return _Block(
+            content=self.content[: int(self.marks[count - 1]) + 1 if count else 0],
+            delimiter=self.delimiter,
+            marks=self.marks[:count],
+            kinds=self.kinds[:count],
+            outside=self.outside[:count],
+        )
+
+    def records(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return how many fields each record has, and where it starts."""
+        dividing = ((self.kinds == self.delimiter) | (self.kinds == _LINE_FEED)) & self.outside
+        ends = np.flatnonzero(self.kinds[dividing] == _LINE_FEED)
+        starts = np.zeros(len(ends), dtype=np.intp)
+        starts[1:] = self.marks[dividing][ends[:-1]] + 1
+        return np.diff(ends, prepend=-1), starts
+
+    def unclosed(self) -> int | None:
+        """Return where the quotation mark is that is open at the end."""
+        quotes = self.marks[self.kinds == _QUOTE]
+        return int(quotes[-1]) if len(quotes) % 2 else None
+
+    def fault(self) -> tuple[int, str] | None:
+        """Return the first byte that no record may have where it is, and what is wrong; None where all is well."""
+        quotes = self.marks[self.kinds == _QUOTE]
+        # Whole fields are quoted: a mark opens after a delimiter or line end, and closes before one. A doubled mark,
+        # which stands for itself, closes and opens again.
+        opening, closing = quotes[::2], quotes[1::2]
+        before, after = self.content[opening - 1], self._after(closing)
+        before[opening == 0] = _LINE_FEED
+        strange = np.concatenate(
+            (
+                opening[(before != self.delimiter) & (before != _LINE_FEED) & (before != _QUOTE)],
+                closing[(after != self.delimiter) & (after != _LINE_FEED) & (after != _QUOTE) & (after != _RETURN)],
+            )
+        )
+        returns = self.marks[(self.kinds == _RETURN) & self.outside]
+        lone = returns[self._after(returns) != _LINE_FEED]
+        if len(strange) and (len(lone) == 0 or strange.min() < lone[0]):
+            return int(strange.min()), "a quotation mark in a field that is not in quotation marks, or text after it"
+        if len(lone):
+            return int(lone[0]), "a carriage return in the middle, outside quotation marks"
+        return None
+
+    def _after(self, positions: NDArray[np.intp]) -> NDArray[np.uint8]:
+        """Return the bytes after some; a line feed after the last one, whose successor is in the next block."""
+        after = self.content[np.minimum(positions + 1, len(self.content) - 1)]
+        after[positions == len(self.content) - 1] = _LINE_FEED
+        return after
+
+
+def _line_of(text: bytes, at: int) -> int:
+    return text.count(b"\n", 0, at) + 1

@@ -1,0 +1,223 @@
+"""A folder of results that appears whole or not at all, whatever goes wrong while it is written."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shoal.errors import InternalError, OutputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+__all__ = ["write_folder"]
+
+_SIGNS_OF_OURS = ("certificate.json", "result.json")
+_STAGED, _ASIDE = "shoal-new", "shoal-old"
+
+
+def write_folder(
+    target: str | Path,
+    files: Mapping[str, Callable[[Path], object]],
+    *,
+    force: bool = False,
+    check: Callable[[Path], object] | None = None,
+) -> Path:
+    """Write a folder that appears whole or not at all.
+
+    The files are written to a hidden folder beside the target, brought to the disk, checked, and then the folder gets
+    its name. A crash at any moment leaves the old folder or the new one; the next call for the same target puts back
+    an old one that had no name at that moment, and removes what else an earlier crash left.
+
+    Parameters
+    ----------
+    target : str or Path
+        The folder. Folders above it are made where they are missing.
+    files : mapping of str to callable
+        For each file name a function that writes the file to the path that it is given.
+    force : bool, default False
+        Replace an existing folder, if it looks like one of ours: empty, or with a `certificate.json` or `result.json`.
+    check : callable, optional
+        Called with the path of the hidden folder once all files are in it. Nothing is published where it raises.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    OutputError
+        Where the folder exists and may not be replaced, or cannot be written (no space, no permission). The old folder,
+        if any, is as it was. What a file's function or `check` raises else passes through.
+    """
+    shown = str(target)
+    target = Path(target).expanduser().resolve()
+    created = [parent for parent in target.parents if not parent.exists()]
+    try:
+        with _explaining(shown, target.parent):
+            _recover(target)
+        _refuse(target, force=force, shown=shown)
+        with _explaining(shown, target.parent):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with _staging(target) as staged:
+                _fill(staged, files)
+                if check is not None:
+                    check(staged)
+                _publish(staged, target, force=force)
+    except BaseException:
+        for parent in created:
+            with suppress(OSError):
+                parent.rmdir()
+        raise
+    return target
+
+
+def _refuse(target: Path, *, force: bool, shown: str) -> None:
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise OutputError(f"'{shown}' is a file; the output is a folder. Choose another name.")
+    if not force:
+        raise OutputError(
+            f"'{shown}' exists already and is kept. Choose another folder, or replace it with force (--force)."
+        )
+    with _explaining(shown, target):
+        names = os.listdir(target)
+    if names and not any(sign in names for sign in _SIGNS_OF_OURS):
+        raise OutputError(
+            f"'{shown}' does not look like an output of shoal (it has no {' or '.join(_SIGNS_OF_OURS)}), so it is not "
+            "replaced, even with force. Choose another folder, or remove it yourself."
+        )
+    here = Path.cwd()
+    if target == here or target in here.parents:
+        raise OutputError(f"'{shown}' is the folder that you are in, or above it, and is not replaced. Choose another.")
+
+
+def _fill(staged: Path, files: Mapping[str, Callable[[Path], object]]) -> None:
+    for name, write in files.items():
+        if Path(name).name != name:
+            raise InternalError(f"'{name}' is not a plain file name")
+        path = staged / name
+        write(path)
+        if not path.is_file():
+            raise InternalError(f"nothing was written to '{name}'")
+        _to_disk(path)
+    _to_disk(staged)
+
+
+def _publish(staged: Path, target: Path, *, force: bool) -> None:
+    if not (force and target.exists()):
+        staged.rename(target)
+        _to_disk(target.parent)
+        return
+    aside = _sibling(target, _ASIDE)
+    try:
+        target.rename(aside)
+        staged.rename(target)
+        _to_disk(target.parent)
+    finally:
+        if not target.exists():
+            aside.rename(target)
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _recover(target: Path) -> None:
+    """Finish what an earlier crash interrupted."""
+    if not target.parent.is_dir():
+        return
+    for aside in sorted(target.parent.glob(_pattern(target, _ASIDE))):
+        if target.exists():
+            shutil.rmtree(aside, ignore_errors=True)
+        else:
+            aside.rename(target)
+    for staged in target.parent.glob(_pattern(target, _STAGED)):
+        lock = _lock(staged)
+        if lock is not None:
+            shutil.rmtree(staged, ignore_errors=True)
+            os.close(lock)
+
+
+@contextmanager
+def _staging(target: Path) -> Iterator[Path]:
+    """Make a hidden folder beside the target, and remove it at the end if it is still there."""
+    staged = _sibling(target, _STAGED)
+    lock = None
+    try:
+        staged.mkdir()
+        lock = _lock(staged)
+        yield staged
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def _lock(folder: Path) -> int | None:
+    """Take a lock on a folder that ends with this process, however it ends, or when the descriptor is closed.
+
+    None where a living process holds it, or where the system has no such locks: leftovers of a crash stay there.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return None
+    descriptor = None
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        if descriptor is not None:
+            os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _sibling(target: Path, purpose: str) -> Path:
+    return target.with_name(f".{target.name}.{purpose}-{secrets.token_hex(4)}")
+
+
+def _pattern(target: Path, purpose: str) -> str:
+    from glob import escape
+
+    return escape(f".{target.name}.{purpose}-") + "[0-9a-f]" * 8
+
+
+def _to_disk(path: Path) -> None:
+    if path.is_dir() and os.name == "nt":  # pragma: no cover
+        return
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _explaining(shown: str, where: Path) -> Iterator[None]:
+    """Turn an error of the operating system into one that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(_advice(error, shown, where)) from error
+
+
+def _advice(error: OSError, shown: str, where: Path) -> str:
+    outcome = "Nothing was published, and nothing that was there was changed."
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            return f"There is not enough space on the disk for '{shown}'. Free some, or choose another disk. {outcome}"
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            return f"There is no permission to write '{shown}' in '{where}'. Choose another folder. {outcome}"
+        case errno.ENOTEMPTY | errno.EEXIST | errno.ENOTDIR:
+            return (
+                f"'{shown}' cannot be made: something of that name came up, or a part of the path is a file. {outcome}"
+            )
+        case _:
+            reason = os.strerror(error.errno) if error.errno else type(error).__name__
+            return f"'{shown}' cannot be written: {reason}. {outcome}"

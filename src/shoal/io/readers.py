@@ -1,0 +1,135 @@
+"""Reading a table from a file or a database, by what its name says."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shoal.errors import DataError, ParameterError, near_matches
+from shoal.io.databases import database_source, read_database
+from shoal.io.delimited import read_delimited
+from shoal.io.frames import without_pandas_index
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import polars as pl
+
+__all__ = ["read"]
+
+_DELIMITED = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
+_PARQUET = (".parquet", ".pq")
+_ARROW = (".arrow", ".feather", ".ipc")
+_TAB = ("tab", "\\t")
+
+
+def read(source: str | Path, *, delimiter: str | None = None, encoding: str | None = None) -> pl.DataFrame:
+    r"""Read a table.
+
+    Parameters
+    ----------
+    source : str or Path
+        A path that ends in `.csv`, `.tsv`, `.txt` (each also with `.gz`), `.parquet`, `.arrow`, `.feather` or `.ipc`;
+        or a database and a table or query: `sqlite:///file.db::table`, or any SQLAlchemy URL followed by `::table` or
+        `::SELECT ...` (with the extra `sql`).
+    delimiter : str, optional
+        For delimited text: one ASCII character, or "tab". None detects one of `,` `;` tab `|`.
+    encoding : str, optional
+        For delimited text: its encoding. None detects it.
+
+    Returns
+    -------
+    polars.DataFrame
+        The columns of delimited text are all text, so that "007" stays what it is; an empty field is missing.
+
+    Raises
+    ------
+    DataError
+        Where the source cannot be read as a table with at least one row; for delimited text with the line (from 1).
+    ParameterError
+        Where `delimiter` or `encoding` cannot be what they are, or are given for something that is not text.
+    """
+    given = "delimiter" if delimiter is not None else "encoding" if encoding is not None else None
+    database = database_source(source)
+    path = Path() if database else Path(os.fspath(source)).expanduser()
+    if database is None and path.name.lower().endswith(_DELIMITED):
+        _check_file(path)
+        with _access(path):
+            return read_delimited(path, delimiter=_one_character(delimiter), encoding=encoding)
+    if given:
+        raise ParameterError(
+            f"The '{given}' parameter of read is for delimited text ({', '.join(_DELIMITED[:3])}) only."
+        )
+    if database is not None:
+        frame, spoken = read_database(database), "The result of the query"
+    else:
+        _check_file(path)
+        with _access(path):
+            frame, spoken = _read_binary(path), f"'{path.name}'"
+    if frame.height == 0 or frame.width == 0:
+        raise DataError(f"{spoken} has no {'row' if frame.width else 'column'}.")
+    return frame
+
+
+def _one_character(delimiter: str | None) -> str | None:
+    if delimiter is None:
+        return None
+    character = "\t" if delimiter in _TAB else delimiter
+    if len(character) != 1 or not character.isascii() or character in '"\r\n\0':
+        raise ParameterError(
+            f"The 'delimiter' parameter of read must be one ASCII character (no quotation mark or line end), or 'tab'. "
+            f"Got {delimiter!r}."
+        )
+    return character
+
+
+def _check_file(path: Path) -> None:
+    if path.is_dir():
+        raise DataError(f"'{path}' is a folder. Name a file in it.")
+    if not path.exists():
+        raise DataError(f"There is no file '{path}'. {_neighbours(path)}".rstrip())
+    if not path.is_file():
+        raise DataError(f"'{path}' is not a regular file. Copy its content to one first.")
+    known = _DELIMITED + _PARQUET + _ARROW
+    if not path.name.lower().endswith(known):
+        raise DataError(f"The kind of '{path.name}' is unknown. Known are files that end in {', '.join(known)}.")
+
+
+def _neighbours(path: Path) -> str:
+    try:
+        names = [other.name for other in path.parent.iterdir() if other.is_file()]
+    except OSError:
+        return f"There is no folder '{path.parent}' that can be read."
+    return near_matches(path.name, names) if difflib.get_close_matches(path.name, names, n=1) else ""
+
+
+@contextmanager
+def _access(path: Path) -> Iterator[None]:
+    """Turn an error of the operating system into one about the file."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else type(error).__name__
+        raise DataError(f"'{path}' cannot be read: {reason}.") from error
+
+
+def _read_binary(path: Path) -> pl.DataFrame:
+    import polars as pl
+
+    try:
+        if path.name.lower().endswith(_PARQUET):
+            return without_pandas_index(pl.read_parquet(path, hive_partitioning=False, glob=False))
+        with path.open("rb") as file:
+            in_file_format = file.read(6) == b"ARROW1"
+            file.seek(0)
+            frame = pl.read_ipc(file) if in_file_format else pl.read_ipc_stream(file)
+    except pl.exceptions.PolarsError as error:
+        kind = type(error).__name__
+    else:
+        return without_pandas_index(frame)
+    raise DataError(
+        f"'{path.name}' is not a {path.suffix[1:]} file that can be read ({kind}). It may be damaged; write it again."
+    )

@@ -1,0 +1,135 @@
+"""Writing a table as CSV or Parquet."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shoal.errors import DataError, OutputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import polars as pl
+
+__all__ = ["write_table"]
+
+_NUMBER = r"^[-+]?[0-9]+([.,][0-9]+)*([eE][-+]?[0-9]+)?$"
+# Full-width signs too: spreadsheets in East Asian settings take them for plain ones.
+_FORMULA = r"^'*[=+\-@\t\r\n\u{FF1D}\u{FF0B}\u{FF0D}\u{FF20}]"
+_SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
+
+
+def write_table(frame: pl.DataFrame, path: str | Path, *, spreadsheet_safe: bool = False) -> None:
+    """Write a table in the format that the file's name ends in: `.csv` or `.parquet`.
+
+    CSV is UTF-8 with commas and line feeds; a missing value (null or NaN) is an empty field, an empty text is `""`.
+    Most readers (that of shoal among them) take both for missing, so a column may hold one of them, not both. Parquet
+    holds the columns with their types, categories as plain text, and nothing else.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The table. It is not changed.
+    path : str or Path
+        Where to write; an existing file is replaced.
+    spreadsheet_safe : bool, default False
+        In CSV, put an apostrophe before every text that a spreadsheet would run as a formula: one that starts with
+        `=`, `+`, `-`, `@`, a tab or a line end, and is no number; column names too. A text that has apostrophes before
+        such a start gets one more, so that different texts stay different.
+
+    Raises
+    ------
+    DataError
+        Where a column cannot be written in that format.
+    OutputError
+        Where the name ends in something else.
+    OSError
+        Where the system refuses: `shoal.io.write_folder` turns that into an `OutputError`.
+    """
+    import polars as pl
+
+    path = Path(path)
+    suffix = path.suffix.lower()
+    # A dictionary of categories may hold values that do not occur in the table.
+    plain = frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
+    if suffix == ".csv":
+        text = _as_text(plain)
+        with _system_errors(path):
+            (_spreadsheet_safe(text) if spreadsheet_safe else text).write_csv(path)
+    elif suffix == ".parquet":
+        _check_storable(plain)
+        with _system_errors(path):
+            plain.write_parquet(path)
+    else:
+        raise OutputError(
+            f"'{path.name}' ends in neither .csv nor .parquet: those are the formats that can be written."
+        )
+
+
+def _check_storable(frame: pl.DataFrame) -> None:
+    import polars as pl
+
+    for name, kind in frame.schema.items():
+        if kind == pl.Object:
+            raise DataError(f"The column '{name}' holds Python objects, which no file can keep. Turn it into text.")
+
+
+def _as_text(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a frame that CSV can hold and that can be read back.
+
+    Raises
+    ------
+    DataError
+        Names the column that it cannot hold.
+    """
+    import polars as pl
+
+    for column in frame:
+        kind = column.dtype
+        if kind.is_nested() or kind in (pl.Binary, pl.Object) or column.name == "":
+            what = f"has the type {kind}, which CSV cannot hold" if column.name else "has no name"
+            raise DataError(f"The column '{column.name}' {what}. Turn it into text, or leave it out.")
+        if kind == pl.String:
+            if column.null_count() > 0 and (column == "").any():
+                raise DataError(
+                    f"The column '{column.name}' holds missing values and empty texts, which readers of CSV cannot "
+                    "tell apart. Replace one of them, or write Parquet."
+                )
+            if column.str.contains("\0", literal=True).any():
+                raise DataError(f"The column '{column.name}' holds NUL characters, which CSV cannot. Remove them.")
+    return frame.with_columns(
+        pl.col(pl.Float32, pl.Float64).fill_nan(None),
+        pl.col(pl.Duration).dt.to_string("iso"),
+    )
+
+
+def _spreadsheet_safe(frame: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    safe = frame.with_columns(
+        pl.when(text.str.contains(_FORMULA) & ~text.str.contains(_NUMBER)).then("'" + text).otherwise(text).name.keep()
+        for text in (pl.col(name) for name, kind in frame.schema.items() if kind == pl.String)
+    )
+    # The sign of a negative number is no formula; a column's name is text.
+    names = pl.Series(frame.columns, dtype=pl.String)
+    risky = names.str.contains(_FORMULA) & ~names.str.contains(_NUMBER)
+    return safe.rename({name: f"'{name}" for name in names.filter(risky)})
+
+
+@contextmanager
+def _system_errors(path: Path) -> Iterator[None]:
+    """Give an error of the system its number, which Polars keeps in its text only."""
+    import polars as pl
+
+    try:
+        yield
+    except (OSError, pl.exceptions.PolarsError) as error:
+        number = _SYSTEM_ERROR.search(str(error))
+        if number is None:
+            raise
+        code = int(number[1])
+        raise OSError(code, os.strerror(code), str(path)) from None
