@@ -3,7 +3,7 @@ from collections import Counter
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from shoal.algorithms.base import Problem
@@ -65,6 +65,7 @@ def test_k_anonymity_is_cut_where_it_costs_fewest_stars():
     assert result.details["stars"] == 0
 
 
+@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_every_group_is_acceptable_for_every_monotone_requirement(data):
     codes = data.draw(code_tables(min_columns=0, max_rows=25, max_domain=5))
@@ -78,6 +79,7 @@ def test_every_group_is_acceptable_for_every_monotone_requirement(data):
     assert signature(other, check_partition(again, rows=len(shuffled))) == signature(codes, groups)
 
 
+@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_two_sensitive_attributes_and_numbers(data):
     codes = data.draw(code_tables(max_rows=20))
@@ -94,6 +96,7 @@ def test_two_sensitive_attributes_and_numbers(data):
         )
 
 
+@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_some_of_the_rows_are_partitioned_alone(data):
     codes = data.draw(code_tables(max_rows=20))
@@ -110,6 +113,7 @@ def test_some_of_the_rows_are_partitioned_alone(data):
         assert all(predicate(members) for predicate in predicates)
 
 
+@settings(max_examples=200, deadline=None)
 @given(code_tables(max_rows=9, l=2))
 def test_never_below_the_optimum_and_stars_are_counted_right(codes):
     for privacy in (LDiversity(2), KAnonymity(2)):

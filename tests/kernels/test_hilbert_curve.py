@@ -2,7 +2,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.kernels import hilbert_curve
@@ -46,6 +46,7 @@ def test_one_dimension_is_the_order_of_the_codes():
     assert hilbert_words(points, 9)[0].tolist() == list(range(1 << 9))
 
 
+@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_keys_of_several_words_are_the_keys_of_one(data):
     d = data.draw(st.integers(1, 6))
@@ -60,6 +61,7 @@ def test_keys_of_several_words_are_the_keys_of_one(data):
         assert numbers(words, bits * d) == whole
 
 
+@settings(max_examples=200, deadline=None)
 @given(st.integers(0, 2**32))
 def test_long_keys_of_near_points_start_alike_and_of_different_points_differ(seed):
     rng = np.random.default_rng(seed)

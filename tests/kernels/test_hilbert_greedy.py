@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from shoal.kernels.hilbert_greedy import sweep_predicate
@@ -56,6 +56,7 @@ def test_what_no_group_takes_is_merged_with_the_last_groups(kernel):
 ROWS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=40)
 
 
+@settings(max_examples=200, deadline=None)
 @given(ROWS, st.integers(1, 4), st.integers(1, 3), st.integers(1, 3))
 def test_every_group_is_acceptable_and_python_agrees(rows, k, l, distinct):  # noqa: E741
     rows = sorted(rows, key=lambda row: row[0])

@@ -2,7 +2,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from shoal.kernels.hilbert_sweep import sweep_lists, sweep_sizes
@@ -94,6 +94,7 @@ ROWS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 5)), min_size=1, max
 LS = st.sampled_from([Fraction(1), Fraction(3, 2), Fraction(2), Fraction(5, 2), Fraction(3), Fraction(37, 10)])
 
 
+@settings(max_examples=200, deadline=None)
 @given(ROWS, LS, st.integers(1, 7))
 def test_lists_agree_with_the_plain_sweep_and_groups_are_eligible(rows, l, k):  # noqa: E741
     rows = sorted(rows)
@@ -108,6 +109,7 @@ def test_lists_agree_with_the_plain_sweep_and_groups_are_eligible(rows, l, k):  
         assert l * max(members.count(v) for v in members) <= len(members)
 
 
+@settings(max_examples=200, deadline=None)
 @given(ROWS, st.integers(2, 5))
 def test_for_a_whole_l_no_group_reaches_twice_l(rows, l):  # noqa: E741
     rows = sorted(rows)
@@ -162,6 +164,7 @@ CODES = st.integers(0, 3).flatmap(
 )
 
 
+@settings(max_examples=200, deadline=None)
 @given(CODES, st.integers(1, 6), st.booleans())
 def test_cuts_by_size_leave_the_fewest_stars(rows, k, ascending):
     rows = sorted(rows) if ascending else rows
