@@ -117,7 +117,9 @@ def _column_from_pandas(column: pd.Series) -> pl.Series:
     try:
         if isinstance(kind, (pd.PeriodDtype, pd.IntervalDtype)):
             column = column.astype(pd.CategoricalDtype(ordered=True))
-        elif not isinstance(kind, pd.CategoricalDtype):
+        elif isinstance(kind, pd.SparseDtype):
+            column = column.sparse.to_dense()
+        if not isinstance(column.dtype, pd.CategoricalDtype):
             return _series(pl.from_pandas(column)).alias(name)
         codes = pl.Series(column.cat.codes.to_numpy().astype("int64"))
         return _category_values(column.cat).gather(codes.set(codes < 0, None)).alias(name)
@@ -208,18 +210,17 @@ def _column_to_arrow(column: pl.Series, native: pa.DataType | None) -> pa.Chunke
     import polars as pl
     import pyarrow as pa
 
-    if column.dtype not in (pl.Categorical, pl.Enum):
-        return column.to_arrow() if native is None else column.to_arrow().cast(native)
-    words = column.cast(pl.String).to_arrow()
-    if native is None or not pa.types.is_dictionary(native):
-        return words
-    if native.ordered:
+    plain = (column.cast(pl.String) if column.dtype in (pl.Categorical, pl.Enum) else column).to_arrow()
+    if native is None:
+        return plain
+    if pa.types.is_dictionary(native) and native.ordered and column.dtype == pl.Enum:
         occurring = column.drop_nulls().unique().sort().cast(pl.String)
-        codes = column.cast(pl.String).cast(pl.Enum(occurring)).to_physical()
-        return pa.DictionaryArray.from_arrays(
-            codes.to_arrow().cast(native.index_type), occurring.to_arrow().cast(native.value_type), ordered=True
-        )
-    return words.cast(native.value_type).dictionary_encode().cast(native)
+        codes = column.cast(pl.String).cast(pl.Enum(occurring)).to_physical().to_arrow()
+        words = occurring.to_arrow().cast(native.value_type)
+        return pa.DictionaryArray.from_arrays(codes.cast(native.index_type), words, ordered=True)
+    if pa.types.is_dictionary(native):
+        return plain.cast(native.value_type).dictionary_encode()
+    return plain.cast(native)
 
 
 def _open_with_narwhals(data: Any) -> OpenedFrame:

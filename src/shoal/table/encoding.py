@@ -198,8 +198,8 @@ def _plain_floats(column: pl.Series) -> pl.Series:
             f"The column '{column.name}' holds an infinite number, which has no place in an interval. Replace it with "
             "a number or a missing value."
         )
-    # Adding zero turns minus zero into zero.
-    return column.fill_nan(None) + 0.0
+    # Minus zero is zero.
+    return column.fill_nan(None).set(column == 0, 0.0)
 
 
 def _by_size(column: pl.Series) -> tuple[NDArray[np.unsignedinteger], pl.Series]:
