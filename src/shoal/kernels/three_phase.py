@@ -135,7 +135,7 @@ def phase_two(keep, values, starts, num, den, k, residue):
                 moved = True
             elif (
                 keep[cell] > 0
-                and size_of[group] - pillars_of[group] >= k
+                and (size_of[group] - pillars_of[group] >= k or size_of[group] == pillars_of[group])
                 and den * (size_of[group] - pillars_of[group]) >= num * (height_of[group] - 1)
                 and not _is_conflicting(keep, values, start, stop, height_of[group], residue, height)
             ):
@@ -249,7 +249,7 @@ def phase_three(keep, values, starts, num, den, k, residue):
                             break
                 elif not _is_conflicting(keep, values, start, stop, heights[group], residue, height):
                     top, pillars = _height_and_pillars(keep, start, stop)
-                    if sizes[group] - pillars >= k and den * (sizes[group] - pillars) >= num * (top - 1):
+                    if (sizes[group] - pillars >= k or sizes[group] == pillars) and den * (sizes[group] - pillars) >= num * (top - 1):
                         for j in range(start, stop):
                             if keep[j] == top:
                                 keep[j] -= 1
