@@ -123,7 +123,7 @@ def test_phase_one_is_the_papers(run, data):
     assert keep.dtype == np.int32
 
 
-def hard_groups(seed, l):
+def hard_groups(seed, l):  # noqa: E741
     """Groups on which phase two often fails: thin ones whose pillars are the values that phase one moves."""
     chance = random.Random(seed)
     m = l + chance.randint(0, 2)
@@ -142,7 +142,7 @@ def hard_groups(seed, l):
     return [group for group in groups if any(group)]
 
 
-def check_phases(run, groups, l):
+def check_phases(run, groups, l):  # noqa: E741
     """Run the phases on counts and check every lemma on the way; return the phase that ended it."""
     cells, keep, phase = three_phases(run, groups, l)
     left, residue = cells.groups(keep), cells.residue

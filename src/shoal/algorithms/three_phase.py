@@ -8,6 +8,7 @@ References
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -98,9 +99,9 @@ class ThreePhase:
             "residue": residue.size,
             "phase": residue.phase,
         }
-        groups = None
+        groups, suppressed = None, residue.size
         if self.refine == "cascade" and residue.size:
-            groups = _refine_by_cascade(problem, form, residue, details)
+            groups, suppressed = _refine_by_cascade(problem, form, residue, details)
         if groups is None:
             groups, rows = split_rows(problem.table.classes, residue.keep)
             if len(rows):
@@ -108,11 +109,19 @@ class ThreePhase:
                 groups[rows] = first if self.refine is None else hilbert_groups(problem, rows) + first
         problem.progress(self.name, 1, 1)
         count = int(groups.max()) + 1
-        return Partition(groups=groups, count=count, guarantee=_guarantee(problem, form, residue, self.name), details=details)
+        guarantee = _guarantee(problem, form, residue, self.name)
+        if suppressed > residue.size:
+            guarantee = _with_more_tuples(guarantee, form, residue, suppressed)
+        return Partition(groups=groups, count=count, guarantee=guarantee, details=details)
 
 
-def _refine_by_cascade(problem: Problem, form: FrequencyForm, residue: Residue, details: dict[str, Any]) -> NDArray[np.int32] | None:
-    """Run the cascade from the end of phase one; None where it would leave more stars than TP itself."""
+def _refine_by_cascade(
+    problem: Problem, form: FrequencyForm, residue: Residue, details: dict[str, Any]
+) -> tuple[NDArray[np.int32] | None, int]:
+    """Run the cascade from the end of phase one; return the groups and how many rows they suppress.
+
+    There are none, and TP's own rows, where the cascade would leave more stars than TP itself.
+    """
     table = problem.table
     groups, rows = split_rows(table.classes, residue.keep_one)
     cascade = Cascade(
@@ -120,9 +129,11 @@ def _refine_by_cascade(problem: Problem, form: FrequencyForm, residue: Residue, 
     )
     cascade.run()
     details["rows_by_stars"] = cascade.kept_with_stars
-    if residue.phase == 1 or cascade.stars() <= residue.size * starred_attributes(table, split_rows(table.classes, residue.keep)[1]):
-        return groups
-    return None
+    if residue.phase > 1:
+        rows = split_rows(table.classes, residue.keep)[1]
+    if cascade.stars() <= residue.size * starred_attributes(table, rows):
+        return groups, cascade.suppressed_tuples()
+    return None, residue.size
 
 
 def three_phases(problem: Problem, form: FrequencyForm) -> Residue:
@@ -160,3 +171,14 @@ def _guarantee(problem: Problem, form: FrequencyForm, residue: Residue, name: st
         return Guarantee(text=text, tuples_ratio=int(l), stars_ratio=int(l) * d, phase=3)
     text = f"{name} has no approximation guarantee for this requirement (k above l, or a fractional l); see the lower bound."
     return Guarantee(text=text, phase=min(residue.phase, 3))
+
+
+def _with_more_tuples(guarantee: Guarantee, form: FrequencyForm, residue: Residue, suppressed: int) -> Guarantee:
+    """Return what still holds where the cascade took rows from groups without a star: fewer stars, but more tuples."""
+    fewest = max(residue.size_one, -(-form.l.numerator * residue.height_one // form.l.denominator), form.k)
+    text = f"The cascade suppressed {suppressed - residue.size} tuples more than TP would have, for fewer stars"
+    if guarantee.stars_ratio is not None:
+        text += f": at most {math.ceil(guarantee.stars_ratio * 100) / 100} times the fewest possible"
+    return Guarantee(
+        text=text + ".", tuples_ratio=Fraction(suppressed, fewest), stars_ratio=guarantee.stars_ratio, phase=guarantee.phase
+    )
