@@ -160,36 +160,34 @@ class Cascade:
         return int(sizes @ np.array([pattern != 0 for pattern in self._pattern_of_group], dtype=np.int64))
 
     def _codes_of(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the quasi-identifiers of some rows, a row each."""
-        codes = np.empty((len(rows), len(self._sizes)), dtype=np.int32)
+        codes = np.empty((len(self._sizes), len(rows)), dtype=np.int32)
         for a, column in enumerate(self._table.quasi_identifiers):
-            codes[:, a] = column.codes[rows]
+            codes[a] = column.codes[rows]
         return codes
 
-    def _project(self, stars: tuple[int, ...], made: _Groups | None = None) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-        """Return the waiting items, sorted by projection and value, with their keys; and the projections of groups."""
-        waiting, active = self._waiting, self._active
+    def _sorted_waiting(self, stars: tuple[int, ...], others: NDArray[np.int32] | None = None) -> tuple[NDArray[np.int64], ...]:
+        """Return the waiting items sorted by projection and value, and the projections of other code vectors."""
+        kept = [a for a in range(len(self._sizes)) if a not in stars]
         weights = np.zeros(len(self._sizes), dtype=np.int64)
         space = 1
-        for a in range(len(self._sizes)):
-            if a not in stars:
-                weights[a] = space
-                space *= self._sizes[a]
-        projections = np.empty(0, dtype=np.int64)
-        pattern = sum(1 << a for a in stars)
+        for a in kept:
+            weights[a] = space
+            space *= self._sizes[a]
+        waiting, active = self._waiting, self._active
+        none = np.empty(0, dtype=np.int64)
         if space * self._radix < _KEY_LIMIT:
             keys = project(waiting.codes, active, weights, waiting.values, self._radix)
-            if made is not None:
-                projections = project_groups(made.codes, made.pattern, pattern, weights)
+            if others is not None:
+                zeros = np.zeros(others.shape[1], dtype=np.int32)
+                none = project(others, np.arange(others.shape[1], dtype=np.int32), weights, zeros, 1)
         else:  # the projections do not fit one integer: number those that occur
-            codes = waiting.codes[active] if made is None else np.concatenate([waiting.codes[active], made.codes])
-            kept = [(codes[:, a].astype(np.uint32), self._sizes[a]) for a in range(len(self._sizes)) if a not in stars]
-            ranks = np.unique(mixed_radix_keys(kept, len(codes))[0], return_inverse=True)[1]
-            keys, space = ranks[: len(active)] * self._radix + waiting.values[active], len(codes)
-            if made is not None:
-                fits = (made.pattern & ~pattern == 0) & (made.pattern != pattern)
-                projections = np.where(fits, ranks[len(active) :], -1)
-        return *sort_by_key(keys, active.copy(), (space * self._radix - 1).bit_length()), projections
+            both = waiting.codes[:, active] if others is None else np.concatenate([waiting.codes[:, active], others], axis=1)
+            ranks, bits = mixed_radix_keys([(both[a].astype(np.uint32), self._sizes[a]) for a in kept], both.shape[1])
+            _, ranks = np.unique(ranks, return_inverse=True)
+            keys, none = ranks[: len(active)] * self._radix + waiting.values[active], ranks[len(active) :]
+            space = both.shape[1]
+        bits = (space * self._radix - 1).bit_length()
+        return (*sort_by_key(keys, active.copy(), bits), none)
 
     def _made(self, pattern: int, level: int, before: int, next_group: int) -> None:
         self._pattern_of_group.extend([pattern] * (next_group - self._next_group))
