@@ -126,7 +126,9 @@ def _looks_west_european(sample: bytes) -> bool:
 
 
 def _most_likely(sample: bytes) -> str | None:
+    """Return the likeliest encoding that puts no symbols inside words, if there is one."""
     from charset_normalizer import from_bytes
 
-    best = from_bytes(sample).best()
-    return None if best is None else best.encoding
+    candidates = [match.encoding for match in from_bytes(sample)]
+    fitting = (name for name in candidates if not _SYMBOL_INSIDE_WORD.search(sample.decode(name)))
+    return next(fitting, candidates[0] if candidates else None)

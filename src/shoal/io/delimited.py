@@ -132,7 +132,7 @@ def _header(text: bytes, delimiter: str, source: str) -> list[str]:
         end = text.find(b"\n", end + 1)
     header = (text if end < 0 else text[:end]).decode("utf-8").removesuffix("\r")
     try:
-        names = next(csv.reader([header], delimiter=delimiter, strict=True), [""])
+        names = next(csv.reader([header], delimiter=delimiter, strict=True), None) or [""]
     except csv.Error:
         raise DataError(
             f"The column names in line 1 of {source} cannot be read: a quotation mark is misplaced."

@@ -124,9 +124,12 @@ def _read_binary(path: Path) -> pl.DataFrame:
             return without_pandas_index(pl.read_parquet(path, hive_partitioning=False, glob=False))
         with path.open("rb") as file:
             in_file_format = file.read(6) == b"ARROW1"
-            file.seek(0)
+        # An open file, because a path could be taken for a pattern.
+        with path.open("rb") as file:
             frame = pl.read_ipc(file) if in_file_format else pl.read_ipc_stream(file)
-    except pl.exceptions.PolarsError as error:
+    except (pl.exceptions.PolarsError, OSError) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise
         kind = type(error).__name__
     else:
         return without_pandas_index(frame)

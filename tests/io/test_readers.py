@@ -1,0 +1,118 @@
+"""Which source is read how, and what is said of sources that cannot be read."""
+
+import os
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import feather
+
+from shoal.errors import DataError, ParameterError, UsageError
+from shoal.io import read
+
+FRAME = pl.DataFrame({"a": [1, None], "b": ["x", "y"]})
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.pq", "t.arrow", "t.feather", "t.ipc", "T.PARQUET"])
+def test_typed_files_keep_their_types(tmp_path, name):
+    path = tmp_path / name
+    FRAME.write_parquet(path) if "p" in path.suffix.lower()[1] else FRAME.write_ipc(path)
+    assert read(path).equals(FRAME)
+    assert read(str(path)).equals(FRAME)
+
+
+def test_an_arrow_stream(tmp_path):
+    FRAME.write_ipc_stream(tmp_path / "t.arrow")
+    assert read(tmp_path / "t.arrow").equals(FRAME)
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.feather"])
+def test_an_index_that_pandas_stored_is_no_column(tmp_path, name):
+    table = pa.Table.from_pandas(pd.DataFrame({"a": [1, 2, 3]}).iloc[[2, 0, 1]])
+    assert table.column_names == ["a", "__index_level_0__"]
+    path = tmp_path / name
+    pq.write_table(table, path) if name.endswith("parquet") else feather.write_feather(table, path)
+    assert read(path).columns == ["a"]
+
+
+@pytest.mark.parametrize("name", ["[a]*.csv", "year=2020", "blank name.csv"])
+def test_names_are_taken_literally(tmp_path, name):
+    path = tmp_path / name
+    if path.suffix != ".csv":
+        path.mkdir()
+        path /= "t[1].parquet"
+        FRAME.write_parquet(path)
+    else:
+        path.write_text("a,b\n1,x\n")
+    assert read(path).columns == ["a", "b"]
+
+
+@pytest.mark.parametrize(("name", "like"), [("patient.csv", "'patients.csv'"), ("other.parquet", "There is no file")])
+def test_a_file_that_is_not_there(tmp_path, name, like):
+    (tmp_path / "patients.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(DataError, match=like):
+        read(tmp_path / name)
+
+
+def test_a_file_in_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(DataError, match="There is no folder"):
+        read(tmp_path / "none" / "t.csv")
+
+
+def test_folders_and_devices_are_no_files(tmp_path):
+    with pytest.raises(DataError, match="is a folder"):
+        read(tmp_path)
+    with pytest.raises(DataError, match="not a regular file"):
+        read(os.devnull)
+
+
+@pytest.mark.parametrize("name", ["t.xlsx", "t", "t.gz"])
+def test_an_unknown_kind(tmp_path, name):
+    (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(DataError, match=r"The kind of '.*' is unknown. Known are .*\.csv"):
+        read(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow", "t.feather"])
+@pytest.mark.parametrize("content", [b"", b"SECRET,1\n" * 9, b"PAR1", b"ARROW1\0\0SECRET"])
+def test_damaged_typed_files(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match="can be read") as raised:
+        read(tmp_path / name)
+    assert "SECRET" not in str(raised.value)
+
+
+def test_typed_files_without_rows(tmp_path):
+    FRAME.clear().write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(DataError, match=r"'t\.parquet' has no row"):
+        read(tmp_path / "t.parquet")
+
+
+def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
+    path = tmp_path / "t.csv"
+    path.write_text("a\n1\n")
+
+    def refuse(self):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.read_bytes", refuse)
+    with pytest.raises(DataError, match="cannot be read: Permission denied"):
+        read(path)
+
+
+@pytest.mark.parametrize("delimiter", ["", "ab", "ß", '"', "\n", "\0"])
+def test_impossible_delimiters(tmp_path, delimiter):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ParameterError, match="'delimiter' parameter of read must be"):
+        read(tmp_path / "t.csv", delimiter=delimiter)
+
+
+@pytest.mark.parametrize("option", [{"delimiter": ","}, {"encoding": "utf-8"}])
+def test_options_of_text_are_refused_for_other_files(tmp_path, option):
+    FRAME.write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ParameterError, match="for delimited text"):
+        read(tmp_path / "t.parquet", **option)
+    with pytest.raises(UsageError):
+        read("sqlite:///x.db::t", **option)
