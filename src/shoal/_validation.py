@@ -38,15 +38,15 @@ class Integer:
     low: int
     high: int | None = None
 
-    def accepts(self, value: object) -> bool:  # noqa: D102
-        if not isinstance(value, Integral) or isinstance(value, bool):
+    def accepts(self, value: object) -> bool:
+        if isinstance(value, bool) or not isinstance(value, Integral):
             return False
         return int(value) >= self.low and (self.high is None or int(value) <= self.high)
 
-    def describe(self) -> str:  # noqa: D102
+    def describe(self) -> str:
         return f"an int >= {self.low}" if self.high is None else f"an int from {self.low} to {self.high}"
 
-    def refused(self) -> list[Any]:  # noqa: D102
+    def refused(self) -> list[Any]:
         beyond = [] if self.high is None else [self.high + 1]
         return [self.low - 1, float(self.low), True, "2", None, math.nan, *beyond]
 
@@ -59,19 +59,19 @@ class RationalIn:
     high: Fraction | None = None
     low_included: bool = True
 
-    def accepts(self, value: object) -> bool:  # noqa: D102
-        if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
+    def accepts(self, value: object) -> bool:
+        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
             return False
         number = exact_fraction(value)
         above = number >= self.low if self.low_included else number > self.low
         return above and (self.high is None or number <= self.high)
 
-    def describe(self) -> str:  # noqa: D102
+    def describe(self) -> str:
         relation = ">=" if self.low_included else ">"
         text = f"a number {relation} {self.low}"
         return text if self.high is None else f"{text} and <= {self.high}"
 
-    def refused(self) -> list[Any]:  # noqa: D102
+    def refused(self) -> list[Any]:
         edge = [] if self.low_included else [self.low]
         beyond = [] if self.high is None else [self.high + 1]
         return [self.low - 1, math.nan, math.inf, True, "0.5", None, *edge, *beyond]
@@ -83,13 +83,13 @@ class OneOf:
 
     options: tuple[str, ...]
 
-    def accepts(self, value: object) -> bool:  # noqa: D102
+    def accepts(self, value: object) -> bool:
         return isinstance(value, str) and value in self.options
 
-    def describe(self) -> str:  # noqa: D102
+    def describe(self) -> str:
         return "one of " + ", ".join(f"'{option}'" for option in self.options)
 
-    def refused(self) -> list[Any]:  # noqa: D102
+    def refused(self) -> list[Any]:
         return ["", "no such option", 1, None]
 
 
@@ -97,13 +97,13 @@ class OneOf:
 class Boolean:
     """True or False."""
 
-    def accepts(self, value: object) -> bool:  # noqa: D102
+    def accepts(self, value: object) -> bool:
         return isinstance(value, bool)
 
-    def describe(self) -> str:  # noqa: D102
+    def describe(self) -> str:
         return "True or False"
 
-    def refused(self) -> list[Any]:  # noqa: D102
+    def refused(self) -> list[Any]:
         return [1, 0, "yes", None]
 
 
@@ -113,13 +113,13 @@ class Optional:
 
     constraint: Constraint
 
-    def accepts(self, value: object) -> bool:  # noqa: D102
+    def accepts(self, value: object) -> bool:
         return value is None or self.constraint.accepts(value)
 
-    def describe(self) -> str:  # noqa: D102
+    def describe(self) -> str:
         return f"None or {self.constraint.describe()}"
 
-    def refused(self) -> list[Any]:  # noqa: D102
+    def refused(self) -> list[Any]:
         return [value for value in self.constraint.refused() if value is not None]
 
 

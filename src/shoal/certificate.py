@@ -43,7 +43,9 @@ class Cost:
     def to_dict(self) -> dict[str, Any]:
         """Return the `cost` of the certificate."""
         cells, rows = self.bound.stars, self.bound.suppressed_tuples
-        in_stars = {"stars": cells, "suppressed_tuples": rows} if self.suppression else {"stars": 0, "suppressed_tuples": 0}
+        in_stars = (
+            {"stars": cells, "suppressed_tuples": rows} if self.suppression else {"stars": 0, "suppressed_tuples": 0}
+        )
         return {
             "stars": self.stars,
             "suppressed_tuples": self.suppressed_tuples,

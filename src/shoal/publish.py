@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -46,7 +46,7 @@ def anonymize(
     sensitive: str | Sequence[str] | None = None,
     privacy: PrivacyModel | Sequence[PrivacyModel],
     algorithm: str | Algorithm = "auto",
-    recoding: str = "suppression",
+    recoding: Literal["suppression", "generalization"] = "suppression",
     direct_identifiers: Sequence[str] = (),
     insensitive: Sequence[str] = (),
     missing_sensitive: str = "error",
@@ -62,8 +62,8 @@ def anonymize(
     Parameters
     ----------
     data : frame or path
-        A pandas, Polars or Arrow table (anything that narwhals takes), or a path to CSV, Parquet or Arrow, or a database
-        URL with a table. One row per person. It is not changed.
+        A pandas, Polars or Arrow table (anything that narwhals takes), or a path to CSV, Parquet or Arrow, or a
+        database URL with a table. One row per person. It is not changed.
     quasi_identifiers : sequence of str
         Columns that an adversary knows from elsewhere. A missing value is a value of its own.
     sensitive : str or sequence of str, optional
@@ -117,7 +117,7 @@ def anonymize(
         frame, rows = _rows_to_publish(opened.frame, schema, missing_sensitive)
         rng = np.random.default_rng(secrets.randbits(256) if seed is None else seed)
         if schema.insensitive or keep_order:
-            # Rows that look alike to an algorithm differ to a reader then: chance decides between them, not their order.
+            # Rows that an algorithm takes for equal differ to a reader then: chance decides between them.
             rows = rng.permutation(rows)
             frame = opened.frame[rows]
     with clock.step("encode"):
@@ -203,7 +203,7 @@ def open_data(data: Any, *, delimiter: str | None = None, encoding: str | None =
     """Open a frame, a path or a database URL."""
     if isinstance(data, str | PathLike):
         binary = Path(data).suffix.lower() in {".parquet", ".arrow", ".feather", ".ipc"}
-        frame = read(data, delimiter=delimiter, encoding=encoding)
+        frame = read(data if isinstance(data, str) else Path(data), delimiter=delimiter, encoding=encoding)
         return OpenedData(frame=frame, format="parquet" if binary else "csv", restore=lambda released: released)
     opened = open_frame(data)
     return OpenedData(frame=opened.frame, format="csv", restore=opened.restore)
@@ -246,7 +246,9 @@ def _check_options(**options: Any) -> None:
         raise ParameterError("The 'star' parameter of anonymize must be a text that is not blank.")
 
 
-def _rows_to_publish(frame: pl.DataFrame, schema: Schema, missing_sensitive: str) -> tuple[pl.DataFrame, NDArray[np.int64]]:
+def _rows_to_publish(
+    frame: pl.DataFrame, schema: Schema, missing_sensitive: str
+) -> tuple[pl.DataFrame, NDArray[np.int64]]:
     """Return the rows whose sensitive values are there (or may be missing), and their numbers."""
     import polars as pl
 
@@ -265,8 +267,8 @@ def _rows_to_publish(frame: pl.DataFrame, schema: Schema, missing_sensitive: str
         return frame, rows
     if missing_sensitive == "error":
         raise DataError(
-            f"{count} row(s) miss a sensitive value. Say what that means: missing_sensitive='value' makes it a value like "
-            "any other, 'drop' leaves the rows out (--missing-sensitive)."
+            f"{count} row(s) miss a sensitive value. Say what that means: missing_sensitive='value' makes it a value "
+            "like any other, 'drop' leaves the rows out (--missing-sensitive)."
         )
     if count == frame.height:
         raise DataError("Every row misses a sensitive value: there is nothing to publish.")

@@ -56,7 +56,12 @@ class Release:
         return self.restore(self.frame)
 
     def save(
-        self, folder: str | PathLike[str], *, force: bool = False, format: str | None = None, spreadsheet_safe: bool = False  # noqa: A002
+        self,
+        folder: str | PathLike[str],
+        *,
+        force: bool = False,
+        format: str | None = None,  # noqa: A002
+        spreadsheet_safe: bool = False,
     ) -> Certificate:
         """Write the release to a folder, which appears whole or not at all.
 
@@ -103,7 +108,7 @@ class Release:
             "certificate.json": write_certificate,
             "report.html": write_report,
         }
-        write_folder(folder, files, force=force, check=lambda staged: self._verify_written(staged / name))
+        write_folder(Path(folder), files, force=force, check=lambda staged: self._verify_written(staged / name))
         return written["certificate"]
 
     def report(self, path: str | PathLike[str]) -> None:

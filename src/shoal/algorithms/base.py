@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from shoal._progress import Progress, silent
 
@@ -63,8 +63,9 @@ class Partition:
 class Algorithm(Protocol):
     """A published algorithm that partitions a table."""
 
-    name: ClassVar[str] | str
-    """The name that users and certificates call it by; it may depend on the parameters (`tp`, `tp+`)."""
+    @property
+    def name(self) -> str:
+        """The name that users and certificates call it by; it may depend on the parameters (`tp`, `tp+`)."""
 
     def unsupported(self, requirement: Requirement) -> str | None:
         """Return why the algorithm cannot serve a requirement, in words that follow "because"; None when it can."""

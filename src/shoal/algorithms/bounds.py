@@ -18,11 +18,10 @@ import numpy as np
 from shoal.kernels.grouping import cell_runs, sort_by_key
 from shoal.kernels.star_bound import WEIGHT_UNIT, bound_of_weights, raise_weights, viable_cells
 from shoal.kernels.three_phase import phase_one
+from shoal.models import FrequencyForm
 from shoal.table.classes import mixed_radix_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from shoal.models import Requirement
@@ -30,9 +29,10 @@ if TYPE_CHECKING:
 
 __all__ = ["LowerBound", "lower_bound"]
 
-_DUAL_WORK = 15_000_000
+_DUAL_WORK = 6_000_000
 _MOST_STEPS = 300
-_ALL_PATTERNS_WORK = 1_000_000
+_FEWEST_STEPS = 20
+_PAIRS_WORK = 1_000_000
 _TOLERANCE = 0.05
 
 
@@ -53,17 +53,18 @@ class _Relaxation:
     """Conditions that every acceptable group meets: at least k rows, `distinct` values, and l * h <= rows."""
 
     k: int
-    l: Fraction  # noqa: E741
+    l: Fraction
     distinct: int
 
     @classmethod
-    def of(cls, requirement: Requirement) -> _Relaxation:
-        k, l, distinct = 1, Fraction(1), 1  # noqa: E741
+    def of(cls, requirement: Requirement, rows: int) -> _Relaxation:
+        k, l, distinct = 1, Fraction(1), 1
         for model in requirement.models:
             form = model.frequency_form()
             if form is not None:
-                k, l = max(k, form[0]), max(l, form[1])  # noqa: E741
+                k, l = max(k, form[0]), max(l, form[1])
             distinct = max(distinct, model.necessary_distinct())
+        l = FrequencyForm(k=k, l=l, sensitive=None).within(rows).l
         return cls(k=max(k, distinct, -(-l.numerator // l.denominator)), l=l, distinct=distinct)
 
 
@@ -95,7 +96,7 @@ def lower_bound(table: Table, requirement: Requirement, *, target: int, work: in
     LowerBound
         Valid whatever `target` and `work` are: the dual is evaluated in integers.
     """
-    relaxed = _Relaxation.of(requirement)
+    relaxed = _Relaxation.of(requirement, table.rows)
     classes = table.classes
     counts, starts = classes.cell_counts, classes.class_starts
     m = max(table.sensitive[0].size, 1) if table.sensitive else 1
@@ -132,26 +133,28 @@ def _fewest_tuples(
     if relaxed.l == 1 and relaxed.distinct == 1:
         large = sizes[sizes >= relaxed.k]
         if must_change + int((large - relaxed.k).sum()) < relaxed.k and len(large):
-            bounds.append((must_change + int(large.min()), "small classes cannot be filled without giving up a whole large class"))
+            bounds.append(
+                (must_change + int(large.min()), "small classes cannot be filled without giving up a whole large class")
+            )
     return max(bounds, key=lambda bound: bound[0])
 
 
 def _families(table: Table, relaxed: _Relaxation, items: NDArray[np.intp]) -> _Families:
     """Sort the items (cells with rows that must change) into the projections of every pattern.
 
-    Where all patterns are too many, those with two stars or more become one family that holds everything.
+    Patterns with one star have a family each, those with two as well where that is not too much work; all others share
+    one family, as if any rows could meet there.
     """
     classes = table.classes
     d = len(table.quasi_identifiers)
     representatives = classes.order[classes.cell_starts[:-1]]
     codes = [column.codes[representatives] for column in table.quasi_identifiers]
     patterns: list[tuple[int, ...]] = [(a,) for a in range(d)]
-    if len(items) << d <= _ALL_PATTERNS_WORK:
-        patterns += [stars for count in range(2, d + 1) for stars in combinations(range(d), count)]
-    else:
-        patterns.append(tuple(range(d)))
+    if d > 2 and len(items) * d * d <= _PAIRS_WORK:
+        patterns += combinations(range(d), 2)
+    patterns.append(tuple(range(d)))
     m = max(table.sensitive[0].size, 1) if table.sensitive else 1
-    cell_of = np.empty((len(patterns), len(items)), dtype=np.int32)
+    cell_of = np.empty((len(items), len(patterns)), dtype=np.int32)
     pair_of = np.empty_like(cell_of)
     pair_starts: list[NDArray[np.int64]] = []
     cells = pairs = 0
@@ -160,22 +163,24 @@ def _families(table: Table, relaxed: _Relaxation, items: NDArray[np.intp]) -> _F
     for f, stars in enumerate(patterns):
         columns = [(codes[a], table.quasi_identifiers[a].size) for a in range(d) if a not in stars]
         chosen = everything if len(stars) == 1 else items.astype(np.int32)
-        keys, bits = mixed_radix_keys([*((c[chosen], size) for c, size in columns), (classes.cell_values[chosen].astype(np.uint32), m)], len(chosen))
+        keys, bits = mixed_radix_keys(
+            [*((c[chosen], size) for c, size in columns), (classes.cell_values[chosen].astype(np.uint32), m)],
+            len(chosen),
+        )
         keys, sorted_cells = sort_by_key(keys, chosen.copy(), bits)
         pair, cell, starts = _runs_of(keys, sorted_cells, m, len(representatives))
-        cell_of[f] = cell[items] + cells
-        pair_of[f] = pair[items] + pairs
+        cell_of[:, f] = cell[items] + cells
+        pair_of[:, f] = pair[items] + pairs
         if len(stars) == 1:
             viable = viable_cells(
                 keys, sorted_cells, m, counts, relaxed.l.numerator, relaxed.l.denominator, relaxed.k, relaxed.distinct
             )
-            cell_of[f, ~viable[items]] = -1
+            cell_of[~viable[items], f] = -1
         pair_starts.append(starts[:-1] + pairs)
         cells += len(starts) - 1
         pairs += int(starts[-1])
     least = [len(stars) for stars in patterns]
-    if len(patterns) == d + 1:
-        least[-1] = 2
+    least[-1] = least[-2] + 1
     return _Families(
         cell_of=cell_of,
         pair_of=pair_of,
@@ -198,13 +203,25 @@ def _runs_of(
     return pair, cell, starts.astype(np.int64)
 
 
-def _dual_bound(families: _Families, rows: NDArray[np.int64], l: Fraction, *, target: int, work: int) -> int:  # noqa: E741
+def _dual_bound(families: _Families, rows: NDArray[np.int64], l: Fraction, *, target: int, work: int) -> int:
     cells = len(families.pair_starts) - 1
     lam = np.ones(cells)
     beta = np.zeros(int(families.pair_starts[-1]))
+    # Fewer steps than these do not get beyond where they start.
     steps = min(_MOST_STEPS * max(work // _DUAL_WORK, 1), work // families.cell_of.size) if l > 1 else 0
+    steps = steps if steps >= _FEWEST_STEPS else 0
     lam, beta = raise_weights(
-        families.cell_of, families.pair_of, families.stars, families.pair_starts, rows, float(l), lam, beta, float(target), steps, _TOLERANCE
+        families.cell_of,
+        families.pair_of,
+        families.stars,
+        families.pair_starts,
+        rows,
+        float(l),
+        lam,
+        beta,
+        float(target),
+        steps,
+        _TOLERANCE,
     )
     total = bound_of_weights(
         families.cell_of, families.pair_of, families.stars, rows, l.numerator, l.denominator,

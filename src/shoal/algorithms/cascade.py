@@ -1,7 +1,7 @@
 """The cascade: TP's phase one on all but one attribute, all but two, and so on; the default refinement of TP+.
 
-The rows that phase one of TP moves are grouped again by all quasi-identifiers but one, and each group is cut down to its
-largest acceptable part, which costs one star a row. What is left is grouped by all but two, and so on through the
+The rows that phase one of TP moves are grouped again by all quasi-identifiers but one, and each group is cut down to
+its largest acceptable part, which costs one star a row. What is left is grouped by all but two, and so on through the
 patterns of stars. Where the rows that wait in a cell of such a projection are not acceptable together, groups that fit
 the same projection and have rows to spare give what is missing, the dearest groups first, as long as the price for each
 waiting row is worth it. The last few rows take what they need in the way of TP's phases two and three.
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.algorithms.residue import complete_residue
-from shoal.kernels.cascade import keep_largest_parts, project
+from shoal.kernels.cascade import keep_largest_parts, project, project_groups
 from shoal.kernels.donors import complete_with_donors
 from shoal.kernels.grouping import cell_runs, sort_by_key
 from shoal.table.classes import mixed_radix_keys
@@ -160,34 +160,38 @@ class Cascade:
         return int(sizes @ np.array([pattern != 0 for pattern in self._pattern_of_group], dtype=np.int64))
 
     def _codes_of(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
-        codes = np.empty((len(self._sizes), len(rows)), dtype=np.int32)
+        """Return the quasi-identifiers of some rows, a row each."""
+        codes = np.empty((len(rows), len(self._sizes)), dtype=np.int32)
         for a, column in enumerate(self._table.quasi_identifiers):
-            codes[a] = column.codes[rows]
+            codes[:, a] = column.codes[rows]
         return codes
 
-    def _sorted_waiting(self, stars: tuple[int, ...], others: NDArray[np.int32] | None = None) -> tuple[NDArray[np.int64], ...]:
-        """Return the waiting items sorted by projection and value, and the projections of other code vectors."""
-        kept = [a for a in range(len(self._sizes)) if a not in stars]
+    def _project(
+        self, stars: tuple[int, ...], made: _Groups | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+        """Return the waiting items, sorted by projection and value, with their keys; and the projections of groups."""
+        waiting, active = self._waiting, self._active
         weights = np.zeros(len(self._sizes), dtype=np.int64)
         space = 1
-        for a in kept:
-            weights[a] = space
-            space *= self._sizes[a]
-        waiting, active = self._waiting, self._active
-        none = np.empty(0, dtype=np.int64)
+        for a in range(len(self._sizes)):
+            if a not in stars:
+                weights[a] = space
+                space *= self._sizes[a]
+        projections = np.empty(0, dtype=np.int64)
+        pattern = sum(1 << a for a in stars)
         if space * self._radix < _KEY_LIMIT:
             keys = project(waiting.codes, active, weights, waiting.values, self._radix)
-            if others is not None:
-                zeros = np.zeros(others.shape[1], dtype=np.int32)
-                none = project(others, np.arange(others.shape[1], dtype=np.int32), weights, zeros, 1)
+            if made is not None:
+                projections = project_groups(made.codes, made.pattern, pattern, weights)
         else:  # the projections do not fit one integer: number those that occur
-            both = waiting.codes[:, active] if others is None else np.concatenate([waiting.codes[:, active], others], axis=1)
-            ranks, bits = mixed_radix_keys([(both[a].astype(np.uint32), self._sizes[a]) for a in kept], both.shape[1])
-            _, ranks = np.unique(ranks, return_inverse=True)
-            keys, none = ranks[: len(active)] * self._radix + waiting.values[active], ranks[len(active) :]
-            space = both.shape[1]
-        bits = (space * self._radix - 1).bit_length()
-        return (*sort_by_key(keys, active.copy(), bits), none)
+            codes = waiting.codes[active] if made is None else np.concatenate([waiting.codes[active], made.codes])
+            kept = [(codes[:, a].astype(np.uint32), self._sizes[a]) for a in range(len(self._sizes)) if a not in stars]
+            ranks = np.unique(mixed_radix_keys(kept, len(codes))[0], return_inverse=True)[1]
+            keys, space = ranks[: len(active)] * self._radix + waiting.values[active], len(codes)
+            if made is not None:
+                fits = (made.pattern & ~pattern == 0) & (made.pattern != pattern)
+                projections = np.where(fits, ranks[len(active) :], -1)
+        return *sort_by_key(keys, active.copy(), (space * self._radix - 1).bit_length()), projections
 
     def _made(self, pattern: int, level: int, before: int, next_group: int) -> None:
         self._pattern_of_group.extend([pattern] * (next_group - self._next_group))
@@ -200,7 +204,7 @@ class Cascade:
         for stars in self._patterns:
             if len(stars) != level or len(self._active) == 0:
                 continue
-            keys, items, _ = self._sorted_waiting(stars)
+            keys, items, _ = self._project(stars)
             before = int(waiting.left.sum())
             self._active, next_group = keep_largest_parts(
                 keys, items, self._radix, waiting.left, waiting.taken, waiting.first_row, waiting.rows, self._groups,
@@ -242,13 +246,12 @@ class Cascade:
             if len(self._active) == 0:
                 break
             pattern = sum(1 << a for a in stars)
-            keys, items, projections = self._sorted_waiting(stars, made.codes)
-            projections[((made.pattern & ~pattern) != 0) | (made.pattern == pattern)] = -1
+            keys, items, projections = self._project(stars, made)
             before = int(waiting.left.sum())
             self._active, next_group = complete_with_donors(
                 keys, items, self._radix, waiting.left, waiting.taken, waiting.first_row, waiting.rows, self._groups,
-                self._next_group, form.l.numerator, form.l.denominator, form.k, len(stars), price, longest_chain, projections,
-                made.stars, made.values, made.counts, made.starts, made.cell_first, made.rows, made.sizes,
+                self._next_group, form.l.numerator, form.l.denominator, form.k, len(stars), price, longest_chain,
+                projections, made.stars, made.values, made.counts, made.starts, made.cell_first, made.rows, made.sizes,
             )  # fmt: skip
             self._made(pattern, len(stars), before, next_group)
 

@@ -74,7 +74,9 @@ def choose(algorithm: str | Algorithm, requirement: Requirement, recoding: str) 
         )
     why_not = chosen.unsupported(requirement)
     if why_not is not None:
-        raise UnsupportedError(f"The algorithm '{chosen.name}' cannot serve this request: {why_not}. {_alternatives(requirement)}")
+        raise UnsupportedError(
+            f"The algorithm '{chosen.name}' cannot serve this request: {why_not}. {_alternatives(requirement)}"
+        )
     return chosen, "asked for"
 
 
@@ -95,6 +97,6 @@ def _alternatives(requirement: Requirement) -> str:
     if able:
         return f"These can: {', '.join(able)}."
     return (
-        "None can: the union of two acceptable groups need not be acceptable under this model, and rows that publish the "
-        "same cells merge. Use audit to check a table against it."
+        "None can: the union of two acceptable groups need not be acceptable under this model, and rows that publish "
+        "the same cells merge. Use audit to check a table against it."
     )

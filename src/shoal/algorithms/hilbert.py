@@ -119,7 +119,7 @@ def _sweep(problem: Problem, rows: NDArray[np.integer]) -> tuple[NDArray[np.int3
     elif form.l == 1:
         details = _cut_optimally(problem.table, run, form.k, of_sequence)
     else:
-        details = _sweep_lists(problem.table, run, form, of_sequence)
+        details = _sweep_lists(problem.table, run, form.within(problem.table.rows), of_sequence)
     problem.progress("hilbert", 2, 3)
     of_row = np.empty(problem.table.rows, dtype=np.int32)
     of_row[run.sequence] = of_sequence

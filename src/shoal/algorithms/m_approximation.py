@@ -59,7 +59,7 @@ class MApproximation:
     def partition(self, problem: Problem) -> Partition:
         """Partition the rows; see `Algorithm.partition`."""
         form = problem.requirement.frequency_form()
-        assert form is not None  # noqa: S101 - `unsupported` was asked
+        assert form is not None
         problem.progress(self.name, 0, 1)
         classes = problem.table.classes
         sizes = classes.class_sizes
@@ -75,19 +75,26 @@ class MApproximation:
                 groups = refined
         problem.progress(self.name, 1, 1)
         return Partition(
-            groups=groups, count=int(groups.max()) + 1, guarantee=_guarantee(problem, case, refined=self.refine), details=details
+            groups=groups,
+            count=int(groups.max()) + 1,
+            guarantee=_guarantee(problem, case, refined=self.refine),
+            details=details,
         )
 
-    def _refined(self, problem: Problem, sizes: NDArray[np.int64], cost: int, details: dict[str, Any]) -> NDArray[np.int32] | None:
-        """Let the cascade find groups for the rows of the small classes; None where that costs more than `cost` stars."""
+    def _refined(
+        self, problem: Problem, sizes: NDArray[np.int64], cost: int, details: dict[str, Any]
+    ) -> NDArray[np.int32] | None:
+        """Let the cascade group the rows of the small classes; None where that costs more than `cost` stars."""
         form = problem.requirement.frequency_form()
-        assert form is not None  # noqa: S101
+        assert form is not None
         classes = problem.table.classes
         counts = classes.cell_counts
         stays = np.repeat(sizes >= form.k, np.diff(classes.class_starts))
         keep = np.where(stays, counts, 0).astype(np.int32)
         groups, rows = split_rows(classes, keep)
-        cascade = Cascade(table=problem.table, form=form, groups=groups, rows=rows, moved=counts - keep, progress=problem.progress)
+        cascade = Cascade(
+            table=problem.table, form=form, groups=groups, rows=rows, moved=counts - keep, progress=problem.progress
+        )
         cascade.run()
         details["rows_by_stars"] = cascade.kept_with_stars
         return groups if cascade.stars() <= cost else None
@@ -124,6 +131,8 @@ def _by_cell(keep: NDArray[np.int64], counts: NDArray[np.int32], starts: NDArray
 def _guarantee(problem: Problem, case: int, *, refined: bool) -> Guarantee:
     d = len(problem.table.quasi_identifiers)
     if case == 0:
-        return Guarantee(text="No cell is suppressed: the table met the requirement as it was.", tuples_ratio=1, stars_ratio=1)
+        return Guarantee(
+            text="No cell is suppressed: the table met the requirement as it was.", tuples_ratio=1, stars_ratio=1
+        )
     text = f"At most d = {d} times the fewest stars possible (case {case} of the proof)."
     return Guarantee(text=text, tuples_ratio=None if refined else 1, stars_ratio=d)

@@ -98,8 +98,7 @@ class Mondrian:
         compiled = compile_requirement(table, problem.requirement)
         records = _records(table, compiled)
         spare = np.empty_like(records)
-        positions, offsets = _positions(table.quasi_identifiers)
-        ordered = np.array([column.ordered or column.numbers is not None for column in table.quasi_identifiers])
+        positions, offsets, ranges = _positions(table.quasi_identifiers)
         marks = np.full(len(positions), -1, dtype=np.int32)
         stack = np.zeros((STACK_DEPTH, 2), dtype=np.int64)
         stack[0, 1] = table.rows
@@ -112,7 +111,7 @@ class Mondrian:
                 spare,
                 positions,
                 offsets,
-                ordered,
+                ranges,
                 marks,
                 compiled.starts,
                 compiled.rules,
@@ -142,23 +141,24 @@ def _records(table: Table, compiled: CompiledRequirement) -> NDArray[np.int32]:
     return records
 
 
-def _positions(columns: tuple[Column, ...]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return where the values of all attributes lie, one attribute after another, and where each starts."""
+def _positions(columns: tuple[Column, ...]) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
+    """Return where the values of all attributes lie, where each attribute starts there, and how wide its domain is."""
     positions = [_column_positions(column) for column in columns]
     offsets = np.concatenate(([0], np.cumsum([len(part) for part in positions]))).astype(np.int64)
-    return np.concatenate(positions), offsets
+    ranges = np.zeros(len(columns))
+    for place, (column, part) in enumerate(zip(columns, positions, strict=True)):
+        if column.ordered or column.numbers is not None:
+            present = part[np.isfinite(part)]
+            # Numbers that no float tells apart, or a single one, have no width; what is missing is apart from them.
+            ranges[place] = np.ptp(present) or 1.0 if len(present) else 1.0
+    return np.concatenate(positions), offsets, ranges
 
 
 def _column_positions(column: Column) -> NDArray[np.float64]:
-    """Return where each value lies in its domain, from 0 to 1, and 2 for a missing value."""
+    """Return where each value lies: its number, halved so that no difference is infinite, else its rank."""
     present = column.size - column.has_missing
     if column.numbers is None:
         places = np.arange(present, dtype=np.float64)
     else:
-        places = np.array([float(number) for number in column.numbers], dtype=np.float64)
-    if present > 1 and places[-1] > places[0]:
-        # Halved first: the difference of two finite numbers may not be finite.
-        places = (places / 2 - places[0] / 2) / (places[-1] / 2 - places[0] / 2)
-    else:
-        places = np.zeros(present)
-    return np.append(places, 2.0) if column.has_missing else places
+        places = np.array([float(number) for number in column.numbers], dtype=np.float64) / 2
+    return np.append(places, np.inf) if column.has_missing else places

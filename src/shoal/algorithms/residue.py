@@ -18,7 +18,11 @@ __all__ = ["complete_residue"]
 
 
 def complete_residue(
-    keep: NDArray[np.int32], values: NDArray[np.int32], starts: NDArray[np.int32], form: FrequencyForm, moved: NDArray[np.int64]
+    keep: NDArray[np.int32],
+    values: NDArray[np.int32],
+    starts: NDArray[np.int32],
+    form: FrequencyForm,
+    moved: NDArray[np.int64],
 ) -> int:
     """Move rows from acceptable groups to a residue until the residue is acceptable too.
 

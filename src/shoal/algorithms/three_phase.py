@@ -8,7 +8,6 @@ References
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -90,7 +89,8 @@ class ThreePhase:
     def partition(self, problem: Problem) -> Partition:
         """Partition the rows; see `Algorithm.partition`."""
         form = problem.requirement.frequency_form()
-        assert form is not None  # noqa: S101 - `unsupported` was asked
+        assert form is not None
+        form = form.within(problem.table.rows)
         problem.progress(self.name, 0, 1)
         residue = three_phases(problem, form)
         details: dict[str, Any] = {
@@ -109,9 +109,7 @@ class ThreePhase:
                 groups[rows] = first if self.refine is None else hilbert_groups(problem, rows) + first
         problem.progress(self.name, 1, 1)
         count = int(groups.max()) + 1
-        guarantee = _guarantee(problem, form, residue, self.name)
-        if suppressed > residue.size:
-            guarantee = _with_more_tuples(guarantee, form, residue, suppressed)
+        guarantee = _guarantee(problem, form, residue, more_tuples=suppressed > residue.size)
         return Partition(groups=groups, count=count, guarantee=guarantee, details=details)
 
 
@@ -125,7 +123,12 @@ def _refine_by_cascade(
     table = problem.table
     groups, rows = split_rows(table.classes, residue.keep_one)
     cascade = Cascade(
-        table=table, form=form, groups=groups, rows=rows, moved=table.classes.cell_counts - residue.keep_one, progress=problem.progress
+        table=table,
+        form=form,
+        groups=groups,
+        rows=rows,
+        moved=table.classes.cell_counts - residue.keep_one,
+        progress=problem.progress,
     )
     cascade.run()
     details["rows_by_stars"] = cascade.kept_with_stars
@@ -149,36 +152,49 @@ def three_phases(problem: Problem, form: FrequencyForm) -> Residue:
 
     keep_one = keep.copy()
     phase = complete_residue(keep, values, starts, form, moved)
-    return Residue(keep=keep, keep_one=keep_one, size=int(moved.sum()), size_one=size_one, height_one=height_one, phase=phase)
+    return Residue(
+        keep=keep, keep_one=keep_one, size=int(moved.sum()), size_one=size_one, height_one=height_one, phase=phase
+    )
 
 
-def _guarantee(problem: Problem, form: FrequencyForm, residue: Residue, name: str) -> Guarantee:
+def _guarantee(problem: Problem, form: FrequencyForm, residue: Residue, *, more_tuples: bool) -> Guarantee:
+    """State what the phase that ended TP proves, of TP's own suppressed tuples or of a refinement's stars.
+
+    The cascade may suppress more tuples than TP (`more_tuples`); it keeps TP's bound on stars, for it never leaves more
+    of them.
+    """
     d = len(problem.table.quasi_identifiers)
-    l = form.l  # noqa: E741
+    l = form.l
     if residue.size == 0:
-        return Guarantee(text="No cell is suppressed: the table met the requirement as it was.", tuples_ratio=1, stars_ratio=1, phase=1)
+        return Guarantee(
+            text="No cell is suppressed: the table met the requirement as it was.",
+            tuples_ratio=1,
+            stars_ratio=1,
+            phase=1,
+        )
     if residue.phase == 1:
-        text = "Phase one ended it: no release with this requirement suppresses fewer tuples, nor less than a d-th of its stars."
-        return Guarantee(text=text, tuples_ratio=1, stars_ratio=d, phase=1)
-    papers = l.denominator == 1 and form.k <= l
-    if residue.phase == 2 and papers:
-        text = f"Phase two ended it: at most l - 1 = {int(l) - 1} suppressed tuples more than the fewest possible."
+        ratio = Fraction(1)
+        text = "Phase one ended TP: no release with this requirement suppresses fewer tuples"
+    elif l.denominator == 1 and form.k <= l and residue.phase == 2:
         fewest = max(residue.size_one, int(l) * residue.height_one)
         ratio = min(Fraction(l), Fraction(fewest + int(l) - 1, fewest))
-        return Guarantee(text=text, tuples_ratio=ratio, stars_ratio=d * ratio, phase=2)
-    if residue.phase == 3 and papers:
-        text = f"Phase three ended it: at most l = {int(l)} times the fewest suppressed tuples possible, and l * d = {int(l) * d} times the fewest stars."
-        return Guarantee(text=text, tuples_ratio=int(l), stars_ratio=int(l) * d, phase=3)
-    text = f"{name} has no approximation guarantee for this requirement (k above l, or a fractional l); see the lower bound."
-    return Guarantee(text=text, phase=min(residue.phase, 3))
+        text = f"Phase two ended TP: at most l - 1 = {int(l) - 1} suppressed tuples more than the fewest possible"
+    elif l.denominator == 1 and form.k <= l:
+        ratio = Fraction(l)
+        text = f"Phase three ended TP: at most l = {int(l)} times the fewest suppressed tuples possible"
+    else:
+        text = (
+            "No approximation is guaranteed for this requirement (k above l, or a fractional l); see the lower bound."
+        )
+        return Guarantee(text=text, phase=min(residue.phase, 3))
+    stars = d * ratio
+    if more_tuples:
+        text += f". The cascade leaves no more stars than TP: at most {_decimal(stars)} times the fewest possible."
+    else:
+        text += f", and at most {_decimal(stars)} times the fewest stars."
+    return Guarantee(text=text, tuples_ratio=None if more_tuples else ratio, stars_ratio=stars, phase=residue.phase)
 
 
-def _with_more_tuples(guarantee: Guarantee, form: FrequencyForm, residue: Residue, suppressed: int) -> Guarantee:
-    """Return what still holds where the cascade took rows from groups without a star: fewer stars, but more tuples."""
-    fewest = max(residue.size_one, -(-form.l.numerator * residue.height_one // form.l.denominator), form.k)
-    text = f"The cascade suppressed {suppressed - residue.size} tuples more than TP would have, for fewer stars"
-    if guarantee.stars_ratio is not None:
-        text += f": at most {math.ceil(guarantee.stars_ratio * 100) / 100} times the fewest possible"
-    return Guarantee(
-        text=text + ".", tuples_ratio=Fraction(suppressed, fewest), stars_ratio=guarantee.stars_ratio, phase=guarantee.phase
-    )
+def _decimal(ratio: Fraction) -> str:
+    """Return a ratio with at most two decimals, rounded up."""
+    return f"{-(-ratio.numerator * 100 // ratio.denominator) / 100:g}"

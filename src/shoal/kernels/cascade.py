@@ -7,20 +7,38 @@ from numba import njit
 
 from shoal.kernels.three_phase import largest_height
 
-__all__ = ["keep_largest_parts", "project"]
+__all__ = ["keep_largest_parts", "project", "project_groups"]
 
 
 @njit(cache=True)
 def project(codes, active, weights, values, radix):
-    """Return the key of every active item: its codes weighted (0 for a starred attribute), then its sensitive value."""
+    """Return the key of every active item: its codes weighted (0 for a starred attribute), then its sensitive value.
+
+    `codes` has a row per item and a column per attribute.
+    """
     keys = np.empty(active.size, dtype=np.int64)
     for i in range(active.size):
         item = active[i]
         key = np.int64(0)
         for a in range(weights.size):
-            if weights[a] != 0:
-                key += weights[a] * codes[a, item]
+            key += weights[a] * codes[item, a]
         keys[i] = key * radix + values[item]
+    return keys
+
+
+@njit(cache=True)
+def project_groups(codes, patterns, stars, weights):
+    """Return the projection of every group onto the kept attributes; -1 where it does not fit the pattern `stars`.
+
+    A group fits when its own pattern of stars (`patterns`, as bits) is a proper part of it.
+    """
+    keys = np.full(patterns.size, -1, dtype=np.int64)
+    for g in range(patterns.size):
+        if patterns[g] & ~stars == 0 and patterns[g] != stars:
+            key = np.int64(0)
+            for a in range(weights.size):
+                key += weights[a] * codes[g, a]
+            keys[g] = key
     return keys
 
 
@@ -72,4 +90,3 @@ def keep_largest_parts(keys, items, radix, left, taken, first_row, rows, groups,
             next_group += 1
         i = j
     return still[:remaining].copy(), next_group
-

@@ -70,7 +70,7 @@ def _take_from_group(start, stop, size, missing, height, have, values, counts, n
         for cell in range(start, stop):
             if spare <= 0 or got >= missing:
                 break
-            amount = min(min(np.int64(counts[cell]), height - have[values[cell]]), min(spare, missing - got))
+            amount = min(np.int64(counts[cell]), height - have[values[cell]], spare, missing - got)
             if amount > 0:
                 _take(cell, amount, values, counts, have, log, logged)
                 logged += 1
@@ -119,8 +119,29 @@ def _forget(keys, first, last, radix, values, have, log, logged):
 
 @njit(cache=True)
 def complete_with_donors(
-    keys, items, radix, left, taken, first_row, rows, groups, next_group, num, den, k,
-    stars, price, longest_chain, group_keys, group_stars, values, counts, starts, cell_first, cell_rows, sizes,
+    keys,
+    items,
+    radix,
+    left,
+    taken,
+    first_row,
+    rows,
+    groups,
+    next_group,
+    num,
+    den,
+    k,
+    stars,
+    price,
+    longest_chain,
+    group_keys,
+    group_stars,
+    values,
+    counts,
+    starts,
+    cell_first,
+    cell_rows,
+    sizes,
 ):
     """Give waiting items what they lack from groups that can spare it, where that costs at most `price` stars a row.
 

@@ -222,14 +222,14 @@ def _measure(
     end: int,
     positions: NDArray[np.float64],
     offsets: Counts,
-    ordered: NDArray[np.bool_],
+    ranges: NDArray[np.float64],
     mark: int,
     marks: Codes,
     extents: Codes,
     widest: Counts,
 ) -> None:
     """Find the smallest and largest code of each attribute, and sort the attributes by their normalised span."""
-    d = ordered.size
+    d = ranges.size
     for a in range(d):
         extents[a, 0] = records[start, a]
         extents[a, 1] = records[start, a]
@@ -240,8 +240,10 @@ def _measure(
     spans = np.empty(d, dtype=np.float64)
     for a in range(d):
         low, high = extents[a, 0], extents[a, 1]
-        span = min(positions[offsets[a] + high] - positions[offsets[a] + low], 1.0)
-        if not ordered[a] and low < high:
+        span = 0.0
+        if low < high and ranges[a] > 0:
+            span = min((positions[offsets[a] + high] - positions[offsets[a] + low]) / ranges[a], 1.0)
+        elif low < high:
             domain = offsets[a + 1] - offsets[a]
             span = (_different(records, start, end, a, offsets[a], mark, marks) - 1) / (domain - 1)
         at = a
@@ -259,7 +261,7 @@ def cut_records(
     spare: Codes,
     positions: NDArray[np.float64],
     offsets: Counts,
-    ordered: NDArray[np.bool_],
+    ranges: NDArray[np.float64],
     marks: Codes,
     starts: Counts,
     rules: Counts,
@@ -282,11 +284,12 @@ def cut_records(
     spare : int32[n, d + q + 1]
         Scratch.
     positions : float64[sum of domain sizes]
-        Where each value of each attribute lies, ascending; 1 is a whole domain, and no span counts more.
+        Where each value of each attribute lies, ascending.
     offsets : int64[d + 1]
         Where each attribute's values start in `positions`; d >= 1.
-    ordered : bool[d]
-        Whether an attribute is as wide as its positions are apart; else it is as wide as its values are many.
+    ranges : float64[d]
+        How far apart positions of an attribute are that count as the whole domain, and more never counts; 0 for an
+        attribute that is as wide as its values are many.
     marks : int32[sum of domain sizes]
         Scratch; -1 at first.
     starts, rules, bounds : int64 arrays
@@ -316,7 +319,7 @@ def cut_records(
         start, end = stack[state[OPEN], 0], stack[state[OPEN], 1]
         found = False
         if end - start >= 2 * smallest:
-            _measure(records, start, end, positions, offsets, ordered, state[MEASURED], marks, extents, widest)
+            _measure(records, start, end, positions, offsets, ranges, state[MEASURED], marks, extents, widest)
             state[MEASURED] += 1
             budget -= end - start
             for choice in range(d):

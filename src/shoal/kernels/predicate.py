@@ -83,7 +83,7 @@ def _recursive(
     last: int,
     a: int,
     b: int,
-    l: int,  # noqa: E741 - the paper's letter
+    l: int,
 ) -> bool:
     """Return whether b * r_1 < a * (r_l + ... + r_m): what the group has beyond its l - 1 largest counts."""
     largest = np.zeros(max(l - 1, 1), np.int64)

@@ -1,4 +1,4 @@
-"""A lower bound on stars: which projections can hold a group at all, and a dual solution that is raised step by step."""
+"""A lower bound on stars: which projections can hold a group at all, and dual weights that are raised step by step."""
 
 from __future__ import annotations
 
@@ -75,13 +75,14 @@ def raise_weights(cell_of, pair_of, stars, pair_starts, rows, l, lam, beta, targ
     """Raise the dual bound by projected subgradient steps towards `target`; return the best weights found.
 
     Item i stands for `rows[i]` rows that must be starred. In family f (a pattern, or all patterns with at least so many
-    stars) it lies in cell `cell_of[f, i]` (-1: that cannot hold a group) and is pair `pair_of[f, i]` (cell and value);
+    stars) it lies in cell `cell_of[i, f]` (-1: that cannot hold a group) and is pair `pair_of[i, f]` (cell and value);
     the pairs of cell c are `pair_starts[c]:pair_starts[c + 1]`. A group in cell c with n_v rows of value v has at least
     `sum_v n_v * (lam[c] + l * beta[c, v])` rows when lam and beta are a convex combination. `lam` and `beta` are where
-    it starts. A step shares each item among the families that are within `tolerance` of its least (relatively), and is
-    deflected by the last one where they disagree (Camerini, Fratta, Maffioli 1975).
+    it starts. A step shares each item among the families that are within `tolerance` of its least (relatively), is as
+    long as the rows of each cell allow, and is deflected by the last one where they disagree (Camerini, Fratta,
+    Maffioli 1975).
     """
-    families, items = cell_of.shape
+    items, families = cell_of.shape
     cells = pair_starts.size - 1
     best_lam = lam.copy()
     best_beta = beta.copy()
@@ -91,6 +92,13 @@ def raise_weights(cell_of, pair_of, stars, pair_starts, rows, l, lam, beta, targ
     lam_last = np.zeros(cells)
     beta_last = np.zeros(beta.size)
     share = np.empty(families)
+    weight = np.zeros(cells)
+    for i in range(items):
+        for f in range(families):
+            if cell_of[i, f] >= 0:
+                weight[cell_of[i, f]] += rows[i] * stars[f]
+    for c in range(cells):
+        weight[c] = 1.0 / max(weight[c], 1.0)
     for _ in range(steps + 1):
         value = 0.0
         lam_step[:] = 0.0
@@ -98,10 +106,10 @@ def raise_weights(cell_of, pair_of, stars, pair_starts, rows, l, lam, beta, targ
         for i in range(items):
             least = np.inf
             for f in range(families):
-                c = cell_of[f, i]
+                c = cell_of[i, f]
                 share[f] = np.inf
                 if c >= 0:
-                    share[f] = stars[f] * (lam[c] + l * beta[pair_of[f, i]])
+                    share[f] = stars[f] * (lam[c] + l * beta[pair_of[i, f]])
                     least = min(least, share[f])
             value += rows[i] * least
             near = 0
@@ -110,8 +118,8 @@ def raise_weights(cell_of, pair_of, stars, pair_starts, rows, l, lam, beta, targ
                     near += 1
             for f in range(families):
                 if share[f] <= least * (1.0 + tolerance):
-                    lam_step[cell_of[f, i]] += rows[i] * stars[f] / near
-                    beta_step[pair_of[f, i]] += rows[i] * stars[f] * l / near
+                    lam_step[cell_of[i, f]] += rows[i] * stars[f] / near
+                    beta_step[pair_of[i, f]] += rows[i] * stars[f] * l / near
         if value > best:
             best = value
             best_lam[:] = lam
@@ -127,39 +135,45 @@ def raise_weights(cell_of, pair_of, stars, pair_starts, rows, l, lam, beta, targ
                 mean += beta_step[p]
             mean /= stop - start + 1
             lam_step[c] -= mean
-            inner += lam_step[c] * lam_last[c]
-            before += lam_last[c] ** 2
+            inner += lam_step[c] * lam_last[c] * weight[c]
+            before += lam_last[c] ** 2 * weight[c]
             for p in range(start, stop):
                 beta_step[p] -= mean
-                inner += beta_step[p] * beta_last[p]
-                before += beta_last[p] ** 2
-        if inner < 0.0:
-            lam_step -= 1.5 * inner / before * lam_last
-            beta_step -= 1.5 * inner / before * beta_last
-        lam_last[:] = lam_step
-        beta_last[:] = beta_step
-        length = (lam_step**2).sum() + (beta_step**2).sum()
+                inner += beta_step[p] * beta_last[p] * weight[c]
+                before += beta_last[p] ** 2 * weight[c]
+        deflect = -1.5 * inner / before if inner < 0.0 else 0.0
+        length = 0.0
+        for c in range(cells):
+            lam_step[c] += deflect * lam_last[c]
+            lam_last[c] = lam_step[c]
+            squares = lam_step[c] ** 2
+            for p in range(pair_starts[c], pair_starts[c + 1]):
+                beta_step[p] += deflect * beta_last[p]
+                beta_last[p] = beta_step[p]
+                squares += beta_step[p] ** 2
+            length += squares * weight[c]
         if length == 0.0:
             break
         step = (target - value) / length
         for c in range(cells):
             start, stop = pair_starts[c], pair_starts[c + 1]
+            own = step * weight[c]
             for p in range(start, stop):
-                beta[p] += step * beta_step[p]
-            lam[c] = _project_on_simplex(lam[c] + step * lam_step[c], beta, start, stop)
+                beta[p] += own * beta_step[p]
+            lam[c] = _project_on_simplex(lam[c] + own * lam_step[c], beta, start, stop)
     return best_lam, best_beta
 
 
 @njit(cache=True)
 def bound_of_weights(cell_of, pair_of, stars, rows, num, den, lam, beta):
-    """Return the bound in units of 1 / WEIGHT_UNIT stars, in integers: weights that sum to at most WEIGHT_UNIT a cell."""
-    families, items = cell_of.shape
+    """Return the bound in units of 1 / WEIGHT_UNIT stars, in integers; a cell's weights sum to at most WEIGHT_UNIT."""
+    items, families = cell_of.shape
     total = np.int64(0)
     for i in range(items):
         least = np.int64(1) << 60
         for f in range(families):
-            c = cell_of[f, i]
+            c = cell_of[i, f]
             if c >= 0:
-                least = min(least, stars[f] * (lam[c] + num * beta[pair_of[f, i]] // den))
+                least = min(least, stars[f] * (lam[c] + num * beta[pair_of[i, f]] // den))
         total += rows[i] * least
     return total

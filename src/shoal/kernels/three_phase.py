@@ -20,8 +20,7 @@ def largest_height(counts, start, stop, num, den, k):
     """
     height = np.int64(0)
     for j in range(start, stop):
-        if counts[j] > height:
-            height = counts[j]
+        height = max(height, counts[j])
     while height > 0:
         size = np.int64(0)
         for j in range(start, stop):
@@ -124,7 +123,12 @@ def phase_two(keep, values, starts, num, den, k, residue):
             cell = cells[next_cell[v]]
             group = group_of[cell]
             start, stop = starts[group], starts[group + 1]
-            if keep[cell] > 0 and size_of[group] > k and residue[v] < height and den * (size_of[group] - 1) >= num * height_of[group]:
+            if (
+                keep[cell] > 0
+                and size_of[group] > k
+                and residue[v] < height
+                and den * (size_of[group] - 1) >= num * height_of[group]
+            ):
                 # fat: one row of the value
                 if keep[cell] == height_of[group]:
                     pillars_of[group] -= 1
@@ -249,7 +253,9 @@ def phase_three(keep, values, starts, num, den, k, residue):
                             break
                 elif not _is_conflicting(keep, values, start, stop, heights[group], residue, height):
                     top, pillars = _height_and_pillars(keep, start, stop)
-                    if (sizes[group] - pillars >= k or sizes[group] == pillars) and den * (sizes[group] - pillars) >= num * (top - 1):
+                    if (sizes[group] - pillars >= k or sizes[group] == pillars) and den * (
+                        sizes[group] - pillars
+                    ) >= num * (top - 1):
                         for j in range(start, stop):
                             if keep[j] == top:
                                 keep[j] -= 1

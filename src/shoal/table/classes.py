@@ -25,8 +25,8 @@ _KEY_LIMIT = 1 << 62
 class EquivalenceClasses:
     """Rows sorted by quasi-identifiers, then by the first sensitive value: classes, each a run of cells.
 
-    A *class* is a maximal set of rows with the same quasi-identifiers; a *cell* is a maximal set of rows of a class with
-    the same value of the first sensitive attribute. Rows of one cell are interchangeable (Xiao, Yi, Tao 2010,
+    A *class* is a maximal set of rows with the same quasi-identifiers; a *cell* is a maximal set of rows of a class
+    with the same value of the first sensitive attribute. Rows of one cell are interchangeable (Xiao, Yi, Tao 2010,
     Section 5.1), so algorithms do their arithmetic on cells.
     """
 
@@ -71,7 +71,9 @@ class EquivalenceClasses:
         return f"EquivalenceClasses(rows={len(self.order)}, cells={len(self.cell_values)}, classes={self.count})"
 
 
-def mixed_radix_keys(columns: Sequence[tuple[NDArray[np.unsignedinteger], int]], rows: int) -> tuple[NDArray[np.int64], int]:
+def mixed_radix_keys(
+    columns: Sequence[tuple[NDArray[np.unsignedinteger], int]], rows: int
+) -> tuple[NDArray[np.int64], int]:
     """Combine columns of codes into one integer per row that sorts as the columns do, the first one weighing most.
 
     Where the product of the domains leaves 62 bits, the columns so far are replaced by the rank of their combination,
