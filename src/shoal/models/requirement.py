@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import InfeasibleError, ParameterError
+from shoal.models.rationals import neighbours
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,10 +23,25 @@ class FrequencyForm:
 
     k: int
     """Smallest allowed group."""
-    l: Fraction  # noqa: E741 - the paper's letter
+    l: Fraction
     """At most one in `l` rows of a group may share a sensitive value; 1 asks nothing."""
     sensitive: int | None
     """Position of the sensitive attribute that `l` speaks of; None when `l` is 1."""
+
+    def within(self, rows: int) -> FrequencyForm:
+        """Return the form that says the same of any group of at most so many rows, with an `l` of small integers.
+
+        Both the numerator and the denominator of its `l` are at most `rows`, so that kernels can multiply them by
+        counts of rows: h / |G| <= 1 / l, a fraction of denominator up to `rows`, holds if and only if it holds of the
+        largest such fraction.
+
+        Examples
+        --------
+        >>> FrequencyForm(k=1, l=Fraction(10**18, 3 * 10**17 - 1), sensitive=0).within(100).l
+        Fraction(97, 29)
+        """
+        share = neighbours(1 / self.l, max(rows, 1))[0]
+        return self if share == 0 else replace(self, l=1 / share)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,12 +94,12 @@ class Requirement:
 
     def frequency_form(self) -> FrequencyForm | None:
         """Return the requirement as one `FrequencyForm` when it is exactly that, else None."""
-        k, l = 1, Fraction(1)  # noqa: E741
+        k, l = 1, Fraction(1)
         for model in self.models:
             form = model.frequency_form()
             if form is None:
                 return None
-            k, l = max(k, form[0]), max(l, form[1])  # noqa: E741
+            k, l = max(k, form[0]), max(l, form[1])
         if l > 1 and len(self.sensitive) != 1:
             return None
         return FrequencyForm(k=k, l=l, sensitive=0 if l > 1 else None)
