@@ -133,7 +133,7 @@ class TestPandasCategories:
     @pytest.mark.parametrize(
         ("column", "texts"),
         [
-            (pd.cut(pd.Series([9, 1, None]), [0, 5, 10]), ["(5.0, 10.0]", "(0.0, 5.0]", None]),
+            (pd.cut(pd.Series([9, 1, None]), [0, 5, 10]), ["(5, 10]", "(0, 5]", None]),
             (pd.Series(pd.arrays.IntervalArray.from_tuples([(9, 10), (0, 1)])), ["(9, 10]", "(0, 1]"]),
             (pd.Series(pd.PeriodIndex(["2021-02", "2020-11", None], freq="M")), ["2021-02", "2020-11", None]),
         ],

@@ -71,13 +71,14 @@ def read_delimited(path: Path, *, delimiter: str | None = None, encoding: str | 
     if delimiter is None:
         delimiter = _detect_delimiter(text)
         _log.info("The fields of %s are taken to be delimited by %r.", source, delimiter)
-    names = _header(text, delimiter, source)
+    header = _header(text)
+    names = _names(header, delimiter, source)
     if len(names) > 1 and text.endswith((b"\n\n", b"\n\r\n")):
         text = text.rstrip(b"\r\n")
     rows = _check_records(text, delimiter, len(names), source)
     if rows == 0:
         raise DataError(f"{source} has column names but no row.")
-    frame = _parse(text, delimiter, names, source)
+    frame = _parse(text, delimiter, names, header.count("\n") + 1, source)
     if frame.height != rows:
         raise InternalError(f"{rows} rows were counted in a delimited file and {frame.height} read")
     return frame
@@ -93,7 +94,8 @@ def _content(path: Path, source: str) -> bytes:
         raise DataError(f"{source} is not a gzip file, or is cut off. Unpack it, or copy it again.") from None
 
 
-def _parse(text: bytes, delimiter: str, names: list[str], source: str) -> pl.DataFrame:
+def _parse(text: bytes, delimiter: str, names: list[str], skip: int, source: str) -> pl.DataFrame:
+    """Parse a text that was checked, without the lines of its header."""
     import polars as pl
 
     try:
@@ -102,7 +104,8 @@ def _parse(text: bytes, delimiter: str, names: list[str], source: str) -> pl.Dat
             separator=delimiter,
             schema=dict.fromkeys(names, pl.String),
             null_values=[""],
-            has_header=True,
+            has_header=False,
+            skip_lines=skip,
             encoding="utf8",
         )
     except pl.exceptions.PolarsError as error:
@@ -126,11 +129,15 @@ def _detect_delimiter(text: bytes) -> str:
     return best
 
 
-def _header(text: bytes, delimiter: str, source: str) -> list[str]:
+def _header(text: bytes) -> str:
+    """Return the first record, without the end of its line."""
     end = text.find(b"\n")
     while end >= 0 and text.count(b'"', 0, end) % 2:
         end = text.find(b"\n", end + 1)
-    header = (text if end < 0 else text[:end]).decode("utf-8").removesuffix("\r")
+    return (text if end < 0 else text[:end]).decode("utf-8").removesuffix("\r")
+
+
+def _names(header: str, delimiter: str, source: str) -> list[str]:
     try:
         names = next(csv.reader([header], delimiter=delimiter, strict=True), None) or [""]
     except csv.Error:

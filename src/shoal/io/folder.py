@@ -101,7 +101,7 @@ def _refuse(target: Path, *, force: bool, shown: str) -> None:
 
 def _fill(staged: Path, files: Mapping[str, Callable[[Path], object]]) -> None:
     for name, write in files.items():
-        if Path(name).name != name:
+        if name == ".." or Path(name).name != name:
             raise InternalError(f"'{name}' is not a plain file name")
         path = staged / name
         write(path)
@@ -210,7 +210,7 @@ def _explaining(shown: str, where: Path) -> Iterator[None]:
 def _advice(error: OSError, shown: str, where: Path) -> str:
     outcome = "Nothing was published, and nothing that was there was changed."
     match error.errno:
-        case errno.ENOSPC | errno.EDQUOT:
+        case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
             return f"There is not enough space on the disk for '{shown}'. Free some, or choose another disk. {outcome}"
         case errno.EACCES | errno.EPERM | errno.EROFS:
             return f"There is no permission to write '{shown}' in '{where}'. Choose another folder. {outcome}"

@@ -1,0 +1,290 @@
+"""A folder of results: whole or not at all, whatever goes wrong."""
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import shoal.io.folder as module
+from shoal.errors import InternalError, OutputError, ReleaseUnsafeError
+from shoal.io import write_folder, write_table
+
+
+def text(content):
+    return lambda path: path.write_text(content)
+
+
+def tree(folder):
+    return {str(path.relative_to(folder)): path.read_text() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+NEW = {"release.csv": text("new"), "certificate.json": text("{}")}
+PUBLISHED = {"out/certificate.json": "{}", "out/release.csv": "new"}
+OLD = {"out/certificate.json": "{}", "out/old.csv": "old"}
+
+
+@pytest.fixture
+def old(tmp_path):
+    target = tmp_path / "out"
+    write_folder(target, {"old.csv": text("old"), "certificate.json": text("{}")})
+    assert tree(tmp_path) == OLD
+    return target
+
+
+def failing(error):
+    def write(path):
+        path.write_text("half a rel")
+        raise error
+
+    return write
+
+
+class TestWriting:
+    def test_the_folder_has_the_files_and_nothing_else_is_left(self, tmp_path):
+        assert write_folder(tmp_path / "out", NEW) == tmp_path / "out"
+        assert tree(tmp_path) == PUBLISHED
+
+    def test_folders_above_are_made(self, tmp_path):
+        write_folder(str(tmp_path / "a" / "b" / "out"), NEW)
+        assert tree(tmp_path / "a" / "b") == PUBLISHED
+
+    def test_the_permissions_are_those_of_any_folder(self, tmp_path):
+        (tmp_path / "plain").mkdir()
+        target = write_folder(tmp_path / "out", NEW)
+        assert target.stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+    def test_the_check_sees_the_files_before_the_folder_has_its_name(self, tmp_path):
+        seen = []
+        write_folder(
+            tmp_path / "out", NEW, check=lambda staged: seen.append((tree(staged), (tmp_path / "out").exists()))
+        )
+        assert seen == [({"certificate.json": "{}", "release.csv": "new"}, False)]
+
+    def test_force_replaces_the_whole_folder(self, tmp_path, old):
+        write_folder(old, NEW, force=True)
+        assert tree(tmp_path) == PUBLISHED
+
+    def test_force_needs_no_old_folder_and_takes_an_empty_one(self, tmp_path):
+        (tmp_path / "out").mkdir()
+        write_folder(tmp_path / "out", NEW, force=True)
+        write_folder(tmp_path / "other", NEW, force=True)
+        assert tree(tmp_path / "out") == tree(tmp_path / "other")
+
+    def test_a_result_is_one_of_ours_too(self, tmp_path):
+        write_folder(tmp_path / "out", {"result.json": text("{}")})
+        write_folder(tmp_path / "out", NEW, force=True)
+        assert tree(tmp_path) == PUBLISHED
+
+    def test_a_link_to_a_folder_stays_a_link(self, tmp_path, old):
+        (tmp_path / "link").symlink_to(old)
+        write_folder(tmp_path / "link", NEW, force=True)
+        assert (tmp_path / "link").is_symlink()
+        assert tree(old) == tree(tmp_path / "link") == {"certificate.json": "{}", "release.csv": "new"}
+
+
+class TestRefusals:
+    def test_an_existing_folder(self, tmp_path, old):
+        with pytest.raises(OutputError, match="exists already and is kept"):
+            write_folder(old, NEW)
+        assert tree(tmp_path) == OLD
+
+    @pytest.mark.parametrize("force", [False, True])
+    def test_a_file(self, tmp_path, force):
+        (tmp_path / "out").write_text("mine")
+        with pytest.raises(OutputError, match="is a file"):
+            write_folder(tmp_path / "out", NEW, force=force)
+        assert tree(tmp_path) == {"out": "mine"}
+
+    def test_a_folder_that_is_not_ours_even_with_force(self, tmp_path):
+        (tmp_path / "home" / "letters").mkdir(parents=True)
+        (tmp_path / "home" / "letters" / "certificate.json").write_text("mine")
+        with pytest.raises(OutputError, match="does not look like an output of shoal"):
+            write_folder(tmp_path / "home", NEW, force=True)
+        assert tree(tmp_path) == {"home/letters/certificate.json": "mine"}
+
+    @pytest.mark.parametrize("inside", [".", "deeper"])
+    def test_the_folder_that_one_is_in(self, tmp_path, old, monkeypatch, inside):
+        (old / "deeper").mkdir()
+        monkeypatch.chdir(old / inside)
+        with pytest.raises(OutputError, match="the folder that you are in"):
+            write_folder(old, NEW, force=True)
+        assert tree(tmp_path) == OLD
+
+    def test_a_path_through_a_file(self, tmp_path):
+        (tmp_path / "file").write_text("mine")
+        with pytest.raises(OutputError, match="part of the path is a file"):
+            write_folder(tmp_path / "file" / "out", NEW)
+        assert tree(tmp_path) == {"file": "mine"}
+
+    @pytest.mark.parametrize("name", ["../x", "a/b", "/x", "..", "."])
+    def test_file_names_with_folders(self, tmp_path, name):
+        with pytest.raises(InternalError):
+            write_folder(tmp_path / "out", {name: text("")})
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_file_that_was_not_written(self, tmp_path):
+        with pytest.raises(InternalError, match="nothing was written to 'a'"):
+            write_folder(tmp_path / "out", {"a": lambda path: None})
+        assert list(tmp_path.iterdir()) == []
+
+
+FAULTS = [
+    (OSError(errno.ENOSPC, "No space left on device"), OutputError, "not enough space"),
+    (PermissionError(errno.EACCES, "Permission denied"), OutputError, "no permission"),
+    (OSError(errno.EIO, "Input/output error"), OutputError, "Input/output error"),
+    (OSError("with no number"), OutputError, "cannot be written: OSError"),
+    (KeyboardInterrupt("by hand"), KeyboardInterrupt, "by hand"),
+    (ReleaseUnsafeError("unsafe"), ReleaseUnsafeError, "unsafe"),
+]
+
+
+class TestFaults:
+    @pytest.mark.parametrize(("fault", "raised", "message"), FAULTS)
+    @pytest.mark.parametrize("force", [False, True])
+    def test_while_a_file_is_written(self, tmp_path, fault, raised, message, force):
+        write_folder(tmp_path / "out", {"old.csv": text("old"), "certificate.json": text("{}")})
+        target = tmp_path / ("out" if force else "other")
+        with pytest.raises(raised, match=message):
+            write_folder(target, {**NEW, "report.html": failing(fault)}, force=force)
+        assert tree(tmp_path) == OLD
+        assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+    @pytest.mark.parametrize(("fault", "raised", "message"), FAULTS)
+    def test_in_the_check(self, tmp_path, old, fault, raised, message):
+        with pytest.raises(raised, match=message):
+            write_folder(old, NEW, force=True, check=failing_check(fault))
+        assert tree(tmp_path) == OLD
+
+    @pytest.mark.parametrize(("fault", "raised", "message"), FAULTS[:5])
+    @pytest.mark.parametrize("step", range(5))
+    def test_at_every_step_to_the_disk_and_to_the_name(self, tmp_path, old, monkeypatch, fault, raised, message, step):
+        # Flushing two files and the staged folder, then renaming the old one and the new one.
+        calls = iter(range(99))
+
+        def counted(original):
+            def call(*arguments):
+                if next(calls) == step:
+                    raise fault
+                return original(*arguments)
+
+            return call
+
+        monkeypatch.setattr(module, "_to_disk", counted(module._to_disk))
+        monkeypatch.setattr(Path, "rename", counted(Path.rename))
+        with pytest.raises(raised, match=message):
+            write_folder(old, NEW, force=True)
+        assert tree(tmp_path) == OLD
+        assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+    def test_an_interrupt_after_the_new_folder_has_its_name(self, tmp_path, old, monkeypatch):
+        to_disk = module._to_disk
+
+        def interrupt(path):
+            if path == tmp_path:
+                raise KeyboardInterrupt
+            to_disk(path)
+
+        monkeypatch.setattr(module, "_to_disk", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            write_folder(old, NEW, force=True)
+        assert tree(tmp_path) == PUBLISHED
+
+    def test_folders_that_were_made_above_are_gone(self, tmp_path):
+        with pytest.raises(KeyboardInterrupt):
+            write_folder(tmp_path / "a" / "b" / "out", {"x": failing(KeyboardInterrupt())})
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.usefixtures("full_disk")
+    @pytest.mark.parametrize("name", ["release.csv", "release.parquet"])
+    def test_a_disk_that_is_really_full(self, tmp_path, name):
+        frame = pl.DataFrame({"a": [str(hash((row, 1)))[1:] for row in range(50_000)]})
+        with pytest.raises(OutputError, match=r"not enough space on the disk for '.*out'"):
+            write_folder(tmp_path / "out", {name: lambda path: write_table(frame, path)})
+        assert list(tmp_path.iterdir()) == []
+
+    def test_something_of_that_name_came_up_meanwhile(self, tmp_path):
+        def meanwhile(path):
+            path.write_text("")
+            (tmp_path / "out").mkdir()
+            (tmp_path / "out" / "theirs").write_text("theirs")
+
+        with pytest.raises(OutputError, match="something of that name came up"):
+            write_folder(tmp_path / "out", {"a": meanwhile})
+        assert tree(tmp_path) == {"out/theirs": "theirs"}
+
+
+def failing_check(fault):
+    def check(staged):
+        raise fault
+
+    return check
+
+
+def killed(code):
+    """Run code in a process of its own that ends without cleaning up."""
+    finished = subprocess.run(
+        [sys.executable, "-c", "import os\nfrom pathlib import Path\nimport shoal.io.folder as f\n" + code], check=False
+    )
+    assert finished.returncode == 9
+
+
+class TestCrashes:
+    def test_while_a_file_is_written(self, tmp_path, old):
+        killed(f"f.write_folder({str(old)!r}, {{'x': lambda path: os._exit(9)}}, force=True)")
+        assert len(list(tmp_path.glob(".out.shoal-new-*"))) == 1
+        assert tree(old) == {"certificate.json": "{}", "old.csv": "old"}
+        write_folder(old, NEW, force=True)
+        assert [path.name for path in tmp_path.iterdir()] == ["out"]
+        assert tree(tmp_path) == PUBLISHED
+
+    CRASH = """
+rename, calls = Path.rename, []
+def counted(path, to):
+    calls.append(to)
+    if len(calls) == 2:
+        {before}
+        os._exit(9)
+    return rename(path, to)
+Path.rename = counted
+f.write_folder({target!r}, {{"certificate.json": lambda path: path.write_text("new")}}, force=True)
+"""
+
+    def test_between_the_two_renames_the_old_folder_is_found_again(self, tmp_path, old):
+        killed(self.CRASH.format(before="pass", target=str(old)))
+        assert not old.exists()
+        with pytest.raises(OutputError, match="exists already"):
+            write_folder(old, NEW)
+        assert tree(tmp_path) == OLD
+        assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+    def test_before_the_old_folder_is_deleted(self, tmp_path, old):
+        killed(self.CRASH.format(before="rename(path, to)", target=str(old)))
+        assert len(list(tmp_path.glob(".out.shoal-old-*"))) == 1
+        with pytest.raises(OutputError, match="exists already"):
+            write_folder(old, NEW)
+        assert tree(tmp_path) == {"out/certificate.json": "new"}
+
+    def test_what_a_living_process_is_writing_is_left_alone(self, tmp_path):
+        def another(path):
+            path.write_text("new")
+            with pytest.raises(ZeroDivisionError):
+                write_folder(tmp_path / "out", {"x": failing(ZeroDivisionError())})
+
+        write_folder(tmp_path / "out", {"release.csv": another, "certificate.json": text("{}")})
+        assert tree(tmp_path) == PUBLISHED
+
+    def test_other_hidden_folders_are_left_alone(self, tmp_path):
+        for name in (".out.mine", ".out.shoal-old-notours", ".other.shoal-old-00000000"):
+            (tmp_path / name).mkdir()
+        write_folder(tmp_path / "out", NEW)
+        assert len(os.listdir(tmp_path)) == 4
+
+    def test_without_locks_leftovers_stay_and_writing_works(self, tmp_path, monkeypatch):
+        monkeypatch.setitem(sys.modules, "fcntl", None)
+        (tmp_path / ".out.shoal-new-00000000").mkdir()
+        write_folder(tmp_path / "out", NEW)
+        assert sorted(path.name for path in tmp_path.iterdir()) == [".out.shoal-new-00000000", "out"]

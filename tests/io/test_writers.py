@@ -1,0 +1,157 @@
+"""CSV and Parquet as they are written: what is in them, and what is not."""
+
+import datetime as dt
+import decimal
+import errno
+import random
+
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.errors import DataError, OutputError
+from shoal.io import read, write_table
+
+
+def csv_of(tmp_path, data, **options):
+    frame = data if isinstance(data, pl.DataFrame) else pl.DataFrame(data)
+    before = frame.clone()
+    write_table(frame, tmp_path / "t.csv", **options)
+    assert frame.equals(before)
+    return (tmp_path / "t.csv").read_bytes().decode()
+
+
+class TestCsv:
+    def test_its_form(self, tmp_path):
+        text = csv_of(tmp_path, {"a": ["x", None, "é, ü"], "b,c": [1, None, -3]})
+        assert text == 'a,"b,c"\nx,1\n,\n"é, ü",-3\n'
+
+    def test_missing_and_empty_fields(self, tmp_path):
+        assert csv_of(tmp_path, {"a": ["", "x"], "b": [None, "y"]}) == 'a,b\n"",\nx,y\n'
+
+    def test_a_column_may_not_hold_both(self, tmp_path):
+        with pytest.raises(DataError, match="'b' holds missing values and empty texts"):
+            csv_of(tmp_path, {"a": ["x", "y"], "b": [None, ""]})
+        assert not (tmp_path / "t.csv").exists()
+
+    def test_types(self, tmp_path):
+        row = {
+            "f": [0.1], "nan": [float("nan")], "b": [True], "d": [dt.date(2020, 1, 2)],
+            "t": [dt.datetime(2020, 1, 2, 3, 4, 5)], "u": [dt.timedelta(days=1, seconds=1)],
+            "n": [decimal.Decimal("1.50")],
+            "c": pl.Series(["x"], dtype=pl.Categorical), "e": pl.Series(["y"], dtype=pl.Enum(["x", "y"])),
+        }  # fmt: skip
+        values = csv_of(tmp_path, row).splitlines()[1].split(",")
+        assert values == ["0.1", "", "true", "2020-01-02", "2020-01-02T03:04:05.000000", "P1DT1S", "1.50", "x", "y"]
+
+    @pytest.mark.parametrize("values", [[[1]], [{"a": 1}], [b"SECRET"], [object()], ["SEC\0RET"]])
+    def test_what_it_cannot_hold(self, tmp_path, values):
+        with pytest.raises(DataError, match="The column 'x'") as raised:
+            csv_of(tmp_path, {"x": values})
+        assert "SECRET" not in str(raised.value)
+
+    def test_a_column_without_a_name(self, tmp_path):
+        with pytest.raises(DataError, match="has no name"):
+            csv_of(tmp_path, {"": [1]})
+
+    def test_an_existing_file_is_replaced(self, tmp_path):
+        (tmp_path / "t.csv").write_text("something much longer than what comes" * 9)
+        assert csv_of(tmp_path, {"a": [1]}) == "a\n1\n"
+
+
+TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=5)
+
+
+@settings(deadline=None)
+@given(
+    columns=st.lists(
+        st.tuples(TEXT, st.lists(st.none() | TEXT, min_size=4, max_size=4)),
+        min_size=1,
+        max_size=3,
+        unique_by=lambda pair: pair[0],
+    ),
+    suffix=st.sampled_from(["csv", "parquet"]),
+)
+def test_what_is_written_is_read_back(tmp_path_factory, columns, suffix):
+    frame = pl.DataFrame({name: pl.Series(values, dtype=pl.String) for name, values in columns})
+    path = tmp_path_factory.mktemp("out") / f"t.{suffix}"
+    write_table(frame, path)
+    options = {"delimiter": ",", "encoding": "utf-8"} if suffix == "csv" else {}
+    assert read(path, **options).equals(frame)
+
+
+class TestSpreadsheetSafe:
+    @pytest.mark.parametrize(
+        "cell", ["=1+1", "+cmd", "-cmd|x", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "=", "-", "+", "-1+2", "\uff1d1", "'=1"]
+    )
+    def test_formulas_are_quoted(self, tmp_path, cell):
+        csv_of(tmp_path, {"a": [cell], "b": ["x"]}, spreadsheet_safe=True)
+        assert read(tmp_path / "t.csv", delimiter=",").rows() == [("'" + cell, "x")]
+
+    @pytest.mark.parametrize(
+        "cell", ["-5", "+5", "-5.25", "-1,5", "-1e-5", "a=b", "[-5, 3]", "{+, -}", "*", "'tis", "5-3", " =1"]
+    )
+    def test_other_text_stays(self, tmp_path, cell):
+        csv_of(tmp_path, {"a": [cell], "b": ["x"]}, spreadsheet_safe=True)
+        assert read(tmp_path / "t.csv", delimiter=",").rows() == [(cell, "x")]
+
+    def test_only_on_request(self, tmp_path):
+        assert csv_of(tmp_path, {"a": ["=1"]}) == "a\n=1\n"
+
+    def test_names_and_other_columns(self, tmp_path):
+        text = csv_of(
+            tmp_path, {"=a": [-5], "b": [None], "c": pl.Series(["@x"], dtype=pl.Categorical)}, spreadsheet_safe=True
+        )
+        assert text == "'=a,b,c\n-5,,'@x\n"
+
+    def test_different_texts_stay_different(self, tmp_path):
+        cells = ["=1", "'=1", "''=1", "1", "'1"]
+        csv_of(tmp_path, {"a": cells, "b": ["x"] * 5}, spreadsheet_safe=True)
+        assert read(tmp_path / "t.csv", delimiter=",")["a"].n_unique() == len(cells)
+
+
+class TestParquet:
+    def test_types_are_kept_and_categories_are_text(self, tmp_path):
+        frame = pl.DataFrame(
+            {"a": [1, None], "d": [dt.date(2020, 1, 1)] * 2, "c": pl.Series(["x", "y"], dtype=pl.Categorical)}
+        )
+        write_table(frame, tmp_path / "t.parquet")
+        assert read(tmp_path / "t.parquet").equals(frame.with_columns(pl.col("c").cast(pl.String)))
+
+    def test_nothing_else_is_in_it(self, tmp_path):
+        kind = pl.Enum(["x", "SECRET"])
+        pl.Series(["SECRET"], dtype=pl.Categorical)
+        frame = pl.DataFrame({"e": pl.Series(["x"], dtype=kind), "c": pl.Series(["x"], dtype=pl.Categorical)})
+        write_table(frame, tmp_path / "t.parquet")
+        assert b"SECRET" not in (tmp_path / "t.parquet").read_bytes()
+        # The types of the columns, in Arrow's words, and no other key; no index, and no metadata of pandas.
+        assert set(pq.read_metadata(tmp_path / "t.parquet").metadata) == {b"ARROW:schema"}
+        assert pq.read_schema(tmp_path / "t.parquet").metadata is None
+        assert pq.read_schema(tmp_path / "t.parquet").names == ["e", "c"]
+
+    def test_objects_are_refused(self, tmp_path):
+        with pytest.raises(DataError, match="Python objects"):
+            write_table(pl.DataFrame({"x": [object()]}), tmp_path / "t.parquet")
+
+
+@pytest.mark.parametrize("name", ["t.xlsx", "t", "t.csv.gz"])
+def test_other_formats_are_refused(tmp_path, name):
+    with pytest.raises(OutputError, match=r"neither \.csv nor \.parquet"):
+        write_table(pl.DataFrame({"a": [1]}), tmp_path / name)
+
+
+@pytest.mark.usefixtures("full_disk")
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_full_disk_is_an_error_of_the_system_with_its_number(tmp_path, suffix):
+    chance = random.Random(1)
+    frame = pl.DataFrame({"a": [chance.random() for _ in range(50_000)]})
+    with pytest.raises(OSError, match="too large") as raised:
+        write_table(frame, tmp_path / f"t.{suffix}")
+    assert raised.value.errno == errno.EFBIG
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        write_table(pl.DataFrame({"a": [1]}), tmp_path / "none" / "t.csv")
