@@ -258,3 +258,12 @@ def test_progress_rises_to_the_end_and_may_stop_the_work(monkeypatch):
 
     with pytest.raises(KeyboardInterrupt):
         Mondrian().partition(problem([column], [], KAnonymity(5), stop))
+
+
+@pytest.mark.parametrize("algorithm", BOTH)
+def test_numbers_of_extreme_size(algorithm):
+    # Their difference is no finite float; the ten whole numbers are one float.
+    far = [-1.7e308, 1.7e308, -1.7e308, 1.7e308, 0.0, None, None, 0.0, 1.0, 1.0]
+    near = [10**18 + j for j in range(10)]
+    result = algorithm.partition(problem([far, near, [None] * 9 + [1.0]], [], KAnonymity(2)))
+    assert np.bincount(result.groups).max() <= 3

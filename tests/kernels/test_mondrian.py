@@ -9,10 +9,10 @@ from shoal.kernels.mondrian import LEAVES, MEASURED, OPEN, ROWS_DONE, STACK_DEPT
 
 def cut(kernel, codes, values, k, l, *, relaxed=False, budget=10**9, ordered=True):  # noqa: E741 - the paper's letter
     """Cut rows until none waits; return the group of each, and how often the kernel was called."""
-    n, d = codes.shape
+    n = len(codes)
     records = np.column_stack([codes, values, np.arange(n)]).astype(np.int32)
     domains = codes.max(axis=0) + 1
-    positions = np.concatenate([np.linspace(0, 1, size) if size > 1 else np.zeros(1) for size in domains])
+    positions = np.concatenate([np.arange(size, dtype=np.float64) for size in domains])
     offsets = np.concatenate(([0], np.cumsum(domains))).astype(np.int64)
     starts = np.array([0, values.max() + 1], dtype=np.int64)
     rules = np.array([(0, 0, k, 0, 0, 0), (1, 0, l, 1, 0, 0)], dtype=np.int64)
@@ -29,7 +29,7 @@ def cut(kernel, codes, values, k, l, *, relaxed=False, budget=10**9, ordered=Tru
             np.empty_like(records),
             positions,
             offsets,
-            np.full(d, ordered),
+            np.maximum(domains - 1.0, 1.0) * ordered,
             marks,
             starts,
             rules,
