@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from shoal.algorithms.base import Problem
 from shoal.algorithms.hilbert import Hilbert, hilbert_groups
+from shoal.errors import ParameterError
 from shoal.models import (
     AlphaKAnonymity,
     BetaLikeness,
@@ -166,8 +167,22 @@ def test_near_rows_come_together():
     assert np.mean(spread) < 8
 
 
+def test_stretched_domains_separate_the_values_of_a_small_one():
+    # 64 ages, two sexes. Stretched, sex halves the square and the curve is through with one before the other begins;
+    # as codes, the sexes alternate in a strip.
+    age, sex = np.repeat(np.arange(64), 2), np.tile([0, 1], 64)
+    asked = problem([age.tolist(), sex.tolist()], [(np.arange(128) // 2 % 2).tolist()], LDiversity(2))
+    stretched, codes = Hilbert().partition(asked).groups, Hilbert(stretch=False).partition(asked).groups
+    assert all(len(set(sex[stretched == g])) == 1 for g in range(64))
+    assert any(len(set(sex[codes == g])) == 2 for g in range(64))
+    assert hilbert_groups(asked, np.arange(128), stretch=False).tolist() == codes.tolist()
+
+
 def test_what_it_says_of_itself():
-    assert (Hilbert().name, Hilbert().parameters()) == ("hilbert", {})
+    assert (Hilbert().name, Hilbert().parameters()) == ("hilbert", {"stretch": True})
+    assert Hilbert(stretch=False).parameters() == {"stretch": False}
+    with pytest.raises(ParameterError, match="'stretch' parameter of hilbert"):
+        Hilbert(stretch=1)
     assert Hilbert() == Hilbert()
     served = [KAnonymity(2), LDiversity(2), AlphaKAnonymity(0.5, 2), KEAnonymity(2, 1), BetaLikeness(1)]
     assert Hilbert().unsupported(Requirement.of(served, ["s"])) is None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from shoal._validation import Boolean, validate
 from shoal.algorithms.base import Guarantee, Partition
 from shoal.algorithms.compiled import compile_requirement
 from shoal.kernels.grouping import sort_by_key
@@ -34,10 +35,17 @@ __all__ = ["Hilbert", "hilbert_groups"]
 class Hilbert:
     """Order the rows along a Hilbert curve through the quasi-identifiers, and sweep groups off it.
 
+    Parameters
+    ----------
+    stretch : bool, default True
+        Whether every attribute is stretched to the width of the largest domain before the curve is drawn. Otherwise
+        the codes are the coordinates, small domains sit in a corner of the cube, and rows near each other on the curve
+        differ in the small domains first: on census-like tables that leaves up to twice the stars.
+
     Notes
     -----
-    The curve runs through the cube of the quasi-identifiers' codes, each attribute stretched to the width of the
-    largest domain; values without an order of their own come in the order of their dictionary.
+    The curve runs through the cube of the quasi-identifiers' codes; values without an order of their own come in the
+    order of their dictionary. The paper does not say how domains of different sizes are scaled.
 
     * For l-diversity by frequency (and what reduces to it) the sweep is the paper's: one sorted list per sensitive
       value; a group takes from the lists that must be served lest what remains is no longer eligible, then from the
@@ -50,10 +58,14 @@ class Hilbert:
     """
 
     name: ClassVar[str] = "hilbert"
+    stretch: bool = True
+
+    def __post_init__(self) -> None:
+        validate("hilbert", {"stretch": self.stretch}, {"stretch": Boolean()})
 
     def parameters(self) -> dict[str, Any]:
-        """Return the parameters as they appear in a certificate: there are none."""
-        return {}
+        """Return the parameters as they appear in a certificate."""
+        return {"stretch": self.stretch}
 
     def unsupported(self, requirement: Requirement) -> str | None:
         """Return why a requirement cannot be served, in words that follow "because"."""
@@ -64,7 +76,7 @@ class Hilbert:
     def partition(self, problem: Problem) -> Partition:
         """Partition the rows; see `Algorithm.partition`."""
         rows = np.arange(problem.table.rows, dtype=np.int32)
-        groups, details = _sweep(problem, rows)
+        groups, details = _sweep(problem, rows, self.stretch)
         return Partition(
             groups=groups,
             count=int(groups.max(initial=-1)) + 1,
@@ -73,7 +85,7 @@ class Hilbert:
         )
 
 
-def hilbert_groups(problem: Problem, rows: NDArray[np.integer]) -> NDArray[np.int32]:
+def hilbert_groups(problem: Problem, rows: NDArray[np.integer], *, stretch: bool = True) -> NDArray[np.int32]:
     """Partition some of the rows with Hilbert, as TP+ does with TP's residue.
 
     Parameters
@@ -82,13 +94,15 @@ def hilbert_groups(problem: Problem, rows: NDArray[np.integer]) -> NDArray[np.in
         The table and a monotone requirement.
     rows : integer array of shape (r,)
         Different rows of the table. Together they satisfy the requirement.
+    stretch : bool, default True
+        See `Hilbert`.
 
     Returns
     -------
     int32 array of shape (r,)
         Group of each given row, 0 <= group < count; every group occurs and is acceptable.
     """
-    return _sweep(problem, rows)[0]
+    return _sweep(problem, rows, stretch)[0]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -105,12 +119,12 @@ class _Run:
     """Place of each cell's class on the curve, ascending."""
 
 
-def _sweep(problem: Problem, rows: NDArray[np.integer]) -> tuple[NDArray[np.int32], dict[str, Any]]:
+def _sweep(problem: Problem, rows: NDArray[np.integer], stretch: bool) -> tuple[NDArray[np.int32], dict[str, Any]]:
     """Return the group of each given row, and what is worth knowing of the run."""
     if len(rows) == 0:
         return np.empty(0, dtype=np.int32), {}
     problem.progress("hilbert", 0, 3)
-    run = _run_of(problem.table, rows)
+    run = _run_of(problem.table, rows, stretch)
     problem.progress("hilbert", 1, 3)
     of_sequence = np.empty(len(rows), dtype=np.int32)
     form = problem.requirement.frequency_form()
@@ -127,7 +141,7 @@ def _sweep(problem: Problem, rows: NDArray[np.integer]) -> tuple[NDArray[np.int3
     return of_row[rows], {"points": int(run.cell_ranks[-1]) + 1, **details}
 
 
-def _run_of(table: Table, rows: NDArray[np.integer]) -> _Run:
+def _run_of(table: Table, rows: NDArray[np.integer], stretch: bool) -> _Run:
     """Put rows in the order of the curve; a key is made for each class only."""
     classes = table.classes
     cells = np.repeat(np.arange(len(classes.cell_values), dtype=np.int32), classes.cell_counts)
@@ -146,7 +160,7 @@ def _run_of(table: Table, rows: NDArray[np.integer]) -> _Run:
     # The classes that occur, numbered anew, and a row of each.
     class_begins = np.flatnonzero(np.diff(class_of_cell, prepend=-1))
     class_sizes = np.diff(np.append(class_begins, len(kept)))
-    ranks = _curve_ranks(table, sequence[firsts[class_begins]])
+    ranks = _curve_ranks(table, sequence[firsts[class_begins]], stretch)
     cell_ranks = np.repeat(ranks, class_sizes)
     along = _argsort(cell_ranks.astype(np.int64), len(ranks))
     lengths = counts[along]
@@ -160,7 +174,7 @@ def _run_of(table: Table, rows: NDArray[np.integer]) -> _Run:
     )
 
 
-def _curve_ranks(table: Table, representatives: NDArray[np.int32]) -> NDArray[np.int32]:
+def _curve_ranks(table: Table, representatives: NDArray[np.int32], stretch: bool) -> NDArray[np.int32]:
     """Return the place along the curve of each class, given a row of each."""
     columns = [column for column in table.quasi_identifiers if column.size > 1]
     order = np.arange(len(representatives), dtype=np.int32)
@@ -168,8 +182,8 @@ def _curve_ranks(table: Table, representatives: NDArray[np.int32]) -> NDArray[np
         bits = max((column.size - 1).bit_length() for column in columns)
         points = np.empty((len(representatives), len(columns)), dtype=np.int32)
         for place, column in enumerate(columns):
-            stretched = column.codes[representatives].astype(np.int64) * (1 << bits) // column.size
-            points[:, place] = stretched
+            codes = column.codes[representatives].astype(np.int64)
+            points[:, place] = codes * (1 << bits) // column.size if stretch else codes
         words = hilbert_words(points, bits)
         last = bits * len(columns) - WORD_BITS * (len(words) - 1)
         # Least significant word first, stably.
