@@ -1,0 +1,1 @@
+"""Speed, memory and quality, measured: `python -m benchmarks --help`."""

@@ -1,0 +1,79 @@
+"""Run the benchmarks and print what they found."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks import adult, paper, speed, stars
+from benchmarks.machine import describe_load, describe_machine
+from benchmarks.results import Part, format_targets, save_part, write_summary
+from benchmarks.settings import ROOT, Settings
+
+__all__ = ["main"]
+
+_PARTS: dict[str, Callable[[Settings], Part]] = {
+    "speed": speed.measure,
+    "stars": stars.measure,
+    "paper": paper.measure,
+    "adult": adult.measure,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure the parts that are named, print them, and keep the figures.
+
+    Returns
+    -------
+    int
+        0, whether or not the targets are met: missing one is a finding, not a failure.
+    """
+    options = _options().parse_args(arguments)
+    settings = Settings.short() if options.quick else Settings()
+    given = {name: getattr(options, name) for name in ("rows", "tables", "raised_work", "workers", "adult", "results")}
+    settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
+    _print_machine()
+    parts = []
+    for name in options.parts or _PARTS:
+        start = time.perf_counter()
+        part = _PARTS[name](settings)
+        print(part.text(), flush=True)
+        path = save_part(part, settings.results, quick=settings.quick)
+        print(f"{name}: {time.perf_counter() - start:.0f} s, figures in {path}\n", flush=True)
+        parts.append(part)
+    print("\n".join(format_targets((t for part in parts for t in part.targets), "All targets:").lines()))
+    print(f"\n{describe_load()}")
+    if not settings.quick:
+        summary = ROOT / "benchmarks" / "RESULTS.md" if options.results is None else settings.results / "RESULTS.md"
+        write_summary(settings.results, summary)
+        print(f"The newest full run of every part is in {summary}.")
+    return 0
+
+
+def _options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument(
+        "parts", nargs="*", choices=[*_PARTS, []], metavar="PART", help=f"{', '.join(_PARTS)}; all by default"
+    )
+    parser.add_argument("--quick", action="store_true", help="about two minutes: fewer tables, fewer repetitions")
+    parser.add_argument("--rows", type=int, help="rows of the census-like tables")
+    parser.add_argument("--tables", type=int, help="choices of d of the seven quasi-identifiers (default: all)")
+    parser.add_argument("--raised-work", type=int, help="operations of the raised lower bound")
+    parser.add_argument("--workers", type=int, help="processes that count stars side by side")
+    parser.add_argument("--adult", type=Path, help="a copy of the Adult table, fields separated by ';'")
+    parser.add_argument("--results", type=Path, help="folder for the figures, and for RESULTS.md")
+    return parser
+
+
+def _print_machine() -> None:
+    for name, fact in describe_machine().items():
+        print(f"{name}: {fact}")
+    print(f"{describe_load()}\n", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+"""What a run measures: sizes, parameters, repetitions."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+__all__ = ["ROOT", "Settings", "usable_cores"]
+
+ROOT = Path(__file__).resolve().parent.parent
+"""The checkout."""
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Everything that decides what is measured; two runs with equal settings measure the same."""
+
+    rows: int = 600_000
+    """Rows of the census-like tables."""
+    many_rows: int = 6_000_000
+    """Rows of the long table that shows how time and memory grow."""
+    csv_rows: int = 30_000
+    """Rows of the CSV file of the command line's measurements."""
+    figure_rows: tuple[int, ...] = (100_000, 200_000, 300_000, 400_000, 500_000, 600_000)
+    """Table sizes of the paper's Figure 6."""
+    l_values: tuple[int, ...] = (2, 3, 4, 5, 6, 7, 8, 9, 10)
+    """The values of l of the paper's Figures 2 and 4."""
+    fixed_l: int = 6
+    """The l of the figures that vary something else."""
+    fixed_d: int = 4
+    """The number of quasi-identifiers of the figures that vary something else."""
+    dimensions: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7)
+    """The numbers of quasi-identifiers of the paper's Figures 3 and 5."""
+    tables: int | None = None
+    """How many choices of d of the seven quasi-identifiers are averaged, the first d always among them; None: all."""
+    timed_tables: int = 3
+    """The same for the figures that show seconds."""
+    repeats: int = 5
+    """How often a time is measured; the median counts."""
+    many_repeats: int = 3
+    """The same for the long table."""
+    raised_work: int = 200_000_000
+    """Operations that the lower bound may take where it is computed again with patience."""
+    raised_l: tuple[int, ...] = (2, 3, 4, 5, 6, 7, 8, 9, 10)
+    """The values of l for which it is computed again, at the fixed d."""
+    workers: int = field(default_factory=lambda: min(usable_cores(), 8))
+    """Processes that count stars side by side; times are always measured in one."""
+    seed: int = 0
+    """Of the tables and of the choices of quasi-identifiers."""
+    adult: Path = ROOT.parent / "shared" / "data" / "adult" / "adult.csv"
+    """A copy of the Adult table; measured where it exists."""
+    quick: bool = False
+    """Whether this is a short run, whose figures do not enter RESULTS.md."""
+    results: Path = ROOT / "benchmarks" / "results"
+    """Where the figures of each part go."""
+
+    @classmethod
+    def short(cls) -> Settings:
+        """Return settings for a run of about two minutes."""
+        return cls(
+            quick=True,
+            tables=3,
+            timed_tables=1,
+            l_values=(2, 6, 10),
+            raised_l=(6,),
+            figure_rows=(100_000, 300_000, 600_000),
+            repeats=3,
+            many_repeats=1,
+        )
