@@ -9,15 +9,17 @@ waiting row is worth it. The last few rows take what they need in the way of TP'
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import combinations, islice
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.algorithms.residue import complete_residue
 from shoal.kernels.cascade import keep_largest_parts, project, project_groups
-from shoal.kernels.donors import complete_with_donors
+from shoal.kernels.donors import complete_with_donors, complete_with_spare_rows, spare_of_groups
 from shoal.kernels.grouping import cell_runs, sort_by_key
 from shoal.table.classes import mixed_radix_keys
 
@@ -38,6 +40,7 @@ _ANY_PRICE = 1 << 40
 _SHORTEST_CHAIN = 64
 _DONOR_WORK = 2_000_000
 _INTERLEAVED_WORK = 1 << 24
+_SPARE_LEVELS = 2
 
 
 def star_patterns(sizes: Sequence[int], most: int = _MOST_PATTERNS) -> list[tuple[int, ...]]:
@@ -129,8 +132,6 @@ class Cascade:
             rows=rows,
         )
         self._active = np.arange(len(cells), dtype=np.int32)
-        self.kept_with_stars: dict[int, int] = {}
-        """How many rows found a group with so many starred attributes, by that number."""
 
     def run(self) -> int:
         """Give every row a group; return the phase of TP that the last rows needed (1 where they needed none)."""
@@ -139,6 +140,10 @@ class Cascade:
         for level in range(1, d):
             self._progress("cascade", level - 1, d + 1)
             self._keep_largest_parts(level)
+            self._forget_served()
+            if thorough or level <= _SPARE_LEVELS:
+                self._complete_with_spare_rows(level)
+                self._forget_served()
             if thorough:  # what the next level would cost at least, spend it on donors first
                 self._complete_with_donors(level + 1)
         self._progress("cascade", d - 1, d + 1)
@@ -151,13 +156,18 @@ class Cascade:
 
     def stars(self) -> int:
         """Return how many stars the groups cost at most: those of their patterns."""
-        sizes = np.bincount(self._groups, minlength=self._next_group)
-        return int(sizes @ np.array([pattern.bit_count() for pattern in self._pattern_of_group], dtype=np.int64))
+        return sum(stars * rows for stars, rows in self.rows_by_stars().items())
 
     def suppressed_tuples(self) -> int:
-        """Return how many rows are in a group with a star, at most."""
+        """Return how many rows are in groups whose pattern has a star."""
+        return sum(rows for stars, rows in self.rows_by_stars().items() if stars)
+
+    def rows_by_stars(self) -> dict[int, int]:
+        """Return how many rows are in groups with so many starred attributes, by that number."""
         sizes = np.bincount(self._groups, minlength=self._next_group)
-        return int(sizes @ np.array([pattern != 0 for pattern in self._pattern_of_group], dtype=np.int64))
+        stars = [pattern.bit_count() for pattern in self._pattern_of_group]
+        rows = np.bincount(stars, weights=sizes).astype(np.int64)
+        return {number: int(count) for number, count in enumerate(rows) if count}
 
     def _codes_of(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the quasi-identifiers of some rows, a row each."""
@@ -171,12 +181,7 @@ class Cascade:
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
         """Return the waiting items, sorted by projection and value, with their keys; and the projections of groups."""
         waiting, active = self._waiting, self._active
-        weights = np.zeros(len(self._sizes), dtype=np.int64)
-        space = 1
-        for a in range(len(self._sizes)):
-            if a not in stars:
-                weights[a] = space
-                space *= self._sizes[a]
+        weights, space = self._weights(stars)
         projections = np.empty(0, dtype=np.int64)
         pattern = sum(1 << a for a in stars)
         if space * self._radix < _KEY_LIMIT:
@@ -193,11 +198,32 @@ class Cascade:
                 projections = np.where(fits, ranks[len(active) :], -1)
         return *sort_by_key(keys, active.copy(), (space * self._radix - 1).bit_length()), projections
 
-    def _made(self, pattern: int, level: int, before: int, next_group: int) -> None:
-        self._pattern_of_group.extend([pattern] * (next_group - self._next_group))
+    def _weights(self, stars: tuple[int, ...]) -> tuple[NDArray[np.int64], int]:
+        """Return the weight of each attribute in a projection's key (0 where starred), and how many keys there are."""
+        weights = np.zeros(len(self._sizes), dtype=np.int64)
+        space = 1
+        for a, size in enumerate(self._sizes):
+            if a not in stars:
+                weights[a] = min(space, _KEY_LIMIT)
+                space *= size
+        return weights, space
+
+    def _made(self, stars: tuple[int, ...], next_group: int) -> None:
+        self._pattern_of_group.extend([sum(1 << a for a in stars)] * (next_group - self._next_group))
         self._next_group = next_group
-        kept = before - int(self._waiting.left.sum())
-        self.kept_with_stars[level] = self.kept_with_stars.get(level, 0) + kept
+
+    def _forget_served(self) -> None:
+        """Keep only the items that still wait: what follows reads them one after another."""
+        waiting, active = self._waiting, self._active
+        self._waiting = _Waiting(
+            codes=waiting.codes[active],
+            values=waiting.values[active],
+            left=waiting.left[active],
+            taken=waiting.taken[active],
+            first_row=waiting.first_row[active],
+            rows=waiting.rows,
+        )
+        self._active = np.arange(len(active), dtype=np.int32)
 
     def _keep_largest_parts(self, level: int) -> None:
         waiting, form = self._waiting, self._form
@@ -205,16 +231,17 @@ class Cascade:
             if len(stars) != level or len(self._active) == 0:
                 continue
             keys, items, _ = self._project(stars)
-            before = int(waiting.left.sum())
             self._active, next_group = keep_largest_parts(
                 keys, items, self._radix, waiting.left, waiting.taken, waiting.first_row, waiting.rows, self._groups,
                 self._next_group, form.l.numerator, form.l.denominator, form.k,
             )  # fmt: skip
-            self._made(sum(1 << a for a in stars), level, before, next_group)
+            self._made(stars, next_group)
 
-    def _collect_groups(self) -> _Groups:
-        """Sort the rows that have a group into cells; the dearest groups come last."""
-        assigned = np.flatnonzero(self._groups >= 0).astype(np.int32)
+    def _assigned(self) -> NDArray[np.int32]:
+        return np.flatnonzero(self._groups >= 0).astype(np.int32)
+
+    def _collect_groups(self, assigned: NDArray[np.int32]) -> _Groups:
+        """Sort rows that have a group into cells; the dearest groups come last."""
         keys = self._groups[assigned].astype(np.int64)
         if self._table.sensitive:
             keys *= self._radix
@@ -236,40 +263,63 @@ class Cascade:
             sizes=np.diff(np.append(firsts, len(rows))).astype(np.int64),
         )
 
+    def _complete_with_spare_rows(self, level: int) -> None:
+        """Let rows that their groups can lose join waiting rows at the same number of stars."""
+        if len(self._active) == 0 or prod(self._sizes) * self._radix >= _KEY_LIMIT:
+            return
+        first = bisect_left(self._pattern_of_group, level, key=int.bit_count)
+        candidates = np.flatnonzero(self._groups >= first).astype(np.int32)
+        waiting, form, made = self._waiting, self._form, self._collect_groups(candidates)
+        spare = spare_of_groups(made.counts, made.starts, form.l.numerator, form.l.denominator, form.k)
+        group = np.repeat(np.arange(len(made.sizes), dtype=np.int32), made.sizes)
+        loose = np.flatnonzero(spare[group] > 0)
+        rows, group = made.rows[loose], group[loose]
+        values = np.repeat(made.values, made.counts)[loose]
+        codes = self._codes_of(rows)
+        everyone = np.arange(len(rows), dtype=np.int32)
+        nothing = np.zeros(len(rows), dtype=np.int32)
+        for stars in self._patterns:
+            if len(stars) != level or len(self._active) == 0:
+                continue
+            keys, items, _ = self._project(stars)
+            self._active, next_group = complete_with_spare_rows(
+                keys, items, self._radix, waiting.left, waiting.taken, waiting.first_row, waiting.rows, self._groups,
+                self._next_group, form.l.numerator, form.l.denominator, form.k,
+                project(codes, everyone, self._weights(stars)[0], nothing, 1), values, rows, group, spare,
+            )  # fmt: skip
+            self._made(stars, next_group)
+
     def _complete_with_donors(self, price: int) -> None:
         if len(self._active) == 0:
             return
-        waiting, form, made = self._waiting, self._form, self._collect_groups()
+        waiting, form, made = self._waiting, self._form, self._collect_groups(self._assigned())
         everything = tuple(range(len(self._sizes)))
         longest_chain = max(_SHORTEST_CHAIN, _DONOR_WORK // len(self._active))
         for stars in [*self._patterns, everything]:
             if len(self._active) == 0:
                 break
-            pattern = sum(1 << a for a in stars)
             keys, items, projections = self._project(stars, made)
-            before = int(waiting.left.sum())
             self._active, next_group = complete_with_donors(
                 keys, items, self._radix, waiting.left, waiting.taken, waiting.first_row, waiting.rows, self._groups,
                 self._next_group, form.l.numerator, form.l.denominator, form.k, len(stars), price, longest_chain,
                 projections, made.stars, made.values, made.counts, made.starts, made.cell_first, made.rows, made.sizes,
             )  # fmt: skip
-            self._made(pattern, len(stars), before, next_group)
+            self._made(stars, next_group)
 
     def _complete_last(self) -> int:
         """Let what still waits take rows from any group, the dearest first, and number the groups anew."""
         phase = 1
         if len(self._active):
-            made = self._collect_groups()
+            made = self._collect_groups(self._assigned())
             moved = np.zeros(self._radix, dtype=np.int64)
             np.add.at(moved, self._waiting.values, self._waiting.left)
             keep = made.counts.copy()
+            everything = tuple(range(len(self._sizes)))
             phase = complete_residue(keep, made.values, made.starts, self._form, moved)
             position = np.arange(len(made.rows)) - np.repeat(made.cell_first, made.counts)
             self._groups[made.rows[position >= np.repeat(keep, made.counts)]] = self._next_group
             self._groups[self._groups < 0] = self._next_group
-            waiting = int(self._waiting.left.sum())
-            self._waiting.left[:] = 0
-            self._made((1 << len(self._sizes)) - 1, len(self._sizes), waiting, self._next_group + 1)
+            self._made(everything, self._next_group + 1)
         used = np.bincount(self._groups, minlength=self._next_group) > 0
         number = np.cumsum(used, dtype=np.int32) - np.int32(1)
         self._groups[:] = number[self._groups]

@@ -96,7 +96,7 @@ class MApproximation:
             table=problem.table, form=form, groups=groups, rows=rows, moved=counts - keep, progress=problem.progress
         )
         cascade.run()
-        details["rows_by_stars"] = cascade.kept_with_stars
+        details["rows_by_stars"] = cascade.rows_by_stars()
         return groups if cascade.stars() <= cost else None
 
 

@@ -131,7 +131,7 @@ def _refine_by_cascade(
         progress=problem.progress,
     )
     cascade.run()
-    details["rows_by_stars"] = cascade.kept_with_stars
+    details["rows_by_stars"] = cascade.rows_by_stars()
     if residue.phase > 1:
         rows = split_rows(table.classes, residue.keep)[1]
     if cascade.stars() <= residue.size * starred_attributes(table, rows):

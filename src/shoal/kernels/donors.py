@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["complete_with_donors"]
+__all__ = ["complete_with_donors", "complete_with_spare_rows", "spare_of_groups"]
 
 _MULTIPLIER = np.int64(-7046029254386353131)  # 2**64 over the golden ratio: spreads keys over the slots
 _LONGEST_LOG = 1 << 16
@@ -224,6 +224,139 @@ def complete_with_donors(
                 left[item] -= quota
                 taken[item] += quota
             _forget(keys, i, j, radix, values, have, log, 0)
+            next_group += 1
+        for p in range(i, j):
+            if left[items[p]] > 0:
+                still[remaining] = items[p]
+                remaining += 1
+        i = j
+    return still[:remaining].copy(), next_group
+
+
+@njit(cache=True)
+def spare_of_groups(counts, starts, num, den, k):
+    """Return how many rows each group can lose, whichever they are, and stay acceptable."""
+    spare = np.empty(starts.size - 1, dtype=np.int64)
+    for g in range(spare.size):
+        size = np.int64(0)
+        top = np.int64(0)
+        for cell in range(starts[g], starts[g + 1]):
+            size += counts[cell]
+            top = max(top, np.int64(counts[cell]))
+        spare[g] = size - k
+        if num > den:
+            spare[g] = min(spare[g], (den * size - num * top) // den)
+    return spare
+
+
+@njit(cache=True)
+def _chain_spare_rows(keys, radix, spare_keys, spare_group, spare):
+    """Hash the waiting projections, and chain to each the rows that could join it and that their group can lose."""
+    capacity = 16
+    while capacity < 2 * keys.size:
+        capacity *= 2
+    table = np.full(capacity, -1, dtype=np.int64)
+    head = np.full(capacity, -1, dtype=np.int32)
+    following = np.full(spare_keys.size, -1, dtype=np.int32)
+    for i in range(keys.size):
+        if i == 0 or keys[i] // radix != keys[i - 1] // radix:
+            table[_slot_of(table, keys[i] // radix)] = keys[i] // radix
+    for j in range(spare_keys.size):
+        if spare_group[j] >= 0 and spare[spare_group[j]] > 0:
+            slot = _slot_of(table, spare_keys[j])
+            if table[slot] == spare_keys[j]:
+                following[j] = head[slot]
+                head[slot] = j
+    return table, head, following
+
+
+@njit(cache=True)
+def complete_with_spare_rows(
+    keys,
+    items,
+    radix,
+    left,
+    taken,
+    first_row,
+    rows,
+    groups,
+    next_group,
+    num,
+    den,
+    k,
+    spare_keys,
+    spare_values,
+    spare_rows,
+    spare_group,
+    spare,
+):
+    """Give waiting items what they lack from rows of other groups that cost as much where they are.
+
+    `keys`, `items`, `left`, `taken`, `first_row`, `rows`, `groups`: as in `keep_largest_parts`. Row `spare_rows[j]` has
+    the projection `spare_keys[j]` and the value `spare_values[j]`, and belongs to group `spare_group[j]` (-1: it has
+    moved), which can lose `spare[group]` rows. Returns the items that still wait, and the next free group number.
+    """
+    n = items.size
+    table, head, following = _chain_spare_rows(keys, radix, spare_keys, spare_group, spare)
+    have = np.zeros(radix, dtype=np.int64)
+    log = np.empty(_LONGEST_LOG, dtype=np.int64)
+    still = np.empty(n, dtype=np.int32)
+    remaining = 0
+    i = 0
+    while i < n:
+        projection = keys[i] // radix
+        chain = head[_slot_of(table, projection)]
+        j = i
+        while j < n and keys[j] < (projection + 1) * radix:
+            j += 1
+        height = np.int64(0)
+        if chain >= 0:
+            _hold_waiting(keys, items, i, j, radix, left, _ANY_HEIGHT, have)
+            for p in range(i, j):
+                height = max(height, have[keys[p] % radix])
+                have[keys[p] % radix] = 0
+            if num <= den:
+                height = _ANY_HEIGHT
+        logged = 0
+        while height > 0:
+            base = _hold_waiting(keys, items, i, j, radix, left, height, have)
+            missing = max((num * height - den * base + den - 1) // den, k - base)
+            logged = 0
+            s = chain
+            while s >= 0 and missing > 0 and logged < _LONGEST_LOG:
+                g = spare_group[s]
+                if g >= 0 and spare[g] > 0 and have[spare_values[s]] < height:
+                    have[spare_values[s]] += 1
+                    spare[g] -= 1
+                    missing -= 1
+                    log[logged] = s
+                    logged += 1
+                s = following[s]
+            for p in range(i, j):
+                have[keys[p] % radix] = 0
+            for entry in range(logged):
+                have[spare_values[log[entry]]] = 0
+            if missing <= 0:
+                break
+            for entry in range(logged):
+                spare[spare_group[log[entry]]] += 1
+            height = np.int64(0) if num <= den else min(height - 1, (den * (base + logged)) // num)
+        if height > 0:
+            for entry in range(logged):
+                groups[spare_rows[log[entry]]] = next_group
+                spare_group[log[entry]] = -1
+            for p in range(i, j):
+                v = keys[p] % radix
+                item = items[p]
+                quota = min(height - have[v], np.int64(left[item]))
+                begin = first_row[item] + taken[item]
+                for q in range(begin, begin + quota):
+                    groups[rows[q]] = next_group
+                have[v] += quota
+                left[item] -= quota
+                taken[item] += quota
+            for p in range(i, j):
+                have[keys[p] % radix] = 0
             next_group += 1
         for p in range(i, j):
             if left[items[p]] > 0:
