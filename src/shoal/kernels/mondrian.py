@@ -256,6 +256,16 @@ def _measure(
 
 
 @njit(cache=True)
+def _wait(stack: Counts, state: Counts, start: int, middle: int, end: int) -> None:
+    """Let both parts of a range wait, the smaller on top."""
+    left = state[OPEN] if middle - start > end - middle else state[OPEN] + 1
+    right = 2 * state[OPEN] + 1 - left
+    stack[left, 0], stack[left, 1] = start, middle
+    stack[right, 0], stack[right, 1] = middle, end
+    state[OPEN] += 2
+
+
+@njit(cache=True)
 def cut_records(
     records: Codes,
     spare: Codes,
@@ -308,7 +318,6 @@ def cut_records(
         About how many records may be looked at before it returns.
     """
     d = offsets.size - 1
-    width = records.shape[1]
     counts = np.zeros((2, starts[starts.size - 1]), dtype=np.int64)
     touched = np.empty(counts.shape, dtype=np.int32)
     extents = np.empty((d, 2), dtype=np.int32)
@@ -348,15 +357,8 @@ def cut_records(
                     if found:
                         break
         if found:
-            middle = _part(records, spare, start, end, cut)
-            left_waits = middle - start > end - middle
-            first = state[OPEN] + (0 if left_waits else 1)
-            second = state[OPEN] + (1 if left_waits else 0)
-            stack[first, 0], stack[first, 1] = start, middle
-            stack[second, 0], stack[second, 1] = middle, end
-            state[OPEN] += 2
+            _wait(stack, state, start, _part(records, spare, start, end, cut), end)
         else:
-            for i in range(start, end):
-                groups[records[i, width - 1]] = state[LEAVES]
+            groups[records[start:end, -1]] = state[LEAVES]
             state[LEAVES] += 1
             state[ROWS_DONE] += end - start
