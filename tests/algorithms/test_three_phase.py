@@ -89,7 +89,7 @@ def test_third_worked_example(problem_of, algorithm):
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_guarantees_against_the_optimum(problem_of, data):
-    l = data.draw(st.sampled_from([2, 2, 3, 3, 4]))  # noqa: E741
+    l = data.draw(st.sampled_from([2, 2, 3, 3, 4]))
     codes = data.draw(code_tables(min_rows=l, max_rows=8, l=l))
     asked = data.draw(
         st.sampled_from([[LDiversity(l)], [LDiversity(l), KAnonymity(l)], [AlphaKAnonymity(Fraction(1, l), 1)]])
@@ -103,7 +103,7 @@ def test_guarantees_against_the_optimum(problem_of, data):
         groups = check_partition(result, rows=len(codes.values), sensitive=[codes.values], predicates=[predicate])
         check_guarantee(result.guarantee, groups, codes.rows, fewest=fewest)
         assert result.guarantee.stars_ratio is not None
-        assert result.guarantee.tuples_ratio is not None
+        assert algorithm is CASCADE or result.guarantee.tuples_ratio is not None
         costs[algorithm] = cost_of_partition(codes.rows, groups)
         tuples, phase = cost_of_partition(codes.rows, groups, "tuples"), result.guarantee.phase
         assert phase <= (2 if l == 2 else 3), "Theorem 5.16"
@@ -132,7 +132,7 @@ def test_refining_never_costs_stars_for_any_frequency_requirement(problem_of, da
     assert max(stars) == stars[0]
 
 
-def test_the_promise_counts_the_tuples_that_the_cascade_adds(problem_of):
+def test_no_promise_of_tuples_where_the_cascade_adds_some(problem_of):
     # R1 has 3 rows and is 2-eligible, but the cascade does better in stars with rows of a class without a star.
     columns = [[0, 1, 0, 0, 0, 0, 0], [0, 3, 1, 2, 0, 3, 3], [1, 0, 0, 1, 1, 0, 0]]
     sensitive = [2, 0, 2, 1, 0, 1, 0]
@@ -141,12 +141,13 @@ def test_the_promise_counts_the_tuples_that_the_cascade_adds(problem_of):
     groups = check_partition(result, rows=7)
     suppressed = cost_of_partition(rows, groups, "tuples")
     assert suppressed > result.details["residue"] == 3
-    assert result.guarantee.tuples_ratio >= Fraction(suppressed, 3)
-    assert f"{suppressed - 3} tuples more" in result.guarantee.text
+    assert result.guarantee.tuples_ratio is None
+    assert result.guarantee.stars_ratio == 3
+    assert "The cascade leaves no more stars than TP: at most 3 times the fewest possible." in result.guarantee.text
 
 
 @pytest.mark.parametrize("l", [2, 4, 6, 9])
-def test_census(problem_of, l):  # noqa: E741
+def test_census(problem_of, l):
     frame = datasets.census(3_000, quasi_identifiers=4, seed=3)
     columns = [frame.to_series(place).to_list() for place in range(4)]
     income = frame["income"].to_list()

@@ -1,0 +1,249 @@
+"""One suite that every algorithm passes, for every kind of requirement that it supports."""
+
+from collections import Counter
+from fractions import Fraction
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.algorithms import ALGORITHMS, MApproximation, ThreePhase, choose
+from shoal.errors import UnsupportedError
+from shoal.models import (
+    AlphaKAnonymity,
+    BetaLikeness,
+    DeltaDisclosure,
+    KAnonymity,
+    KEAnonymity,
+    LDiversity,
+    MUniqueness,
+    Requirement,
+)
+from shoal.testing.invariants import check_partition, unchanged
+from shoal.testing.oracles import predicate_of
+from shoal.testing.strategies import code_tables, requirements
+
+EVERY = {
+    **ALGORITHMS,
+    "tp+ with hilbert": ThreePhase(refine="hilbert"),
+    "m-approximation unrefined": MApproximation(refine=False),
+}
+
+REQUIREMENTS = {
+    "k = 1": [KAnonymity(1)],
+    "k = 3": [KAnonymity(3)],
+    "l = 2": [LDiversity(2)],
+    "l = 3": [LDiversity(3)],
+    "distinct": [LDiversity(2, variant="distinct")],
+    "entropy": [LDiversity(1.7, variant="entropy")],
+    "recursive": [LDiversity(2, variant="recursive", c=1)],
+    "recursive, c below 1": [LDiversity(1, variant="recursive", c=Fraction(1, 2))],
+    "alpha = 0.4, k = 2": [AlphaKAnonymity(0.4, 2)],
+    "alpha = 3/7, k = 5": [AlphaKAnonymity(Fraction(3, 7), 5)],
+    "alpha with eighteen decimals": [AlphaKAnonymity(Fraction(333_333_333_333_333_334, 10**18), 1)],
+    "alpha with forty decimals": [AlphaKAnonymity(Fraction(4 * 10**39 + 1, 10**40), 3)],
+    "k and l": [KAnonymity(4), LDiversity(3)],
+    "k much larger than l": [KAnonymity(23), LDiversity(2)],
+    "frequency and entropy": [LDiversity(2), LDiversity(1.5, variant="entropy"), KAnonymity(2)],
+    "beta": [BetaLikeness(1)],
+    "enhanced beta": [BetaLikeness(0.7, variant="enhanced")],
+    "delta": [DeltaDisclosure(1)],
+    "(k, e)": [KEAnonymity(2, 2)],
+}
+
+SUPPORTED = [
+    pytest.param(algorithm, REQUIREMENTS[asked], id=f"{name}: {asked}")
+    for name, algorithm in EVERY.items()
+    for asked in REQUIREMENTS
+    if algorithm.unsupported(Requirement.of(REQUIREMENTS[asked], ("s0",))) is None
+]
+ON_TWO = [
+    pytest.param(algorithm, REQUIREMENTS[asked], id=f"{name}: {asked}")
+    for name, algorithm in EVERY.items()
+    for asked in REQUIREMENTS
+    if algorithm.unsupported(Requirement.of(REQUIREMENTS[asked], ("s0", "s1"))) is None
+]
+
+
+def random_columns(seed, rows, sizes):
+    chance = Random(seed)
+    return [[min(chance.randrange(size), chance.randrange(size)) for _ in range(rows)] for size in sizes]
+
+
+def spread(seed, rows, values):
+    """Sensitive values of which none is too frequent: shuffled, each as often as any other but for one row."""
+    column = [row % values for row in range(rows)]
+    Random(seed).shuffle(column)
+    return column
+
+
+def tables():
+    """Tables by name: quasi-identifiers by column, and a sensitive attribute."""
+    yield "one row", [[7], [8]], [1]
+    yield "two rows", [[7, 7], [8, 9]], [1, 2]
+    yield "no quasi-identifier", [], spread(0, 30, 6)
+    yield "all rows identical", [[1] * 30, [2] * 30], spread(1, 30, 5)
+    yield "all rows distinct", [list(range(40)), list(range(40))[::-1]], spread(2, 40, 5)
+    yield "one sensitive value", random_columns(3, 30, (3, 4)), [5] * 30
+    yield "as many sensitive values as rows", random_columns(4, 50, (3, 4, 2)), list(range(50))
+    yield "acceptable as it is", [[row // 30 for row in range(60)]], [row % 6 for row in range(60)]
+    yield "ordinary", random_columns(5, 80, (6, 3, 2, 4)), spread(5, 80, 6)
+    yield "skewed", random_columns(6, 60, (9, 4)), [min(value, 4) for value in spread(6, 60, 7)]
+    yield "one column", random_columns(7, 50, (12,)), spread(7, 50, 4)
+    yield "six columns", random_columns(8, 40, (2, 3, 5) * 2), spread(8, 40, 5)
+    yield "a group larger than l at the end", random_columns(10, 47, (20, 2)), spread(10, 47, 3)
+
+
+TABLES = list(tables())
+
+
+def check(algorithm, problem, sensitive, models):
+    """Run an algorithm twice and check all that every one of them promises; return the groups."""
+    classes = problem.table.classes
+    arrays = [column.codes for column in (*problem.table.quasi_identifiers, *problem.table.sensitive)]
+    arrays += [classes.order, classes.cell_starts, classes.cell_values, classes.class_starts]
+    with unchanged(*arrays):
+        result = algorithm.partition(problem)
+    groups = []
+    for values in sensitive:
+        predicates = [predicate_of(model, values) for model in models]
+        groups = check_partition(result, rows=problem.table.rows, sensitive=[values], predicates=predicates)
+    again = algorithm.partition(problem)
+    assert np.array_equal(result.groups, again.groups), "two runs differ"
+    assert result.guarantee == again.guarantee
+    assert result.guarantee.text.endswith(".")
+    assert repr(result) == f"Partition(rows={problem.table.rows}, groups={result.count})"
+    return groups
+
+
+def feasible(models, sensitive):
+    return all(predicate_of(model, values)(values) for model in models for values in sensitive)
+
+
+@pytest.mark.parametrize(("algorithm", "models"), SUPPORTED)
+def test_every_table(problem_of, algorithm, models):
+    served = 0
+    for name, columns, sensitive in TABLES:
+        if feasible(models, [sensitive]):
+            try:
+                check(algorithm, problem_of(columns, [sensitive], models), [sensitive], models)
+            except Exception as error:
+                error.add_note(f"table: {name}")
+                raise
+            served += 1
+    assert served >= 5, "most tables are meant to be feasible"
+
+
+@pytest.mark.parametrize(("algorithm", "models"), ON_TWO)
+def test_two_sensitive_attributes(problem_of, algorithm, models):
+    served = 0
+    for name, columns, first in TABLES:
+        sensitive = [first, spread(20, len(first), 5)]
+        if feasible(models, sensitive):
+            try:
+                check(algorithm, problem_of(columns, sensitive, models), sensitive, models)
+            except Exception as error:
+                error.add_note(f"table: {name}")
+                raise
+            served += 1
+    assert served >= 5
+
+
+@pytest.mark.parametrize("algorithm", EVERY.values(), ids=EVERY)
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_any_table_and_any_conjunction(problem_of, algorithm, data):
+    codes = data.draw(code_tables(min_columns=0, max_rows=30, max_columns=5, max_domain=6, max_values=6))
+    models = data.draw(requirements(codes))
+    if algorithm.unsupported(Requirement.of(models, ("s0",))) is not None:
+        models = [KAnonymity(data.draw(st.integers(1, len(codes.values))))]
+    columns = codes.quasi_identifiers.T.tolist()
+    groups = check(algorithm, problem_of(columns, [codes.values], models), [codes.values], models)
+    # Rows of a cell are interchangeable, so the order of the rows changes nothing that anyone can see.
+    order = data.draw(st.permutations(range(len(codes.values))))
+    sensitive = [codes.values[row] for row in order]
+    problem = problem_of([[column[row] for row in order] for column in columns], [sensitive], models)
+    shuffled = check(algorithm, problem, [sensitive], models)
+    assert contents(codes, groups, range(len(order))) == contents(codes, shuffled, order)
+
+
+def contents(codes, groups, row_of):
+    """The partition without row numbers: how often each bag of rows occurs as a group."""
+    rows = list(zip(codes.rows, codes.values, strict=True))
+    return Counter(tuple(sorted(rows[row_of[row]] for row in group)) for group in groups)
+
+
+@pytest.mark.parametrize("models", [[KAnonymity(3)], [LDiversity(3)]], ids=["k", "l"])
+@pytest.mark.parametrize("algorithm", EVERY.values(), ids=EVERY)
+def test_keys_beyond_62_bits(problem_of, algorithm, models):
+    # Eight columns of 256 values: 256**8 is 2**64. Five rows at a time agree on all of them but the last.
+    if algorithm.unsupported(Requirement.of(models, ("s0",))) is not None:
+        models = [KAnonymity(4)]
+    rows = 1280
+    columns = [[row // 5 * (place + 1) % 257 for row in range(rows)] for place in range(7)]
+    columns.append([row * 3 % 256 for row in range(rows)])
+    sensitive = [row % 5 for row in range(rows)]
+    problem = problem_of(columns, [sensitive], models)
+    assert sum(np.log2(column.size) for column in problem.table.quasi_identifiers) > 62
+    groups = check(algorithm, problem, [sensitive], models)
+    assert len(groups) > 1 or algorithm in (ALGORITHMS["tp"], MApproximation(refine=False))
+
+
+@pytest.mark.parametrize(("d", "rows"), [(12, 40), (20, 30)])
+@pytest.mark.parametrize("algorithm", EVERY.values(), ids=EVERY)
+def test_many_columns(problem_of, algorithm, d, rows):
+    models = [LDiversity(3)]
+    if algorithm.unsupported(Requirement.of(models, ("s0",))) is not None:
+        models = [KAnonymity(3)]
+    columns = random_columns(d, rows, [(2, 7, 3, 2)[place % 4] for place in range(d)])
+    sensitive = spread(d, rows, 5)
+    check(algorithm, problem_of(columns, [sensitive], models), [sensitive], models)
+
+
+@pytest.mark.parametrize("algorithm", EVERY.values(), ids=EVERY)
+def test_columns_of_a_hundred_thousand_values(problem_of, algorithm):
+    # Four of them: 100_000**4 is more than 2**62. No two rows agree on more than one attribute.
+    rows = 100_000
+    half = np.arange(rows) // 2
+    columns = [half, *(np.random.default_rng(place).permutation(rows) for place in range(3))]
+    requirement = [KAnonymity(2)]
+    problem = problem_of(columns, [np.arange(rows) % 10], requirement)
+    result = algorithm.partition(problem)
+    sizes = np.bincount(result.groups)
+    assert len(sizes) == result.count
+    assert sizes.min() >= 2
+    assert len(result.groups) == rows
+
+
+@pytest.mark.parametrize("algorithm", EVERY.values(), ids=EVERY)
+def test_what_is_unsupported_is_refused_with_a_reason(algorithm):
+    refused = 0
+    for asked in [*REQUIREMENTS.values(), [MUniqueness(2)], [KAnonymity(2), MUniqueness(2)]]:
+        for attributes in (("s0",), ("s0", "s1")):
+            requirement = Requirement.of(asked, attributes)
+            reason = algorithm.unsupported(requirement)
+            if reason is None:
+                assert choose(algorithm, requirement, "suppression") == (algorithm, "asked for")
+                continue
+            refused += 1
+            assert reason[0].islower()
+            assert not reason.endswith("."), "the reason stands inside a sentence"
+            with pytest.raises(UnsupportedError) as error:
+                choose(algorithm, requirement, "suppression")
+            assert f"The algorithm '{algorithm.name}' cannot serve this request: {reason}. " in str(error.value)
+    assert refused >= 2, "nobody serves m-uniqueness"
+
+
+@pytest.mark.parametrize("algorithm", EVERY.values(), ids=EVERY)
+def test_progress_is_told(problem_of, algorithm):
+    told = []
+    problem = problem_of(random_columns(1, 60, (5, 4)), [spread(1, 60, 4)], KAnonymity(2))
+    heard = type(problem)(
+        table=problem.table, requirement=problem.requirement, rng=problem.rng, progress=lambda *step: told.append(step)
+    )
+    algorithm.partition(heard)
+    assert told
+    assert all(isinstance(step, str) and 0 <= done <= total for step, done, total in told)
+    assert told[-1][1] == told[-1][2]
