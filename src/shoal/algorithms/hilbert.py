@@ -45,16 +45,17 @@ class Hilbert:
     Notes
     -----
     The curve runs through the cube of the quasi-identifiers' codes; values without an order of their own come in the
-    order of their dictionary. The paper does not say how domains of different sizes are scaled.
+    order of their dictionary. How domains of different sizes are scaled is our choice (`stretch`); as the refiner of TP+
+    the codes are taken as they are, as in the trials that others published.
 
-    * For l-diversity by frequency (and what reduces to it) the sweep is the paper's: one sorted list per sensitive
-      value; a group takes from the lists that must be served lest what remains is no longer eligible, then from the
-      lists whose heads come first on the curve. Choices the paper leaves open: among heads at the same point the list
-      with most rows there goes first. A group is larger than l where no group of l keeps the rest eligible, and where a
-      smallest group is asked for too (k > l) or l is a fraction.
-    * For k-anonymity the cuts are the paper's optimal ones for an ordered domain, found by dynamic programming, where
-      the cost of a group is the stars that it needs.
-    * For any other monotone requirement a group is closed as soon as it is acceptable; the paper has no such sweep.
+    * For l-diversity by frequency (and what reduces to it) the sweep is that of the paper: one sorted list per
+      sensitive value; a group takes from the lists that must be served lest what remains is no longer eligible, then
+      from the lists whose heads come first on the curve. Among heads at the same point the list with most rows there
+      goes first. A group is larger than l where no group of l keeps the rest eligible, and where a smallest group is
+      asked for too (k > l) or l is a fraction.
+    * For k-anonymity the cuts are optimal for that order, found by dynamic programming, where the cost of a group is
+      the stars that it needs.
+    * For any other monotone requirement a group is closed as soon as it is acceptable: an extension of ours.
     """
 
     name: ClassVar[str] = "hilbert"

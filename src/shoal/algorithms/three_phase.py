@@ -55,8 +55,9 @@ class ThreePhase:
     Parameters
     ----------
     refine : {"cascade", "hilbert", None}, default "cascade"
-        None publishes the residue as one group (TP). "hilbert" partitions it with Hilbert, the TP+ of the paper.
-        "cascade" repeats phase one on all but one attribute, all but two, and so on, which leaves far fewer stars.
+        None publishes the residue as one group (TP). "hilbert" partitions it with Hilbert, its coordinates the codes as
+        they are: the TP+ of the paper. "cascade" repeats phase one on all but one attribute, all but two, and so on,
+        which leaves far fewer stars.
 
     Notes
     -----
@@ -106,7 +107,7 @@ class ThreePhase:
             groups, rows = split_rows(problem.table.classes, residue.keep)
             if len(rows):
                 first = groups.max() + np.int32(1)
-                groups[rows] = first if self.refine is None else hilbert_groups(problem, rows) + first
+                groups[rows] = first if self.refine is None else hilbert_groups(problem, rows, stretch=False) + first
         problem.progress(self.name, 1, 1)
         count = int(groups.max()) + 1
         guarantee = _guarantee(problem, form, residue, more_tuples=suppressed > residue.size)

@@ -70,7 +70,7 @@ def _take_from_group(start, stop, size, missing, height, have, values, counts, n
         for cell in range(start, stop):
             if spare <= 0 or got >= missing:
                 break
-            amount = min(np.int64(counts[cell]), height - have[values[cell]], spare, missing - got)
+            amount = min(min(np.int64(counts[cell]), height - have[values[cell]]), min(spare, missing - got))  # noqa: PLW3301 - compiles faster
             if amount > 0:
                 _take(cell, amount, values, counts, have, log, logged)
                 logged += 1
@@ -90,7 +90,7 @@ def _take_from_group(start, stop, size, missing, height, have, values, counts, n
             break
         for cell in range(start, stop):
             if counts[cell] == top:
-                _take(cell, 1, values, counts, have, log, logged)
+                _take(cell, np.int64(1), values, counts, have, log, logged)
                 logged += 1
         got += pillars
         top -= 1
@@ -170,14 +170,16 @@ def complete_with_donors(
             _hold_waiting(keys, items, i, j, radix, left, _ANY_HEIGHT, have)
             for p in range(i, j):
                 height = max(height, have[keys[p] % radix])
-            _forget(keys, i, j, radix, values, have, log, 0)
+            _forget(keys, i, j, radix, values, have, log, np.int64(0))
             if num <= den:  # nothing is asked of the frequencies
                 height = _ANY_HEIGHT
         while height > 0:
             base = _hold_waiting(keys, items, i, j, radix, left, height, have)
-            missing = max((num * height - den * base + den - 1) // den, k - base)
+            missing = k - base
+            if num > den:
+                missing = max(missing, (num * height - den * base + den - 1) // den)
             cost = stars * base
-            logged = 0
+            logged = np.int64(0)
             count = 0
             visited = 0
             g = chain
@@ -223,7 +225,7 @@ def complete_with_donors(
                 have[v] += quota
                 left[item] -= quota
                 taken[item] += quota
-            _forget(keys, i, j, radix, values, have, log, 0)
+            _forget(keys, i, j, radix, values, have, log, np.int64(0))
             next_group += 1
         for p in range(i, j):
             if left[items[p]] > 0:
@@ -317,11 +319,13 @@ def complete_with_spare_rows(
                 have[keys[p] % radix] = 0
             if num <= den:
                 height = _ANY_HEIGHT
-        logged = 0
+        logged = np.int64(0)
         while height > 0:
             base = _hold_waiting(keys, items, i, j, radix, left, height, have)
-            missing = max((num * height - den * base + den - 1) // den, k - base)
-            logged = 0
+            missing = k - base
+            if num > den:
+                missing = max(missing, (num * height - den * base + den - 1) // den)
+            logged = np.int64(0)
             s = chain
             while s >= 0 and missing > 0 and logged < _LONGEST_LOG:
                 g = spare_group[s]

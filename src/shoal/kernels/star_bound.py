@@ -71,6 +71,51 @@ def _project_on_simplex(lam, beta, start, stop):
 
 
 @njit(cache=True)
+def _rows_of_cells(cell_of, stars, rows, cells):
+    """Return what the step of each cell is scaled down by: its rows times its stars."""
+    scale = np.zeros(cells)
+    for i in range(cell_of.shape[0]):
+        for f in range(cell_of.shape[1]):
+            if cell_of[i, f] >= 0:
+                scale[cell_of[i, f]] += rows[i] * stars[f]
+    for c in range(cells):
+        scale[c] = max(scale[c], 1.0)
+    return scale
+
+
+@njit(cache=True)
+def _deflected(lam_step, beta_step, lam_last, beta_last, pair_starts, scale):
+    """Turn a step along the simplices, and away from the last one where they disagree; return its squared length."""
+    inner = 0.0
+    before = 0.0
+    for c in range(scale.size):
+        start, stop = pair_starts[c], pair_starts[c + 1]
+        mean = lam_step[c]
+        for p in range(start, stop):
+            mean += beta_step[p]
+        mean /= stop - start + 1
+        lam_step[c] -= mean
+        inner += lam_step[c] * lam_last[c] / scale[c]
+        before += lam_last[c] ** 2 / scale[c]
+        for p in range(start, stop):
+            beta_step[p] -= mean
+            inner += beta_step[p] * beta_last[p] / scale[c]
+            before += beta_last[p] ** 2 / scale[c]
+    turn = -1.5 * inner / before if inner < 0.0 else 0.0
+    length = 0.0
+    for c in range(scale.size):
+        lam_step[c] += turn * lam_last[c]
+        lam_last[c] = lam_step[c]
+        squares = lam_step[c] ** 2
+        for p in range(pair_starts[c], pair_starts[c + 1]):
+            beta_step[p] += turn * beta_last[p]
+            beta_last[p] = beta_step[p]
+            squares += beta_step[p] ** 2
+        length += squares / scale[c]
+    return length
+
+
+@njit(cache=True)
 def raise_weights(cell_of, pair_of, stars, pair_starts, rows, l, lam, beta, target, steps, tolerance):
     """Raise the dual bound by projected subgradient steps towards `target`; return the best weights found.
 
@@ -84,80 +129,55 @@ def raise_weights(cell_of, pair_of, stars, pair_starts, rows, l, lam, beta, targ
     """
     items, families = cell_of.shape
     cells = pair_starts.size - 1
-    best_lam = lam.copy()
-    best_beta = beta.copy()
+    pairs = beta.size
+    best_lam = np.ones(cells)
+    best_beta = np.zeros(pairs)
     best = -1.0
     lam_step = np.zeros(cells)
-    beta_step = np.zeros(beta.size)
+    beta_step = np.zeros(pairs)
     lam_last = np.zeros(cells)
-    beta_last = np.zeros(beta.size)
+    beta_last = np.zeros(pairs)
     share = np.empty(families)
-    weight = np.zeros(cells)
-    for i in range(items):
-        for f in range(families):
-            if cell_of[i, f] >= 0:
-                weight[cell_of[i, f]] += rows[i] * stars[f]
-    for c in range(cells):
-        weight[c] = 1.0 / max(weight[c], 1.0)
-    for _ in range(steps + 1):
+    scale = _rows_of_cells(cell_of, stars, rows, cells)
+    # Whole-array expressions would read better here, and take several times as long to compile.
+    for taken in range(steps + 1):
         value = 0.0
-        lam_step[:] = 0.0
-        beta_step[:] = 0.0
+        for c in range(cells):
+            lam_step[c] = 0.0
+        for p in range(pairs):
+            beta_step[p] = 0.0
         for i in range(items):
             least = np.inf
             for f in range(families):
-                c = cell_of[i, f]
                 share[f] = np.inf
-                if c >= 0:
-                    share[f] = stars[f] * (lam[c] + l * beta[pair_of[i, f]])
+                if cell_of[i, f] >= 0:
+                    share[f] = stars[f] * (lam[cell_of[i, f]] + l * beta[pair_of[i, f]])
                     least = min(least, share[f])
             value += rows[i] * least
             near = 0
             for f in range(families):
                 if share[f] <= least * (1.0 + tolerance):
                     near += 1
+            part = rows[i] / near
             for f in range(families):
                 if share[f] <= least * (1.0 + tolerance):
-                    lam_step[cell_of[i, f]] += rows[i] * stars[f] / near
-                    beta_step[pair_of[i, f]] += rows[i] * stars[f] * l / near
+                    lam_step[cell_of[i, f]] += part * stars[f]
+                    beta_step[pair_of[i, f]] += part * stars[f] * l
         if value > best:
             best = value
-            best_lam[:] = lam
-            best_beta[:] = beta
-        if value >= target:
+            for c in range(cells):
+                best_lam[c] = lam[c]
+            for p in range(pairs):
+                best_beta[p] = beta[p]
+        if value >= target or taken == steps:
             break
-        inner = 0.0
-        before = 0.0
-        for c in range(cells):
-            start, stop = pair_starts[c], pair_starts[c + 1]
-            mean = lam_step[c]
-            for p in range(start, stop):
-                mean += beta_step[p]
-            mean /= stop - start + 1
-            lam_step[c] -= mean
-            inner += lam_step[c] * lam_last[c] * weight[c]
-            before += lam_last[c] ** 2 * weight[c]
-            for p in range(start, stop):
-                beta_step[p] -= mean
-                inner += beta_step[p] * beta_last[p] * weight[c]
-                before += beta_last[p] ** 2 * weight[c]
-        deflect = -1.5 * inner / before if inner < 0.0 else 0.0
-        length = 0.0
-        for c in range(cells):
-            lam_step[c] += deflect * lam_last[c]
-            lam_last[c] = lam_step[c]
-            squares = lam_step[c] ** 2
-            for p in range(pair_starts[c], pair_starts[c + 1]):
-                beta_step[p] += deflect * beta_last[p]
-                beta_last[p] = beta_step[p]
-                squares += beta_step[p] ** 2
-            length += squares * weight[c]
+        length = _deflected(lam_step, beta_step, lam_last, beta_last, pair_starts, scale)
         if length == 0.0:
             break
         step = (target - value) / length
         for c in range(cells):
             start, stop = pair_starts[c], pair_starts[c + 1]
-            own = step * weight[c]
+            own = step / scale[c]
             for p in range(start, stop):
                 beta[p] += own * beta_step[p]
             lam[c] = _project_on_simplex(lam[c] + own * lam_step[c], beta, start, stop)
