@@ -113,7 +113,7 @@ def test_largest_height_is_that_of_the_largest_acceptable_part(run, counts, num,
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_phase_one_is_the_papers(run, data):
-    l = data.draw(st.integers(1, 5))  # noqa: E741
+    l = data.draw(st.integers(1, 5))
     groups = data.draw(group_counts(l=l))
     cells = Cells(groups)
     keep = run["phase_one"](cells.counts, cells.values, cells.starts, l, 1, 1, cells.residue)
@@ -123,7 +123,7 @@ def test_phase_one_is_the_papers(run, data):
     assert keep.dtype == np.int32
 
 
-def hard_groups(seed, l):  # noqa: E741
+def hard_groups(seed, l):
     """Groups on which phase two often fails: thin ones whose pillars are the values that phase one moves."""
     chance = random.Random(seed)
     m = l + chance.randint(0, 2)
@@ -142,7 +142,7 @@ def hard_groups(seed, l):  # noqa: E741
     return [group for group in groups if any(group)]
 
 
-def check_phases(run, groups, l):  # noqa: E741
+def check_phases(run, groups, l):
     """Run the phases on counts and check every lemma on the way; return the phase that ended it."""
     cells, keep, phase = three_phases(run, groups, l)
     left, residue = cells.groups(keep), cells.residue
@@ -170,7 +170,7 @@ def check_phases(run, groups, l):  # noqa: E741
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_lemmas_on_any_groups(run, data):
-    l = data.draw(st.integers(1, 5))  # noqa: E741
+    l = data.draw(st.integers(1, 5))
     check_phases(run, data.draw(group_counts(l=l)), l)
 
 
@@ -178,7 +178,7 @@ def test_lemmas_on_any_groups(run, data):
 def test_lemmas_on_hard_groups(run):
     ended = {1: 0, 2: 0, 3: 0}
     for seed in range(600):
-        l = 2 + seed % 5  # noqa: E741
+        l = 2 + seed % 5
         ended[check_phases(run, hard_groups(seed, l), l)] += 1
     assert min(ended.values()) >= 10, f"all phases are meant to be met: {ended}"
 
@@ -190,7 +190,7 @@ def test_phase_two_ends_where_the_reference_does(run):
     # all choices of the reference.
     agreed = 0
     for seed in range(200):
-        l = 3 + seed % 3  # noqa: E741
+        l = 3 + seed % 3
         groups = hard_groups(seed, l)
         phases = {reference.three_phase(groups, l, random.Random(choice).choice).phase for choice in range(6)}
         phase = three_phases(run, groups, l)[2]
