@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LowerBound", "lower_bound"]
 
-_DUAL_WORK = 6_000_000
-_MOST_STEPS = 300
-_FEWEST_STEPS = 20
+_DUAL_WORK = 4_000_000
+_FEWEST_STEPS = 80
+_OVERDRAFT = 4
 _PAIRS_WORK = 1_000_000
 _TOLERANCE = 0.05
 
@@ -207,9 +207,11 @@ def _dual_bound(families: _Families, rows: NDArray[np.int64], l: Fraction, *, ta
     cells = len(families.pair_starts) - 1
     lam = np.ones(cells)
     beta = np.zeros(int(families.pair_starts[-1]))
-    # Fewer steps than these do not get beyond where they start.
-    steps = min(_MOST_STEPS * max(work // _DUAL_WORK, 1), work // families.cell_of.size) if l > 1 else 0
-    steps = steps if steps >= _FEWEST_STEPS else 0
+    # Fewer steps than `_FEWEST_STEPS` do not get beyond where they start: spend more work on them, or none.
+    size = families.cell_of.size
+    steps = max(_FEWEST_STEPS, work // size)
+    if l == 1 or steps * size > _OVERDRAFT * work:
+        steps = 0
     lam, beta = raise_weights(
         families.cell_of,
         families.pair_of,

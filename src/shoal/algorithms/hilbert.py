@@ -45,8 +45,8 @@ class Hilbert:
     Notes
     -----
     The curve runs through the cube of the quasi-identifiers' codes; values without an order of their own come in the
-    order of their dictionary. How domains of different sizes are scaled is our choice (`stretch`); as the refiner of TP+
-    the codes are taken as they are, as in the trials that others published.
+    order of their dictionary. How domains of different sizes are scaled is our choice (`stretch`); as the refiner of
+    TP+ the codes are taken as they are.
 
     * For l-diversity by frequency (and what reduces to it) the sweep is that of the paper: one sorted list per
       sensitive value; a group takes from the lists that must be served lest what remains is no longer eligible, then

@@ -95,12 +95,14 @@ def _deflected(lam_step, beta_step, lam_last, beta_last, pair_starts, scale):
             mean += beta_step[p]
         mean /= stop - start + 1
         lam_step[c] -= mean
-        inner += lam_step[c] * lam_last[c] / scale[c]
-        before += lam_last[c] ** 2 / scale[c]
+        product = lam_step[c] * lam_last[c]
+        squares = lam_last[c] ** 2
         for p in range(start, stop):
             beta_step[p] -= mean
-            inner += beta_step[p] * beta_last[p] / scale[c]
-            before += beta_last[p] ** 2 / scale[c]
+            product += beta_step[p] * beta_last[p]
+            squares += beta_last[p] ** 2
+        inner += product / scale[c]
+        before += squares / scale[c]
     turn = -1.5 * inner / before if inner < 0.0 else 0.0
     length = 0.0
     for c in range(scale.size):
