@@ -45,8 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         path = save_part(part, settings.results, quick=settings.quick)
         print(f"{name}: {time.perf_counter() - start:.0f} s, figures in {path}\n", flush=True)
         parts.append(part)
-    print("\n".join(format_targets((t for part in parts for t in part.targets), "All targets:").lines()))
-    print(f"\n{describe_load()}")
+    targets = [target for part in parts for target in part.targets]
+    if targets:
+        print("\n".join(format_targets(targets, "All targets:").lines()), end="\n\n")
+    print(describe_load())
     if not settings.quick:
         summary = ROOT / "benchmarks" / "RESULTS.md" if options.results is None else settings.results / "RESULTS.md"
         write_summary(settings.results, summary)

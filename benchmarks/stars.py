@@ -45,7 +45,9 @@ def measure(settings: Settings) -> Part:
         by_d = {d: [one for one in mine if _d(one) == d and one.l == settings.fixed_l] for d in settings.dimensions}
         _show_averages(part, f"{table}: average stars over l, d = {settings.fixed_d}", "l", by_l)
         _show_averages(part, f"{table}: average stars over d, l = {settings.fixed_l}", "d", by_d)
-        _show_first(part, table, mine)
+        _show_first(
+            part, settings, table, [one for one in mine if one.quasi_identifiers == QUASI_IDENTIFIERS[: _d(one)]]
+        )
         _add_targets(part, settings, table, by_l, by_d)
     _show_anomalies(part, counted)
     return part
@@ -78,7 +80,7 @@ def _show_averages(part: Part, title: str, letter: str, by_key: dict[int, list[M
     part.show(Grid(title=f"{title}:", header=header, rows=rows))
 
 
-def _show_first(part: Part, table: str, mine: list[Measurement]) -> None:
+def _show_first(part: Part, settings: Settings, table: str, first: list[Measurement]) -> None:
     """Show the tables of the first d quasi-identifiers one by one, with the bound after more work."""
     rows = [
         (
@@ -94,8 +96,7 @@ def _show_first(part: Part, table: str, mine: list[Measurement]) -> None:
             None if one.raised_bound is None else _over(one.raised_bound, one.stars[_RIVAL]),
             None if one.raised_bound is None else one.raised_seconds,
         )
-        for one in sorted(mine, key=lambda one: (_d(one), one.l))
-        if one.quasi_identifiers == QUASI_IDENTIFIERS[: _d(one)]
+        for one in sorted(first, key=lambda one: (_d(one), one.l))
     ]
     raised = ("raised bound", "tp+ / raised", f"raised / {_RIVAL}", "seconds")
     header = ("d", "l", "tp+", _RIVAL, "bound", f"tp+ / {_RIVAL}", "tp+ / bound", *raised)
@@ -103,6 +104,22 @@ def _show_first(part: Part, table: str, mine: list[Measurement]) -> None:
         f"{table}: the first d quasi-identifiers, one table each; the raised bound is the same bound after more work:"
     )
     part.show(Grid(title=title, header=header, rows=rows))
+    _show_first_averages(part, settings, table, first)
+
+
+def _show_first_averages(part: Part, settings: Settings, table: str, first: list[Measurement]) -> None:
+    scopes = {
+        f"d = {settings.fixed_d}, all l": [one for one in first if _d(one) == settings.fixed_d],
+        f"l = {settings.fixed_l}, all d": [one for one in first if one.l == settings.fixed_l],
+    }
+    averages: list[tuple[object, ...]] = []
+    for scope, found in scopes.items():
+        stars, rival = fmean(one.stars["tp+"] for one in found), fmean(one.stars[_RIVAL] for one in found)
+        best = fmean(max(one.bound, one.raised_bound or 0) for one in found)
+        averages.append((scope, len(found), _over(stars, rival), _over(stars, best), _over(best, rival)))
+    ratios = ("average over", "tables", f"tp+ / {_RIVAL}", "tp+ / best bound", f"best bound / {_RIVAL}")
+    title = f"{table}: averages of the first d alone, with the better bound:"
+    part.show(Grid(title=title, header=ratios, rows=averages))
 
 
 def _add_targets(

@@ -19,6 +19,7 @@ import numpy as np
 from shoal import Hilbert, LDiversity, ThreePhase
 from shoal.algorithms import Algorithm, Partition, Problem, lower_bound
 from shoal.datasets import QUASI_IDENTIFIERS, census
+from shoal.metrics import kl_divergence
 from shoal.models import Requirement
 from shoal.recoding import recode
 from shoal.table import Schema, Table, encode
@@ -65,6 +66,8 @@ class Measurement:
     """By algorithm; empty where only the phase was asked for."""
     suppressed_tuples: dict[str, int]
     """By algorithm."""
+    divergence: dict[str, float | None]
+    """KL-divergence in nats by algorithm, on the first d quasi-identifiers; None where it would take too long."""
     bound: int = 0
     """The certificate's lower bound on stars."""
     raised_bound: int | None = None
@@ -88,6 +91,11 @@ class _Task:
     raised_at: tuple[int, ...]
     """The values of l for which the bound is computed with more work, too."""
     raised_work: int
+
+    @property
+    def first(self) -> bool:
+        """Whether it has the first d quasi-identifiers."""
+        return self.quasi_identifiers == QUASI_IDENTIFIERS[: len(self.quasi_identifiers)]
 
 
 def choices(d: int, most: int | None, seed: int = 0) -> list[tuple[str, ...]]:
@@ -174,17 +182,19 @@ def _measure(task: _Task) -> list[Measurement]:
 
 
 def _measurement(task: _Task, l: int, phase: int | None, **facts: Any) -> Measurement:
-    found: dict[str, Any] = {"stars": {}, "suppressed_tuples": {}, **facts}
+    found: dict[str, Any] = {"stars": {}, "suppressed_tuples": {}, "divergence": {}, **facts}
     return Measurement(table=task.table, quasi_identifiers=task.quasi_identifiers, l=l, phase=phase or 0, **found)
 
 
 def _measure_stars(task: _Task, table: Table, l: int) -> Measurement:
     requirement = Requirement.of(LDiversity(l), (SENSITIVE[task.table],))
-    stars, tuples, phase = {}, {}, None
+    stars, tuples, divergence, phase = {}, {}, {}, None
     for name, algorithm in ALGORITHMS.items():
         partition = partitioned(table, algorithm, requirement)
         recoded = recode(table, partition.groups, partition.count)
         stars[name], tuples[name] = recoded.stars, recoded.suppressed_tuples
+        if task.first:
+            divergence[name] = kl_divergence(table, recoded, partition.groups).value
         if name == "tp":
             phase = partition.guarantee.phase
     bound = lower_bound(table, requirement, target=stars["tp+"]).stars
@@ -199,6 +209,7 @@ def _measure_stars(task: _Task, table: Table, l: int) -> Measurement:
         phase,
         stars=stars,
         suppressed_tuples=tuples,
+        divergence=divergence,
         bound=bound,
         raised_bound=raised,
         raised_seconds=seconds,

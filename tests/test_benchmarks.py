@@ -1,0 +1,158 @@
+"""The benchmarks run on small tables, and what they print is what they measured."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+MODULES = ("__main__", "adult", "harness", "machine", "paper", "results", "settings", "speed", "stars", "sweep")
+
+
+@pytest.fixture
+def benchmarks(monkeypatch):
+    """Return the modules of the benchmarks, which are not part of the package."""
+    monkeypatch.syspath_prepend(str(ROOT))
+    return SimpleNamespace(**{name: importlib.import_module(f"benchmarks.{name}") for name in MODULES})
+
+
+@pytest.fixture
+def settings(benchmarks, tmp_path):
+    return benchmarks.settings.Settings(
+        rows=3_000,
+        many_rows=6_000,
+        csv_rows=500,
+        figure_rows=(1_000, 3_000),
+        l_values=(2, 4),
+        fixed_l=4,
+        fixed_d=2,
+        dimensions=(1, 2, 4),
+        tables=2,
+        timed_tables=1,
+        repeats=1,
+        many_repeats=1,
+        raised_work=1_000_000,
+        raised_l=(4,),
+        workers=1,
+        adult=tmp_path / "nowhere.csv",
+        quick=True,
+        results=tmp_path,
+    )
+
+
+def test_choices_are_all_or_a_seeded_sample_with_the_first(benchmarks):
+    choices, names = benchmarks.sweep.choices, benchmarks.sweep.QUASI_IDENTIFIERS
+    assert len(choices(4, None)) == 35
+    sample = choices(4, 5, seed=3)
+    assert sample == choices(4, 5, seed=3)
+    assert sample[0] == names[:4]
+    assert len(set(sample)) == 5
+    assert choices(7, 5) == [names]
+
+
+def test_the_sweep_measures_every_table_once(benchmarks, settings):
+    found = benchmarks.sweep.run_sweep(settings)
+    assert benchmarks.sweep.run_sweep(replace(settings)) is found
+    keys = [(one.table, one.quasi_identifiers, one.l) for one in found]
+    assert len(set(keys)) == len(keys) == 2 * 2 * (2 + 2 + 2)
+    counted = [one for one in found if one.stars]
+    assert {(len(one.quasi_identifiers), one.l) for one in counted} == {(1, 4), (2, 2), (2, 4), (4, 4)}
+    for one in counted:
+        assert 0 < one.bound <= min(one.stars.values())
+        assert one.stars["tp"] >= one.stars["tp+"]
+        assert set(one.stars) == set(benchmarks.sweep.ALGORITHMS)
+    assert sum(one.raised_bound is not None for one in counted) == 2 * 2
+
+
+def test_stars_and_the_papers_figures_are_tables_of_the_sweep(benchmarks, settings):
+    stars = benchmarks.stars.measure(settings)
+    sweep = [one for one in benchmarks.sweep.run_sweep(settings) if one.stars and one.table == "SAL"]
+    over_l = stars.figures["SAL: average stars over l, d = 2:"]
+    average = sum(one.stars["tp+"] for one in sweep if one.l == 2) / 2
+    assert over_l["rows"][0][:3] == [2, 2, round(average)]
+    assert all(
+        row[1] == 0 for row in stars.figures["What should not happen, in 16 pairs of a table and an l:"]["rows"][:4]
+    )
+    assert {target.limit for target in stars.targets} == {0.40, 1.03}
+
+    paper = benchmarks.paper.measure(settings)
+    phases = next(figure for title, figure in paper.figures.items() if title.startswith("How often"))
+    assert sum(phases["rows"][-1][1:]) == 24
+    assert "Figure 6: seconds over n (d = 2, l = 4):" in paper.figures
+    assert "Figure 8" in paper.text()
+
+
+def test_speed_measures_ratios_growth_and_commands(benchmarks, settings, monkeypatch):
+    commands, published = [], []
+    memory = benchmarks.harness.Memory(peak=400_000_000, before=1, arrow=10_000_000)
+    monkeypatch.setattr(benchmarks.speed, "peak_memory", lambda frame, **_: published.append(len(frame)) or memory)
+    monkeypatch.setattr(benchmarks.speed, "command_seconds", lambda command, **_: commands.append(command) or 0.1)
+    part = benchmarks.speed.measure(settings)
+    ratios = part.figures["Times against the yardstick, in seconds:"]["rows"]
+    assert [row[0] for row in ratios] == [4] * 5
+    assert all(row[3] <= row[2] <= row[4] and row[6] == pytest.approx(row[2] / row[5]) for row in ratios)
+    assert published == [3_000, 3_000, 6_000, 6_000]
+    over = [target for target in part.targets if target.what.startswith("peak memory")]
+    assert {(target.limit, target.measured, target.met) for target in over} == {(360.0, 400.0, False)}
+    assert commands[0][-1] == "version"
+    assert [command.count("anonymize") for command in commands] == [0, 1, 1]
+
+
+def test_memory_is_that_of_a_process_of_its_own(benchmarks, tmp_path):
+    frame = benchmarks.speed.census(2_000, quasi_identifiers=2)
+    found = benchmarks.harness.peak_memory(frame, sensitive="income", l=2, algorithm="tp", folder=tmp_path)
+    assert found.arrow == 2_000 * 3 * 2
+    assert 30e6 < found.before <= found.peak < 2e9
+    assert found.limit == 300_000_000 + 6 * found.arrow
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_commands_are_measured_and_a_failure_is_no_measurement(benchmarks, capfd):
+    command = benchmarks.harness.shoal_command()
+    assert 0 < benchmarks.harness.command_seconds([*command, "version"], repeats=1, warm=False) < 30
+    with pytest.raises(benchmarks.harness.subprocess.CalledProcessError):
+        benchmarks.harness.command_seconds([*command, "no-such-command"], repeats=1, warm=False)
+    assert capfd.readouterr().err
+
+
+def test_a_run_prints_keeps_and_summarises_its_figures(benchmarks, settings, monkeypatch, capsys, tmp_path):
+    def part(given):
+        found = benchmarks.results.Part(name="speed", title="Speed", when="now")
+        found.targets = [
+            benchmarks.results.Target(what="fast", limit=2, measured=1.5, unit=" s"),
+            benchmarks.results.Target(what="small", limit=2, measured=2.5, unit=" MB"),
+        ]
+        found.show(benchmarks.results.Grid(title="Rows:", header=("n", "text"), rows=[(given.rows, "a"), (None, "b")]))
+        return found
+
+    monkeypatch.setitem(benchmarks.__main__._PARTS, "speed", part)
+    assert benchmarks.__main__.main(["speed", "--rows", "123456", "--results", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "numba: " in printed
+    assert "| fast  | 2 s" in printed
+    assert "| 123,456 | a    |" in printed
+    assert json.loads((tmp_path / "speed.json").read_text())["figures"]["Rows:"]["rows"][0] == [123456, "a"]
+    summary = (tmp_path / "RESULTS.md").read_text()
+    assert "1 of 2 targets are met." in summary
+    assert summary.count("| small |") == 2
+
+    assert benchmarks.__main__.main(["speed", "--quick", "--results", str(tmp_path)]) == 0
+    assert (tmp_path / "RESULTS.md").read_text() == summary
+
+
+def test_real_tables_say_what_every_algorithm_makes_of_them(benchmarks, settings, monkeypatch):
+    import shoal
+
+    demo = shoal.datasets.demo()
+    monkeypatch.setattr(shoal.datasets, "demo", lambda: replace(demo, frame=demo.frame.head(1_000)))
+    part = benchmarks.adult.measure(settings)
+    assert any("no copy of Adult" in block[0] for block in part.blocks)
+    assert "demo allows no release with l = 6." in [block[0] for block in part.blocks]
+    rows = part.figures["demo, suppression: cells and tuples that are not published as they were:"]["rows"]
+    assert {row[0] for row in rows} == {"l = 2", "l = 4", "k = 5"}
+    assert all(row[2] >= row[4] > 0 for row in rows)
