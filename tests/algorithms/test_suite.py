@@ -191,7 +191,7 @@ def test_keys_beyond_62_bits(problem_of, algorithm, models):
     assert len(groups) > 1 or algorithm in (ALGORITHMS["tp"], MApproximation(refine=False))
 
 
-@pytest.mark.parametrize(("d", "rows"), [(12, 40), (20, 30)])
+@pytest.mark.parametrize(("d", "rows"), [(12, 40), (20, 30), (70, 30)])
 @pytest.mark.parametrize("algorithm", EVERY.values(), ids=EVERY)
 def test_many_columns(problem_of, algorithm, d, rows):
     models = [LDiversity(3)]

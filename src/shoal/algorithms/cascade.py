@@ -32,9 +32,11 @@ if TYPE_CHECKING:
     from shoal.models import FrequencyForm
     from shoal.table import EquivalenceClasses, Table
 
-__all__ = ["Cascade", "split_rows", "star_patterns", "starred_attributes"]
+__all__ = ["MOST_ATTRIBUTES", "Cascade", "split_rows", "star_patterns", "starred_attributes"]
 
 _KEY_LIMIT = 1 << 62
+MOST_ATTRIBUTES = 63
+"""Quasi-identifiers that a cascade can tell apart: a pattern of stars is a set of bits."""
 _MOST_PATTERNS = 4096
 _ANY_PRICE = 1 << 40
 _SHORTEST_CHAIN = 64
@@ -93,6 +95,7 @@ class Cascade:
     Parameters
     ----------
     table : Table
+        With at most `MOST_ATTRIBUTES` quasi-identifiers.
     form : FrequencyForm
         The requirement.
     groups : int32 array of shape (n,)

@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal._validation import Boolean, validate
 from shoal.algorithms.base import Guarantee, Partition
-from shoal.algorithms.cascade import Cascade, split_rows, starred_attributes
+from shoal.algorithms.cascade import MOST_ATTRIBUTES, Cascade, split_rows, starred_attributes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,7 +38,7 @@ class MApproximation:
     Notes
     -----
     The paper leaves open which rows fill up the mixed group in its third case: here those of the classes with the
-    largest surplus.
+    largest surplus. Beyond 63 quasi-identifiers nothing is refined.
     """
 
     refine: bool = True
@@ -87,6 +87,8 @@ class MApproximation:
         """Let the cascade group the rows of the small classes; None where that costs more than `cost` stars."""
         form = problem.requirement.frequency_form()
         assert form is not None
+        if len(problem.table.quasi_identifiers) > MOST_ATTRIBUTES:
+            return None
         classes = problem.table.classes
         counts = classes.cell_counts
         stays = np.repeat(sizes >= form.k, np.diff(classes.class_starts))

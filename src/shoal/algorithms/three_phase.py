@@ -16,7 +16,7 @@ import numpy as np
 
 from shoal._validation import OneOf, Optional, validate
 from shoal.algorithms.base import Guarantee, Partition
-from shoal.algorithms.cascade import Cascade, split_rows, starred_attributes
+from shoal.algorithms.cascade import MOST_ATTRIBUTES, Cascade, split_rows, starred_attributes
 from shoal.algorithms.hilbert import hilbert_groups
 from shoal.algorithms.residue import complete_residue
 from shoal.kernels.three_phase import phase_one
@@ -64,6 +64,7 @@ class ThreePhase:
     Serves "at most one in l rows of a group share a sensitive value, and a group has at least k rows" for any rational
     l >= 1; the paper's requirement is an integer l and k <= l. Beyond it (k above l, or a fractional l) phases two and
     three respect k, and dissolve whole classes in the end if they must; the guarantee then is that of phase one alone.
+    Beyond 63 quasi-identifiers "cascade" stands for "hilbert".
     The order in which the paper leaves choices open: values with equal counts by their code, groups by their position.
     """
 
@@ -101,13 +102,16 @@ class ThreePhase:
             "phase": residue.phase,
         }
         groups, suppressed = None, residue.size
-        if self.refine == "cascade" and residue.size:
+        refine = self.refine
+        if refine == "cascade" and len(problem.table.quasi_identifiers) > MOST_ATTRIBUTES:
+            refine = "hilbert"
+        if refine == "cascade" and residue.size:
             groups, suppressed = _refine_by_cascade(problem, form, residue, details)
         if groups is None:
             groups, rows = split_rows(problem.table.classes, residue.keep)
             if len(rows):
                 first = groups.max() + np.int32(1)
-                groups[rows] = first if self.refine is None else hilbert_groups(problem, rows, stretch=False) + first
+                groups[rows] = first if refine is None else hilbert_groups(problem, rows, stretch=False) + first
         problem.progress(self.name, 1, 1)
         count = int(groups.max()) + 1
         guarantee = _guarantee(problem, form, residue, more_tuples=suppressed > residue.size)
