@@ -65,7 +65,7 @@ def choose(algorithm: str | Algorithm, requirement: Requirement, recoding: str) 
                 f"Got {algorithm!r}. {near_matches(algorithm, known)}"
             )
         chosen = ALGORITHMS[algorithm]
-    elif callable(getattr(algorithm, "partition", None)):
+    elif callable(getattr(algorithm, "partition", None)) and not isinstance(algorithm, type):
         chosen = algorithm
     else:
         raise ParameterError(

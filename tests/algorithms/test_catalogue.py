@@ -1,0 +1,101 @@
+"""The algorithms by name, and what `auto` chooses."""
+
+import pytest
+
+from shoal.algorithms import ALGORITHMS, Algorithm, Guarantee, MApproximation, Partition, ThreePhase, choose
+from shoal.errors import ParameterError, UnsupportedError
+from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, MUniqueness, Requirement
+
+
+def asked(*models, sensitive=("s",)):
+    return Requirement.of(models, sensitive)
+
+
+def test_every_name_is_its_algorithms():
+    assert list(ALGORITHMS) == [algorithm.name for algorithm in ALGORITHMS.values()]
+    assert list(ALGORITHMS) == ["tp", "tp+", "hilbert", "mondrian", "mondrian-relaxed", "m-approximation"]
+    assert "auto" not in ALGORITHMS
+    with pytest.raises(TypeError):
+        ALGORITHMS["mine"] = ThreePhase()
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=ALGORITHMS)
+def test_parameters_make_the_same_algorithm_again(algorithm):
+    again = type(algorithm)(**algorithm.parameters())
+    assert again == algorithm
+    assert again.name == algorithm.name
+    assert type(algorithm).__doc__
+    assert "Notes" in type(algorithm).__doc__, "deviations from the paper are listed"
+
+
+@pytest.mark.parametrize(
+    ("requirement", "recoding", "name"),
+    [
+        (asked(LDiversity(4)), "suppression", "tp+"),
+        (asked(LDiversity(4), KAnonymity(10)), "suppression", "tp+"),
+        (asked(AlphaKAnonymity(0.3, 10)), "suppression", "tp+"),
+        (asked(KAnonymity(10)), "suppression", "m-approximation"),
+        (asked(KAnonymity(10), sensitive=()), "suppression", "m-approximation"),
+        (asked(LDiversity(4)), "generalization", "mondrian"),
+        (asked(KAnonymity(10)), "generalization", "mondrian"),
+        (asked(LDiversity(4, variant="entropy")), "suppression", "mondrian"),
+        (asked(LDiversity(4), sensitive=("s", "t")), "suppression", "mondrian"),
+    ],
+)
+def test_auto(requirement, recoding, name):
+    algorithm, reason = choose("auto", requirement, recoding)
+    assert algorithm is ALGORITHMS[name]
+    assert algorithm.unsupported(requirement) is None
+    assert ":" in reason
+
+
+def test_auto_where_nobody_can():
+    with pytest.raises(UnsupportedError, match=r"No algorithm can serve this request\. None can: .* Use audit"):
+        choose("auto", asked(MUniqueness(3)), "suppression")
+
+
+def test_a_name_or_an_object():
+    assert choose("tp", asked(LDiversity(2)), "suppression") == (ALGORITHMS["tp"], "asked for")
+    mine = ThreePhase(refine="hilbert")
+    assert choose(mine, asked(LDiversity(2)), "suppression") == (mine, "asked for")
+
+
+def test_the_alternatives_to_one_that_cannot():
+    with pytest.raises(UnsupportedError) as error:
+        choose("m-approximation", asked(LDiversity(2)), "suppression")
+    assert str(error.value) == (
+        "The algorithm 'm-approximation' cannot serve this request: it serves k-anonymity alone. "
+        "These can: tp, tp+, hilbert, mondrian, mondrian-relaxed."
+    )
+
+
+def test_unknown_names_and_things_that_are_no_algorithm():
+    with pytest.raises(ParameterError, match=r"Got 'mondrain'\. Did you mean 'mondrian'"):
+        choose("mondrain", asked(LDiversity(2)), "suppression")
+    for wrong in (None, 3, ["tp"]):
+        with pytest.raises(ParameterError, match=rf"Got {type(wrong).__name__}\."):
+            choose(wrong, asked(LDiversity(2)), "suppression")
+    with pytest.raises(ParameterError, match="an algorithm object such as"):
+        choose(MApproximation, asked(LDiversity(2)), "suppression")
+
+
+def test_an_algorithm_of_ones_own():
+    class Alone:
+        name = "alone"
+
+        def unsupported(self, requirement):
+            return None if requirement.monotone else "it is simple"
+
+        def parameters(self):
+            return {}
+
+        def partition(self, problem):
+            import numpy as np
+
+            groups = np.zeros(problem.table.rows, dtype=np.int32)
+            return Partition(groups=groups, count=1, guarantee=Guarantee(text="None."))
+
+    mine: Algorithm = Alone()
+    assert choose(mine, asked(LDiversity(2)), "suppression")[0] is mine
+    with pytest.raises(UnsupportedError, match="The algorithm 'alone' cannot serve this request: it is simple"):
+        choose(mine, asked(MUniqueness(2)), "suppression")
