@@ -128,8 +128,9 @@ def anonymize(
         partition = chosen.partition(Problem(table=table, requirement=requirement, rng=rng, progress=clock.progress))
     with clock.step("recode"):
         recoded = recode(table, partition.groups, partition.count, method=recoding, star=star)
-        published, order = published_frame(table, recoded, partition.groups, keep_order=keep_order)
+        published, order = published_frame(table, recoded, partition.groups, keep_order=keep_order, compact=True)
         rows = rows[order]
+        del order  # as much memory as a column of the input
         if keep_order:
             published, rows = published[np.argsort(rows)], np.sort(rows)
     with clock.step("verify"):
@@ -248,11 +249,11 @@ def _check_options(**options: Any) -> None:
 
 def _rows_to_publish(
     frame: pl.DataFrame, schema: Schema, missing_sensitive: str
-) -> tuple[pl.DataFrame, NDArray[np.int64]]:
+) -> tuple[pl.DataFrame, NDArray[np.int32]]:
     """Return the rows whose sensitive values are there (or may be missing), and their numbers."""
     import polars as pl
 
-    rows = np.arange(frame.height, dtype=np.int64)
+    rows = np.arange(frame.height, dtype=np.int32)
     if frame.height == 0:
         raise DataError("The table has no rows: there is nothing to publish.")
     if missing_sensitive == "value" or not schema.sensitive:

@@ -34,7 +34,7 @@ class Release:
     """A table that may be published: its cells were verified before this object was made."""
 
     frame: pl.DataFrame
-    """The published table as Polars."""
+    """The published table as Polars; recoded columns are categories (`data` has them as text)."""
     schema: Schema
     """The roles of the input's columns."""
     requirement: Requirement
@@ -43,7 +43,7 @@ class Release:
     """What was asked, achieved, guaranteed and bounded."""
     metrics: Metrics
     """Information loss; each measure is computed when it is first asked for."""
-    rows: NDArray[np.int64]
+    rows: NDArray[np.int32]
     """Private: the original row number of each published row. Never publish it."""
     source_format: str = "csv"
     """The format that `save` writes unless told otherwise: the input's."""
@@ -53,7 +53,10 @@ class Release:
     @cached_property
     def data(self) -> Any:
         """The published table, as the same kind of table that came in."""
-        return self.restore(self.frame)
+        import polars as pl
+
+        text = [column.name for column in self.metrics.recoding.columns if column.labels.dtype == pl.String]
+        return self.restore(self.frame.with_columns(pl.col(text).cast(pl.String)))
 
     def save(
         self,

@@ -20,7 +20,7 @@ __all__ = ["published_frame"]
 
 
 def published_frame(
-    table: Table, recoding: Recoding, groups: NDArray[np.int32], *, keep_order: bool = False
+    table: Table, recoding: Recoding, groups: NDArray[np.int32], *, keep_order: bool = False, compact: bool = False
 ) -> tuple[pl.DataFrame, NDArray[np.int32]]:
     """Make the published table of a recoding.
 
@@ -38,6 +38,9 @@ def published_frame(
         Group of each row: the partition that was recoded.
     keep_order : bool
         Whether to publish the rows in the order of the table instead.
+    compact : bool
+        Whether quasi-identifiers that are published as text come as categories (`polars.Enum`), in a tenth of the
+        memory.
 
     Returns
     -------
@@ -63,11 +66,18 @@ def published_frame(
             for column in recoding.columns
         ]
     cells += [(column.dictionary.alias(column.name), column.codes[rows]) for column in table.sensitive]
+    if compact:
+        recoded = len(recoding.columns)
+        cells[:recoded] = [(_as_categories(labels), codes) for labels, codes in cells[:recoded]]
     # One chunk: gathering from several is many times slower.
     published = [labels.rechunk().gather(pl.Series(codes.astype(np.uint32))) for labels, codes in cells]
     index = pl.Series(rows.astype(np.uint32))
     published += [column if keep_order else column.gather(index) for column in table.insensitive.get_columns()]
     return pl.DataFrame(published) if published else pl.DataFrame(height=table.rows), rows
+
+
+def _as_categories(labels: pl.Series) -> pl.Series:
+    return labels.cast(pl.Enum(labels.drop_nulls())) if labels.dtype == pl.String else labels
 
 
 def _canonical_order(table: Table, recoding: Recoding, groups: NDArray[np.int32]) -> NDArray[np.int32]:

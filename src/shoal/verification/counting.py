@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -28,6 +28,12 @@ _WIDEST = 2**62
 
 _CANONICAL_NUMBER = r"^(0|-?[1-9]\d*|-?(0|[1-9]\d*)\.\d+)$"
 """Text that reads as one decimal number in one way only: 12, -0.50; not 007, +1, 1e5."""
+
+
+_NARROW = 2**31
+"""Codes below this fit in four bytes."""
+
+_Codes: TypeAlias = "NDArray[np.int32] | NDArray[np.int64]"
 
 
 def count_groups(
@@ -62,14 +68,16 @@ def count_groups(
     for name in (*quasi_identifiers, *sensitive):
         if name not in frame.columns:
             raise ColumnError(f"There is no column '{name}'. {near_matches(name, frame.columns)}")
-    columns = _without_text(frame.select(list(dict.fromkeys((*quasi_identifiers, *sensitive)))))
-    group = np.zeros(frame.height, dtype=np.int64)
+    # By name, one after another: in a selection a name such as "^.*$" would be a pattern.
+    named = dict.fromkeys((*quasi_identifiers, *sensitive))
+    columns = _without_text(pl.DataFrame([frame.get_column(name) for name in named]))
+    group: _Codes = np.zeros(frame.height, dtype=np.int32)
     width = 1
     for name in quasi_identifiers:
         codes, size = _codes(columns[name])
         group, width = _combined(group, width, codes, size)
     if not sensitive:
-        return (_sorted_counts(group, width, np.zeros(frame.height, dtype=np.int64), 1),)
+        return (_sorted_counts(group, width, np.zeros(frame.height, dtype=np.int32), 1),)
     counts = []
     for name in sensitive:
         codes, size = _dense(*_codes(columns[name]))
@@ -83,7 +91,7 @@ def _without_text(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.col(pl.String).cast(pl.Categorical))
 
 
-def _codes(column: pl.Series) -> tuple[NDArray[np.int64], int]:
+def _codes(column: pl.Series) -> tuple[_Codes, int]:
     """Return a code per row, equal where the cells are, and a number that all codes are below; 0 is a missing cell."""
     if column.dtype.is_nested() or column.dtype == pl.Object:
         raise DataError(
@@ -98,41 +106,44 @@ def _codes(column: pl.Series) -> tuple[NDArray[np.int64], int]:
     if physical.dtype.is_integer():
         low, high = physical.min(), physical.max()
         if isinstance(low, int) and isinstance(high, int) and max(-low, high) < 2**61 and high - low < 2**31:
-            codes = physical.cast(pl.Int64) - (low - 1)
+            narrow = -_NARROW < low - 1 and high < _NARROW and high - low + 2 < _NARROW
+            codes = physical.cast(pl.Int32 if narrow else pl.Int64) - (low - 1)
             return codes.fill_null(0).to_numpy(), high - low + 2
     ranks = physical.rank("dense").cast(pl.Int64).fill_null(0).to_numpy()
     return ranks, int(ranks.max(initial=0)) + 1
 
 
-def _combined(
-    first: NDArray[np.int64], first_size: int, second: NDArray[np.int64], second_size: int
-) -> tuple[NDArray[np.int64], int]:
+def _combined(first: _Codes, first_size: int, second: _Codes, second_size: int) -> tuple[_Codes, int]:
     """Return one code for each pair of codes, renumbered first where their product would not fit."""
     if first_size * second_size >= _WIDEST:
         first, first_size = _renumbered(first)
         second, second_size = _renumbered(second)
-    return first * second_size + second, first_size * second_size
+    size = first_size * second_size
+    combined: _Codes = first.astype(np.int32) if size < _NARROW else first.astype(np.int64)
+    combined *= second_size
+    combined += second
+    return combined, size
 
 
-def _renumbered(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+def _renumbered(codes: _Codes) -> tuple[_Codes, int]:
     distinct, position = np.unique(codes, return_inverse=True)
     return position.astype(np.int64), max(len(distinct), 1)
 
 
-def _dense(codes: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], int]:
+def _dense(codes: _Codes, size: int) -> tuple[_Codes, int]:
     """Return codes renumbered in their order so that every one below the size occurs."""
     if size > 8 * len(codes) + 1024:
         return _renumbered(codes)
     occurs = np.zeros(size, dtype=np.bool_)
     occurs[codes] = True
-    position = np.cumsum(occurs) - 1
+    position = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
     return position[codes], int(np.count_nonzero(occurs))
 
 
 def _sorted_counts(
-    group: NDArray[np.int64],
+    group: _Codes,
     width: int,
-    codes: NDArray[np.int64],
+    codes: _Codes,
     size: int,
     *,
     numbers: tuple[Fraction | None, ...] | None = None,
@@ -142,7 +153,7 @@ def _sorted_counts(
     pairs.sort()
     first = _run_starts(pairs)
     counts = np.diff(first, append=len(pairs))
-    group_of, values = np.divmod(pairs[first], max(size, 1))
+    group_of, values = np.divmod(pairs[first].astype(np.int64), max(size, 1))
     starts = _run_starts(group_of)
     return GroupCounts(
         sizes=np.add.reduceat(counts, starts) if len(starts) else counts,
@@ -154,14 +165,14 @@ def _sorted_counts(
     )
 
 
-def _run_starts(values: NDArray[np.int64]) -> NDArray[np.int64]:
+def _run_starts(values: _Codes) -> NDArray[np.int64]:
     """Return where runs of equal values start."""
     changes = np.ones(len(values), dtype=np.bool_)
     np.not_equal(values[1:], values[:-1], out=changes[1:])
     return np.flatnonzero(changes)
 
 
-def _numbers(column: pl.Series, codes: NDArray[np.int64], size: int) -> tuple[Fraction | None, ...] | None:
+def _numbers(column: pl.Series, codes: _Codes, size: int) -> tuple[Fraction | None, ...] | None:
     """Return the value of each code as an exact number, None where it is missing; None where they are no numbers."""
     row = np.empty(size, dtype=np.int64)
     row[codes] = np.arange(len(codes))
