@@ -52,7 +52,7 @@ class LDiversity(PrivacyModel):
     (LDiversity(4), LDiversity(2.5, variant='entropy'), LDiversity(3, variant='recursive', c=2))
     """
 
-    l: Real | float  # noqa: E741 - the paper's letter
+    l: Real | float
     """How many values a group stands for at least, >= 1; an int, or any number where the variant is entropy."""
     variant: str = field(default="frequency", kw_only=True)
     """In which sense: frequency, distinct, entropy or recursive."""
@@ -147,7 +147,7 @@ class LDiversity(PrivacyModel):
         return math.ceil(self._l) + beyond
 
 
-def _recursive(groups: GroupCounts, l: int, c: Fraction) -> NDArray[np.bool_]:  # noqa: E741
+def _recursive(groups: GroupCounts, l: int, c: Fraction) -> NDArray[np.bool_]:
     """Return where r_1 < c (r_l + ... + r_m)."""
     # Each group's counts in descending order, and what remains of the group from the l-th on.
     group = np.repeat(np.arange(len(groups.sizes)), groups.distinct)
@@ -159,7 +159,7 @@ def _recursive(groups: GroupCounts, l: int, c: Fraction) -> NDArray[np.bool_]:  
     return ~at_most(tails, c.numerator, groups.heights, c.denominator)
 
 
-def _entropy_at_least(groups: GroupCounts, l: Fraction) -> NDArray[np.bool_]:  # noqa: E741
+def _entropy_at_least(groups: GroupCounts, l: Fraction) -> NDArray[np.bool_]:
     """Return where the entropy is at least log l: floats where they are sure, exact arithmetic elsewhere."""
     if not len(groups.sizes):
         return np.zeros(0, dtype=np.bool_)
@@ -177,7 +177,7 @@ def _entropy_at_least(groups: GroupCounts, l: Fraction) -> NDArray[np.bool_]:  #
     return decided
 
 
-def _entropy_surplus(groups: GroupCounts, l: Fraction) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # noqa: E741
+def _entropy_surplus(groups: GroupCounts, l: Fraction) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return |G| log |G| - sum c log c - |G| log l, and the error that the floats may have made."""
     sizes = groups.sizes.astype(np.float64)
     parts = np.add.reduceat(groups.counts * np.log(groups.counts), groups.starts[:-1])
@@ -186,7 +186,7 @@ def _entropy_surplus(groups: GroupCounts, l: Fraction) -> tuple[NDArray[np.float
     return whole - parts - sizes * asked, (groups.distinct + 8) * _ERROR * (whole + sizes * asked)
 
 
-def _exact_entropy(counts: Sequence[int], l: Fraction) -> bool:  # noqa: E741
+def _exact_entropy(counts: Sequence[int], l: Fraction) -> bool:
     """Return whether n^n >= l^n * product of c^c; beyond a size by 60-digit logarithms, doubt against the publisher."""
     unit = math.gcd(*counts)
     counts = [count // unit for count in counts]  # the entropy depends on the shares only

@@ -119,7 +119,7 @@ def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
 
 
 def _promise_of_diversity(request: Mapping[str, Any], what: str) -> str:
-    l = request["l"]  # noqa: E741 - the paper's letter
+    l = request["l"]
     variant = request.get("variant", "frequency")
     if variant == "distinct":
         return (

@@ -85,17 +85,17 @@ def k_anonymous(group: Sequence[Hashable], k: int) -> bool:
     return len(group) >= k
 
 
-def frequency_diverse(group: Sequence[Hashable], l: Fraction | int) -> bool:  # noqa: E741 - the paper's letter
+def frequency_diverse(group: Sequence[Hashable], l: Fraction | int) -> bool:
     """Return whether l * h(G) <= |G|."""
     return l * max(Counter(group).values(), default=0) <= len(group)
 
 
-def distinct_diverse(group: Sequence[Hashable], l: int) -> bool:  # noqa: E741
+def distinct_diverse(group: Sequence[Hashable], l: int) -> bool:
     """Return whether there are at least l different values."""
     return len(set(group)) >= l
 
 
-def entropy_diverse(group: Sequence[Hashable], l: Fraction | int) -> bool:  # noqa: E741
+def entropy_diverse(group: Sequence[Hashable], l: Fraction | int) -> bool:
     """Return whether the entropy of the values is at least log l.
 
     With counts c of n rows that is prod (n / c)^c >= l^n, which integers can decide.
@@ -105,7 +105,7 @@ def entropy_diverse(group: Sequence[Hashable], l: Fraction | int) -> bool:  # no
     return n > 0 and product >= Fraction(l) ** n
 
 
-def recursive_diverse(group: Sequence[Hashable], c: Fraction | int, l: int) -> bool:  # noqa: E741
+def recursive_diverse(group: Sequence[Hashable], c: Fraction | int, l: int) -> bool:
     """Return whether r_1 < c (r_l + ... + r_m), r the counts in descending order."""
     r = sorted(Counter(group).values(), reverse=True)
     return bool(r) and r[0] < Fraction(c) * sum(r[l - 1 :])

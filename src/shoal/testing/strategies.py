@@ -85,7 +85,7 @@ def _columns(draw: st.DrawFn, n: int, domain: int) -> list[int]:
     return dense(draw(st.lists(code, min_size=n, max_size=n)))
 
 
-def _eligible(values: list[int], l: int, m: int) -> list[int]:  # noqa: E741
+def _eligible(values: list[int], l: int, m: int) -> list[int]:
     """Return values changed as little as needed so that none takes more than one row in l."""
     most = len(values) // l
     m = max(m, -(-len(values) // most))
@@ -110,7 +110,7 @@ def code_tables(
     max_columns: int = 4,
     max_domain: int = 4,
     max_values: int = 5,
-    l: int = 1,  # noqa: E741 - the paper's letter
+    l: int = 1,
 ) -> CodeTable:
     """Draw a table of codes.
 
@@ -144,7 +144,7 @@ def code_tables(
 def group_counts(
     draw: st.DrawFn,
     *,
-    l: int,  # noqa: E741
+    l: int,
     max_groups: int = 6,
     max_values: int = 6,
     max_count: int = 5,

@@ -33,7 +33,7 @@ class State:
     """h(Q, v) of each group."""
     residue: Counts
     """h(R, v)."""
-    l: int  # noqa: E741 - the paper's letter
+    l: int
     phase: int = 1
     """The phase that the algorithm is in, or ended in."""
     rounds: int = 0
@@ -68,7 +68,7 @@ class State:
         return not empty and not (self.thin(group) and self.conflicting_pillars(group))
 
 
-def eligible(counts: Sequence[int], l: int) -> bool:  # noqa: E741
+def eligible(counts: Sequence[int], l: int) -> bool:
     """Return whether l * h(S) <= |S|."""
     return l * max(counts, default=0) <= sum(counts)
 
@@ -79,7 +79,7 @@ def pillars(counts: Sequence[int]) -> list[int]:
     return [value for value, count in enumerate(counts) if count == highest > 0]
 
 
-def phase_one(counts: Sequence[int], l: int, choose: Choose = _first) -> Counts:  # noqa: E741
+def phase_one(counts: Sequence[int], l: int, choose: Choose = _first) -> Counts:
     """Return what remains of one group: one row at a time leaves a pillar until the group is l-eligible."""
     left = list(counts)
     while not eligible(left, l):
@@ -143,7 +143,7 @@ def _cover(state: State, choose: Choose) -> list[int]:
     return picked
 
 
-def three_phase(groups: Sequence[Sequence[int]], l: int, choose: Choose = _first) -> State:  # noqa: E741
+def three_phase(groups: Sequence[Sequence[int]], l: int, choose: Choose = _first) -> State:
     """Run the algorithm on groups that are given by their counts.
 
     Parameters
