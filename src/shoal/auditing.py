@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import DataError, ReleaseUnsafeError
+from shoal.errors import ColumnError, DataError, ReleaseUnsafeError
 from shoal.metrics import published_class_sizes, published_stars, published_suppressed_tuples
 from shoal.models import Requirement
 from shoal.publish import open_data, roles
@@ -95,10 +95,13 @@ def audit(
     schema.check_known(frame.columns)
     if frame.height == 0:
         raise DataError("The table has no rows: there is nothing to audit.")
-    frame = frame.select(schema.published)
+    if not schema.published:
+        raise ColumnError("No column has a role: name the quasi-identifiers, the sensitive columns, or both.")
+    frame = frame[list(schema.published)]
+    achieved = measure(frame, schema.quasi_identifiers, schema.sensitive)
     sizes = published_class_sizes(frame, schema.quasi_identifiers)
     return Audit(
-        achieved=measure(frame, schema.quasi_identifiers, schema.sensitive),
+        achieved=achieved,
         violations=() if privacy is None else _violations(frame, schema, Requirement.of(privacy, schema.sensitive)),
         rows=frame.height,
         unique_rows=int((sizes == 1).sum()),

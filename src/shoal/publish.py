@@ -251,19 +251,16 @@ def _rows_to_publish(
     frame: pl.DataFrame, schema: Schema, missing_sensitive: str
 ) -> tuple[pl.DataFrame, NDArray[np.int32]]:
     """Return the rows whose sensitive values are there (or may be missing), and their numbers."""
-    import polars as pl
-
     rows = np.arange(frame.height, dtype=np.int32)
     if frame.height == 0:
         raise DataError("The table has no rows: there is nothing to publish.")
     if missing_sensitive == "value" or not schema.sensitive:
         return frame, rows
-    missing = pl.any_horizontal(
-        (pl.col(name).is_null() | pl.col(name).is_nan()) if frame.schema[name].is_float() else pl.col(name).is_null()
-        for name in schema.sensitive
-    )
-    absent = frame.select(missing.alias("missing")).to_series()
-    count = int(absent.sum())
+    absent = np.zeros(frame.height, dtype=np.bool_)
+    for name in schema.sensitive:
+        column = frame.get_column(name)
+        absent |= (column.fill_nan(None) if column.dtype.is_float() else column).is_null().to_numpy()
+    count = int(np.count_nonzero(absent))
     if count == 0:
         return frame, rows
     if missing_sensitive == "error":
@@ -273,7 +270,7 @@ def _rows_to_publish(
         )
     if count == frame.height:
         raise DataError("Every row misses a sensitive value: there is nothing to publish.")
-    return frame.filter(~absent), rows[~absent.to_numpy()]
+    return frame.filter(~absent), rows[~absent]
 
 
 class _Clock:

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-__all__ = ["OpenedFrame", "open_frame", "without_pandas_index"]
+__all__ = ["PANDAS_INDEX", "OpenedFrame", "open_frame", "without_pandas_index"]
 
-_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+"""Names of the columns in which pandas keeps an unnamed index in Arrow and Parquet."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -70,7 +71,7 @@ def open_frame(data: Any) -> OpenedFrame:
 
 def without_pandas_index(frame: pl.DataFrame) -> pl.DataFrame:
     """Return a frame without the columns in which pandas keeps an unnamed index: they are row numbers, not data."""
-    return frame.drop([name for name in frame.columns if _PANDAS_INDEX.fullmatch(name)])
+    return frame.drop([name for name in frame.columns if PANDAS_INDEX.fullmatch(name)])
 
 
 def _check_names(names: Sequence[Any]) -> None:

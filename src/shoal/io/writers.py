@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal.errors import DataError, OutputError
+from shoal.io.frames import PANDAS_INDEX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import polars as pl
 
-__all__ = ["write_table"]
+__all__ = ["spreadsheet_names", "write_table"]
 
 _NUMBER = r"^[-+]?[0-9]+([.,][0-9]+)*([eE][-+]?[0-9]+)?$"
 # Full-width signs too: spreadsheets in East Asian settings take them for plain ones.
@@ -76,6 +77,11 @@ def _check_storable(frame: pl.DataFrame) -> None:
     for name, kind in frame.schema.items():
         if kind == pl.Object:
             raise DataError(f"The column '{name}' holds Python objects, which no file can keep. Turn it into text.")
+        if PANDAS_INDEX.fullmatch(name):
+            raise DataError(
+                f"A column named '{name}' would be taken for a pandas index by readers of Parquet. Rename it, or write "
+                "CSV."
+            )
 
 
 def _as_text(frame: pl.DataFrame) -> pl.DataFrame:
@@ -110,14 +116,21 @@ def _as_text(frame: pl.DataFrame) -> pl.DataFrame:
 def _spreadsheet_safe(frame: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
-    safe = frame.with_columns(
-        pl.when(text.str.contains(_FORMULA) & ~text.str.contains(_NUMBER)).then("'" + text).otherwise(text).name.keep()
-        for text in (pl.col(name) for name, kind in frame.schema.items() if kind == pl.String)
-    )
-    # The sign of a negative number is no formula; a column's name is text.
-    names = pl.Series(frame.columns, dtype=pl.String)
-    risky = names.str.contains(_FORMULA) & ~names.str.contains(_NUMBER)
-    return safe.rename({name: f"'{name}" for name in names.filter(risky)})
+    safe = frame.with_columns(_quoted(column) for column in frame if column.dtype == pl.String)
+    return safe.rename(dict(zip(frame.columns, spreadsheet_names(frame.columns), strict=True)))
+
+
+def spreadsheet_names(names: Sequence[str]) -> list[str]:
+    """Return column names as the first line of a spreadsheet-safe file has them."""
+    import polars as pl
+
+    return _quoted(pl.Series(names, dtype=pl.String)).to_list()
+
+
+def _quoted(text: pl.Series) -> pl.Series:
+    # The sign of a negative number is no formula.
+    risky = text.str.contains(_FORMULA) & ~text.str.contains(_NUMBER)
+    return text.zip_with(~risky.fill_null(value=False), "'" + text)
 
 
 @contextmanager

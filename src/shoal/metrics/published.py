@@ -36,8 +36,14 @@ def published_class_sizes(frame: pl.DataFrame, quasi_identifiers: Sequence[str])
         return np.zeros(0, dtype=np.int64)
     if not quasi_identifiers:
         return np.array([frame.height], dtype=np.int64)
-    sizes = frame.group_by(list(quasi_identifiers)).len(name="rows of the class").to_series(-1)
+    # Numbered, because a name may collide with that of the sizes, or read like a pattern.
+    cells = pl.DataFrame([_cells(frame[name]).alias(str(at)) for at, name in enumerate(quasi_identifiers)])
+    sizes = cells.group_by(cells.columns).len(name="rows").get_column("rows")
     return np.sort(sizes.cast(pl.Int64).to_numpy())
+
+
+def _cells(column: pl.Series) -> pl.Series:
+    return column.fill_nan(None) if column.dtype.is_float() else column
 
 
 def published_discernability(frame: pl.DataFrame, quasi_identifiers: Sequence[str]) -> int:
@@ -60,11 +66,10 @@ def published_stars(frame: pl.DataFrame, quasi_identifiers: Sequence[str], star:
 
 def published_suppressed_tuples(frame: pl.DataFrame, quasi_identifiers: Sequence[str], star: str = "*") -> int:
     """Return the rows of a published table with at least one star among their quasi-identifiers."""
-    names = _texts(frame, quasi_identifiers)
-    if not names:
-        return 0
-    starred = pl.any_horizontal((pl.col(name).cast(pl.String) == star).fill_null(value=False) for name in names)
-    return int(frame.select(starred.sum()).item())
+    starred = np.zeros(frame.height, dtype=np.bool_)
+    for name in _texts(frame, quasi_identifiers):
+        starred |= (frame[name].cast(pl.String) == star).fill_null(value=False).to_numpy()
+    return int(np.count_nonzero(starred))
 
 
 def _texts(frame: pl.DataFrame, quasi_identifiers: Sequence[str]) -> list[str]:

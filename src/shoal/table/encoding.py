@@ -139,6 +139,8 @@ def encode(frame: pl.DataFrame, schema: Schema) -> Table:
     DataError
         Where a column has a type that cannot be encoded (nested data, binary, objects), or holds an infinite number.
     """
+    import polars as pl
+
     schema.check(frame.columns)
     encoded = _encode_all([frame.get_column(name) for name in schema.quasi_identifiers + schema.sensitive])
     identifying = len(schema.quasi_identifiers)
@@ -147,8 +149,17 @@ def encode(frame: pl.DataFrame, schema: Schema) -> Table:
         rows=frame.height,
         quasi_identifiers=tuple(encoded[:identifying]),
         sensitive=tuple(encoded[identifying:]),
-        insensitive=frame.select(schema.insensitive),
+        insensitive=pl.DataFrame([_with_order(frame.get_column(name)) for name in schema.insensitive]),
     )
+
+
+def _with_order(column: pl.Series) -> pl.Series:
+    if column.dtype.is_nested() or column.dtype.is_object():
+        raise DataError(
+            f"The insensitive column '{column.name}' has the type {column.dtype}, whose values cannot be put in order. "
+            "Turn it into text, or name it as a direct identifier, which drops it."
+        )
+    return column
 
 
 def _encode_all(columns: list[pl.Series]) -> list[Column]:
