@@ -10,12 +10,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Integral, Rational, Real
+from numbers import Integral, Number, Rational, Real
 from typing import Any, Protocol
 
 from shoal.errors import ParameterError
 
 __all__ = ["Boolean", "Constraint", "Integer", "OneOf", "Optional", "RationalIn", "exact_fraction", "validate"]
+
+_SPOKEN = (str, Number, type(None))
+"""What a message may repeat: a frame or a column in its place would spill the cells of the data."""
 
 
 class Constraint(Protocol):
@@ -60,7 +63,9 @@ class RationalIn:
     low_included: bool = True
 
     def accepts(self, value: object) -> bool:
-        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, Real):
+            return False
+        if not isinstance(value, Rational) and not math.isfinite(value):
             return False
         number = exact_fraction(value)
         above = number >= self.low if self.low_included else number > self.low
@@ -158,4 +163,5 @@ def validate(owner: str, parameters: Mapping[str, object], constraints: Mapping[
     for name, constraint in constraints.items():
         value = parameters[name]
         if not constraint.accepts(value):
-            raise ParameterError(f"The '{name}' parameter of {owner} must be {constraint.describe()}. Got {value!r}.")
+            got = repr(value) if isinstance(value, _SPOKEN) else type(value).__name__
+            raise ParameterError(f"The '{name}' parameter of {owner} must be {constraint.describe()}. Got {got}.")
