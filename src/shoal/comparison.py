@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shoal.algorithms import ALGORITHMS
-from shoal.errors import InfeasibleError, UnsupportedError
+from shoal.errors import UnsupportedError
 from shoal.models import Requirement
 from shoal.publish import anonymize, open_data, roles
 
@@ -32,7 +32,7 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as a dictionary."""
-        return {"algorithms": [dict(row) for row in self.rows]}
+        return {"rows": [dict(row) for row in self.rows]}
 
     def to_json(self) -> str:
         """Return the comparison as JSON text."""
@@ -84,7 +84,7 @@ def _measure(frame: pl.DataFrame, algorithm: str | Algorithm, request: dict[str,
     start = time.perf_counter()
     try:
         release = anonymize(frame, algorithm=algorithm, **request)
-    except (UnsupportedError, InfeasibleError) as error:
+    except UnsupportedError as error:
         empty = dict.fromkeys(_MEASURES)
         return {"algorithm": name, "seconds": None, **empty, "error": str(error)}
     seconds = time.perf_counter() - start

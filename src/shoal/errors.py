@@ -88,7 +88,9 @@ class InternalError(ShoalError):
     """A bug in shoal."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"Internal error: {what}. This is a bug in shoal: please report it with this text and the version.")
+        super().__init__(
+            f"Internal error: {what}. This is a bug in shoal: please report it with this text and the version."
+        )
 
 
 def near_matches(name: str, known: Iterable[str]) -> str:

@@ -32,7 +32,7 @@ def anonymize(
     missing_sensitive: options.MissingSensitive = None,
     star: options.Star = None,
     k: options.K = None,
-    l: options.L = None,  # noqa: E741 - the paper's letter
+    l: options.L = None,
     l_variant: options.LVariant = None,
     c: options.C = None,
     alpha: options.Alpha = None,
@@ -109,13 +109,13 @@ def publish(terminal: Terminal, data: Any, folder: Path, request: ReleaseSpec, a
         raise OutputError(f"The output '{folder}' exists. Name another one with -o, or replace it with --force.")
     with terminal.progress() as progress:
         release = make_release(data, progress=progress, **arguments)
-        release.save(
+        certificate = release.save(
             folder, force=bool(request.force), format=request.format, spreadsheet_safe=bool(request.spreadsheet_safe)
         )
-    certificate = release.certificate.to_dict()
+    facts = certificate.to_dict()
     if terminal.json:
-        terminal.result(certificate)
+        terminal.result(facts)
     else:
         from shoal.cli.summary import summary_of
 
-        terminal.say(*summary_of(certificate, folder))
+        terminal.say(*summary_of(facts, folder))

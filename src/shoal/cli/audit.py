@@ -24,7 +24,7 @@ def audit(
     sensitive: options.Sensitive = None,
     star: options.Star = None,
     k: options.K = None,
-    l: options.L = None,  # noqa: E741 - the paper's letter
+    l: options.L = None,
     l_variant: options.LVariant = None,
     c: options.C = None,
     alpha: options.Alpha = None,
@@ -43,20 +43,17 @@ def audit(
 
     Exit codes: 0 the table meets the requirement, or there was none; 3 it does not; 2 wrong usage or bad input.
     """
+    from shoal.auditing import audit as judge
     from shoal.cli.spec import request_of
-    from shoal.publish import audit as judge
 
     terminal: Terminal = context.obj
     request = request_of(context.params)
     terminal.json = bool(request.json)
     arguments = request.arguments("star", "delimiter", "encoding")
-    judged = judge(
-        source,
-        quasi_identifiers=arguments.pop("quasi_identifiers"),
-        sensitive=arguments.pop("sensitive", None),
-        privacy=request.privacy.models() or None,
-        **{name: value for name, value in arguments.items() if name in ("star", "delimiter", "encoding")},
-    )
+    unused = ("direct_identifiers", "insensitive")
+    arguments = {name: value for name, value in arguments.items() if name not in unused}
+    models = request.privacy.models()
+    judged = judge(source, privacy=models or None, **arguments)
     facts = judged.to_dict()
     if terminal.json:
         terminal.result(facts)

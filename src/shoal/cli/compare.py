@@ -41,7 +41,7 @@ def compare(
     missing_sensitive: options.MissingSensitive = None,
     star: options.Star = None,
     k: options.K = None,
-    l: options.L = None,  # noqa: E741 - the paper's letter
+    l: options.L = None,
     l_variant: options.LVariant = None,
     c: options.C = None,
     alpha: options.Alpha = None,
@@ -61,7 +61,7 @@ def compare(
     Example: shoal compare patients.csv --qi age,zip --sensitive disease -l 4 --algorithms tp,tp+,hilbert,mondrian
     """
     from shoal.cli.spec import request_of
-    from shoal.publish import compare as run_algorithms
+    from shoal.comparison import compare as run_algorithms
 
     terminal: Terminal = context.obj
     request = request_of(context.params)

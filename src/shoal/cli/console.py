@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from shoal._progress import Progress
 
-__all__ = ["Terminal", "lines_of", "plain"]
+__all__ = ["Terminal", "lines_of", "path_line", "plain"]
 
 
 def plain(text: object) -> str:
@@ -47,7 +47,8 @@ class Terminal:
         if not self.json:
             console = _console(stderr=False)
             for part in parts:
-                console.print(part)
+                # A path is copied or clicked: the terminal may wrap it, we must not break it.
+                console.print(part, soft_wrap=isinstance(part, PathLine))
 
     def note(self, text: str) -> None:
         """Tell something that is not the result, on standard error."""
@@ -91,6 +92,17 @@ class Terminal:
                 bars.update(tasks[step], completed=done, total=total)
 
             yield told
+
+
+class PathLine(str):
+    """A line that ends in a path and is never broken."""
+
+    __slots__ = ()
+
+
+def path_line(name: str, path: object) -> PathLine:
+    """Return a line like those of `lines_of`, with a path that stays in one piece."""
+    return PathLine(f"  {name:<8}  {plain(path)}")
 
 
 def lines_of(facts: Sequence[tuple[str, str]]) -> RenderableType:

@@ -294,14 +294,14 @@ KeepOrder = Annotated[
 
 
 def names_in(option: str, values: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return the names that an option lists, read as lines of CSV.
+    """Return the names that an option lists, read as lines of CSV; None where it was not given.
 
     Examples
     --------
     >>> names_in("--qi", ['age, "last, first"', "zip"])
     ('age', 'last, first', 'zip')
     """
-    if values is None:
+    if not values:
         return None
     names: list[str] = []
     for line in values:

@@ -35,7 +35,7 @@ class Privacy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The parameters of the requested models; a model is requested by its parameter."""
 
     k: Number | None = None
-    l: Number | None = None  # noqa: E741 - the paper's letter
+    l: Number | None = None
     l_variant: str | None = None
     c: Number | None = None
     alpha: Number | None = None

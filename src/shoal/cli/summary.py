@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shoal.cli.console import lines_of, plain
+from shoal.cli.console import lines_of, path_line, plain
 from shoal.report.sentences import achieved_for, gap_sentence, listed, model_title, number, percent, promise
 
 if TYPE_CHECKING:
@@ -49,10 +49,9 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
             ": ".join(filter(None, [certificate["algorithm"], (certificate.get("guarantee") or {}).get("text")])),
         ),
         ("time", f"{certificate['seconds']['total']:.2f} s"),
-        ("written", listed([str(folder / name) for name in files] + [str(folder / "certificate.json")])),
-        ("open", str(folder / "report.html")),
     ]
+    written = [("written", folder / name) for name in (*files, "certificate.json")] + [("open", folder / "report.html")]
     about = f"{number(source['rows'])} records, quasi-identifiers {listed(source['quasi_identifiers'])}"
     if source["sensitive"]:
         about += f"; sensitive {listed(source['sensitive'])}"
-    return ["", plain(about), lines_of(facts), ""]
+    return ["", plain(about), lines_of(facts), *(path_line(name, path) for name, path in written), ""]

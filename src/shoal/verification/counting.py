@@ -106,7 +106,7 @@ def _codes(column: pl.Series) -> tuple[_Codes, int]:
     if physical.dtype.is_integer():
         low, high = physical.min(), physical.max()
         if isinstance(low, int) and isinstance(high, int) and max(-low, high) < 2**61 and high - low < 2**31:
-            narrow = -_NARROW < low - 1 and high < _NARROW and high - low + 2 < _NARROW
+            narrow = low - 1 > -_NARROW and high < _NARROW and high - low + 2 < _NARROW
             codes = physical.cast(pl.Int32 if narrow else pl.Int64) - (low - 1)
             return codes.fill_null(0).to_numpy(), high - low + 2
     ranks = physical.rank("dense").cast(pl.Int64).fill_null(0).to_numpy()

@@ -1,0 +1,268 @@
+"""`shoal anonymize` on real files, from the flags to the folder."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shoal.errors import ReleaseUnsafeError
+
+SECRET = "Zyzzyva"
+MINE = {"release.csv", "certificate.json", "report.html"}
+
+
+@pytest.fixture
+def call(shoal: Any, patients: Path, roles: tuple[str, ...], tmp_path: Path) -> Any:
+    """Anonymize the patients with l = 4 into `tmp_path / "out"`; further words come last."""
+
+    def anonymize(*words: object) -> Any:
+        return shoal("anonymize", patients, *roles, "-l", 4, "-o", tmp_path / "out", *words)
+
+    return anonymize
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_release_is_made(call: Any, tmp_path: Path) -> None:
+    found = call()
+    assert found.code == 0, found.err
+    assert {file.name for file in (tmp_path / "out").iterdir()} == MINE
+    rows = rows_of(tmp_path / "out/release.csv")
+    assert len(rows) == 240
+    assert list(rows[0]) == ["age", "gender", "zip", "disease", "visit_id"]
+    certificate = json.loads((tmp_path / "out/certificate.json").read_text())
+    for said in ("l-diversity (frequency), l = 4", "1 in 4 (25%)", str(certificate["cost"]["stars"]), "report.html"):
+        assert said in " ".join(found.out.split())
+    assert found.err == ""
+
+
+def test_every_group_of_the_release_is_diverse(call: Any, tmp_path: Path) -> None:
+    assert call("-k", 12).code == 0
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for row in rows_of(tmp_path / "out/release.csv"):
+        groups.setdefault((row["age"], row["gender"], row["zip"]), []).append(row["disease"])
+    assert all(len(group) >= 12 for group in groups.values())
+    assert all(4 * max(map(group.count, group)) <= len(group) for group in groups.values())
+
+
+def test_standard_output_is_the_certificate(call: Any, tmp_path: Path) -> None:
+    found = call("--json", "--seed", 7)
+    assert found.code == 0
+    assert found.json == json.loads((tmp_path / "out/certificate.json").read_text())
+    assert found.json["seed"] == 7
+    assert SECRET not in found.out + found.err
+
+
+def test_no_cell_is_in_certificate_report_or_output(call: Any, tmp_path: Path) -> None:
+    found = call()
+    texts = [found.out, found.err, *((tmp_path / "out" / name).read_text() for name in MINE - {"release.csv"})]
+    assert not any(SECRET in text or "10001" in text or "900001" in text for text in texts)
+
+
+def test_a_seed_makes_it_reproducible(shoal: Any, patients: Path, roles: tuple[str, ...], tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        assert shoal("anonymize", patients, *roles, "-l", 4, "--seed", 7, "-o", tmp_path / folder).code == 0
+    assert (tmp_path / "a/release.csv").read_bytes() == (tmp_path / "b/release.csv").read_bytes()
+
+
+def test_rows_keep_their_order_on_request(call: Any, patients: Path, tmp_path: Path) -> None:
+    assert call("--keep-order").code == 0
+    before, after = rows_of(patients), rows_of(tmp_path / "out/release.csv")
+    assert [row["visit_id"] for row in before] == [row["visit_id"] for row in after]
+
+
+@pytest.mark.parametrize("algorithm", ["tp", "tp+", "hilbert", "mondrian"])
+@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
+def test_algorithms_and_recodings(
+    call: Any, shoal: Any, roles: Any, tmp_path: Path, algorithm: str, recoding: str
+) -> None:
+    found = call("--algorithm", algorithm, "--recoding", recoding, "--json")
+    assert found.code == 0, found.err
+    assert found.json["algorithm"] == algorithm
+    audit = shoal("audit", tmp_path / "out/release.csv", *roles[:4], "-l", 4, "--json")
+    assert audit.code == 0, audit.err
+
+
+def test_everything_from_a_spec(shoal: Any, patients: Path, tmp_path: Path) -> None:
+    spec = tmp_path / "release.toml"
+    spec.write_text(
+        'input = "patients.csv"\noutput = "from-spec"\nseed = 7\nstar = "?"\njson = true\nformat = "parquet"\n'
+        '[columns]\nquasi_identifiers = ["age", "gender", "zip"]\nsensitive = ["disease"]\n'
+        'direct_identifiers = ["name"]\ninsensitive = ["visit_id"]\n[privacy]\nl = 3\n'
+    )
+    found = shoal("anonymize", "--spec", spec, "-l", 4)
+    assert found.code == 0, found.err
+    assert found.json["requested"] == [{"model": "l-diversity", "variant": "frequency", "l": 4}]
+    assert {file.name for file in (tmp_path / "from-spec").iterdir()} == (MINE - {"release.csv"}) | {"release.parquet"}
+
+
+def test_an_existing_folder_is_kept(call: Any, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/precious.txt").write_text("kept")
+    found = call()
+    assert found.code == 2
+    assert "--force" in found.err
+    assert [file.name for file in (tmp_path / "out").iterdir()] == ["precious.txt"]
+
+
+def test_force_replaces_it(call: Any, tmp_path: Path) -> None:
+    assert call().code == 0
+    assert call("-k", 50, "--force").code == 0
+    assert json.loads((tmp_path / "out/certificate.json").read_text())["achieved"]["k"] >= 50
+    assert {file.name for file in tmp_path.iterdir()} == {"out", "patients.csv"}
+
+
+def left_behind(tmp_path: Path) -> set[str]:
+    return {file.name for file in tmp_path.iterdir()} - {"patients.csv"}
+
+
+def test_an_infeasible_request_is_1_and_says_what_would_work(call: Any, tmp_path: Path) -> None:
+    found = call("-l", 40, "--json")
+    assert found.code == 1
+    assert found.json["exit_code"] == 1
+    assert "feasible" in found.err or "at most" in found.err or "largest" in found.err
+    assert left_behind(tmp_path) == set()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--qi", "gendr"), "'gender'"),
+        (("--insensitive", "disease"), "one role"),
+        (("-k", "0"), "'k' parameter"),
+        (("-k", "1000"), None),
+        (("--algorithm", "magic"), "magic"),
+        (("--recoding", "magic"), "magic"),
+        (("--missing-sensitive", "magic"), "magic"),
+        (("--format", "magic"), "magic"),
+        (("--encoding", "magic"), "magic"),
+        (("--l-variant", "magic"), "magic"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_bad_requests(call: Any, tmp_path: Path, words: tuple[str, ...], said: str | None) -> None:
+    found = call(*words)
+    assert found.code == (1 if said is None else 2), found.err
+    assert said is None or said in found.err
+    assert "bug" not in found.err
+    assert SECRET not in found.err
+    assert left_behind(tmp_path) == set()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "name,age,gender,zip,disease,visit_id\n",
+        f"name,age\n{SECRET},1,2\n",
+        f"age,age\n{SECRET},2\n",
+        f"a\n\0{SECRET}\n",
+    ],
+    ids=["empty", "header only", "ragged", "duplicate header", "nul"],
+)
+def test_bad_files(call: Any, patients: Path, tmp_path: Path, content: str) -> None:
+    patients.write_text(content)
+    found = call("--json")
+    assert found.code == 2
+    assert found.json["exit_code"] == 2
+    assert SECRET not in found.err + found.out
+    assert left_behind(tmp_path) == set()
+
+
+def test_a_file_that_is_not_there(call: Any, patients: Path) -> None:
+    patients.unlink()
+    found = call()
+    assert found.code == 2
+    assert "patients.csv" in found.err
+
+
+def test_a_star_in_the_data_needs_another_symbol(call: Any, patients: Path) -> None:
+    patients.write_text(patients.read_text().replace(",F,", ",*,"))
+    found = call()
+    assert found.code == 2
+    assert "--star" in found.err or "star" in found.err
+    assert call("--star", "#").code == 0
+
+
+def test_missing_sensitive_values(call: Any, patients: Path) -> None:
+    text = patients.read_text().replace(f",{SECRET}-disease-0,", ",,", 3)
+    patients.write_text(text)
+    assert call().code == 2
+    assert call("--missing-sensitive", "drop", "--json").json["input"]["rows"] in (237, 240)
+    assert call("--missing-sensitive", "value", "--force").code == 0
+
+
+def test_a_release_that_fails_its_verification_is_3(call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import shoal.publish
+
+    def unsafe(*_: Any, **__: Any) -> None:
+        raise ReleaseUnsafeError("A group is too small. Nothing was written.")
+
+    monkeypatch.setattr(shoal.publish, "anonymize", unsafe)
+    assert call().code == 3
+    assert left_behind(tmp_path) == set()
+
+
+@pytest.mark.parametrize("step", ["rename", "write"])
+def test_an_interrupt_while_saving_leaves_nothing(
+    patients: Path, roles: tuple[str, ...], tmp_path: Path, step: str
+) -> None:
+    # The signal arrives at the first write of the certificate, or just before the folder gets its name.
+    function = {"rename": "os.rename", "write": "os.fsync"}[step]
+    code = (
+        "import os, signal, sys\n"
+        f"real = {function}\n"
+        "def interrupted(*given, **more):\n"
+        "    signal.raise_signal(signal.SIGINT)\n"
+        "    return real(*given, **more)\n"
+        f"{function} = interrupted\n"
+        f"sys.argv = ['shoal', *{['anonymize', str(patients), *roles, '-l', '4', '-o', str(tmp_path / 'out')]!r}]\n"
+        "from shoal.cli.main import run; run()"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert found.returncode == 130, found.stderr
+    assert left_behind(tmp_path) == set()
+    assert SECRET not in found.stderr + found.stdout
+
+
+def test_nothing_is_written_to_a_folder_that_cannot_be(
+    call: Any, tmp_path: Path, shoal: Any, patients: Path, roles: Any
+) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    found = shoal("anonymize", patients, *roles, "-l", 4, "-o", tmp_path / "file/out")
+    assert found.code == 2, found.err
+    assert (tmp_path / "file").read_text() == "not a folder"
+
+
+def test_progress_is_drawn_on_a_terminal_only(patients: Path, roles: tuple[str, ...], tmp_path: Path) -> None:
+    import pty
+
+    words = [sys.executable, "-m", "shoal", "anonymize", str(patients), *roles, "-l", "4", "--json", "-o"]
+    leader, follower = pty.openpty()
+    drawn = subprocess.run([*words, str(tmp_path / "a")], stdout=subprocess.PIPE, stderr=follower, check=False)
+    os.close(follower)
+    seen = os.read(leader, 100_000)
+    os.close(leader)
+    assert drawn.returncode == 0
+    assert b"\x1b[" in seen
+    assert json.loads(drawn.stdout)["format"] == 1
+    silent = subprocess.run([*words, str(tmp_path / "b")], capture_output=True, check=False)
+    assert silent.stderr == b""
+    assert json.loads(silent.stdout)["format"] == 1
+
+
+def test_signals_are_as_they_were() -> None:
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert stat.S_ISDIR(Path.cwd().stat().st_mode)

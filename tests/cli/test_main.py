@@ -1,0 +1,214 @@
+"""Whatever goes wrong has a message without cells, an exit code, and a JSON form."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import typer
+
+from shoal import errors
+from shoal.cli.main import app
+
+CELL = "cell-of-somebody"
+CALL = ("anonymize", "in.csv", "--qi", "age", "-k", "2", "-o", "out-that-is-not-there")
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
+    """Make the library fail in a given way."""
+
+    def fail_with(error: BaseException) -> None:
+        def anonymize(*_: Any, **__: Any) -> None:
+            raise error
+
+        fake = types.ModuleType("shoal.publish")
+        fake.anonymize = anonymize  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "shoal.publish", fake)
+
+    return fail_with
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.InfeasibleError("No release can do it: l is at most 3."), 1),
+        (errors.ParameterError("The 'k' parameter must be an int."), 2),
+        (errors.ColumnError("There is no column 'aeg'."), 2),
+        (errors.DataError("Line 7 has 3 fields."), 2),
+        (errors.UnsupportedError("tp cannot serve it."), 2),
+        (errors.OutputError("The folder exists."), 2),
+        (errors.ReleaseUnsafeError("Nothing was written."), 3),
+        (errors.InternalError("impossible"), 70),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_every_error_has_its_code(shoal: Any, failing: Any, error: errors.ShoalError, code: int) -> None:
+    failing(error)
+    plain, for_programs = shoal(*CALL), shoal(*CALL, "--json")
+    assert (plain.code, plain.out) == (code, "")
+    assert plain.err == f"Error: {error}\n"
+    assert for_programs.code == code
+    assert for_programs.json == {"error": str(error), "exit_code": code}
+    assert for_programs.err == plain.err
+
+
+def test_a_bug_says_where_but_not_what(shoal: Any, failing: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SHOAL_DEBUG", raising=False)
+    failing(KeyError(CELL))
+    found = shoal(*CALL, "--json")
+    assert found.code == 70
+    assert found.json["exit_code"] == 70
+    assert "KeyError" in found.err
+    assert "bug in shoal" in found.err
+    assert CELL not in found.out + found.err
+    assert "Traceback" not in found.err
+
+
+def test_debugging_shows_the_traceback(shoal: Any, failing: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOAL_DEBUG", "1")
+    failing(KeyError(CELL))
+    assert "Traceback" in shoal(*CALL).err
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), typer.Abort()])
+def test_an_interrupt_is_130(shoal: Any, failing: Any, error: BaseException) -> None:
+    failing(error)
+    found = shoal(*CALL, "--json")
+    assert found.code == 130
+    assert found.json["exit_code"] == 130
+    assert "Interrupted" in found.err
+
+
+def test_messages_cannot_steer_the_terminal(shoal: Any, failing: Any) -> None:
+    failing(errors.ColumnError("There is no column 'a\x1b[2Jge'."))
+    found = shoal(*CALL, "--json")
+    assert "\x1b" not in found.err + found.out
+    assert found.json["error"] == "There is no column 'a\x1b[2Jge'."
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("anonimize",),
+        ("anonymize", "--sed", "7"),
+        ("anonymize", "in.csv", "--seed", "seven"),
+        ("anonymize", "in.csv", "more.csv"),
+        ("audit",),
+        ("compare", "in.csv", "--qi", "age", "-l", "four"),
+        ("anonymize", "in.csv", "--qi", 'age,"zip', "-k", "2", "-o", "out"),
+        ("anonymize", "in.csv", "--qi", "age,,zip", "-k", "2", "-o", "out"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_calls_are_2(shoal: Any, words: tuple[str, ...]) -> None:
+    plain, for_programs = shoal(*words), shoal(*words, "--json")
+    assert (plain.code, plain.out) == (2, "")
+    assert plain.err
+    assert for_programs.json["exit_code"] == for_programs.code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("anonymize", "in.csv", "-k", "2", "-o", "out"), "--qi"),
+        (("anonymize", "in.csv", "--qi", "age", "-o", "out"), "-k 10, -l 4"),
+        (("anonymize", "in.csv", "--qi", "age", "-k", "2"), "-o OUT"),
+        (("anonymize", "--qi", "age", "-k", "2", "-o", "out"), "INPUT"),
+        (("anonymize", "in.csv", "--qi", "age", "--alpha", "1/3", "-o", "out"), "--alpha needs -k"),
+        (("anonymize", "in.csv", "--qi", "age", "--e", "10", "-o", "out"), "--e needs -k"),
+        (
+            ("anonymize", "in.csv", "--qi", "age", "-k", "2", "--l-variant", "distinct", "-o", "out"),
+            "--l-variant needs -l",
+        ),
+        (("anonymize", "in.csv", "--qi", "age", "-k", "2", "--beta-variant", "basic", "-o", "out"), "needs --beta"),
+        (("compare", "in.csv", "--qi", "age"), "privacy model"),
+    ],
+)
+def test_incomplete_calls_say_what_to_add(shoal: Any, words: tuple[str, ...], said: str) -> None:
+    found = shoal(*words)
+    assert found.code == 2
+    assert said in found.err
+
+
+def all_options() -> list[tuple[str, Any]]:
+    group = typer.main.get_command(app)
+    return [(name, option) for name, one in group.commands.items() for option in one.params]  # type: ignore[attr-defined]
+
+
+def test_every_command_and_option_is_explained() -> None:
+    group = typer.main.get_command(app)
+    assert set(group.commands) == {"anonymize", "audit", "compare", "demo", "version"}  # type: ignore[attr-defined]
+    assert all(one.help for one in group.commands.values())  # type: ignore[attr-defined]
+    unexplained = [f"{name} {option.name}" for name, option in all_options() if not getattr(option, "help", None)]
+    assert unexplained == []
+    assert len(all_options()) > 60
+
+
+@pytest.mark.parametrize("command", ["anonymize", "audit", "compare", "demo", "version"])
+def test_help_is_shown(shoal: Any, command: str) -> None:
+    found = shoal(command, "--help")
+    assert found.code == 0
+    assert "Usage" in found.out
+
+
+def test_version(shoal: Any) -> None:
+    assert shoal("version").out.startswith("shoal 0.")
+    assert set(shoal("version", "--json").json) == {"shoal", "python"}
+
+
+def run(code: str, *words: str, **settings: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False, **settings)
+
+
+def test_the_version_is_told_without_loading_what_is_heavy() -> None:
+    code = (
+        "import atexit, json, sys\n"
+        "atexit.register(lambda: print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules}))))\n"
+        "sys.argv = ['shoal', 'version']\n"
+        "from shoal.cli.main import run; run()"
+    )
+    version, modules = run(code).stdout.splitlines()
+    assert version.startswith("shoal 0.")
+    heavy = {"numpy", "numba", "polars", "pandas", "pyarrow", "narwhals", "jinja2", "msgspec", "sqlalchemy", "scipy"}
+    assert heavy & set(json.loads(modules)) == set()
+
+
+def test_the_package_runs_as_a_module() -> None:
+    found = subprocess.run([sys.executable, "-m", "shoal", "version"], capture_output=True, text=True, check=True)
+    assert found.stdout.startswith("shoal 0.")
+    assert found.stderr == ""
+
+
+def test_a_reader_that_leaves_is_no_bug() -> None:
+    # Standard output is closed at the other end before anything is written.
+    code = (
+        "import os, sys\n"
+        "read, write = os.pipe(); os.close(read); os.dup2(write, 1)\n"
+        "sys.argv = ['shoal', 'version']\n"
+        "from shoal.cli.main import run; run()"
+    )
+    found = run(code)
+    assert found.returncode == 141
+    assert found.stderr == ""
+
+
+def test_an_interrupt_from_the_keyboard_ends_the_process_quietly() -> None:
+    code = (
+        "import signal, sys, types\n"
+        "fake = types.ModuleType('shoal.publish')\n"
+        "fake.anonymize = lambda *a, **b: signal.raise_signal(signal.SIGINT)\n"
+        "sys.modules['shoal.publish'] = fake\n"
+        f"sys.argv = ['shoal', *{CALL!r}]\n"
+        "from shoal.cli.main import run; run()"
+    )
+    found = run(code)
+    assert found.returncode == 128 + signal.SIGINT
+    assert found.stdout == ""
+    assert "Traceback" not in found.stderr

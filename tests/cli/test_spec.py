@@ -1,0 +1,218 @@
+"""A spec file says what flags can say, and a flag overrides it."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import typer
+
+from shoal.cli.main import app
+from shoal.cli.spec import Columns, Privacy, ReleaseSpec, read_spec, request_of
+from shoal.errors import ParameterError, UsageError
+from shoal.models import AlphaKAnonymity, BetaLikeness, DeltaDisclosure, KAnonymity, KEAnonymity, LDiversity
+
+FULL = """
+input = "data/patients.csv"
+output = "out"
+algorithm = "tp+"
+recoding = "generalization"
+seed = 7
+keep_order = true
+missing_sensitive = "drop"
+star = "?"
+delimiter = ";"
+encoding = "latin-1"
+format = "parquet"
+spreadsheet_safe = true
+force = true
+json = true
+
+[columns]
+quasi_identifiers = ["age", "last, first"]
+sensitive = ["disease"]
+direct_identifiers = ["name"]
+insensitive = ["visit_id"]
+
+[privacy]
+k = 10
+l = 4
+l_variant = "recursive"
+c = 2.5
+alpha = "1/3"
+beta = 2
+beta_variant = "basic"
+delta = 1.5
+e = 100
+"""
+
+SAME_AS_FLAGS: dict[str, Any] = {
+    "algorithm": "tp+",
+    "recoding": "generalization",
+    "seed": 7,
+    "keep_order": True,
+    "missing_sensitive": "drop",
+    "star": "?",
+    "delimiter": ";",
+    "encoding": "latin-1",
+    "format": "parquet",
+    "spreadsheet_safe": True,
+    "force": True,
+    "json": True,
+    "quasi_identifiers": ["age", '"last, first"'],
+    "sensitive": ["disease"],
+    "direct_identifiers": ["name"],
+    "insensitive": ["visit_id"],
+    "k": 10,
+    "l": 4,
+    "l_variant": "recursive",
+    "c": 2.5,
+    "alpha": "1/3",
+    "beta": 2,
+    "beta_variant": "basic",
+    "delta": 1.5,
+    "e": 100,
+}
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Any:
+    def written(text: str) -> Path:
+        path = tmp_path / "release.toml"
+        path.write_text(text)
+        return path
+
+    return written
+
+
+def test_file_and_flags_say_the_same(write: Any, tmp_path: Path) -> None:
+    flags = SAME_AS_FLAGS | {"source": str(tmp_path / "data/patients.csv"), "output": tmp_path / "out"}
+    assert read_spec(write(FULL)) == request_of(flags)
+
+
+def test_every_flag_of_anonymize_is_a_key() -> None:
+    command = typer.main.get_command(app).commands["anonymize"]  # type: ignore[attr-defined]
+    flags = {option.name for option in command.params} - {"spec", "source", "help"}
+    keys = {*ReleaseSpec.__struct_fields__, *Columns.__struct_fields__, *Privacy.__struct_fields__}
+    assert flags == keys - {"columns", "privacy", "input"}
+    assert set(SAME_AS_FLAGS) == flags - {"output"}
+
+
+def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
+    spec = read_spec(write(FULL))
+    used_elsewhere = {"input", "output", "columns", "privacy", "format", "spreadsheet_safe", "force", "json"}
+    settings = set(ReleaseSpec.__struct_fields__) - used_elsewhere
+    from shoal.cli.anonymize import SETTINGS
+
+    assert set(SETTINGS) == settings
+    assert set(spec.arguments(*SETTINGS)) == settings | set(Columns.__struct_fields__)
+
+
+@pytest.mark.parametrize("name", [name for name in SAME_AS_FLAGS if name not in Columns.__struct_fields__])
+def test_each_flag_overrides_the_file(write: Any, name: str) -> None:
+    given = {"k": "3", "seed": 0, "keep_order": False, "spreadsheet_safe": False, "force": False, "json": False}
+    value = given.get(name, "other")
+    merged = request_of({"spec": write(FULL), name: value})
+    found = getattr(merged.privacy if name in Privacy.__struct_fields__ else merged, name)
+    assert found == value
+    others = [other for other in Privacy.__struct_fields__ if other != name]
+    assert all(getattr(merged.privacy, other) == getattr(read_spec(write(FULL)).privacy, other) for other in others)
+
+
+def test_columns_override_the_file(write: Any) -> None:
+    merged = request_of({"spec": write(FULL), "quasi_identifiers": ["zip"], "sensitive": [""]})
+    assert merged.columns.quasi_identifiers == ("zip",)
+    assert merged.columns.sensitive == ()
+    assert merged.columns.direct_identifiers == ("name",)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('algorithmm = "tp"', "unknown key 'algorithmm'. Did you mean 'algorithm'?"),
+        ("[privacy]\nll = 4", "unknown key 'll' in [privacy]"),
+        ("l = 4", "unknown key 'l'. It belongs in [privacy]."),
+        ("[privacy]\nseed = 4", "It belongs above the first section."),
+        ('[columns]\nsensitiv = ["a"]', "Did you mean 'sensitive' or"),
+        ('seed = "7"', "seed: Expected `int | null`, got `str`"),
+        ("[privacy]\nk = [1]", "privacy.k: Expected"),
+        ("[columns]\nquasi_identifiers = [1]", "columns.quasi_identifiers[0]: Expected `str`"),
+        ("columns = 1", "columns: Expected"),
+        ("seed = ", "is no TOML"),
+        ("seed = true", "seed: Expected"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_said(write: Any, shoal: Any, text: str, said: str) -> None:
+    path = write(text)
+    with pytest.raises(UsageError, match=re.escape(said)):
+        read_spec(path)
+    assert shoal("anonymize", "--spec", path).code == 2
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read: No such file"):
+        read_spec(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("patients.csv", "{folder}/patients.csv"),
+        ("/data/patients.csv", "/data/patients.csv"),
+        ("sqlite:///clinic.db::patients", "sqlite:///{folder}/clinic.db::patients"),
+        ("sqlite:////data/clinic.db::patients", "sqlite:////data/clinic.db::patients"),
+        ("postgresql+psycopg://host/db::patients", "postgresql+psycopg://host/db::patients"),
+    ],
+)
+def test_paths_start_from_the_folder_of_the_file(write: Any, tmp_path: Path, given: str, expected: str) -> None:
+    spec = read_spec(write(f'input = "{given}"'))
+    assert spec.input == expected.format(folder=tmp_path)
+
+
+def test_paths_on_the_command_line_do_not(write: Any) -> None:
+    assert request_of({"spec": write(FULL), "source": "here.csv"}).input == "here.csv"
+    assert request_of({"spec": write(FULL), "output": Path("there")}).output == "there"
+
+
+def test_the_example_in_the_help_is_a_spec(shoal: Any, write: Any) -> None:
+    lines = [line.strip() for line in shoal("anonymize", "--help").out.splitlines()]
+    example = [line for line in lines if re.match(r"[a-z_.]+ = ", line)]
+    assert len(example) == 8
+    spec = read_spec(write("\n".join(example)))
+    assert spec.columns.quasi_identifiers == ("age", "gender", "zip")
+    assert (spec.privacy.l, spec.privacy.k, spec.seed) == (4, 10, 7)
+
+
+def test_specs_are_values() -> None:
+    with pytest.raises(AttributeError):
+        ReleaseSpec().seed = 3  # type: ignore[misc]
+    assert ReleaseSpec() == msgspec.convert({}, ReleaseSpec)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"k": 5}, [KAnonymity(5)]),
+        ({"l": "4", "k": "10"}, [LDiversity(4), KAnonymity(10)]),
+        ({"l": 2.5, "l_variant": "entropy"}, [LDiversity(2.5, variant="entropy")]),
+        ({"l": 3, "l_variant": "recursive", "c": "1/2"}, [LDiversity(3, variant="recursive", c=Fraction(1, 2))]),
+        ({"alpha": "1/3", "k": 4}, [AlphaKAnonymity(alpha=Fraction(1, 3), k=4)]),
+        ({"e": 10, "k": 4}, [KEAnonymity(k=4, e=10)]),
+        ({"beta": 2}, [BetaLikeness(2)]),
+        ({"beta": 2, "beta_variant": "enhanced", "l": 2}, [LDiversity(2), BetaLikeness(2, variant="enhanced")]),
+        ({"delta": 1.5}, [DeltaDisclosure(1.5)]),
+        ({}, []),
+    ],
+)
+def test_parameters_request_their_models(given: dict[str, Any], expected: list[Any]) -> None:
+    assert Privacy(**given).models() == expected
+
+
+@pytest.mark.parametrize("given", [{"k": 0}, {"k": 2.5}, {"l": -1}, {"l": 2, "l_variant": "other"}, {"l": 2, "c": 3}])
+def test_models_refuse_what_they_cannot_be(given: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError):
+        Privacy(**given).models()
