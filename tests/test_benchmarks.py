@@ -65,7 +65,7 @@ def test_the_sweep_measures_every_table_once(benchmarks, settings):
     for one in counted:
         assert 0 < one.bound <= min(one.stars.values())
         assert one.stars["tp"] >= one.stars["tp+"]
-        assert set(one.stars) == set(benchmarks.sweep.ALGORITHMS)
+        assert set(one.stars) == set(benchmarks.sweep.RIVALS)
     assert sum(one.raised_bound is not None for one in counted) == 2 * 2
 
 
