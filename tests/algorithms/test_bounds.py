@@ -59,13 +59,12 @@ def optima(rows, sensitive, models):
 
 
 def check_bounds(problem, stars, tuples):
-    for target in (stars, *ABSURD):
-        for work in (0, 500, 10**6):
-            bound = lower_bound(problem.table, problem.requirement, target=target, work=work)
-            check_lower_bound(bound.stars, stars)
-            check_lower_bound(bound.suppressed_tuples, tuples)
-            assert bound.stars >= bound.suppressed_tuples
-            assert type(bound.stars) is type(bound.suppressed_tuples) is int
+    for target, work in [(stars, 0), (stars, 500), (stars, 10**6), *((target, 10**6) for target in ABSURD)]:
+        bound = lower_bound(problem.table, problem.requirement, target=target, work=work)
+        check_lower_bound(bound.stars, stars)
+        check_lower_bound(bound.suppressed_tuples, tuples)
+        assert bound.stars >= bound.suppressed_tuples
+        assert type(bound.stars) is type(bound.suppressed_tuples) is int
 
 
 @pytest.mark.parametrize("models", KINDS.values(), ids=KINDS)

@@ -152,7 +152,7 @@ def test_two_sensitive_attributes(problem_of, algorithm, models):
 
 
 @pytest.mark.parametrize("algorithm", EVERY.values(), ids=EVERY)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_any_table_and_any_conjunction(problem_of, algorithm, data):
     codes = data.draw(code_tables(min_columns=0, max_rows=30, max_columns=5, max_domain=6, max_values=6))

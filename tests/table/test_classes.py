@@ -86,7 +86,7 @@ def columns_of_codes(draw):
     return rows, columns
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(columns_of_codes())
 def test_keys_sort_as_the_columns_do(drawn):
     rows, columns = drawn
