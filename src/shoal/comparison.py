@@ -72,6 +72,8 @@ def compare(
     """
     opened = open_data(data, delimiter=options.pop("delimiter", None), encoding=options.pop("encoding", None))
     schema = roles(quasi_identifiers, sensitive)
+    if isinstance(algorithms, str):
+        algorithms = [algorithms]
     if algorithms is None:
         requirement = Requirement.of(privacy, schema.sensitive)
         algorithms = [name for name, one in ALGORITHMS.items() if one.unsupported(requirement) is None]

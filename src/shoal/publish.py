@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -18,11 +18,11 @@ from shoal._progress import Progress, silent
 from shoal._validation import Boolean, Integer, OneOf, Optional, validate
 from shoal.algorithms import Problem, choose, lower_bound, table_counts
 from shoal.certificate import Certificate, Cost
-from shoal.errors import DataError, ParameterError
+from shoal.errors import ColumnError, DataError, InternalError, ParameterError
 from shoal.io import open_frame, read
 from shoal.metrics import Metrics
 from shoal.models import Requirement
-from shoal.recoding import METHODS, published_frame, recode
+from shoal.recoding import METHODS, canonical_order, published_frame, recode
 from shoal.release import Release
 from shoal.table import Schema, encode, fingerprint
 from shoal.verification import verify
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from shoal.algorithms import Algorithm
+    from shoal.algorithms import Algorithm, Partition
     from shoal.models import PrivacyModel
 
 __all__ = ["anonymize", "open_data", "roles"]
@@ -112,20 +112,23 @@ def anonymize(
         opened = open_data(data, delimiter=delimiter, encoding=encoding)
         schema = roles(quasi_identifiers, sensitive, direct_identifiers, insensitive)
         schema.check(opened.frame.columns)
+        _check_published(schema)
         requirement = Requirement.of(privacy, schema.sensitive)
         chosen, reason = choose(algorithm, requirement, recoding)
         frame, rows = _rows_to_publish(opened.frame, schema, missing_sensitive)
-        rng = np.random.default_rng(secrets.randbits(256) if seed is None else seed)
-        if schema.insensitive or keep_order:
-            # Rows that an algorithm takes for equal differ to a reader then: chance decides between them.
-            rows = rng.permutation(rows)
-            frame = opened.frame[rows]
     with clock.step("encode"):
         table = encode(frame, schema)
         requirement.check_feasible(table_counts(table))
         digest = fingerprint(table)
+        rng = np.random.default_rng(secrets.randbits(256) if seed is None else seed)
+        if schema.insensitive or keep_order or len(schema.sensitive) > 1:
+            # Rows that an algorithm takes for equal differ to a reader then: chance decides between them, not the order
+            # that they came in.
+            shuffled = rng.permutation(canonical_order(table))
+            table, rows = table.gather(shuffled), rows[shuffled]
     with clock.step("partition"):
         partition = chosen.partition(Problem(table=table, requirement=requirement, rng=rng, progress=clock.progress))
+        _check_partition(partition, table.rows)
     with clock.step("recode"):
         recoded = recode(table, partition.groups, partition.count, method=recoding, star=star)
         published, order = published_frame(table, recoded, partition.groups, keep_order=keep_order, compact=True)
@@ -203,7 +206,7 @@ class OpenedData:
 def open_data(data: Any, *, delimiter: str | None = None, encoding: str | None = None) -> OpenedData:
     """Open a frame, a path or a database URL."""
     if isinstance(data, str | PathLike):
-        binary = Path(data).suffix.lower() in {".parquet", ".arrow", ".feather", ".ipc"}
+        binary = Path(data).suffix.lower() in {".parquet", ".pq", ".arrow", ".feather", ".ipc"}
         frame = read(data if isinstance(data, str) else Path(data), delimiter=delimiter, encoding=encoding)
         return OpenedData(frame=frame, format="parquet" if binary else "csv", restore=lambda released: released)
     opened = open_frame(data)
@@ -217,7 +220,7 @@ def roles(
     insensitive: Sequence[str] = (),
 ) -> Schema:
     """Make a schema of the roles as callers give them: a name, several, or none."""
-    named = {
+    named: dict[str, Any] = {
         "quasi_identifiers": quasi_identifiers,
         "sensitive": () if sensitive is None else sensitive,
         "direct_identifiers": direct_identifiers,
@@ -225,11 +228,35 @@ def roles(
     }
     listed: dict[str, tuple[str, ...]] = {}
     for role, names in named.items():
+        kind = type(names).__name__
+        if kind in _COLUMNS or not isinstance(names, Iterable):
+            raise ParameterError(f"The '{role}' parameter must be names of columns: a text or a list. Got {kind}.")
         columns = (names,) if isinstance(names, str) else tuple(names)
         if not all(isinstance(name, str) for name in columns):
-            raise ParameterError(f"The '{role}' parameter must be column names. Got something that is not text.")
+            raise ParameterError(f"The '{role}' parameter must be names of columns. Got something that is not text.")
         listed[role] = columns
     return Schema(**listed)
+
+
+_COLUMNS = ("Series", "Expr", "ChunkedArray")
+"""What callers may give by mistake in place of a name; its cells must not be taken for names, and shown."""
+
+
+def _check_published(schema: Schema) -> None:
+    if not schema.published:
+        raise ColumnError("No column is left to publish. Name quasi-identifiers, sensitive or insensitive columns.")
+    if "" in schema.published:
+        raise ColumnError("A column without a name cannot be published. Name it, or make it a direct identifier.")
+
+
+def _check_partition(partition: Partition, rows: int) -> None:
+    """Check what compiled code relies on: an algorithm may be the caller's own."""
+    groups = partition.groups
+    if groups.shape != (rows,) or not np.issubdtype(groups.dtype, np.integer):
+        raise InternalError("an algorithm returned something else than one group number for each row")
+    sizes = np.bincount(groups) if groups.min() >= 0 else np.zeros(0, dtype=np.int64)
+    if len(sizes) != partition.count or not sizes.all():
+        raise InternalError("an algorithm returned group numbers that are not 0, 1, ... without a gap")
 
 
 def _check_options(**options: Any) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal._validation import OneOf, Optional, validate
-from shoal.io import read, write_folder, write_table
-from shoal.report import AttributeLoss, ReportFacts, render, size_bins
+from shoal.errors import ReleaseUnsafeError
+from shoal.io import read, spreadsheet_names, write_folder, write_table
+from shoal.report import AttributeLoss, ReportFacts, render, size_bins, write_report
 from shoal.verification import verify
 
 if TYPE_CHECKING:
@@ -55,8 +57,9 @@ class Release:
         """The published table, as the same kind of table that came in."""
         import polars as pl
 
-        text = [column.name for column in self.metrics.recoding.columns if column.labels.dtype == pl.String]
-        return self.restore(self.frame.with_columns(pl.col(text).cast(pl.String)))
+        text = {column.name for column in self.metrics.recoding.columns if column.labels.dtype == pl.String}
+        plain = [column.cast(pl.String) for column in self.frame if column.name in text]
+        return self.restore(self.frame.with_columns(plain))
 
     def save(
         self,
@@ -96,38 +99,50 @@ class Release:
         validate("save", {"format": format}, {"format": Optional(OneOf(("csv", "parquet")))})
         name = f"release.{format or self.source_format}"
         written: dict[str, Certificate] = {}
+        start = time.perf_counter()
 
         def write_certificate(path: Path) -> None:
             table = path.with_name(name)
             facts = {"sha256": hashlib.sha256(table.read_bytes()).hexdigest(), "rows": self.frame.height}
-            written["certificate"] = replace(self.certificate, files={name: facts})
+            seconds = {**self.certificate.seconds, "write": time.perf_counter() - start}
+            seconds["total"] = sum(taken for step, taken in seconds.items() if step != "total")
+            written["certificate"] = replace(self.certificate, seconds=seconds, files={name: facts})
             path.write_text(written["certificate"].to_json() + "\n", encoding="utf-8")
 
-        def write_report(path: Path) -> None:
+        def write_page(path: Path) -> None:
             path.write_text(render(self._facts(written["certificate"])), encoding="utf-8")
 
         files: Mapping[str, Callable[[Path], None]] = {
             name: lambda path: write_table(self.frame, path, spreadsheet_safe=spreadsheet_safe),
             "certificate.json": write_certificate,
-            "report.html": write_report,
+            "report.html": write_page,
         }
-        write_folder(Path(folder), files, force=force, check=lambda staged: self._verify_written(staged / name))
+        names = spreadsheet_names(self.frame.columns) if spreadsheet_safe else self.frame.columns
+        write_folder(Path(folder), files, force=force, check=lambda staged: self._verify_written(staged / name, names))
         return written["certificate"]
 
     def report(self, path: str | PathLike[str]) -> None:
         """Write the page that explains the release: one HTML file that needs no network."""
-        Path(path).write_text(render(self._facts(self.certificate)), encoding="utf-8")
+        write_report(self._facts(self.certificate), path)
 
-    def _verify_written(self, path: Path) -> None:
+    def _verify_written(self, path: Path, names: Sequence[str]) -> None:
+        """Verify a file from its cells; its columns have these names, which a spreadsheet-safe file changes."""
         # What we wrote needs no guessing of how it was written.
         written = read(path, delimiter=",", encoding="utf-8") if path.suffix == ".csv" else read(path)
-        verify(
+        if written.columns == list(names):
+            written.columns = self.frame.columns
+        achieved = verify(
             written,
             quasi_identifiers=self.schema.quasi_identifiers,
             sensitive=self.schema.sensitive,
             requirement=self.requirement,
             published=self.schema.published,
         )
+        if written.height != self.frame.height or achieved.to_dict() != self.certificate.achieved:
+            raise ReleaseUnsafeError(
+                "The written file is not the release that was verified: its rows or what they achieve differ from the "
+                "certificate. Nothing was published."
+            )
 
     def _facts(self, certificate: Certificate) -> ReportFacts:
         recoding = self.metrics.recoding

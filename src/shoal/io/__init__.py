@@ -3,6 +3,6 @@
 from shoal.io.folder import write_folder
 from shoal.io.frames import OpenedFrame, open_frame
 from shoal.io.readers import read
-from shoal.io.writers import write_table
+from shoal.io.writers import spreadsheet_names, write_table
 
-__all__ = ["OpenedFrame", "open_frame", "read", "write_folder", "write_table"]
+__all__ = ["OpenedFrame", "open_frame", "read", "spreadsheet_names", "write_folder", "write_table"]

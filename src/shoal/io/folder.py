@@ -57,12 +57,16 @@ def write_folder(
         if any, is as it was. What a file's function or `check` raises else passes through.
     """
     shown = str(target)
-    target = Path(target).expanduser().resolve()
-    created = [parent for parent in target.parents if not parent.exists()]
+    if "\0" in shown:
+        raise OutputError("The name of the output folder holds a NUL character. Choose another name.")
+    target = Path(target).expanduser()
+    with _explaining(shown, target.parent):
+        target = target.resolve()
+        created = [parent for parent in target.parents if not parent.exists()]
     try:
         with _explaining(shown, target.parent):
             _recover(target)
-        _refuse(target, force=force, shown=shown)
+            _refuse(target, force=force, shown=shown)
         with _explaining(shown, target.parent):
             target.parent.mkdir(parents=True, exist_ok=True)
             with _staging(target) as staged:

@@ -24,6 +24,7 @@ _DELIMITED = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _PARQUET = (".parquet", ".pq")
 _ARROW = (".arrow", ".feather", ".ipc")
 _TAB = ("tab", "\\t")
+_LONGEST_SOURCE = 4096
 
 
 def read(source: str | Path, *, delimiter: str | None = None, encoding: str | None = None) -> pl.DataFrame:
@@ -52,6 +53,8 @@ def read(source: str | Path, *, delimiter: str | None = None, encoding: str | No
     ParameterError
         Where `delimiter` or `encoding` cannot be what they are, or are given for something that is not text.
     """
+    if isinstance(source, str) and ("\n" in source or len(source) > _LONGEST_SOURCE) and not database_source(source):
+        raise DataError("What was given as a path is too long for one, or has line ends. Give a file, not its content.")
     given = "delimiter" if delimiter is not None else "encoding" if encoding is not None else None
     database = database_source(source)
     path = Path() if database else Path(os.fspath(source)).expanduser()
@@ -87,6 +90,8 @@ def _one_character(delimiter: str | None) -> str | None:
 
 
 def _check_file(path: Path) -> None:
+    with _access(path):
+        path.exists()  # raises where no system could have such a path
     if path.is_dir():
         raise DataError(f"'{path}' is a folder. Name a file in it.")
     if not path.exists():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -65,7 +66,7 @@ class Requirement:
         """
         from shoal.models.base import PrivacyModel
 
-        listed = (models,) if isinstance(models, PrivacyModel) else tuple(models)
+        listed: tuple[Any, ...] = tuple(models) if isinstance(models, Iterable) else (models,)
         if not listed:
             raise ParameterError(
                 "The 'privacy' parameter of anonymize must name at least one model, KAnonymity(5) for example. "
@@ -73,9 +74,10 @@ class Requirement:
             )
         for model in listed:
             if not isinstance(model, PrivacyModel):
+                got = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
                 raise ParameterError(
                     "The 'privacy' parameter of anonymize must be a privacy model or a list of them, KAnonymity(5) for "
-                    f"example. Got {type(model).__name__}."
+                    f"example. Got {got}."
                 )
             if model.needs_sensitive and not sensitive:
                 raise ParameterError(

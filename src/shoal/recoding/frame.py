@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shoal.recoding.recoded import Recoding
     from shoal.table import Table
 
-__all__ = ["published_frame"]
+__all__ = ["canonical_order", "published_frame"]
 
 
 def published_frame(
@@ -78,6 +78,16 @@ def published_frame(
 
 def _as_categories(labels: pl.Series) -> pl.Series:
     return labels.cast(pl.Enum(labels.drop_nulls())) if labels.dtype == pl.String else labels
+
+
+def canonical_order(table: Table) -> NDArray[np.int32]:
+    """Return the rows of a table in an order that depends on its cells only: rows that tie are identical."""
+    columns: list[tuple[NDArray[Any], int]] = [
+        (column.codes, column.size) for column in (*table.quasi_identifiers, *table.sensitive)
+    ]
+    for column in table.insensitive.get_columns():
+        columns += _ranks(column)
+    return sort(columns, table.rows)[1]
 
 
 def _canonical_order(table: Table, recoding: Recoding, groups: NDArray[np.int32]) -> NDArray[np.int32]:

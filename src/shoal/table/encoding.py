@@ -84,6 +84,16 @@ class Column:
         """Whether the last code stands for a missing value."""
         return self.dictionary.null_count() > 0
 
+    def gather(self, rows: NDArray[np.integer]) -> Column:
+        """Return the column with its rows in another order: those of the given numbers, each row once."""
+        return Column(
+            name=self.name,
+            codes=self.codes[rows],
+            dictionary=self.dictionary,
+            ordered=self.ordered,
+            numbers=self.__dict__["numbers"],  # still to be computed, where nobody asked yet
+        )
+
     def __repr__(self) -> str:
         return f"Column({self.name!r}, rows={len(self.codes)}, values={self.size})"
 
@@ -103,6 +113,16 @@ class Table:
     def classes(self) -> EquivalenceClasses:
         """Rows grouped by all quasi-identifiers, and within a class by the (first) sensitive value."""
         return EquivalenceClasses.of(self)
+
+    def gather(self, rows: NDArray[np.integer]) -> Table:
+        """Return the table with its rows in another order: those of the given numbers, each row once."""
+        return Table(
+            schema=self.schema,
+            rows=self.rows,
+            quasi_identifiers=tuple(column.gather(rows) for column in self.quasi_identifiers),
+            sensitive=tuple(column.gather(rows) for column in self.sensitive),
+            insensitive=self.insensitive[rows] if self.insensitive.width else self.insensitive,
+        )
 
     def __repr__(self) -> str:
         return (
@@ -149,17 +169,8 @@ def encode(frame: pl.DataFrame, schema: Schema) -> Table:
         rows=frame.height,
         quasi_identifiers=tuple(encoded[:identifying]),
         sensitive=tuple(encoded[identifying:]),
-        insensitive=pl.DataFrame([_with_order(frame.get_column(name)) for name in schema.insensitive]),
+        insensitive=pl.DataFrame([frame.get_column(name) for name in schema.insensitive]),
     )
-
-
-def _with_order(column: pl.Series) -> pl.Series:
-    if column.dtype.is_nested() or column.dtype.is_object():
-        raise DataError(
-            f"The insensitive column '{column.name}' has the type {column.dtype}, whose values cannot be put in order. "
-            "Turn it into text, or name it as a direct identifier, which drops it."
-        )
-    return column
 
 
 def _encode_all(columns: list[pl.Series]) -> list[Column]:

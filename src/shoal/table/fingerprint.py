@@ -5,8 +5,13 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from shoal.errors import DataError
+
 if TYPE_CHECKING:
     import polars as pl
+    from numpy.typing import NDArray
 
     from shoal.table.encoding import Table
 
@@ -16,27 +21,46 @@ __all__ = ["fingerprint"]
 def fingerprint(table: Table) -> str:
     """Return the SHA-256 of a table's canonical form, as hexadecimal text.
 
-    The canonical form is, for every column in the order of its role, its role and name, its dictionary as text, and its
-    codes as little-endian integers of four bytes; insensitive columns stand there as text. It does not depend on the
-    file or frame that the table came from, but on the order of its rows.
+    The canonical form is, for every column in the order of its role, its role and name, its distinct values as text,
+    and how many rows have each. It depends neither on the file or frame that the table came from nor on the order of
+    its rows.
+
+    Notes
+    -----
+    It does not tell which values stand in one row, and it must not: readers of a certificate know the
+    quasi-identifiers of everybody from elsewhere, and the sensitive values of each group from the release. A hash of
+    the rows would let them try every way to match the two within a group, and confirm the true one.
     """
     digest = hashlib.sha256()
     for role, columns in (("quasi-identifier", table.quasi_identifiers), ("sensitive", table.sensitive)):
         for column in columns:
-            digest.update(f"{role}\0{column.name}\0{column.size}\0".encode())
-            _add_text(digest, column.dictionary)
-            digest.update(column.codes.astype("<u4").tobytes())
+            counts = np.bincount(column.codes, minlength=column.size)
+            _add_column(digest, f"{role}\0{column.name}", _as_text(column.dictionary), counts)
     for series in table.insensitive.get_columns():
-        digest.update(f"insensitive\0{series.name}\0".encode())
-        _add_text(digest, series)
+        values = _as_text(series).rename("value").to_frame().group_by("value").len(name="rows").sort("value")
+        counts = values.get_column("rows").to_numpy()
+        _add_column(digest, f"insensitive\0{series.name}", values.get_column("value"), counts)
     return digest.hexdigest()
 
 
-def _add_text(digest: hashlib._Hash, values: pl.Series) -> None:
-    """Hash values as text, each behind its length; a missing one as the length -1."""
+def _add_column(digest: hashlib._Hash, header: str, text: pl.Series, counts: NDArray[np.integer]) -> None:
+    """Hash values, each behind its length (-1 for a missing one), and their counts."""
     import polars as pl
 
-    text = values.cast(pl.String) if values.dtype != pl.Object else values.map_elements(str, return_dtype=pl.String)
+    digest.update(f"{header}\0{len(text)}\0".encode())
     lengths = text.str.len_bytes().cast(pl.Int64).fill_null(-1).to_numpy()
     digest.update(lengths.astype("<i8").tobytes())
     digest.update("".join(text.fill_null("").to_list()).encode())
+    digest.update(counts.astype("<i8").tobytes())
+
+
+def _as_text(values: pl.Series) -> pl.Series:
+    import polars as pl
+
+    if values.dtype == pl.Binary:
+        return values.bin.encode("hex")
+    if values.dtype.is_nested():
+        return pl.Series([None if value is None else repr(value) for value in values.to_list()], dtype=pl.String)
+    if values.dtype.is_object():
+        raise DataError(f"The column '{values.name}' holds Python objects. Turn it into text, or leave it out.")
+    return (values.to_physical() if values.dtype == pl.Duration else values).cast(pl.String)

@@ -61,7 +61,13 @@ class Schema:
         """
         role_of: dict[str, str] = {}
         for role in _ROLES:
-            for name in getattr(self, role):
+            names = getattr(self, role)
+            if len(names) > len(columns):  # some are cells, perhaps: no message shows one of them
+                raise ColumnError(
+                    f"{len(names)} names are given ({_spoken(role)}), but the table has {len(columns)} column(s). Give "
+                    "names of columns, each once."
+                )
+            for name in names:
                 if name not in columns:
                     raise ColumnError(f"There is no column '{name}' ({_spoken(role)}). {near_matches(name, columns)}")
                 if name in role_of:
@@ -69,6 +75,12 @@ class Schema:
                     again = f"twice as {other}" if role_of[name] == role else f"as {other} and as {_spoken(role)}"
                     raise ColumnError(f"The column '{name}' is named {again}. A column has one role.")
                 role_of[name] = role
+        patterns = [name for name in self.published if name.startswith("^") and name.endswith("$")]
+        if patterns:
+            raise ColumnError(
+                f"The column '{patterns[0]}' has a name that starts with ^ and ends with $, which Polars takes for a "
+                "pattern. Rename it."
+            )
 
 
 def _spoken(role: str) -> str:

@@ -26,8 +26,8 @@ __all__ = ["count_groups"]
 _WIDEST = 2**62
 """Combined codes stay below this, so that they fit into 64 bits."""
 
-_CANONICAL_NUMBER = r"^(0|-?[1-9]\d*|-?(0|[1-9]\d*)\.\d+)$"
-"""Text that reads as one decimal number in one way only: 12, -0.50; not 007, +1, 1e5."""
+_CANONICAL_NUMBER = r"^(0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)\.[0-9]+)([eE][-+]?[0-9]{1,3})?$"
+"""Text that reads as one number in one way only: 12, -0.50, 1e+20 as files have large floats; not 007, +1."""
 
 
 _NARROW = 2**31
@@ -177,7 +177,8 @@ def _numbers(column: pl.Series, codes: _Codes, size: int) -> tuple[Fraction | No
     row = np.empty(size, dtype=np.int64)
     row[codes] = np.arange(len(codes))
     values = column.gather(pl.Series(row, dtype=pl.Int64))
-    if values.dtype in (pl.Categorical, pl.Enum):
+    # A narrow float means the number that is printed for it, as a wide one does.
+    if values.dtype in (pl.Categorical, pl.Enum, pl.Float32, pl.Float16):
         values = values.cast(pl.String)
     if values.dtype == pl.String and bool(values.str.contains(_CANONICAL_NUMBER).all()):
         return tuple(None if text is None else Fraction(text) for text in values)
