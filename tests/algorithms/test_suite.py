@@ -151,6 +151,15 @@ def test_two_sensitive_attributes(problem_of, algorithm, models):
     assert served >= 5
 
 
+@pytest.mark.parametrize("k", [1, 2, 7])
+@pytest.mark.parametrize("algorithm", EVERY.values(), ids=EVERY)
+def test_no_sensitive_attribute(problem_of, algorithm, k):
+    for _, columns, sensitive in TABLES:
+        if columns and len(sensitive) >= k:
+            result = algorithm.partition(problem_of(columns, [], KAnonymity(k)))
+            check_partition(result, rows=len(sensitive), predicates=[lambda group: len(group) >= k])
+
+
 @pytest.mark.parametrize("algorithm", EVERY.values(), ids=EVERY)
 @settings(max_examples=40, deadline=None)
 @given(st.data())
