@@ -47,7 +47,7 @@ class Settings:
     """How often a time is measured; the median counts."""
     many_repeats: int = 3
     """The same for the long table."""
-    raised_work: int = 200_000_000
+    raised_work: int = 100_000_000
     """Operations that the lower bound may take where it is computed again with patience."""
     raised_l: tuple[int, ...] = (2, 4, 6, 8, 10)
     """The values of l for which it is computed again, at the fixed d."""

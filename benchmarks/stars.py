@@ -139,9 +139,10 @@ def _add_targets(
 ) -> None:
     for letter, by_key, fixed in (("l", by_l, f"d = {settings.fixed_d}"), ("d", by_d, f"l = {settings.fixed_l}")):
         averages = [_averages(found) for found in by_key.values()]
-        measured = _over(fmean(a["tp+"] for a in averages), fmean(a[_RIVAL] for a in averages))
         over = f"{letter} = {min(by_key)}..{max(by_key)}, {fixed}"
-        part.targets.append(Target(what=f"{table}: tp+ / {_RIVAL}, {over}", limit=_RIVAL_LIMIT, measured=measured))
+        for rival in (_RIVAL, _STRONGER):
+            measured = _over(fmean(a["tp+"] for a in averages), fmean(a[rival] for a in averages))
+            part.targets.append(Target(what=f"{table}: tp+ / {rival}, {over}", limit=_RIVAL_LIMIT, measured=measured))
     for d, found in by_d.items():
         if d in _BOUND_LIMITS:
             a = _averages(found)
