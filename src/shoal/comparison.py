@@ -78,7 +78,10 @@ def compare(
         requirement = Requirement.of(privacy, schema.sensitive)
         algorithms = [name for name, one in ALGORITHMS.items() if one.unsupported(requirement) is None]
     request = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "privacy": privacy, **options}
-    return Comparison(rows=tuple(_measure(opened.frame, algorithm, request) for algorithm in algorithms))
+    rows = [_measure(opened.frame, algorithm, request) for algorithm in algorithms]
+    # Each bound holds for every release of the table: the best one is everybody's.
+    best = max((row["lower_bound"] for row in rows if row["error"] is None), default=None)
+    return Comparison(rows=tuple(row if row["error"] else row | {"lower_bound": best} for row in rows))
 
 
 def _measure(frame: pl.DataFrame, algorithm: str | Algorithm, request: dict[str, Any]) -> dict[str, Any]:

@@ -31,6 +31,7 @@ __all__ = ["LowerBound", "lower_bound"]
 
 _DUAL_WORK = 4_000_000
 _FEWEST_STEPS = 80
+_MOST_STEPS = 400
 _OVERDRAFT = 4
 _PAIRS_WORK = 1_000_000
 _TOLERANCE = 0.05
@@ -207,9 +208,10 @@ def _dual_bound(families: _Families, rows: NDArray[np.int64], l: Fraction, *, ta
     cells = len(families.pair_starts) - 1
     lam = np.ones(cells)
     beta = np.zeros(int(families.pair_starts[-1]))
-    # Fewer steps than `_FEWEST_STEPS` do not get beyond where they start: spend more work on them, or none.
+    # Fewer steps than `_FEWEST_STEPS` do not get beyond where they start: spend more work on them, or none. On small
+    # tables, where steps cost next to nothing, they are close to the best that can be had after some hundreds.
     size = families.cell_of.size
-    steps = max(_FEWEST_STEPS, work // size)
+    steps = max(_FEWEST_STEPS, min(work // size, _MOST_STEPS * max(work // _DUAL_WORK, 1)))
     if l == 1 or steps * size > _OVERDRAFT * work:
         steps = 0
     lam, beta = raise_weights(
