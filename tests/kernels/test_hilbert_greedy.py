@@ -58,7 +58,7 @@ ROWS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1, max
 
 @settings(max_examples=200, deadline=None)
 @given(ROWS, st.integers(1, 4), st.integers(1, 3), st.integers(1, 3))
-def test_every_group_is_acceptable_and_python_agrees(rows, k, l, distinct):  # noqa: E741
+def test_every_group_is_acceptable_and_python_agrees(rows, k, l, distinct):
     rows = sorted(rows, key=lambda row: row[0])
     ranks, values = [rank for rank, _ in rows], [value for _, value in rows]
 

@@ -25,13 +25,13 @@ def lists_of(ranks, values):
     return ranks_of, i32([cells[c][0] for c in ordered]), i32([len(cells[c]) for c in ordered]), i32(starts)
 
 
-def run_lists(kernel, ranks, values, l, k):  # noqa: E741
+def run_lists(kernel, ranks, values, l, k):
     groups = i32([-1] * len(ranks))
     count, forced = kernel(*lists_of(ranks, values), l.numerator, l.denominator, k, groups)
     return groups.tolist(), count, forced
 
 
-def slow_lists(ranks, values, l, k):  # noqa: E741
+def slow_lists(ranks, values, l, k):
     """The sweep in plain Python: the same rules, every list looked at for every row."""
     lists = {v: [row for row, value in enumerate(values) if value == v] for v in sorted(set(values))}
     smallest = max(k, -(-l.numerator // l.denominator))
@@ -96,7 +96,7 @@ LS = st.sampled_from([Fraction(1), Fraction(3, 2), Fraction(2), Fraction(5, 2), 
 
 @settings(max_examples=200, deadline=None)
 @given(ROWS, LS, st.integers(1, 7))
-def test_lists_agree_with_the_plain_sweep_and_groups_are_eligible(rows, l, k):  # noqa: E741
+def test_lists_agree_with_the_plain_sweep_and_groups_are_eligible(rows, l, k):
     rows = sorted(rows)
     ranks, values = [rank for rank, _ in rows], [value for _, value in rows]
     assume(len(rows) >= k and l * max(values.count(v) for v in values) <= len(rows))
@@ -111,7 +111,7 @@ def test_lists_agree_with_the_plain_sweep_and_groups_are_eligible(rows, l, k):  
 
 @settings(max_examples=200, deadline=None)
 @given(ROWS, st.integers(2, 5))
-def test_for_a_whole_l_no_group_reaches_twice_l(rows, l):  # noqa: E741
+def test_for_a_whole_l_no_group_reaches_twice_l(rows, l):
     rows = sorted(rows)
     ranks, values = [rank for rank, _ in rows], [value for _, value in rows]
     assume(l * max(values.count(v) for v in values) <= len(rows))
@@ -122,7 +122,7 @@ def test_for_a_whole_l_no_group_reaches_twice_l(rows, l):  # noqa: E741
 def test_python_and_compiled_lists_agree():
     rng = np.random.default_rng(5)
     ranks, values = np.sort(rng.integers(0, 30, 200)).tolist(), rng.integers(0, 9, 200).tolist()
-    for l, k in [(Fraction(3), 1), (Fraction(5, 2), 6)]:  # noqa: E741
+    for l, k in [(Fraction(3), 1), (Fraction(5, 2), 6)]:
         assert run_lists(sweep_lists, ranks, values, l, k) == run_lists(sweep_lists.py_func, ranks, values, l, k)
 
 

@@ -7,7 +7,7 @@ from shoal.kernels import mondrian
 from shoal.kernels.mondrian import LEAVES, MEASURED, OPEN, ROWS_DONE, STACK_DEPTH, cut_records
 
 
-def cut(kernel, codes, values, k, l, *, relaxed=False, budget=10**9, ordered=True):  # noqa: E741 - the paper's letter
+def cut(kernel, codes, values, k, l, *, relaxed=False, budget=10**9, ordered=True):
     """Cut rows until none waits; return the group of each, and how often the kernel was called."""
     n = len(codes)
     records = np.column_stack([codes, values, np.arange(n)]).astype(np.int32)
@@ -71,7 +71,7 @@ def test_a_cut_beside_the_median_is_tried_where_the_median_cut_is_not_allowed(ke
 
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 5), st.integers(1, 3), st.booleans(), st.booleans())
-def test_python_and_compiled_cuts_agree(seed, k, l, relaxed, ordered):  # noqa: E741
+def test_python_and_compiled_cuts_agree(seed, k, l, relaxed, ordered):
     codes, values = table(seed, n=30)
     fast, _ = cut(cut_records, codes, values, k, l, relaxed=relaxed, ordered=ordered)
     slow, _ = cut(cut_records.py_func, codes, values, k, l, relaxed=relaxed, ordered=ordered)

@@ -54,13 +54,13 @@ def test_third_example_ends_in_phase_three() -> None:
         ([9, 2, 1, 1], 3, [2, 2, 1, 1]),
     ],
 )
-def test_phase_one_by_hand(before: list[int], l: int, after: list[int]) -> None:  # noqa: E741
+def test_phase_one_by_hand(before: list[int], l: int, after: list[int]) -> None:
     assert phase_one(before, l) == after
 
 
 @settings(max_examples=100, deadline=None)
 @given(counts=st.lists(st.integers(0, 7), min_size=1, max_size=6), l=st.integers(1, 5), seed=st.integers(0, 9))
-def test_phase_one_is_unique_and_cuts_at_one_height(counts: list[int], l: int, seed: int) -> None:  # noqa: E741
+def test_phase_one_is_unique_and_cuts_at_one_height(counts: list[int], l: int, seed: int) -> None:
     left = phase_one(counts, l, random.Random(seed).choice)
     feasible = [h for h in range(max(counts) + 1) if sum(min(h, count) for count in counts) >= l * h]
     assert left == [min(count, max(feasible)) for count in counts]
@@ -79,7 +79,7 @@ def test_a_table_that_is_not_eligible_is_refused() -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(data=st.data(), l=st.integers(2, 4), seed=st.integers(0, 99))
-def test_theorems_of_the_paper(data: st.DataObject, l: int, seed: int) -> None:  # noqa: E741
+def test_theorems_of_the_paper(data: st.DataObject, l: int, seed: int) -> None:
     groups = data.draw(group_counts(l=l))
     state = three_phase(groups, l, random.Random(seed).choice)
     assert all(eligible(group, l) for group in state.groups)
@@ -107,7 +107,7 @@ def _by_value(before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]) -
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), l=st.integers(2, 3))
-def test_the_optimum_is_kept_in_sight(data: st.DataObject, l: int) -> None:  # noqa: E741
+def test_the_optimum_is_kept_in_sight(data: st.DataObject, l: int) -> None:
     groups = data.draw(
         group_counts(l=l, max_groups=3, max_values=3, max_count=2).filter(lambda g: sum(map(sum, g)) <= 9)
     )

@@ -35,6 +35,7 @@ _MOST_STEPS = 400
 _OVERDRAFT = 4
 _PAIRS_WORK = 1_000_000
 _TOLERANCE = 0.05
+_PAIRS_ATTRIBUTES = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +152,7 @@ def _families(table: Table, relaxed: _Relaxation, items: NDArray[np.intp]) -> _F
     representatives = classes.order[classes.cell_starts[:-1]]
     codes = [column.codes[representatives] for column in table.quasi_identifiers]
     patterns: list[tuple[int, ...]] = [(a,) for a in range(d)]
-    if d > 2 and len(items) * d * d <= _PAIRS_WORK:
+    if 2 < d <= _PAIRS_ATTRIBUTES and len(items) * d * d <= _PAIRS_WORK:
         patterns += combinations(range(d), 2)
     patterns.append(tuple(range(d)))
     m = max(table.sensitive[0].size, 1) if table.sensitive else 1

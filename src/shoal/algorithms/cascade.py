@@ -42,6 +42,7 @@ _ANY_PRICE = 1 << 40
 _SHORTEST_CHAIN = 64
 _DONOR_WORK = 2_000_000
 _INTERLEAVED_WORK = 1 << 24
+_INTERLEAVED_PATTERNS = 1 << 9
 _SPARE_LEVELS = 2
 
 
@@ -139,7 +140,7 @@ class Cascade:
     def run(self) -> int:
         """Give every row a group; return the phase of TP that the last rows needed (1 where they needed none)."""
         d = len(self._sizes)
-        thorough = self._table.rows << d <= _INTERLEAVED_WORK
+        thorough = self._table.rows << d <= _INTERLEAVED_WORK and len(self._patterns) <= _INTERLEAVED_PATTERNS
         for level in range(1, d):
             self._progress("cascade", level - 1, d + 1)
             self._keep_largest_parts(level)
