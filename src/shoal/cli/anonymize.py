@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import typer  # noqa: TC002 - typer reads the annotations
@@ -105,7 +106,8 @@ def publish(terminal: Terminal, data: Any, folder: Path, request: ReleaseSpec, a
     """
     from shoal.publish import anonymize as make_release
 
-    if folder.exists() and not request.force:
+    # A name that no system takes is no existing folder; writing it says what is wrong.
+    if os.path.exists(folder) and not request.force:
         raise OutputError(f"The output '{folder}' exists. Name another one with -o, or replace it with --force.")
     with terminal.progress() as progress:
         release = make_release(data, progress=progress, **arguments)

@@ -1,11 +1,12 @@
 """Multidimensional generalization: a value that a group does not share becomes the smallest sub-domain that covers it.
 
 An ordered attribute becomes an interval from the group's smallest to its largest value, "[21, 22]", any other the set
-of the group's values in the order of the dictionary, "{a, b}". Two cases end in a star instead:
+of the group's values in the order of the dictionary, "{a, b}". Three cases end in a star instead:
 
 * some rows of the group miss the value and others do not: no interval holds a missing value, and a set that names it
   would tell more than its values do;
-* the sub-domain is the whole domain: that says no more than a star, and a star is shorter.
+* the sub-domain is the whole domain: that says no more than a star, and a star is shorter;
+* a set would have more than 256 values: written out in every row of its group, it would fill disks and help nobody.
 
 A group whose rows all miss the value keeps it: its cells stay missing. A value that holds a comma, a quote, a bracket
 or a brace stands in double quotes inside an interval or set, so that different sub-domains never read the same.
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from shoal.table import Column
 
 __all__ = ["generalize"]
+
+_LARGEST_SET = 256
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -146,7 +149,7 @@ def _sets(
     low, high = extents
     starts, members = _members(column, groups, len(low))
     sizes = np.diff(starts)
-    stars = (sizes == column.size) & (sizes > 1)
+    stars = ((sizes == column.size) & (sizes > 1)) | (sizes > _LARGEST_SET)
     if column.has_missing:
         stars |= (high == column.size - 1) & (low < high)
     proper = np.flatnonzero(~stars & (sizes > 1))
