@@ -241,11 +241,13 @@ class Cascade:
             )  # fmt: skip
             self._made(stars, next_group)
 
-    def _assigned(self) -> NDArray[np.int32]:
-        return np.flatnonzero(self._groups >= 0).astype(np.int32)
+    def _collect_groups(self, first: int = 0) -> _Groups:
+        """Sort the rows of the groups from number `first` on into cells; the dearest groups come last.
 
-    def _collect_groups(self, assigned: NDArray[np.int32]) -> _Groups:
-        """Sort rows that have a group into cells; the dearest groups come last."""
+        Rows of a cell come in the order of the classes, so that nothing depends on the order of the table.
+        """
+        order = self._table.classes.order
+        assigned = order[self._groups[order] >= first]
         keys = self._groups[assigned].astype(np.int64)
         if self._table.sensitive:
             keys *= self._radix
@@ -272,8 +274,7 @@ class Cascade:
         if len(self._active) == 0 or prod(self._sizes) * self._radix >= _KEY_LIMIT:
             return
         first = bisect_left(self._pattern_of_group, level, key=int.bit_count)
-        candidates = np.flatnonzero(self._groups >= first).astype(np.int32)
-        waiting, form, made = self._waiting, self._form, self._collect_groups(candidates)
+        waiting, form, made = self._waiting, self._form, self._collect_groups(first)
         spare = spare_of_groups(made.counts, made.starts, form.l.numerator, form.l.denominator, form.k)
         group = np.repeat(np.arange(len(made.sizes), dtype=np.int32), made.sizes)
         loose = np.flatnonzero(spare[group] > 0)
@@ -296,7 +297,7 @@ class Cascade:
     def _complete_with_donors(self, price: int) -> None:
         if len(self._active) == 0:
             return
-        waiting, form, made = self._waiting, self._form, self._collect_groups(self._assigned())
+        waiting, form, made = self._waiting, self._form, self._collect_groups()
         everything = tuple(range(len(self._sizes)))
         longest_chain = max(_SHORTEST_CHAIN, _DONOR_WORK // len(self._active))
         for stars in [*self._patterns, everything]:
@@ -314,7 +315,7 @@ class Cascade:
         """Let what still waits take rows from any group, the dearest first, and number the groups anew."""
         phase = 1
         if len(self._active):
-            made = self._collect_groups(self._assigned())
+            made = self._collect_groups()
             moved = np.zeros(self._radix, dtype=np.int64)
             np.add.at(moved, self._waiting.values, self._waiting.left)
             keep = made.counts.copy()
