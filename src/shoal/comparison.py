@@ -102,7 +102,7 @@ def _measure(frame: pl.DataFrame, algorithm: str | Algorithm, request: dict[str,
         "groups": certificate.achieved["groups"],
         "gcp": metrics.gcp,
         "kl_divergence": metrics.kl_divergence,
-        "average_class_size": metrics.average_class_size,
+        "average_class_size": metrics.recoding.rows / max(metrics.recoding.classes.count, 1),
         "guarantee": certificate.guarantee.text,
     }
     return {"algorithm": name, "seconds": round(seconds, 4), **measures, "error": None}

@@ -137,6 +137,8 @@ def anonymize(
         if keep_order:
             published, rows = published[np.argsort(rows)], np.sort(rows)
     with clock.step("verify"):
+        if published.height != table.rows:
+            raise InternalError("a release has more or fewer rows than were to be published")
         achieved = verify(
             published,
             quasi_identifiers=schema.quasi_identifiers,
@@ -254,8 +256,7 @@ def _check_partition(partition: Partition, rows: int) -> None:
     groups = partition.groups
     if groups.shape != (rows,) or not np.issubdtype(groups.dtype, np.integer):
         raise InternalError("an algorithm returned something else than one group number for each row")
-    sizes = np.bincount(groups) if groups.min() >= 0 else np.zeros(0, dtype=np.int64)
-    if len(sizes) != partition.count or not sizes.all():
+    if groups.min() < 0 or groups.max() >= partition.count or not np.bincount(groups, minlength=partition.count).all():
         raise InternalError("an algorithm returned group numbers that are not 0, 1, ... without a gap")
 
 

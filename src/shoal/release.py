@@ -163,7 +163,7 @@ class Release:
             metrics={
                 "gcp": self.metrics.gcp,
                 "discernability": self.metrics.discernability,
-                "average_class_size": self.metrics.average_class_size,
+                "average_class_size": recoding.rows / max(recoding.classes.count, 1),
             },
             insensitive=self.schema.insensitive,
             direct_identifiers=self.schema.direct_identifiers,

@@ -194,10 +194,16 @@ def _guarantee(problem: Problem, form: FrequencyForm, residue: Residue, *, more_
         return Guarantee(text=text, phase=min(residue.phase, 3))
     stars = d * ratio
     if more_tuples:
-        text += f". The cascade leaves no more stars than TP: at most {_decimal(stars)} times the fewest possible."
+        text = (
+            f"At most {_decimal(stars)} times the fewest stars possible: phase {_WORDS[residue.phase]} ended TP, and "
+            "the cascade leaves no more stars than TP."
+        )
     else:
         text += f", and at most {_decimal(stars)} times the fewest stars."
     return Guarantee(text=text, tuples_ratio=None if more_tuples else ratio, stars_ratio=stars, phase=residue.phase)
+
+
+_WORDS = {1: "one", 2: "two", 3: "three"}
 
 
 def _decimal(ratio: Fraction) -> str:

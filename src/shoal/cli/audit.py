@@ -11,7 +11,7 @@ from shoal.cli.console import Terminal, lines_of, plain
 from shoal.errors import ReleaseUnsafeError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["audit"]
 
@@ -58,11 +58,22 @@ def audit(
     if terminal.json:
         terminal.result(facts)
     else:
-        terminal.say("", lines_of(_lines(facts["achieved"])), *_remarks(facts), "")
+        asked = [model.to_dict() for model in models]
+        terminal.say("", lines_of(_lines(facts["achieved"])), *_verdict(asked, facts), *_remarks(facts), "")
     if facts["violations"]:
         for violation in facts["violations"]:
             terminal.note(violation)
         raise typer.Exit(ReleaseUnsafeError.exit_code)
+
+
+def _verdict(asked: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> list[str]:
+    """Return whether the table meets what was asked; nothing where nothing was."""
+    from shoal.report.sentences import model_title
+
+    if not asked:
+        return []
+    wish = "; ".join(model_title(model) for model in asked)
+    return [plain(f"It does not meet {wish}." if facts["violations"] else f"It meets {wish}.")]
 
 
 def _lines(achieved: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shoal.cli.console import lines_of, path_line, plain
-from shoal.report.sentences import achieved_for, gap_sentence, listed, model_title, number, percent, promise
+from shoal.report.sentences import achieved_for, counted, gap_sentence, listed, model_title, number, percent, promise
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,8 +28,8 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
     """
     source, cost, achieved, asked = (certificate[key] for key in ("input", "cost", "achieved", "requested"))
     cells = source["rows"] * len(source["quasi_identifiers"])
-    touched = cost["suppressed_tuples"]
-    share = cost["stars"] / cells if cells else 0
+    word, changed, touched, _ = counted(cost)
+    share = (changed or 0) / cells if cells else 0
     files = list(certificate.get("output", {}).get("files", {}))
     reached = dict.fromkeys(achieved_for(request, achieved) for request in asked)
     facts = [
@@ -41,7 +41,7 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
         ("means", " ".join(promise(request, source["sensitive"]) for request in asked)),
         (
             "cost",
-            f"{number(cost['stars'])} stars, {percent(share)} of the cells, in {number(touched)} records",
+            f"{number(changed)} {word}, {percent(share)} of the cells, in {number(touched)} records",
         ),
         ("bound", gap_sentence(cost)),
         (

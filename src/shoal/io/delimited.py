@@ -6,6 +6,7 @@ on the positions of delimiters, quotation marks and line ends.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import logging
@@ -98,6 +99,12 @@ def _parse(text: bytes, delimiter: str, names: list[str], skip: int, source: str
     """Parse a text that was checked, without the lines of its header."""
     import polars as pl
 
+    body = 0
+    for _ in range(skip):
+        body = text.index(b"\n", body) + 1
+    if text.startswith(codecs.BOM_UTF8, body):
+        # Polars drops a mark that comes first after the lines that it skips; here it is a part of a cell.
+        text = text[:body] + codecs.BOM_UTF8 + text[body:]
     try:
         return pl.read_csv(
             text,

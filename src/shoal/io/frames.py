@@ -138,6 +138,8 @@ def _category_values(categories: Any) -> pl.Series:
     if not textual and (not categories.ordered or declared.is_monotonic_increasing):
         return _series(pl.from_pandas(declared.to_series()))
     words = [str(value) for value in declared]
+    if len(set(words)) < len(words):
+        raise TypeError  # different categories would become one
     return pl.Series(words, dtype=pl.Enum(words) if categories.ordered else pl.Categorical)
 
 
@@ -203,7 +205,8 @@ def _column_from_arrow(name: str, column: pa.ChunkedArray) -> pl.Series:
                 return pl.Series(name, column.cast(kind.value_type), dtype=pl.Enum(words.cast(pl.String)))
         return pl.Series(name, column)
     except (TypeError, ValueError, NotImplementedError, pl.exceptions.PolarsError):
-        raise _mixed(name, str(kind)) from None
+        # Without its parameters: the fields of a structure may be made of cells.
+        raise _mixed(name, str(kind).partition("<")[0]) from None
 
 
 def _column_to_arrow(column: pl.Series, native: pa.DataType | None) -> pa.ChunkedArray | pa.Array:

@@ -60,7 +60,9 @@ def write_table(frame: pl.DataFrame, path: str | Path, *, spreadsheet_safe: bool
     if suffix == ".csv":
         text = _as_text(plain)
         with _system_errors(path):
-            (_spreadsheet_safe(text) if spreadsheet_safe else text).write_csv(path)
+            # Readers drop a mark that comes first, so a name that starts with one is written after another one.
+            marked = bool(text.columns) and text.columns[0].startswith("\ufeff")
+            (_spreadsheet_safe(text) if spreadsheet_safe else text).write_csv(path, include_bom=marked)
     elif suffix == ".parquet":
         _check_storable(plain)
         with _system_errors(path):
@@ -97,7 +99,7 @@ def _as_text(frame: pl.DataFrame) -> pl.DataFrame:
     for column in frame:
         kind = column.dtype
         if kind.is_nested() or kind in (pl.Binary, pl.Object) or column.name == "":
-            what = f"has the type {kind}, which CSV cannot hold" if column.name else "has no name"
+            what = f"has the type {kind.base_type()}, which CSV cannot hold" if column.name else "has no name"
             raise DataError(f"The column '{column.name}' {what}. Turn it into text, or leave it out.")
         if kind == pl.String:
             if column.null_count() > 0 and (column == "").any():

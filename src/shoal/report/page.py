@@ -93,6 +93,7 @@ def render(facts: ReportFacts) -> str:
             for request in asked
         ],
         reservations=sentences.reservations(asked, source["quasi_identifiers"], facts.insensitive),
+        shown=sentences.counted(certificate["cost"]),
         gap=sentences.gap_sentence(certificate["cost"]),
         largest_bin=max((bin_.groups for bin_ in facts.class_sizes), default=1),
         measures=_measures(facts.metrics),

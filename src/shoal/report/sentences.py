@@ -178,20 +178,30 @@ def _cautious(letter: str, value: object) -> str:
 
 def gap_sentence(cost: Mapping[str, Any]) -> str:
     """Return how far the cost of a release is from what any release must pay, from the certificate's "cost"."""
-    bound = cost.get("lower_bound") or {}
-    stars, least = cost.get("stars"), bound.get("stars")
+    word, cells, _, least = counted(cost)
     if cost.get("optimal"):
         return "This is proved optimal: no release that meets the same request on this table costs less."
-    if stars is None or least is None:
+    if cells is None or least is None:
         return "No lower bound on the cost is known for this request."
-    if stars <= least:
-        return f"Its {number(stars)} stars are the fewest that any release with the same request can have."
+    if cells <= least:
+        return f"Its {number(cells)} {word} are the fewest that any release with the same request can have."
     if least == 0:
-        return f"It has {number(stars)} stars; it was not possible to prove that any release needs more than none."
+        return f"It has {number(cells)} {word}; it was not possible to prove that any release needs more than none."
     return (
-        f"Any release that meets the same request on this table has at least {number(least)} stars; this one has "
-        f"{number(stars)}, so it is within a factor of {_ratio(stars / least)} of the best that can exist."
+        f"Any release that meets the same request on this table has at least {number(least)} {word}; this one has "
+        f"{number(cells)}, so it is within a factor of {_ratio(cells / least)} of the best that can exist."
     )
+
+
+def counted(cost: Mapping[str, Any]) -> tuple[str, int | None, int | None, int | None]:
+    """Return what the cost of a release counts: its name, the cells, the records with one, and the bound on the cells.
+
+    Stars, unless cells became intervals and sets: then every cell that is published less precisely than it was.
+    """
+    bound = cost.get("lower_bound") or {}
+    if cost.get("recoded_cells", cost.get("stars")) == cost.get("stars"):
+        return "stars", cost.get("stars"), cost.get("suppressed_tuples"), bound.get("stars")
+    return "recoded cells", cost["recoded_cells"], cost.get("recoded_tuples"), bound.get("recoded_cells")
 
 
 def _ratio(value: float) -> str:

@@ -190,8 +190,8 @@ def _encode_column(column: pl.Series) -> Column:
     counted = kind.is_integer() or kind.is_temporal() or kind in (pl.Boolean, pl.Enum)
     if not (counted or kind.is_float() or kind.is_decimal() or kind in (pl.String, pl.Categorical, pl.Null)):
         raise DataError(
-            f"The column '{column.name}' has the type {kind}, whose values cannot be grouped. Turn it into text, "
-            "numbers or dates, or name it as a direct identifier, which drops it."
+            f"The column '{column.name}' has the type {kind.base_type()}, whose values cannot be grouped. Turn it into "
+            "text, numbers or dates, or name it as a direct identifier, which drops it."
         )
     if kind.is_float():
         column = _plain_floats(column)

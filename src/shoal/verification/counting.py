@@ -95,8 +95,8 @@ def _codes(column: pl.Series) -> tuple[_Codes, int]:
     """Return a code per row, equal where the cells are, and a number that all codes are below; 0 is a missing cell."""
     if column.dtype.is_nested() or column.dtype == pl.Object:
         raise DataError(
-            f"The column '{column.name}' has the type {column.dtype}, whose values cannot be compared. Turn it into "
-            "text, numbers or dates."
+            f"The column '{column.name}' has the type {column.dtype.base_type()}, whose values cannot be compared. "
+            "Turn it into text, numbers or dates."
         )
     if column.dtype == pl.Null:
         return np.zeros(len(column), dtype=np.int64), 1

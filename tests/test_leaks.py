@@ -1,0 +1,409 @@
+"""What an adversary, or a bug, would look for: traces of the input's order, of rows, of who has which value, and ways
+around the verification. Releases are judged here by plain Python alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections import Counter, defaultdict
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shoal
+import shoal.publish
+from shoal.errors import InternalError, ReleaseUnsafeError, ShoalError, UnsupportedError
+from shoal.testing.oracles import optimal_partition, predicate_of
+from shoal.testing.strategies import CodeTable, code_tables, requirements
+
+SECRET = "Zyzzyva"
+ALGORITHMS: dict[str, Any] = {
+    **{name: name for name in ("tp", "tp+", "hilbert", "mondrian", "mondrian-relaxed", "m-approximation")},
+    "tp+ with hilbert": shoal.ThreePhase(refine="hilbert"),
+}
+QI = ["age", "zip"]
+
+
+def table(rows: int = 200) -> pl.DataFrame:
+    rng = np.random.default_rng(11)
+    return pl.DataFrame(
+        {
+            "age": rng.integers(20, 30, rows),
+            "zip": rng.choice(["01001", "01002", "94107"], rows),
+            "disease": rng.choice([f"{SECRET} {value}" for value in "abcdef"], rows),
+            "region": rng.choice(list("nesw"), rows),
+            "visit": np.arange(rows),
+        }
+    )
+
+
+class TestOrder:
+    """Nobody can tell from a release in which order the rows came, unless that was asked for."""
+
+    @pytest.mark.parametrize("algorithm", ALGORITHMS)
+    @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
+    @pytest.mark.parametrize("more", ["nothing", "a sensitive attribute", "an insensitive one"])
+    @pytest.mark.parametrize(
+        "model", [shoal.KAnonymity(7), shoal.LDiversity(3), shoal.LDiversity(2, variant="entropy")]
+    )
+    def test_the_published_file_is_the_same(
+        self, tmp_path: Path, algorithm: str, recoding: Any, more: str, model: Any
+    ) -> None:
+        request: dict[str, Any] = {"quasi_identifiers": QI, "privacy": model, "recoding": recoding}
+        request["sensitive"] = ["disease", "region"] if more == "a sensitive attribute" else ["disease"]
+        request["insensitive"] = ["visit"] if more == "an insensitive one" else []
+        # Chance decides between rows that an algorithm takes for equal, and readers do not: here always the same.
+        request["seed"] = None if more == "nothing" else 5
+        data = table().select(*QI, *request["sensitive"], *request["insensitive"])
+        files = set()
+        for rows in (np.arange(200), np.arange(200)[::-1], np.random.default_rng(0).permutation(200)):
+            try:
+                made = shoal.anonymize(data[rows], **request, algorithm=ALGORITHMS[algorithm])
+            except UnsupportedError:
+                return
+            made.save(tmp_path / "out", force=True)
+            files.add((tmp_path / "out/release.csv").read_bytes())
+        assert len(files) == 1
+
+    def test_categories_come_in_no_order_of_appearance(self) -> None:
+        data = table().with_columns(pl.col("zip", "region").cast(pl.Categorical))
+        request: dict[str, Any] = {
+            "quasi_identifiers": QI,
+            "sensitive": "disease",
+            "insensitive": ["region"],
+            "seed": 1,
+        }
+        made = [
+            shoal.anonymize(frame.drop("visit"), **request, privacy=shoal.LDiversity(2)).data.write_csv()
+            for frame in (data, data.reverse())
+        ]
+        assert made[0] == made[1]
+
+    def test_the_audit_is_the_same(self) -> None:
+        data = table()
+        audits = [
+            shoal.audit(data[rows], quasi_identifiers=QI, sensitive=["disease", "region"], privacy=shoal.LDiversity(2))
+            for rows in (np.arange(200), np.arange(200)[::-1], np.random.default_rng(0).permutation(200))
+        ]
+        assert audits[0] == audits[1] == audits[2]
+
+    def test_which_of_the_equal_rows_gets_a_star_is_chance(self) -> None:
+        """Six rows are alike in every column that is grouped by; four must leave their group, and any of them may."""
+        data = pl.DataFrame({"q": [1] * 8 + [2] * 4, "s": [0] * 6 + [1] * 2 + [2, 3] * 2, "visit": range(12)})
+        request: dict[str, Any] = {"quasi_identifiers": ["q"], "sensitive": "s", "insensitive": ["visit"]}
+        starred: Counter[int] = Counter()
+        for seed in range(60):
+            made = shoal.anonymize(data, **request, privacy=shoal.LDiversity(2), algorithm="tp", seed=seed)
+            starred.update(made.data.filter((pl.col("q") == "*") & (pl.col("s") == 0))["visit"].to_list())
+        assert set(starred) == set(range(6))
+
+
+class TestTheCertificate:
+    def test_its_hash_does_not_tell_who_has_which_value(self) -> None:
+        """Whoever knows the register must not be able to try all assignments of the values of a group, and find one."""
+        data = pl.DataFrame({"age": [21, 22, 23, 24], "disease": ["a", "b", "c", "d"]})
+        hashes = set()
+        for values in itertools.permutations("abcd"):
+            guess = data.with_columns(disease=pl.Series(values))
+            made = shoal.anonymize(guess, quasi_identifiers=["age"], sensitive="disease", privacy=shoal.LDiversity(4))
+            assert made.data["age"].unique().to_list() == ["*"]
+            hashes.add(made.certificate.input["sha256"])
+        assert len(hashes) == 1
+
+    def test_its_hash_is_that_of_the_table(self) -> None:
+        request: dict[str, Any] = {"sensitive": "disease", "insensitive": ["region"], "direct_identifiers": ["visit"]}
+
+        def hashed(data: Any) -> str:
+            made = shoal.anonymize(data, quasi_identifiers=QI, **request, privacy=shoal.LDiversity(2))
+            return str(made.certificate.input["sha256"])
+
+        data = table()
+        same = {hashed(data), hashed(data.reverse()), hashed(data.to_pandas()), hashed(data.to_arrow())}
+        same.add(hashed(data.with_columns(visit=0)))
+        assert len(same) == 1
+        for column, value in (("age", 99), ("zip", "1001"), ("disease", "g"), ("region", "x"), ("region", None)):
+            changed = data.with_columns(
+                pl.when(pl.int_range(pl.len()) == 3).then(pl.lit(value)).otherwise(column).alias(column)
+            )
+            assert hashed(changed) not in same
+
+    def test_no_cell_is_in_what_goes_with_a_release(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+        data = table().with_columns(
+            (pl.lit(f"{SECRET} ") + pl.col(name).cast(pl.String)).alias(name)
+            for name in ("age", "zip", "region", "visit")
+        )
+        data.write_csv(tmp_path / "in.csv", separator=";")
+        request: dict[str, Any] = {"sensitive": "disease", "insensitive": ["region"], "direct_identifiers": ["visit"]}
+        for recoding in ("suppression", "generalization"):
+            with caplog.at_level(logging.DEBUG):
+                made = shoal.anonymize(
+                    tmp_path / "in.csv", quasi_identifiers=QI, **request, privacy=shoal.LDiversity(3), recoding=recoding
+                )
+                made.save(tmp_path / "out", force=True)
+            assert SECRET not in caplog.text
+            for name in ("certificate.json", "report.html"):
+                assert SECRET not in (tmp_path / "out" / name).read_text()
+            objects = [made, made.certificate, made.metrics, made.metrics.table, made.metrics.recoding, made.schema]
+            objects += [*made.metrics.table.quasi_identifiers, *made.metrics.recoding.columns, made.requirement]
+            objects += [made.metrics.table.classes, made.metrics.recoding.classes, made.metrics.divergence]
+            objects += [shoal.audit(made.data, quasi_identifiers=QI, sensitive="disease")]
+            assert not any(SECRET in repr(one) for one in objects)
+            assert "visit" not in made.data.columns
+
+
+def groups_of(made: shoal.Release, quasi_identifiers: list[str]) -> list[list[int]]:
+    """Return the original row numbers of every published group, found from the published text."""
+    groups: dict[tuple[str | None, ...], list[int]] = defaultdict(list)
+    cells = made.data.select(quasi_identifiers).rows() if quasi_identifiers else [()] * made.data.height
+    for row, published in zip(made.rows.tolist(), cells, strict=True):
+        groups[tuple(None if cell is None else str(cell) for cell in published)].append(row)
+    return list(groups.values())
+
+
+def check_achieved(achieved: dict[str, Any], groups: list[list[int]], sensitive: list[list[int]]) -> None:
+    """Check that what was measured is true, and rounded against the publisher by less than the last digit."""
+    last = Fraction(1, 10_000)
+    counts = [[Counter(values[row] for row in group) for group in groups] for values in sensitive]
+    alpha = max(Fraction(max(one.values()), one.total()) for attribute in counts for one in attribute)
+    assert achieved["k"] == min(map(len, groups))
+    assert achieved["groups"] == len(groups)
+    assert alpha <= Fraction(str(achieved["alpha"])) < alpha + last
+    assert 1 / alpha - last < Fraction(str(achieved["l"]["frequency"])) <= 1 / alpha
+    assert achieved["l"]["distinct"] == min(len(one) for attribute in counts for one in attribute)
+    entropy = min(
+        sum(-count / one.total() * np.log(count / one.total()) for count in one.values())
+        for attribute in counts
+        for one in attribute
+    )
+    assert np.exp(entropy) - 1.001e-4 < achieved["l"]["entropy"] <= np.exp(entropy) + 1e-9
+    for number, attribute in enumerate(counts):
+        whole = sum(attribute, Counter())
+        distance = max(
+            sum(
+                abs(Fraction(one[value], one.total()) - Fraction(count, whole.total()))
+                for value, count in whole.items()
+            )
+            / 2
+            for one in attribute
+        )
+        assert distance <= Fraction(str(achieved["t"][f"s{number}"])) < distance + last
+
+
+class TestEveryRelease:
+    @settings(max_examples=40, deadline=None)
+    @given(data=st.data(), codes=code_tables(max_rows=7, max_columns=3), second=st.booleans(), keep_order=st.booleans())
+    def test_is_what_its_certificate_says(
+        self, data: st.DataObject, codes: CodeTable, second: bool, keep_order: bool
+    ) -> None:
+        models = data.draw(requirements(codes))
+        n = len(codes.values)
+        sensitive = [codes.values, data.draw(st.permutations(codes.values))][: 1 + second]
+        predicates = [(values, predicate_of(model, values)) for values in sensitive for model in models]
+        names = [f"q{number}" for number in range(codes.quasi_identifiers.shape[1])]
+        frame = pl.DataFrame(
+            {name: [row[at] for row in codes.rows] for at, name in enumerate(names)}
+            | {f"s{number}": values for number, values in enumerate(sensitive)}
+        )
+
+        def acceptable(group: list[int]) -> bool:
+            return all(predicate([values[row] for row in group]) for values, predicate in predicates)
+
+        optimum = {
+            cost: optimal_partition(codes.rows, range(n), acceptable, cost)[0]  # type: ignore[index]
+            for cost in ("stars", "tuples")
+        }
+        for algorithm, recoding in itertools.product(ALGORITHMS.values(), ("suppression", "generalization")):
+            request: dict[str, Any] = {"algorithm": algorithm, "recoding": recoding, "keep_order": keep_order}
+            try:
+                made = shoal.anonymize(
+                    frame,
+                    quasi_identifiers=names,
+                    sensitive=[f"s{i}" for i in range(1 + second)],
+                    privacy=models,
+                    **request,
+                )
+            except UnsupportedError:
+                continue
+            groups = groups_of(made, names)
+            assert sorted(itertools.chain(*groups)) == list(range(n))
+            assert all(map(acceptable, groups))
+            check_achieved(made.certificate.achieved, groups, sensitive)
+            assert made.data.select(frame.columns[len(names) :]).rows() == [
+                tuple(values[row] for values in sensitive) for row in made.rows
+            ]
+            self._check_cost(made, frame.select(names), optimum)
+
+    @staticmethod
+    def _check_cost(made: shoal.Release, original: pl.DataFrame, optimum: dict[str, int]) -> None:
+        cells, rows = 0, 0
+        for row, published in zip(made.rows, made.data.select(original.columns).rows(), strict=True):
+            recoded = 0
+            for cell, value in zip(published, original.row(int(row)), strict=True):
+                recoded += str(cell) != str(value)
+                if str(cell).startswith("["):
+                    low, high = map(int, str(cell).strip("[]").split(", "))
+                    assert low <= value <= high
+                else:
+                    assert str(cell) in (str(value), "*")
+            cells, rows = cells + recoded, rows + (recoded > 0)
+        said = made.certificate.to_dict()
+        cost, bound, promised = said["cost"], said["cost"]["lower_bound"], said["guarantee"]
+        assert (cost["recoded_cells"], cost["recoded_tuples"]) == (cells, rows)
+        assert bound["stars"] <= bound["recoded_cells"] <= optimum["stars"] <= cells
+        assert bound["suppressed_tuples"] <= bound["recoded_tuples"] <= optimum["tuples"] <= rows
+        assert cost["optimal"] <= (cells == optimum["stars"])
+        if promised["stars_ratio"] is not None:
+            assert cells <= Fraction(str(promised["stars_ratio"])) * optimum["stars"]
+        if promised["tuples_ratio"] is not None:
+            assert rows <= Fraction(str(promised["tuples_ratio"])) * optimum["tuples"]
+
+    @pytest.mark.parametrize(
+        "models",
+        [
+            [shoal.LDiversity(3)],
+            [shoal.LDiversity(2), shoal.KAnonymity(12)],
+            [shoal.AlphaKAnonymity(0.4, 5), shoal.LDiversity(3, variant="distinct")],
+            [shoal.LDiversity(2.5, variant="entropy"), shoal.BetaLikeness(3, variant="enhanced")],
+            [shoal.LDiversity(3, variant="recursive", c=1.5)],
+            [shoal.DeltaDisclosure(2)],
+        ],
+        ids=repr,
+    )
+    @pytest.mark.parametrize("several", [False, True])
+    def test_satisfies_every_model_for_every_attribute(self, models: list[Any], several: bool) -> None:
+        data, names = table(600), ["disease", "region"][: 1 + several]
+        predicates = [(data[name], predicate_of(model, data[name].to_list())) for name in names for model in models]
+        lowest, bounds = [], []
+        for algorithm, recoding in itertools.product(ALGORITHMS.values(), ("suppression", "generalization")):
+            try:
+                made = shoal.anonymize(
+                    data.select(*QI, *names),
+                    quasi_identifiers=QI,
+                    sensitive=names,
+                    privacy=models,
+                    algorithm=algorithm,
+                    recoding=recoding,
+                )
+            except UnsupportedError:
+                continue
+            for group in groups_of(made, QI):
+                assert all(predicate([values[row] for row in group]) for values, predicate in predicates)
+            lowest.append(made.certificate.cost.recoded_cells)
+            bounds.append(made.certificate.to_dict()["cost"]["lower_bound"]["recoded_cells"])
+        assert len(lowest) >= 6
+        assert max(bounds) <= min(lowest)
+
+
+class _Careless:
+    """An algorithm of the caller's own that returns whatever it was told to."""
+
+    name = "careless"
+
+    def __init__(self, groups: Any, count: int) -> None:
+        self.groups, self.count = groups, count
+
+    def unsupported(self, _: Any) -> None:
+        return None
+
+    def parameters(self) -> dict[str, Any]:
+        return {}
+
+    def partition(self, _: Any) -> Any:
+        from shoal.algorithms import Guarantee, Partition
+
+        return Partition(groups=self.groups, count=self.count, guarantee=Guarantee(text="none"))
+
+
+class TestTheLastDoor:
+    """Whatever goes wrong before it, a release that violates its request does not come out."""
+
+    REQUEST: dict[str, Any] = {  # noqa: RUF012
+        "quasi_identifiers": QI,
+        "sensitive": "disease",
+        "direct_identifiers": ["region", "visit"],
+        "privacy": [shoal.LDiversity(2), shoal.KAnonymity(4)],
+    }
+
+    @pytest.mark.parametrize(
+        ("groups", "count"),
+        [
+            (np.full(200, -1, dtype=np.int32), 1),
+            (np.full(200, 2**31 - 1, dtype=np.int32), 1),
+            (np.arange(200, dtype=np.int32), 3),
+            (np.zeros(199, dtype=np.int32), 1),
+            (np.zeros((200, 1), dtype=np.int32), 1),
+            (np.zeros(200), 1),
+            (np.ones(200, dtype=np.int32), 2),
+        ],
+        ids=["negative", "huge", "more than said", "a row short", "two dimensions", "floats", "a gap"],
+    )
+    def test_group_numbers_that_are_none(self, groups: Any, count: int) -> None:
+        with pytest.raises(InternalError, match="group number"):
+            shoal.anonymize(table(), **self.REQUEST, algorithm=_Careless(groups, count))
+
+    def test_groups_that_are_not_acceptable(self) -> None:
+        alone = np.arange(200, dtype=np.int32)
+        with pytest.raises(ReleaseUnsafeError, match=r"fails LDiversity\(2\) of 'disease' in \d+ of \d+") as raised:
+            shoal.anonymize(table(), **self.REQUEST, algorithm=_Careless(alone, 200))
+        assert SECRET not in str(raised.value)
+
+    def test_a_recoding_that_keeps_too_much(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def keep_everything(table: Any, groups: Any, count: int, **options: Any) -> Any:
+            return recode(table, table.classes.order * 0 + class_of(table), table.classes.count, **options)
+
+        def class_of(table: Any) -> Any:
+            classes = table.classes
+            result = np.empty(table.rows, dtype=np.int32)
+            result[classes.order] = np.repeat(np.arange(classes.count, dtype=np.int32), classes.class_sizes)
+            return result
+
+        def frame(table: Any, recoding: Any, groups: Any, **options: Any) -> Any:
+            return published(table, recoding, class_of(table), **options)
+
+        recode, published = shoal.publish.recode, shoal.publish.published_frame
+        monkeypatch.setattr(shoal.publish, "recode", keep_everything)
+        monkeypatch.setattr(shoal.publish, "published_frame", frame)
+        with pytest.raises(ReleaseUnsafeError, match="Nothing was published"):
+            shoal.anonymize(table(), **self.REQUEST)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda frame: frame.with_columns(row=pl.int_range(pl.len())),
+            lambda frame: frame.with_columns(age=pl.int_range(pl.len()).cast(pl.String)),
+            lambda frame: frame.drop("disease"),
+            lambda frame: frame.select(reversed(frame.columns)),
+            lambda frame: frame.with_columns(disease=pl.lit("the same")),
+            lambda frame: frame[:0],
+            lambda frame: frame[:3],
+            lambda frame: frame.filter(pl.col("age").cast(pl.String) != frame["age"].cast(pl.String)[0]),
+        ],
+        ids=[
+            "row numbers",
+            "raw values",
+            "a column less",
+            "another order",
+            "one value",
+            "no row",
+            "few rows",
+            "a group less",
+        ],
+    )
+    def test_a_published_table_that_is_another(self, monkeypatch: pytest.MonkeyPatch, change: Any) -> None:
+        published = shoal.publish.published_frame
+
+        def tampered(*given: Any, **options: Any) -> Any:
+            frame, rows = published(*given, **options)
+            return change(frame), rows
+
+        monkeypatch.setattr(shoal.publish, "published_frame", tampered)
+        with pytest.raises(ShoalError) as raised:
+            shoal.anonymize(table(), **self.REQUEST)
+        assert SECRET not in str(raised.value)

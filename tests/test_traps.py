@@ -1,0 +1,589 @@
+"""Bad input and silent traps, end to end: each has a defined outcome, and no message shows a cell of the data."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from typer.testing import CliRunner
+
+import shoal
+from shoal.cli.main import app
+from shoal.errors import (
+    ColumnError,
+    DataError,
+    InfeasibleError,
+    ParameterError,
+    ShoalError,
+    UnsupportedError,
+)
+
+SECRET = "Zyzzyva"
+"""Part of every cell of the table."""
+ROWS = 60
+
+
+def table(rows: int = ROWS) -> pl.DataFrame:
+    rng = np.random.default_rng(3)
+    return pl.DataFrame(
+        {
+            "age": [f"{SECRET} {age}" for age in rng.integers(20, 24, rows)],
+            "zip": [f"{SECRET} {zip_code}" for zip_code in rng.integers(100, 104, rows)],
+            "disease": [f"{SECRET} {'ABCDE'[row % 5]}" for row in range(rows)],
+        }
+    )
+
+
+REQUEST: dict[str, Any] = {
+    "quasi_identifiers": ["age", "zip"],
+    "sensitive": "disease",
+    "privacy": shoal.LDiversity(2),
+}
+MONOTONE = ["tp", "tp+", "hilbert", "mondrian", "mondrian-relaxed"]
+
+
+def cli(*words: object) -> tuple[int, str]:
+    """Call the command line in this process; return its exit code and all that it said."""
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    return result.exit_code, result.stdout + result.stderr
+
+
+class TestRequestsThatCannotBe:
+    @pytest.mark.parametrize(
+        ("change", "error", "said"),
+        [
+            ({"quasi_identifiers": ["age", "zipp"]}, ColumnError, r"no column 'zipp'.*Did you mean 'zip'"),
+            ({"quasi_identifiers": ["age", "zip", "age"]}, ColumnError, "3 names.*3 column|'age' is named twice"),
+            ({"quasi_identifiers": ["age", "age"]}, ColumnError, "'age' is named twice"),
+            ({"quasi_identifiers": ["age"]}, ColumnError, r"1 column\(s\) have no role: 'zip'"),
+            ({"quasi_identifiers": ["age", "zip", "disease"]}, ColumnError, "as quasi-identifier and as sensitive"),
+            ({"insensitive": ["disease"]}, ColumnError, "as sensitive and as insensitive"),
+            ({"direct_identifiers": ["zip"]}, ColumnError, "as quasi-identifier and as direct identifier"),
+            ({"quasi_identifiers": None}, ParameterError, "'quasi_identifiers' parameter.*Got NoneType"),
+            ({"quasi_identifiers": 2}, ParameterError, "Got int"),
+            ({"quasi_identifiers": ["age", 2]}, ParameterError, "not text"),
+            ({"sensitive": table()["disease"]}, ParameterError, "names of columns.*Got Series"),
+            ({"sensitive": table().to_pandas()["disease"]}, ParameterError, "names of columns.*Got Series"),
+            ({"sensitive": table()["disease"].to_list()}, ColumnError, r"60 names are given \(sensitive\)"),
+            ({"privacy": shoal.KAnonymity(ROWS + 1)}, InfeasibleError, "60 rows, so k can be at most 60"),
+            ({"privacy": shoal.LDiversity(6)}, InfeasibleError, "'disease': the largest feasible l is 5"),
+            ({"privacy": shoal.LDiversity(6, variant="distinct")}, InfeasibleError, "largest feasible l is 5"),
+            ({"privacy": shoal.LDiversity(5.5, variant="entropy")}, InfeasibleError, r"largest feasible l is 5\.0"),
+            ({"privacy": shoal.LDiversity(6, variant="recursive", c=2)}, InfeasibleError, "l at c = 2 is 5"),
+            ({"privacy": shoal.AlphaKAnonymity(0.1, 2)}, InfeasibleError, r"smallest feasible alpha is 0\.2"),
+            ({"privacy": shoal.KEAnonymity(2, 5)}, ParameterError, "needs a numeric sensitive attribute"),
+            ({"privacy": shoal.MUniqueness(2)}, UnsupportedError, "None can"),
+            ({"privacy": []}, ParameterError, "at least one model"),
+            ({"privacy": 4}, ParameterError, "Got int"),
+            ({"privacy": None}, ParameterError, "Got NoneType"),
+            ({"privacy": shoal.LDiversity}, ParameterError, "Got the class LDiversity"),
+            ({"privacy": [shoal.KAnonymity(2), "l"]}, ParameterError, "Got str"),
+            ({"sensitive": None, "insensitive": ["disease"]}, ParameterError, "needs a sensitive attribute"),
+            ({"algorithm": "mondriam"}, ParameterError, "Did you mean 'mondrian'"),
+            ({"algorithm": shoal.Mondrian}, ParameterError, "algorithm object"),
+            ({"algorithm": None}, ParameterError, "Got NoneType"),
+            ({"recoding": "stars"}, ParameterError, "'recoding' parameter"),
+            ({"recoding": table()}, ParameterError, "'recoding' parameter.*Got DataFrame"),
+            ({"missing_sensitive": "maybe"}, ParameterError, "'missing_sensitive' parameter"),
+            ({"star": " "}, ParameterError, "'star' parameter"),
+            ({"star": None}, ParameterError, "'star' parameter"),
+            ({"keep_order": 1}, ParameterError, "'keep_order' parameter.*Got 1"),
+            ({"seed": -1}, ParameterError, "'seed' parameter.*Got -1"),
+            ({"seed": 0.5}, ParameterError, "'seed' parameter"),
+            ({"seed": table().to_pandas()["age"]}, ParameterError, "'seed' parameter.*Got Series"),
+        ],
+        ids=lambda value: str(next(iter(value.items())))[:50] if isinstance(value, dict) else "",
+    )
+    def test_the_error_says_what_to_change(self, change: dict[str, Any], error: type[ShoalError], said: str) -> None:
+        with pytest.raises(error, match=f"(?s){said}") as raised:
+            shoal.anonymize(table(), **REQUEST | change)
+        assert SECRET not in str(raised.value)
+
+    @pytest.mark.parametrize("model", [shoal.KAnonymity, shoal.LDiversity])
+    @pytest.mark.parametrize("value", [0, -3, 2.0, 2.5, True, "2", None, float("nan"), float("inf"), [2]])
+    def test_parameters_are_whole_and_positive(self, model: Any, value: Any) -> None:
+        with pytest.raises(ParameterError, match=r"must be an int >= 1\. Got"):
+            model(value)
+
+    @pytest.mark.parametrize("number", [np.int64(3), np.uint8(3)])
+    def test_numbers_of_numpy_are_numbers(self, number: Any) -> None:
+        made = shoal.anonymize(table(), **REQUEST | {"privacy": [shoal.LDiversity(number), shoal.KAnonymity(number)]})
+        assert '"k": 3' in made.certificate.to_json()
+
+    @pytest.mark.parametrize(
+        "data",
+        [
+            {"age": [SECRET]},
+            [{"age": SECRET}],
+            None,
+            np.array([SECRET]),
+            b"age,disease",
+            f"age,zip,disease\n{SECRET},1,flu\n",
+            f"{SECRET}" * 1000 + ".csv",
+            table().to_pandas()["age"],
+        ],
+        ids=lambda data: type(data).__name__,
+    )
+    def test_data_that_is_no_table(self, data: Any) -> None:
+        for call in (shoal.anonymize, shoal.compare, shoal.audit):
+            with pytest.raises(DataError) as raised:
+                call(data, **REQUEST)
+            assert SECRET not in str(raised.value)
+
+    def test_frames_without_rows_or_columns(self) -> None:
+        for empty in (table()[:0], table()[:0].to_pandas(), table()[:0].to_arrow()):
+            for call in (shoal.anonymize, shoal.audit):
+                with pytest.raises(DataError, match="no rows"):
+                    call(empty, **REQUEST)
+        with pytest.raises(ColumnError, match="No column is left"):
+            shoal.anonymize(
+                table(), quasi_identifiers=[], direct_identifiers=table().columns, privacy=shoal.KAnonymity(2)
+            )
+
+
+class TestSmallestTables:
+    @pytest.mark.parametrize("algorithm", MONOTONE)
+    @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
+    def test_one_row(self, tmp_path: Path, algorithm: str, recoding: Any) -> None:
+        request = REQUEST | {"privacy": shoal.LDiversity(1), "algorithm": algorithm, "recoding": recoding}
+        made = shoal.anonymize(table()[:1], **request)
+        assert_frame_equal(made.data, table()[:1])
+        assert made.certificate.cost.optimal
+        assert made.certificate.achieved["k"] == 1
+        assert made.metrics.to_dict()["stars"] == 0
+        made.save(tmp_path / "out")
+        with pytest.raises(InfeasibleError, match="the table has 1 row, so k can be at most 1"):
+            shoal.anonymize(table()[:1], **REQUEST | {"privacy": shoal.KAnonymity(2)})
+
+    @pytest.mark.parametrize("algorithm", MONOTONE)
+    @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
+    def test_no_quasi_identifier(self, tmp_path: Path, algorithm: str, recoding: Any) -> None:
+        data = table().select("disease", "zip")
+        request = REQUEST | {"quasi_identifiers": [], "algorithm": algorithm, "recoding": recoding}
+        made = shoal.anonymize(data, **request, insensitive=["zip"])
+        assert made.certificate.achieved["groups"] == 1
+        assert made.certificate.cost.optimal
+        assert sorted(made.data.rows()) == sorted(data.rows())
+        assert made.metrics.to_dict()["gcp"] == 0
+        made.save(tmp_path / "out")
+        with pytest.raises(InfeasibleError, match="largest feasible l is 5"):
+            shoal.anonymize(data.select("disease"), **request | {"privacy": shoal.LDiversity(6)})
+
+    def test_a_single_column_with_missing_values(self, tmp_path: Path) -> None:
+        values = pl.DataFrame({"s": ["a", None, "b", None, "c", None]})
+        made = shoal.anonymize(
+            values, quasi_identifiers=[], sensitive="s", privacy=shoal.LDiversity(2), missing_sensitive="value"
+        )
+        made.save(tmp_path / "out")
+        assert shoal.audit(tmp_path / "out/release.csv", quasi_identifiers=[], sensitive="s").rows == 6
+
+
+NAMES = [
+    "index", "row", "rows", "len", "count", "group", "text", "value", "label", "number", "set", "low", "missing",
+    "rows of the class", "literal", "0", "*", "a b", " a ", "a,b", 'say "x"', "it's", "a\nb", "a\r\nb", "a\rb",
+    "ü", "年齢", "\N{SNOWMAN}", "\ufeffage", "=1+1", "-x", "age:", "a.b", "{age}", "[1, 2]", "<b>age</b>", "a\\b",
+    "^age", "age$", "$^",
+]  # fmt: skip
+
+
+ROLES = ["quasi_identifiers", "sensitive", "insensitive", "direct_identifiers"]
+FORMS: list[tuple[str, str, dict[str, Any]]] = [
+    ("csv", "release.csv", {}),
+    ("parquet", "release.parquet", {"format": "parquet"}),
+    ("safe", "release.csv", {"spreadsheet_safe": True}),
+]
+
+
+class TestColumnNames:
+    @pytest.mark.parametrize("name", NAMES)
+    @pytest.mark.parametrize("role", ROLES)
+    def test_any_name_in_any_role(self, tmp_path: Path, name: str, role: str) -> None:
+        roles: dict[str, list[str]] = {"quasi_identifiers": ["zip"], "sensitive": ["disease"]}
+        roles[role] = [name, *roles.get(role, [])]  # first: the first name of a file is a place of its own
+        data = table().rename({"age": name})
+        made = shoal.anonymize(data, **roles, privacy=shoal.LDiversity(2), recoding="generalization")
+        published = roles["quasi_identifiers"] + roles["sensitive"] + roles.get("insensitive", [])
+        assert made.data.columns == published
+        audit_roles = {key: roles[key] for key in ("quasi_identifiers", "sensitive")}
+        form, file, options = FORMS[(NAMES.index(name) + ROLES.index(role)) % 3]  # every name meets every form
+        made.save(tmp_path / form, **options)
+        if form != "safe":  # which may change a name
+            audit = shoal.audit(tmp_path / form / file, **audit_roles)
+            assert audit.achieved.to_dict() == made.certificate.achieved
+        assert shoal.audit(made.data, **audit_roles).stars == made.certificate.cost.stars
+        frame = data.to_pandas()
+        assert list(shoal.anonymize(frame, **roles, privacy=shoal.LDiversity(2)).data.columns) == published
+
+    @pytest.mark.parametrize("name", ["^.*$", "^x$", ""])
+    def test_names_that_cannot_be_are_refused(self, name: str) -> None:
+        data = table().rename({"age": name})
+        request = REQUEST | {"quasi_identifiers": [name, "zip"]}
+        with pytest.raises(ColumnError, match=r"Rename it|Name it"):
+            shoal.anonymize(data, **request)
+        made = shoal.anonymize(data, **REQUEST | {"quasi_identifiers": ["zip"]}, direct_identifiers=[name])
+        assert made.data.columns == ["zip", "disease"]
+
+    def test_the_name_of_a_pandas_index(self, tmp_path: Path) -> None:
+        data = table().rename({"age": "__index_level_0__"})
+        request = REQUEST | {"quasi_identifiers": ["__index_level_0__", "zip"]}
+        made = shoal.anonymize(data, **request)
+        made.save(tmp_path / "out")
+        with pytest.raises(DataError, match=r"__index_level_0__.*Rename it"):
+            made.save(tmp_path / "binary", format="parquet")
+        assert not (tmp_path / "binary").exists()
+
+    def test_repeated_names(self) -> None:
+        frame = table().to_pandas()
+        frame.columns = ["age", "age", "disease"]
+        with pytest.raises(ColumnError, match="'age'"):
+            shoal.anonymize(frame, **REQUEST | {"quasi_identifiers": ["age"]})
+
+    @pytest.mark.parametrize("name", ["a b", "a,b", 'say "x"', "ü", "=1+1", "*", "--qi"])
+    def test_on_the_command_line(self, tmp_path: Path, name: str) -> None:
+        table().rename({"age": name}).write_csv(tmp_path / "in.csv")
+        quoted = '"{}"'.format(name.replace('"', '""'))
+        roles = ("--qi", f"{quoted},zip", "--sensitive", "disease")
+        code, said = cli("anonymize", tmp_path / "in.csv", *roles, "-l", 2, "-o", tmp_path / "out")
+        assert code == 0, said
+        assert SECRET not in said
+        code, said = cli("audit", tmp_path / "out/release.csv", *roles, "-l", 2)
+        assert code == 0, said
+
+
+KINDS: dict[str, list[Any] | pl.Series] = {
+    "boolean": [True, False, True, True],
+    "boolean with missing": [True, False, None, True],
+    "integer": [1, -7, 3, 3],
+    "integer with missing": [1, None, 3, 3],
+    "huge integer": pl.Series([2**64 - 1, 2**64 - 2, 0, 0], dtype=pl.UInt64),
+    "128 bits": pl.Series([10**30, -(10**30), 0, 0], dtype=pl.Int128),
+    "float": [0.1, 1e-9, 1e20, 1e20],
+    "narrow float": pl.Series([0.2, 0.7, 0.1, 0.1], dtype=pl.Float32),
+    "float with NaN": [0.5, float("nan"), None, 0.5],
+    "zero": [0.0, -0.0, 1.0, 0.0],
+    "decimal": [decimal.Decimal("1.50"), decimal.Decimal("-2.25"), None, decimal.Decimal("0.00")],
+    "date": [dt.date(2020, 1, 1), dt.date(1900, 2, 28), None, dt.date(2020, 1, 1)],
+    "datetime": [dt.datetime(2020, 1, 1, 12), dt.datetime(1960, 1, 1, 0, 0, 0, 1), None, dt.datetime(9999, 1, 1)],
+    "zoned": pl.Series([dt.datetime(2020, 10, 25, hour) for hour in (0, 1, 2, 2)], dtype=pl.Datetime("us", "UTC")),
+    "time": [dt.time(12), dt.time(0, 0, 0, 1), None, dt.time(12)],
+    "duration": [dt.timedelta(1), dt.timedelta(hours=-3), None, dt.timedelta(1)],
+    "category": pl.Series(["b", "a", None, "b"], dtype=pl.Categorical),
+    "ordered category": pl.Series(["high", "low", None, "low"], dtype=pl.Enum(["low", "middle", "high"])),
+    "nothing but missing": pl.Series([None] * 4, dtype=pl.Null),
+    "empty text": ["", "a", "b", ""],
+    "leading zeros": ["007", "7", "07", "007"],
+    "numbers as text": ["1", "1.0", "1e3", "-2"],
+    "text that looks like ours": ["[1, 2]", "{a, b}", "**", "a, b"],
+    "spaces and line ends": [" a", "a ", "a\nb", "a\r"],
+    "quotation marks": ['"', "'", "a,b", 'a"b'],
+    "other scripts": ["é", "e\u0301", "年", "\U0001f600"],
+    "a byte order mark": ["\ufeffa", "a", "\ufeff", "b"],
+    "formulas": ["=1+1", "'=1+1", "-5", "@x"],
+    "very long text": ["x" * 200_000, "x" * 199_999, "y", "y"],
+}
+
+
+class TestKindsOfColumns:
+    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize("role", ["quasi_identifiers", "sensitive", "insensitive"])
+    @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
+    def test_any_kind_in_any_role(self, tmp_path: Path, kind: str, role: str, recoding: Any) -> None:
+        values = pl.Series("x", KINDS[kind])
+        rng = np.random.default_rng(5)
+        data = table().with_columns(x=values.gather(pl.Series(rng.integers(0, 4, ROWS))))
+        roles: dict[str, list[str]] = {"quasi_identifiers": ["age", "zip"], "sensitive": ["disease"]}
+        roles[role] = [*roles.get(role, []), "x"]
+        model = shoal.KAnonymity(3) if role == "sensitive" else shoal.LDiversity(2)
+        options: dict[str, Any] = {"privacy": model, "recoding": recoding, "missing_sensitive": "value"}
+        made = shoal.anonymize(data, **roles, **options)
+        if role != "quasi_identifiers":
+            expected = data["x"].gather(pl.Series(made.rows))
+            expected = expected + 0.0 if kind == "zero" and role == "sensitive" else expected
+            assert made.data["x"].equals(
+                expected.fill_nan(None) if role == "sensitive" and kind[:5] == "float" else expected
+            )
+        chosen = list(KINDS).index(kind) + ROLES.index(role) + (recoding == "suppression")
+        form, file, saving = FORMS[chosen % 3]
+        made.save(tmp_path / form, **saving)
+        audit = shoal.audit(
+            tmp_path / form / file, quasi_identifiers=roles["quasi_identifiers"], sensitive=roles["sensitive"]
+        )
+        assert audit.achieved.to_dict() == made.certificate.achieved
+
+    @pytest.mark.parametrize("value", [[1], {SECRET: 1}, b"x", object()], ids=["list", "structure", "bytes", "object"])
+    @pytest.mark.parametrize("role", ["quasi_identifiers", "sensitive"])
+    def test_what_cannot_be_grouped(self, value: Any, role: str) -> None:
+        values = pl.Series([value] * ROWS, dtype=pl.Object if type(value) is object else None)
+        roles = {"quasi_identifiers": ["age", "zip"], "sensitive": ["disease"]}
+        roles[role] = [*roles[role], "x"]
+        for call in (shoal.anonymize, shoal.audit):
+            if isinstance(value, bytes) and call is shoal.audit:
+                continue  # bytes can be compared
+            with pytest.raises(DataError, match="'x' has the type") as raised:
+                call(table().with_columns(x=values), **roles, privacy=shoal.KAnonymity(2))
+            assert SECRET not in str(raised.value)
+
+    def test_mixed_values_in_pandas(self) -> None:
+        for mixed in ([1, SECRET], pd.Categorical([1, "1"]), [1, object()]):
+            frame = table()[:2].to_pandas().assign(x=mixed)
+            with pytest.raises(DataError, match=r"'x' \(of the type \w+\) holds values that do not form one") as raised:
+                shoal.anonymize(frame, **REQUEST | {"quasi_identifiers": ["age", "zip", "x"]})
+            assert SECRET not in str(raised.value)
+
+    def test_numbers_in_files_keep_their_distance(self, tmp_path: Path) -> None:
+        for values in ([1e20, 2e20, 3e20], [1e-7, 2e-7, 3e-7], pl.Series([0.2, 0.7, 1.2], dtype=pl.Float32)):
+            data = pl.DataFrame({"a": [1, 2] * 30, "s": pl.Series(values).gather(pl.Series(range(60)) % 3)})
+            e = {0: 2e20, 1: 2e-7, 2: 1}[[1e20, 1e-7].index(values[0]) if isinstance(values, list) else 2]
+            made = shoal.anonymize(data, quasi_identifiers=["a"], sensitive="s", privacy=shoal.KEAnonymity(2, e))
+            made.save(tmp_path / "out", force=True)
+
+
+class TestStarsAndTextLikeOurs:
+    @pytest.mark.parametrize(
+        ("values", "star"), [(["*", "a"], "*"), ([1, 2], "2"), ([True, False], "True"), ([1.5, 2.0], "2.0")]
+    )
+    def test_a_star_that_is_a_value(self, values: list[Any], star: str) -> None:
+        data = table().with_columns(x=pl.Series(values).gather(pl.Series(range(ROWS)) % 2))
+        request = REQUEST | {"quasi_identifiers": ["age", "zip", "x"]}
+        for recoding in ("suppression", "generalization"):
+            with pytest.raises(ParameterError, match=r"star symbol is a value of the column 'x'.*--star"):
+                shoal.anonymize(data, **request, star=star, recoding=recoding)
+            shoal.anonymize(data, **request, star="#", recoding=recoding)
+
+    def test_a_star_elsewhere_is_a_value_like_any_other(self) -> None:
+        data = table().with_columns(disease=pl.Series(["*", "a", "b"]).gather(pl.Series(range(ROWS)) % 3))
+        made = shoal.anonymize(data, **REQUEST)
+        assert sorted(made.data["disease"]) == sorted(data["disease"])
+
+    def test_a_value_that_reads_like_an_interval_of_the_release(self) -> None:
+        data = pl.DataFrame({"a": ["a", "b", "{a, b}", "{a, b}"], "s": [1, 2, 1, 2]})
+        request: dict[str, Any] = {"quasi_identifiers": ["a"], "sensitive": "s", "privacy": shoal.LDiversity(2)}
+        with pytest.raises(DataError, match=r"'a' has a value that reads like one of the intervals or sets") as raised:
+            shoal.anonymize(data, **request, recoding="generalization")
+        assert "{a, b}" not in str(raised.value)
+        assert shoal.anonymize(data, **request).certificate.achieved["groups"] == 2
+
+    def test_empty_and_missing_are_two_values_that_csv_cannot_tell_apart(self, tmp_path: Path) -> None:
+        data = table().with_columns(x=pl.Series(["", None]).gather(pl.Series(range(ROWS)) % 2))
+        made = shoal.anonymize(data, **REQUEST, insensitive=["x"])
+        with pytest.raises(DataError, match="'x' holds missing values and empty texts"):
+            made.save(tmp_path / "out")
+        assert list(tmp_path.iterdir()) == []
+        made.save(tmp_path / "out", format="parquet")
+
+    def test_a_set_does_not_list_thousands_of_values(self) -> None:
+        data = pl.DataFrame({"a": [f"v{row}" for row in range(2_000)], "s": [row % 4 for row in range(2_000)]})
+        request: dict[str, Any] = {"quasi_identifiers": ["a"], "sensitive": "s", "recoding": "generalization"}
+        large = shoal.anonymize(data, **request, privacy=shoal.KAnonymity(400), algorithm="mondrian")
+        assert large.data["a"].unique().to_list() == ["*"]
+        small = shoal.anonymize(data, **request, privacy=shoal.KAnonymity(50), algorithm="mondrian")
+        assert small.data["a"].str.len_chars().max() < 256 * 7
+
+
+class TestIndexesOfPandas:
+    """The index of a frame is no column: it is neither read nor published, whatever it is."""
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda frame: frame.set_index(pd.Index(np.arange(1_000, 1_000 + ROWS)[::-1])),
+            lambda frame: frame.set_index(pd.Index([7] * ROWS)),
+            lambda frame: frame.set_index(pd.Index([f"{SECRET} {row}" for row in range(ROWS)], name="name")),
+            lambda frame: frame.set_index(pd.MultiIndex.from_product([range(6), range(10)], names=["age", "zip"])),
+            lambda frame: frame.set_index(pd.date_range("2020", periods=ROWS)),
+            lambda frame: frame.set_index(pd.Index([np.nan] * ROWS)),
+        ],
+        ids=["reordered", "duplicated", "named", "several levels", "dates", "missing"],
+    )
+    def test_it_has_no_effect(self, change: Any) -> None:
+        frame = table().to_pandas()
+        expected = shoal.anonymize(frame, **REQUEST).data
+        made = shoal.anonymize(change(frame), **REQUEST)
+        pd.testing.assert_frame_equal(made.data, expected)
+        assert made.data.index.equals(pd.RangeIndex(ROWS))
+        roles = {"quasi_identifiers": ["age", "zip"], "sensitive": "disease"}
+        assert shoal.audit(change(expected), **roles) == shoal.audit(expected, **roles)
+
+    def test_a_filtered_and_sorted_frame(self) -> None:
+        frame = table().to_pandas()
+        part = frame[frame["age"] != frame["age"][0]].sort_values("disease")
+        expected = shoal.anonymize(part.reset_index(drop=True), **REQUEST)
+        made = shoal.anonymize(part, **REQUEST)
+        pd.testing.assert_frame_equal(made.data, expected.data)
+        assert sorted(made.rows.tolist()) == list(range(len(part)))
+        for place, row in enumerate(made.rows):
+            assert made.data["disease"][place] == part["disease"].iloc[row]
+
+    def test_an_index_that_became_a_column_needs_a_role(self) -> None:
+        with pytest.raises(ColumnError, match="no role: 'index'"):
+            shoal.anonymize(table().to_pandas().reset_index(), **REQUEST)
+
+    def test_columns_of_several_levels_are_refused(self) -> None:
+        frame = table().to_pandas()
+        frame.columns = pd.MultiIndex.from_product([["x"], frame.columns])
+        with pytest.raises(ColumnError, match="not text"):
+            shoal.anonymize(frame, **REQUEST)
+
+
+class TestMissingQuasiIdentifiers:
+    """A missing value is a value of its own: no row is dropped, and no group hides behind it."""
+
+    HOLES = pl.DataFrame(
+        {
+            "age": [None, None, None, 30, 30, 30, 40, 40, 40, None],
+            "zip": ["1", "1", "1", "1", "1", "1", "2", "2", "2", None],
+            "disease": list("abcabcabca"),
+        }
+    )
+
+    @pytest.mark.parametrize("algorithm", MONOTONE)
+    @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
+    @pytest.mark.parametrize("kind", ["polars", "pandas", "floats", "csv"])
+    def test_they_are_protected_like_others(self, tmp_path: Path, algorithm: str, recoding: Any, kind: str) -> None:
+        data: Any = self.HOLES
+        if kind == "pandas":
+            data = self.HOLES.to_pandas()
+        elif kind == "floats":
+            data = self.HOLES.with_columns(pl.col("age").cast(pl.Float64).fill_null(float("nan")))
+        elif kind == "csv":
+            data = tmp_path / "in.csv"
+            self.HOLES.write_csv(data)
+        request = REQUEST | {"algorithm": algorithm, "recoding": recoding}
+        made = shoal.anonymize(data, **request)
+        assert made.frame.height == 10
+        assert made.certificate.achieved["l"]["frequency"] >= 2
+        # The last row is alone with its missing ZIP code: it must not be published as it is.
+        assert made.frame["zip"].null_count() == 0
+        assert "*" in made.frame["zip"].cast(pl.String).to_list()
+
+    def test_a_group_that_misses_them_all_keeps_them_missing(self) -> None:
+        made = shoal.anonymize(self.HOLES[:9], **REQUEST)
+        assert made.certificate.cost.stars == 0
+        assert made.data["age"].null_count() == 3
+
+    def test_the_audit_counts_them(self) -> None:
+        missing = pl.DataFrame({"a": [None, float("nan"), 1.0, 1.0, 1.0], "s": list("abcde")})
+        for data in (missing, missing.to_pandas(), missing.to_arrow()):
+            audit = shoal.audit(data, quasi_identifiers=["a"], sensitive="s", privacy=shoal.KAnonymity(2))
+            assert (audit.rows, audit.achieved.k, audit.achieved.groups) == (5, 2, 2)
+            assert (audit.unique_rows, audit.violations) == (0, ())
+        alone = shoal.audit(self.HOLES, quasi_identifiers=["age", "zip"], sensitive="disease")
+        assert (alone.achieved.k, alone.unique_rows) == (1, 1)
+
+
+class TestFiles:
+    @pytest.mark.parametrize(
+        "content",
+        [
+            b"",
+            b"age,zip,disease\n",
+            f"age,zip,disease\n{SECRET},1\n".encode(),
+            f"age,zip,disease\n{SECRET},1,2,3\n".encode(),
+            f"age,age,disease\n{SECRET},1,2\n".encode(),
+            f"age,,disease\n{SECRET},1,2\n".encode(),
+            f'age,zip,disease\n"{SECRET},1,2\n'.encode(),
+            f"age,zip,disease\n{SECRET}\0,1,2\n".encode(),
+            f"age,zip,disease\n{SECRET},é,ü\n".encode() + b"\xff\xc3,1,2\n" + "é,ü,é\n".encode() * 9,
+            f"age,zip,disease\n{SECRET},1,2\n".encode("utf-16-le"),
+        ],
+        ids=["empty", "header", "short", "long", "repeated", "unnamed", "quote", "nul", "damaged", "utf-16"],
+    )
+    def test_none_of_them_is_read_as_something_else(self, tmp_path: Path, content: bytes) -> None:
+        path = tmp_path / "in.csv"
+        path.write_bytes(content)
+        for call in (shoal.anonymize, shoal.audit, shoal.compare):
+            with pytest.raises(DataError) as raised:
+                call(path, **REQUEST)
+            assert SECRET not in str(raised.value)
+            assert "in.csv" in str(raised.value)
+        for command, more in (("anonymize", ("-o", tmp_path / "out")), ("audit", ()), ("compare", ())):
+            code, said = cli(command, path, "--qi", "age,zip", "--sensitive", "disease", "-l", 2, *more)
+            assert code == 2, said
+            assert SECRET not in said
+        assert [file.name for file in tmp_path.iterdir()] == ["in.csv"]
+
+    def test_a_wrong_encoding_that_was_asked_for(self, tmp_path: Path) -> None:
+        (tmp_path / "in.csv").write_text(f"age,zip,disease\n{SECRET} é,1,2\n", encoding="latin-1")
+        words = ("anonymize", tmp_path / "in.csv", "--qi", "age,zip", "--sensitive", "disease", "-l", 1)
+        code, said = cli(*words, "--encoding", "utf-8", "-o", tmp_path / "out")
+        assert (code, "Line 2" in said, SECRET in said) == (2, True, False)
+        assert cli(*words, "--encoding", "latin-1", "-o", tmp_path / "out")[0] == 0
+        assert "é" in (tmp_path / "out/release.csv").read_text(encoding="utf-8")
+
+    @pytest.mark.parametrize("output", ["x" * 300, "in.csv/out"])
+    def test_folders_that_cannot_be(self, tmp_path: Path, output: str) -> None:
+        table().write_csv(tmp_path / "in.csv")
+        words = ("anonymize", tmp_path / "in.csv", "--qi", "age,zip", "--sensitive", "disease", "-l", 2)
+        code, said = cli(*words, "-o", tmp_path / output)
+        assert code == 2, said
+        assert [file.name for file in tmp_path.iterdir()] == ["in.csv"]
+
+    def test_a_disk_that_fills_up(self, tmp_path: Path) -> None:
+        table(100_000).write_csv(tmp_path / "in.csv")
+        words = ["anonymize", "in.csv", "--qi", "age,zip", "--sensitive", "disease", "-l", "2", "-o", "out"]
+        limit = 2_000_000  # less than the release, more than any file of compiled code
+        found = subprocess.run(
+            [sys.executable, "-m", "shoal", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+        )
+        assert found.returncode == 2, found.stderr
+        assert "space" in found.stderr
+        assert SECRET not in found.stderr + found.stdout
+        assert [file.name for file in tmp_path.iterdir()] == ["in.csv"]
+
+
+class TestManyValues:
+    @pytest.mark.parametrize("role", ["quasi_identifiers", "sensitive", "insensitive"])
+    def test_a_column_of_600_000_values_takes_seconds(self, role: str) -> None:
+        rng = np.random.default_rng(1)
+        n = 600_000
+        data = pl.DataFrame(
+            {
+                "a": rng.integers(0, 50, n),
+                "s": rng.integers(0, 40, n),
+                "x": pl.Series(rng.permutation(n)).cast(pl.String) + "x",
+            }
+        )
+        roles = {"quasi_identifiers": ["a"], "sensitive": ["s"]}
+        roles[role] = ["x"] if role == "sensitive" else [*roles.get(role, []), "x"]
+        data = data.drop("s") if role == "sensitive" else data
+        shoal.anonymize(table(), **REQUEST)  # what is compiled once is not measured
+        start = time.perf_counter()
+        made = shoal.anonymize(data, **roles, privacy=shoal.LDiversity(4))
+        assert time.perf_counter() - start < 10
+        expected = n if role == "quasi_identifiers" else 0
+        assert made.certificate.cost.stars == expected
+        assert made.certificate.cost.optimal
+
+    def test_rows_that_are_all_alike(self) -> None:
+        data = pl.concat([table()[:1]] * 500)
+        made = shoal.anonymize(data, **REQUEST | {"privacy": shoal.KAnonymity(500)})
+        assert made.certificate.cost.optimal
+        with pytest.raises(InfeasibleError, match="largest feasible l is 1"):
+            shoal.anonymize(data, **REQUEST)
+
+    def test_the_commonest_value_has_exactly_its_share(self) -> None:
+        rng = np.random.default_rng(2)
+        values = np.r_[np.zeros(200), rng.integers(1, 50, 800)].astype(int)
+        data = pl.DataFrame({"a": rng.integers(0, 9, 1_000), "b": rng.integers(0, 9, 1_000), "s": values})
+        request: dict[str, Any] = {"quasi_identifiers": ["a", "b"], "sensitive": "s"}
+        for algorithm in MONOTONE:
+            made = shoal.anonymize(data, **request, privacy=shoal.LDiversity(5), algorithm=algorithm)
+            assert made.certificate.achieved["l"]["frequency"] == 5.0
+            with pytest.raises(InfeasibleError, match="largest feasible l is 5"):
+                shoal.anonymize(data, **request, privacy=shoal.LDiversity(6), algorithm=algorithm)
