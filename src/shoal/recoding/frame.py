@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import DataError
-from shoal.recoding.order import sort
+from shoal.recoding.order import rank, sort
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,29 +82,34 @@ def _as_categories(labels: pl.Series) -> pl.Series:
 
 def canonical_order(table: Table) -> NDArray[np.int32]:
     """Return the rows of a table in an order that depends on its cells only: rows that tie are identical."""
-    columns: list[tuple[NDArray[Any], int]] = [
-        (column.codes, column.size) for column in (*table.quasi_identifiers, *table.sensitive)
-    ]
-    for column in table.insensitive.get_columns():
-        columns += _ranks(column)
-    return sort(columns, table.rows)[1]
+    return _order(table, [(column.codes, column.size) for column in (*table.quasi_identifiers, *table.sensitive)])
 
 
 def _canonical_order(table: Table, recoding: Recoding, groups: NDArray[np.int32]) -> NDArray[np.int32]:
     classes = recoding.classes
     columns: list[tuple[NDArray[Any], int]] = [(classes.of_group[groups], classes.count)]
     columns += [(column.codes, column.size) for column in table.sensitive]
+    return _order(table, columns)
+
+
+def _order(table: Table, columns: list[tuple[NDArray[Any], int]]) -> NDArray[np.int32]:
+    """Return the rows sorted by columns of codes, and by the insensitive columns as far as they decide anything."""
     for column in table.insensitive.get_columns():
+        if column.dtype == pl.Object:
+            raise DataError(
+                f"The insensitive column '{column.name}' holds Python objects, which have no order. Turn it into text."
+            )
+    for column in table.insensitive.get_columns():
+        ranks, count = rank(columns, table.rows)
+        columns = [(ranks, count)]
+        if count == table.rows:  # ranking text takes long, and no rows tie any more
+            break
         columns += _ranks(column)
     return sort(columns, table.rows)[1]
 
 
 def _ranks(column: pl.Series) -> list[tuple[NDArray[np.uint32], int]]:
     """Return the rank of each value among the distinct ones, missing values first, with the number of ranks."""
-    if column.dtype == pl.Object:
-        raise DataError(
-            f"The insensitive column '{column.name}' holds Python objects, which have no order. Turn it into text."
-        )
     ranks = column.rank("dense").fill_null(0).cast(pl.UInt32).to_numpy()
     result = [(ranks, int(ranks.max(initial=0)) + 1)]
     if column.dtype.is_float():  # -0.0 and 0.0 rank alike but do not read alike

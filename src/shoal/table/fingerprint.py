@@ -21,9 +21,9 @@ __all__ = ["fingerprint"]
 def fingerprint(table: Table) -> str:
     """Return the SHA-256 of a table's canonical form, as hexadecimal text.
 
-    The canonical form is, for every column in the order of its role, its role and name, its distinct values as text,
-    and how many rows have each. It depends neither on the file or frame that the table came from nor on the order of
-    its rows.
+    The canonical form is, for every column in the order of its role, its role and name, its values as text, each once
+    (those of insensitive columns as often as they occur), and how many rows each stands for. It depends neither on the
+    file or frame that the table came from nor on the order of its rows.
 
     Notes
     -----
@@ -37,9 +37,8 @@ def fingerprint(table: Table) -> str:
             counts = np.bincount(column.codes, minlength=column.size)
             _add_column(digest, f"{role}\0{column.name}", _as_text(column.dictionary), counts)
     for series in table.insensitive.get_columns():
-        values = _as_text(series).rename("value").to_frame().group_by("value").len(name="rows").sort("value")
-        counts = values.get_column("rows").to_numpy()
-        _add_column(digest, f"insensitive\0{series.name}", values.get_column("value"), counts)
+        text = _as_text(series).sort()
+        _add_column(digest, f"insensitive\0{series.name}", text, np.ones(len(text), dtype=np.int64))
     return digest.hexdigest()
 
 
