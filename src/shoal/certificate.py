@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from shoal.algorithms import Guarantee, LowerBound
+    from shoal.recoding import Recoding
 
 __all__ = ["FORMAT", "Certificate", "Cost"]
 
@@ -34,6 +35,18 @@ class Cost:
     """What any release with the same requirement loses at least: cells and rows that cannot keep their values."""
     suppression: bool
     """Whether stars are the only way to recode a cell, so that the bound counts stars."""
+
+    @classmethod
+    def of(cls, recoding: Recoding, bound: LowerBound) -> Cost:
+        """Count what a recoding lost, beside the bound."""
+        return cls(
+            stars=recoding.stars,
+            suppressed_tuples=recoding.suppressed_tuples,
+            recoded_cells=recoding.recoded_cells,
+            recoded_tuples=recoding.recoded_tuples,
+            bound=bound,
+            suppression=recoding.method == "suppression",
+        )
 
     @property
     def optimal(self) -> bool:

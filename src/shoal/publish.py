@@ -160,25 +160,10 @@ def anonymize(
             "missing_sensitive": missing_sensitive,
         },
         seed=seed,
-        input={
-            "rows": opened.frame.height,
-            "rows_left_out": opened.frame.height - table.rows,
-            "quasi_identifiers": list(schema.quasi_identifiers),
-            "sensitive": list(schema.sensitive),
-            "insensitive": list(schema.insensitive),
-            "direct_identifiers": list(schema.direct_identifiers),
-            "sha256": digest,
-        },
+        input=_described(schema, rows=opened.frame.height, published=table.rows, digest=digest),
         requested=requirement.to_list(),
         achieved=achieved.to_dict(),
-        cost=Cost(
-            stars=recoded.stars,
-            suppressed_tuples=recoded.suppressed_tuples,
-            recoded_cells=recoded.recoded_cells,
-            recoded_tuples=recoded.recoded_tuples,
-            bound=bound,
-            suppression=recoding == "suppression",
-        ),
+        cost=Cost.of(recoded, bound),
         guarantee=partition.guarantee,
         seconds=clock.seconds(),
     )
@@ -193,6 +178,19 @@ def anonymize(
         source_format=opened.format,
         restore=opened.restore,
     )
+
+
+def _described(schema: Schema, *, rows: int, published: int, digest: str) -> dict[str, Any]:
+    """Return what the certificate says of the input."""
+    return {
+        "rows": rows,
+        "rows_left_out": rows - published,
+        "quasi_identifiers": list(schema.quasi_identifiers),
+        "sensitive": list(schema.sensitive),
+        "insensitive": list(schema.insensitive),
+        "direct_identifiers": list(schema.direct_identifiers),
+        "sha256": digest,
+    }
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
