@@ -547,6 +547,17 @@ class TestFiles:
         assert [file.name for file in tmp_path.iterdir()] == ["in.csv"]
 
 
+def test_a_panic_of_compiled_code_is_a_bug_and_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import shoal.publish
+
+    def panic(*_: Any, **__: Any) -> None:
+        raise pl.exceptions.PanicException(f"index out of bounds: {SECRET}")
+
+    monkeypatch.setattr(shoal.publish, "anonymize", panic)
+    code, said = cli("anonymize", "in.csv", "--qi", "age", "-k", 2, "-o", tmp_path / "out")
+    assert (code, SECRET in said) == (70, False), said
+
+
 class TestManyValues:
     @pytest.mark.parametrize("role", ["quasi_identifiers", "sensitive", "insensitive"])
     def test_a_column_of_600_000_values_takes_seconds(self, role: str) -> None:

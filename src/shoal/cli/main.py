@@ -78,7 +78,9 @@ def _outcome(terminal: Terminal, call: Callable[[], Any]) -> int:
         return terminal.fail(str(error), error.exit_code)
     except _CallFault as fault:
         return terminal.fail(fault.format_message(), fault.exit_code, show=fault.show)
-    except Exception as bug:
+    except SystemExit:
+        raise
+    except BaseException as bug:  # a panic of compiled code (Polars) is no Exception
         if os.environ.get("SHOAL_DEBUG") == "1":
             import traceback
 
@@ -89,7 +91,7 @@ def _outcome(terminal: Terminal, call: Callable[[], Any]) -> int:
     return int(code)
 
 
-def _report_of(bug: Exception) -> str:
+def _report_of(bug: BaseException) -> str:
     """Return where a bug struck, without its message: that may quote a cell."""
     import traceback
 
