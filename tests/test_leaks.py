@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import shoal
 import shoal.publish
 from shoal.errors import InternalError, ReleaseUnsafeError, ShoalError, UnsupportedError
+from shoal.io import write_table
 from shoal.testing.oracles import optimal_partition, predicate_of
 from shoal.testing.strategies import CodeTable, code_tables, requirements
 
@@ -68,8 +69,8 @@ class TestOrder:
                 made = shoal.anonymize(data[rows], **request, algorithm=ALGORITHMS[algorithm])
             except UnsupportedError:
                 return
-            made.save(tmp_path / "out", force=True)
-            files.add((tmp_path / "out/release.csv").read_bytes())
+            write_table(made.frame, tmp_path / "release.csv")
+            files.add((tmp_path / "release.csv").read_bytes())
         assert len(files) == 1
 
     def test_categories_come_in_no_order_of_appearance(self) -> None:
@@ -197,7 +198,7 @@ def check_achieved(achieved: dict[str, Any], groups: list[list[int]], sensitive:
 
 
 class TestEveryRelease:
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=30, deadline=None)
     @given(data=st.data(), codes=code_tables(max_rows=7, max_columns=3), second=st.booleans(), keep_order=st.booleans())
     def test_is_what_its_certificate_says(
         self, data: st.DataObject, codes: CodeTable, second: bool, keep_order: bool
