@@ -8,6 +8,7 @@
     │   ├── ColumnError                              a column is unknown, repeated, or has no role
     │   ├── DataError                                a file or table cannot be read as microdata
     │   ├── UnsupportedError                         this algorithm cannot serve this model
+    │   ├── MissingExtraError                        an optional dependency is not installed
     │   └── OutputError                              the output cannot be written where it was asked for
     ├── InfeasibleError                     exit 1   no release can meet the request
     ├── ReleaseUnsafeError                  exit 3   a release failed its verification; nothing was written
@@ -30,6 +31,7 @@ __all__ = [
     "DataError",
     "InfeasibleError",
     "InternalError",
+    "MissingExtraError",
     "OutputError",
     "ParameterError",
     "ReleaseUnsafeError",
@@ -66,6 +68,10 @@ class DataError(UsageError):
 
 class UnsupportedError(UsageError):
     """An algorithm cannot serve a requested model; the message lists the algorithms that can."""
+
+
+class MissingExtraError(UsageError):
+    """An optional dependency is not installed; the message says how to install it."""
 
 
 class OutputError(UsageError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -19,6 +19,7 @@ from shoal._validation import Boolean, Integer, OneOf, Optional, validate
 from shoal.algorithms import Problem, choose, lower_bound, table_counts
 from shoal.certificate import Certificate, Cost
 from shoal.errors import ColumnError, DataError, InternalError, ParameterError
+from shoal.hierarchy import coarsen_columns
 from shoal.io import open_frame, read
 from shoal.metrics import Metrics
 from shoal.models import Requirement
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.algorithms import Algorithm, Partition
+    from shoal.hierarchy import Coarsening
     from shoal.models import PrivacyModel
 
 __all__ = ["anonymize", "open_data", "roles"]
@@ -46,6 +48,7 @@ def anonymize(
     sensitive: str | Sequence[str] | None = None,
     privacy: PrivacyModel | Sequence[PrivacyModel],
     algorithm: str | Algorithm = "auto",
+    coarsen: Mapping[str | tuple[str, ...], Coarsening] | None = None,
     recoding: Literal["suppression", "generalization"] = "suppression",
     direct_identifiers: Sequence[str] = (),
     insensitive: Sequence[str] = (),
@@ -72,6 +75,8 @@ def anonymize(
         What every group must satisfy; several hold together.
     algorithm : str or Algorithm, default "auto"
         A name ("tp+", "mondrian", ...) or an object such as `shoal.ThreePhase(refine="hilbert")`.
+    coarsen : mapping of column to Coarsening, optional
+        Quasi-identifiers to make less precise beforehand; a tuple of columns where a coarsening takes several.
     recoding : {"suppression", "generalization"}
         Whether a value that differs within a group becomes a star, or the smallest interval or set that covers them.
     direct_identifiers : sequence of str
@@ -116,6 +121,8 @@ def anonymize(
         requirement = Requirement.of(privacy, schema.sensitive)
         chosen, reason = choose(algorithm, requirement, recoding)
         frame, rows = _rows_to_publish(opened.frame, schema, missing_sensitive)
+    with clock.step("coarsen"):
+        frame, coarsened = coarsen_columns(frame, coarsen or {}, schema.quasi_identifiers)
     with clock.step("encode"):
         table = encode(frame, schema)
         requirement.check_feasible(table_counts(table))
@@ -148,12 +155,16 @@ def anonymize(
         )
     with clock.step("bound"):
         bound = lower_bound(table, requirement, target=recoded.recoded_cells)
+        bound = bound.sharpened(partition.guarantee)
+        if bound.stars > recoded.recoded_cells:
+            raise InternalError("a lower bound exceeds what a release costs")
     certificate = Certificate(
         version=version("shoal"),
         algorithm=chosen.name,
         reason=reason,
         parameters={
             **chosen.parameters(),
+            "coarsen": coarsened,
             "recoding": recoding,
             "star": star,
             "keep_order": keep_order,
@@ -302,7 +313,7 @@ def _rows_to_publish(
 class _Clock:
     """Wall time by step, with progress told as each begins."""
 
-    _STEPS = ("read", "encode", "partition", "recode", "verify", "bound")
+    _STEPS = ("read", "coarsen", "encode", "partition", "recode", "verify", "bound")
 
     def __init__(self, progress: Progress) -> None:
         self.progress = progress

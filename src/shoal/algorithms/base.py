@@ -42,6 +42,10 @@ class Guarantee:
     """Stars are at most this many times the fewest possible; None where nothing is promised."""
     phase: int | None = None
     """The phase of TP that ended the run, where there is one."""
+    stars_bound: int | None = None
+    """Stars (recoded cells) that this run proved every release to have at least; None where it proved nothing."""
+    proof: str | None = None
+    """How `stars_bound` was proven, in words; needed with it."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -24,6 +24,7 @@ from shoal.table.classes import mixed_radix_keys
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shoal.algorithms.base import Guarantee
     from shoal.models import Requirement
     from shoal.table import Table
 
@@ -48,6 +49,13 @@ class LowerBound:
     """Rows that cannot keep all their values."""
     why: str
     """What the bound on stars rests on, in words."""
+
+    def sharpened(self, guarantee: Guarantee) -> LowerBound:
+        """Return the bound, or what the run of the algorithm itself proved where that is more."""
+        if guarantee.stars_bound is None or guarantee.stars_bound <= self.stars:
+            return self
+        assert guarantee.proof is not None
+        return LowerBound(stars=guarantee.stars_bound, suppressed_tuples=self.suppressed_tuples, why=guarantee.proof)
 
 
 @dataclass(frozen=True, kw_only=True)

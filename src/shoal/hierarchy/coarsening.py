@@ -1,0 +1,111 @@
+"""What every coarsening is: a column, or several that belong together, made less precise before anonymization."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from shoal.errors import ColumnError, InternalError, ParameterError, UsageError, near_matches
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+
+__all__ = ["Coarsening", "coarsen_columns"]
+
+
+class Coarsening(ABC):
+    """A less precise form of one column (or of `width` columns that belong together).
+
+    Coarsenings are frozen, keyword-friendly values whose `repr` shows no cell.
+    """
+
+    width: ClassVar[int] = 1
+    """How many columns it takes: 1, or 2 for the coordinates of points."""
+
+    @abstractmethod
+    def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
+        """Return the coarser columns: as many, with the same names and lengths, nulls where the input has nulls.
+
+        The result depends on the columns alone, not on the order of their rows.
+
+        Raises
+        ------
+        DataError, ParameterError
+            The column has not the type or the values that this coarsening needs. The message shows no cell.
+        """
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return the coarsening as it appears in a certificate, without a cell: {"coarsening": name, ...}."""
+
+
+def coarsen_columns(
+    frame: pl.DataFrame, coarsen: Mapping[str | tuple[str, ...], Coarsening], allowed: Sequence[str]
+) -> tuple[pl.DataFrame, dict[str, dict[str, Any]]]:
+    """Coarsen columns of a frame.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+    coarsen : mapping
+        The coarsening of each column, or of each tuple of columns for those that take several.
+    allowed : sequence of str
+        The columns that may be coarsened: the quasi-identifiers.
+
+    Returns
+    -------
+    frame : polars.DataFrame
+    described : dict
+        What was done, for the certificate: the names of the columns, joined by commas, and `Coarsening.to_dict`.
+
+    Raises
+    ------
+    ColumnError
+        A column is unknown, is no quasi-identifier, or is coarsened twice.
+    ParameterError
+        Something is no coarsening, or takes another number of columns.
+    DataError
+        A column has not the values that its coarsening needs.
+    """
+    if not isinstance(coarsen, Mapping):
+        raise ParameterError(
+            "The 'coarsen' parameter of anonymize must map names of columns to coarsenings. "
+            f"Got {type(coarsen).__name__}."
+        )
+    described: dict[str, dict[str, Any]] = {}
+    seen: set[str] = set()
+    for key, coarsening in coarsen.items():
+        names = (key,) if isinstance(key, str) else tuple(key)
+        _check(names, coarsening, allowed, seen)
+        seen.update(names)
+        before = tuple(frame.get_column(name) for name in names)
+        try:
+            after = coarsening.apply(before)
+        except UsageError as error:
+            raise type(error)(f"Column {', '.join(repr(name) for name in names)}: {error}") from error
+        if [(c.name, len(c)) for c in after] != [(c.name, len(c)) for c in before]:
+            raise InternalError("a coarsening returned other columns than it was given")
+        frame = frame.with_columns(after)
+        described[",".join(names)] = coarsening.to_dict()
+    return frame, described
+
+
+def _check(names: tuple[str, ...], coarsening: object, allowed: Sequence[str], seen: set[str]) -> None:
+    for name in names:
+        if name not in allowed:
+            raise ColumnError(
+                f"The column '{name}' cannot be coarsened: it is no quasi-identifier. {near_matches(name, allowed)}"
+            )
+        if name in seen:
+            raise ColumnError(f"The column '{name}' is coarsened twice.")
+    if not isinstance(coarsening, Coarsening):
+        got = f"the class {coarsening.__name__}" if isinstance(coarsening, type) else type(coarsening).__name__
+        raise ParameterError(f"The coarsening of {', '.join(map(repr, names))} must be a shoal.Coarsening. Got {got}.")
+    if coarsening.width != len(names):
+        raise ParameterError(
+            f"{type(coarsening).__name__} takes {coarsening.width} column(s) together, name them in a tuple. "
+            f"Got {len(names)}."
+        )

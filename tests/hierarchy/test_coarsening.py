@@ -1,0 +1,82 @@
+"""Coarsening columns before a table is anonymized: the frame around every coarsening."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+import pytest
+
+import shoal
+from shoal.errors import ColumnError, DataError, InternalError, ParameterError
+from shoal.hierarchy import Coarsening, coarsen_columns
+
+
+@dataclass(frozen=True)
+class Halves(Coarsening):
+    at: int
+
+    def apply(self, columns):
+        (column,) = columns
+        if not column.dtype.is_numeric():
+            raise DataError("it must hold numbers.")
+        return ((column < self.at).replace_strict({True: "low", False: "high"}, return_dtype=pl.String),)
+
+    def to_dict(self):
+        return {"coarsening": "halves", "at": self.at}
+
+
+@dataclass(frozen=True)
+class Together(Coarsening):
+    width: ClassVar[int] = 2
+
+    def apply(self, columns):
+        return columns[:1] if columns[0].name == "broken" else columns
+
+    def to_dict(self):
+        return {"coarsening": "together"}
+
+
+FRAME = pl.DataFrame({"age": [1, 5, 9], "zip": ["a", "b", "c"], "broken": [1, 2, 3], "disease": ["x", "y", "x"]})
+ALLOWED = ["age", "zip", "broken"]
+
+
+def test_a_column_becomes_coarser_and_the_others_stay():
+    coarse, described = coarsen_columns(FRAME, {"age": Halves(5), ("zip", "broken"): Together()}, ALLOWED)
+    assert coarse["age"].to_list() == ["low", "high", "high"]
+    assert coarse.drop("age").equals(FRAME.drop("age"))
+    assert FRAME["age"].to_list() == [1, 5, 9]
+    assert described == {"age": {"coarsening": "halves", "at": 5}, "zip,broken": {"coarsening": "together"}}
+
+
+@pytest.mark.parametrize(
+    ("coarsen", "error", "message"),
+    [
+        ({"ages": Halves(5)}, ColumnError, "'ages' cannot be coarsened.*Did you mean 'age'"),
+        ({"disease": Halves(5)}, ColumnError, "no quasi-identifier"),
+        ({"age": Halves(5), ("age", "zip"): Together()}, ColumnError, "coarsened twice"),
+        ({"age": Halves}, ParameterError, "Got the class Halves"),
+        ({"age": 3}, ParameterError, "Got int"),
+        ({"age": Together()}, ParameterError, "takes 2 column"),
+        ([("age", Halves(5))], ParameterError, "must map"),
+        ({"zip": Halves(5)}, DataError, "^Column 'zip': it must hold numbers"),
+        ({("broken", "zip"): Together()}, InternalError, "other columns"),
+    ],
+)
+def test_what_cannot_be_coarsened(coarsen, error, message):
+    with pytest.raises(error, match=message):
+        coarsen_columns(FRAME, coarsen, ALLOWED)
+
+
+def test_a_release_of_a_coarsened_table():
+    table = pl.DataFrame({"age": [*range(20)], "disease": ["x", "y"] * 10})
+    release = shoal.anonymize(
+        table,
+        quasi_identifiers=["age"],
+        sensitive="disease",
+        privacy=shoal.LDiversity(2),
+        coarsen={"age": Halves(10)},
+        seed=1,
+    )
+    assert sorted(release.data["age"].unique()) == ["high", "low"]
+    assert release.certificate.cost.stars == 0
+    assert release.certificate.parameters["coarsen"] == {"age": {"coarsening": "halves", "at": 10}}
