@@ -2,7 +2,17 @@
 
 from shoal.io.folder import write_folder
 from shoal.io.frames import OpenedFrame, open_frame
+from shoal.io.lines import read_lines, write_lines
 from shoal.io.readers import read
 from shoal.io.writers import spreadsheet_names, write_table
 
-__all__ = ["OpenedFrame", "open_frame", "read", "spreadsheet_names", "write_folder", "write_table"]
+__all__ = [
+    "OpenedFrame",
+    "open_frame",
+    "read",
+    "read_lines",
+    "spreadsheet_names",
+    "write_folder",
+    "write_lines",
+    "write_table",
+]

@@ -1,0 +1,71 @@
+"""Small delimited files without a header, line by line: hierarchies, matrices of distances, lists of patterns."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shoal.errors import DataError
+from shoal.io.charset import to_utf8
+from shoal.io.delimited import DELIMITERS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["read_lines", "write_lines"]
+
+
+def read_lines(
+    path: str | os.PathLike[str], *, delimiter: str | None = None, encoding: str | None = None
+) -> list[tuple[int, list[str]]]:
+    """Read the fields of every line that is not empty, with its number (from 1).
+
+    Parameters
+    ----------
+    path : str or path
+        A file small enough to be held as Python lists.
+    delimiter : str, optional
+        One ASCII character. None takes the one that divides the first line most often, `;` where several do (ARX
+        writes hierarchies with it).
+    encoding : str, optional
+        The encoding's name; None detects it.
+
+    Returns
+    -------
+    list of (int, list of str)
+        Spaces around fields are dropped.
+
+    Raises
+    ------
+    DataError
+        Where the file cannot be read, or quotation marks do not match; names the line, never a field.
+    """
+    path = Path(path).expanduser()
+    source = f"'{path.name}'"
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else type(error).__name__
+        raise DataError(f"'{path}' cannot be read: {reason}.") from error
+    text = to_utf8(content, encoding=encoding, source=source).decode("utf-8", errors="strict")
+    if "\0" in text:
+        raise DataError(f"{source} holds a NUL byte: it is not plain text.")
+    first = next((line for line in text.split("\n") if line.strip()), "")
+    if not first:
+        raise DataError(f"{source} is empty.")
+    chosen = delimiter or max((";", *DELIMITERS), key=first.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=chosen, strict=True)
+    try:
+        read = [(reader.line_num, [field.strip() for field in fields]) for fields in reader]
+    except csv.Error:
+        raise DataError(f"Line {reader.line_num} of {source} has quotation marks that do not match.") from None
+    return [(number, fields) for number, fields in read if any(fields)]
+
+
+def write_lines(path: str | os.PathLike[str], rows: Sequence[Sequence[str]], *, delimiter: str = ";") -> None:
+    """Write rows of fields as delimited text in UTF-8; `read_lines` reads them back."""
+    with Path(path).open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, delimiter=delimiter, lineterminator="\n").writerows(rows)

@@ -1,0 +1,115 @@
+"""Hierarchies: trees over values, in ARX's file form."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.errors import DataError
+from shoal.hierarchy import Hierarchy
+
+ROWS = [("a", "x", "*"), ("b", "y", "*"), ("c", "x", "*")]
+
+
+@st.composite
+def trees(draw):
+    values = draw(
+        st.lists(st.text(min_size=1, max_size=4).map(str.strip).filter(bool), min_size=1, max_size=12, unique=True)
+    )
+    height = draw(st.integers(0 if len(values) == 1 else 1, 4))
+    rows = [[value] for value in values]
+    nodes = list(range(len(values)))
+    for level in range(1, height + 1):
+        fewer = draw(st.lists(st.integers(0, 3), min_size=max(4, len(values)), max_size=max(4, len(values))))
+        nodes = [0 if level == height else fewer[node] for node in nodes]
+        for row, node in zip(rows, nodes, strict=True):
+            row.append(f"{level}/{node}")
+    return rows
+
+
+def test_nodes_of_each_level():
+    tree = Hierarchy.from_rows(ROWS)
+    assert tree.values == ("a", "b", "c")
+    assert tree.height == 2
+    assert tree.levels.tolist() == [[0, 1, 2], [0, 1, 0], [0, 0, 0]]
+    assert tree.labels == (("a", "b", "c"), ("x", "y"), ("*",))
+    assert [leaves.tolist() for leaves in tree.leaves] == [[1, 1, 1], [2, 1], [3]]
+    assert tree.rows() == ROWS
+    assert "a" not in repr(tree).replace("Hierarchy", "").replace("values", "")
+
+
+def test_positions_of_a_columns_values():
+    tree = Hierarchy.from_rows(ROWS)
+    assert tree.positions(["c", None, "a"], column="letter").tolist() == [2, -1, 0]
+    with pytest.raises(DataError, match="misses 2 of the 3 values of the column 'letter'") as caught:
+        tree.positions(["secret", "a", "other"], column="letter")
+    assert "secret" not in str(caught.value)
+
+
+def test_the_hierarchy_of_some_values():
+    part = Hierarchy.from_rows(ROWS).restricted(np.array([2, 0]))
+    assert part.values == ("c", "a")
+    assert part.labels == (("c", "a"), ("x",), ("*",))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "has no value"),
+        ([("a", "x", "*"), ("b", "*")], "3 level.* in its first row and 2 in row 2"),
+        ([("a", "x", "*"), ("a", "x", "*")], "value of row 2 twice"),
+        ([("a", "", "*")], "node without a name in row 1"),
+        ([("a", "x", "*"), ("b", "x", "**")], "gives a node of level 1 two parents: row 2"),
+        ([("a", "x", "*"), ("b", "y", "**")], "2 roots.*row 2"),
+        ([("a", "p", "g", "*"), ("b", "p", "h", "*")], "node of level 1 two parents: row 2"),
+        ([("a", "b", "*"), ("b", "b", "*")], "stands for different values at level 0 and at level 1"),
+    ],
+)
+def test_what_is_no_tree(rows, message):
+    with pytest.raises(DataError, match=message):
+        Hierarchy.from_rows(rows)
+
+
+def test_a_node_may_keep_its_only_values_name():
+    assert Hierarchy.from_rows([("a", "a", "*"), ("b", "b", "*")]).height == 2
+
+
+@given(rows=trees())
+def test_round_trips(rows, tmp_path_factory):
+    tree = Hierarchy.from_rows(rows)
+    path = tmp_path_factory.mktemp("tree") / "tree.csv"
+    tree.to_csv(path)
+    again = Hierarchy.from_csv(path, delimiter=";")
+    assert again.rows() == tree.rows() == [tuple(row) for row in rows]
+    assert again.source == "tree.csv"
+
+
+def test_files_as_arx_writes_them(tmp_path):
+    file = tmp_path / "sex.csv"
+    file.write_bytes("\ufeffMale;*\r\nFemale;*\r\n\r\n".encode())
+    assert Hierarchy.from_csv(file).values == ("Male", "Female")
+    file.write_text('"a, b";x;*\nc;x;*\n', encoding="utf-8")
+    assert Hierarchy.from_csv(file).values == ("a, b", "c")
+    file.write_text("a,x,*\nb,x,*\n", encoding="utf-8")
+    assert Hierarchy.from_csv(file).height == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty"),
+        (b"a;*\n\nb\n", "in its first line and 1 in line 3"),
+        (b"a;\0*\n", "NUL"),
+        (b'"a;*\nb;*\n', "Line 2 of 'bad.csv' has quotation marks"),
+    ],
+)
+def test_bad_files(tmp_path, content, message):
+    file = tmp_path / "bad.csv"
+    file.write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        Hierarchy.from_csv(file)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(DataError, match="cannot be read"):
+        Hierarchy.from_csv(tmp_path / "none.csv")
