@@ -34,7 +34,7 @@ def test_the_public_names():
 def test_nothing_else_is_there():
     with pytest.raises(AttributeError, match="module 'shoal' has no attribute 'nonsense'"):
         _ = shoal.nonsense
-    homes = {*vars(shoal)["_HOME"], "datasets", "errors", "__version__"}
+    homes = {*vars(shoal)["_HOME"], "datasets", "errors", "geography", "__version__"}
     assert homes == set(shoal.__all__), "what is found on demand is what is listed"
 
 

@@ -15,7 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shoal import datasets, errors
+    from shoal import datasets, errors, geography
     from shoal.algorithms import Hilbert, MApproximation, Mondrian, ThreePhase
     from shoal.auditing import Audit, audit
     from shoal.certificate import Certificate
@@ -59,6 +59,7 @@ __all__ = [
     # rooms
     "datasets",
     "errors",
+    "geography",
     "__version__",
 ]
 
@@ -93,7 +94,7 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("shoal")
-    if name in ("datasets", "errors"):
+    if name in ("datasets", "errors", "geography"):
         return importlib.import_module(f"shoal.{name}")
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), name)

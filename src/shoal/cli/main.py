@@ -16,6 +16,7 @@ from shoal.cli.audit import audit
 from shoal.cli.compare import compare
 from shoal.cli.console import Terminal
 from shoal.cli.demo import demo
+from shoal.cli.group import group
 from shoal.cli.version import installed_version, version
 from shoal.errors import ShoalError
 
@@ -115,6 +116,7 @@ app = typer.Typer(
 )
 for command in (anonymize, audit, compare, demo, version):
     app.command()(command)
+app.add_typer(group)
 
 
 def run() -> None:

@@ -1,0 +1,103 @@
+"""`shoal group`: one attribute's values in classes of at least k records, the largest as small as possible."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.cli.console import Terminal, lines_of, path_line, plain
+from shoal.errors import OutputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from shoal.geography import Grouping
+
+__all__ = ["ClassSize", "OutputFolder", "check_output", "deliver", "group"]
+
+group = typer.Typer(
+    name="group",
+    help="Group the values of one column into classes of at least k records, the largest as small as possible.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@group.callback()
+def _group() -> None:
+    """Group the values of one column into classes of at least k records, the largest as small as possible."""
+
+
+ClassSize = Annotated[int, typer.Option("-k", metavar="NUMBER", help="Every class has at least k records.", min=1)]
+OutputFolder = Annotated[
+    Path,
+    typer.Option("--output", "-o", metavar="OUT", help="Folder for the classes; it appears whole or not at all."),
+]
+
+
+def check_output(folder: Path, *, force: bool | None) -> None:
+    """Say that a folder exists before the work rather than after it."""
+    if os.path.exists(folder) and not force:
+        raise OutputError(f"The output '{folder}' exists. Name another one with -o, or replace it with --force.")
+
+
+def deliver(
+    terminal: Terminal,
+    grouping: Grouping,
+    folder: Path,
+    *,
+    tables: Mapping[str, pl.DataFrame],
+    more: Mapping[str, Callable[[Path], object]] | None = None,
+    force: bool | None = None,
+) -> None:
+    """Save a grouping and say what it is.
+
+    Parameters
+    ----------
+    terminal : Terminal
+        Where to say it.
+    grouping : Grouping
+        What was made.
+    folder : Path
+        Where it goes.
+    tables, more
+        What `save_grouping` writes beside `result.json` and the picture.
+    force : bool, optional
+        Whether an existing folder is replaced.
+    """
+    from shoal.geography.folder import result_of, save_grouping
+
+    save_grouping(grouping, folder, tables=tables, more=more, force=bool(force))
+    facts = result_of(grouping)
+    if terminal.json:
+        terminal.result(facts)
+    else:
+        terminal.say("", lines_of(_lines(facts)), path_line("written", folder), "")
+
+
+def _lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    from shoal.report.sentences import number, percent
+
+    guarantee = facts["guarantee"]
+    best = (
+        "the smallest possible"
+        if facts["optimal"]
+        else f"at most {percent(facts['gap'])} above the smallest possible"
+        if facts["k_anonymous"]
+        else "classes may be smaller than k: this is no k-anonymity"
+    )
+    return [
+        (
+            "classes",
+            f"{number(facts['classes'])} of {number(facts['smallest'])} to {number(facts['largest'])} records",
+        ),
+        ("k", number(facts["k"])),
+        ("largest", f"{facts['overfull_ratio']:.4g} times k; {best}"),
+        ("bound", plain(f"none can do with less than {number(facts['lower_bound'])}: {facts['lower_bound_why']}")),
+        ("method", ": ".join(filter(None, [facts["method"], (guarantee or {}).get("text")]))),
+        ("time", f"{facts['seconds']:.2f} s"),
+    ]

@@ -1,0 +1,5 @@
+"""One quasi-identifier: its values grouped into classes of at least k records, the largest as small as possible."""
+
+from shoal.geography.grouping import Grouping, Guarantee, LowerBound, check_grouping, simple_lower_bound
+
+__all__ = ["Grouping", "Guarantee", "LowerBound", "check_grouping", "simple_lower_bound"]
