@@ -68,6 +68,8 @@ def read_lines(
 def write_lines(path: str | os.PathLike[str], rows: Sequence[Sequence[str]], *, delimiter: str = ";") -> None:
     """Write rows of fields as delimited text in UTF-8; `read_lines` reads them back."""
     # The writer leaves a lone carriage return without quotation marks, and the reader takes it for a line end.
-    quoting = csv.QUOTE_ALL if any("\r" in field for row in rows for field in row) else csv.QUOTE_MINIMAL
+    has_return = any("\r" in field for row in rows for field in row)
     with Path(path).open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=quoting).writerows(rows)
+        csv.writer(
+            file, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL if has_return else csv.QUOTE_MINIMAL
+        ).writerows(rows)
