@@ -14,7 +14,14 @@ ROWS = [("a", "x", "*"), ("b", "y", "*"), ("c", "x", "*")]
 @st.composite
 def trees(draw):
     values = draw(
-        st.lists(st.text(min_size=1, max_size=4).map(str.strip).filter(bool), min_size=1, max_size=12, unique=True)
+        st.lists(
+            st.text(st.characters(min_codepoint=1, exclude_categories=["Cs"]), min_size=1, max_size=4)
+            .map(str.strip)
+            .filter(bool),
+            min_size=1,
+            max_size=12,
+            unique=True,
+        )
     )
     height = draw(st.integers(0 if len(values) == 1 else 1, 4))
     rows = [[value] for value in values]
