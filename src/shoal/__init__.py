@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         LDiversity,
         MUniqueness,
         PrivacyModel,
+        TCloseness,
     )
     from shoal.publish import anonymize
     from shoal.release import Release
@@ -51,6 +52,7 @@ __all__ = [
     "LDiversity",
     "MUniqueness",
     "PrivacyModel",
+    "TCloseness",
     # algorithms
     "Hilbert",
     "MApproximation",
@@ -81,6 +83,7 @@ _HOME = {
             "LDiversity",
             "MUniqueness",
             "PrivacyModel",
+            "TCloseness",
         ),
         "shoal.models",
     ),

@@ -20,6 +20,7 @@ from shoal.models import (
     LDiversity,
     MUniqueness,
     Requirement,
+    TCloseness,
 )
 from shoal.testing.invariants import check_partition, unchanged
 from shoal.testing.oracles import predicate_of
@@ -50,6 +51,8 @@ REQUIREMENTS = {
     "beta": [BetaLikeness(1)],
     "enhanced beta": [BetaLikeness(0.7, variant="enhanced")],
     "delta": [DeltaDisclosure(1)],
+    "t, equal": [TCloseness(0.3)],
+    "t, ordered, and k": [TCloseness(Fraction(1, 7), distance="ordered"), KAnonymity(2)],
     "(k, e)": [KEAnonymity(2, 2)],
 }
 

@@ -24,6 +24,7 @@ from shoal.models import (
     MUniqueness,
     Requirement,
     RuleKind,
+    TCloseness,
     disclosure,
 )
 from shoal.table import Schema, encode
@@ -40,6 +41,7 @@ RATIONAL = st.one_of(
     st.builds(MUniqueness, st.integers(1, 4)),
     st.builds(BetaLikeness, POSITIVE, variant=st.sampled_from(["basic", "enhanced"])),
     st.builds(DeltaDisclosure, POSITIVE),
+    st.builds(TCloseness, st.fractions(0, 1, max_denominator=12)),
 )
 ENTROPY = st.builds(LDiversity, st.sampled_from([1, 1.5, 2, Fraction(7, 3), 2.83, 3, 4]), variant=st.just("entropy"))
 
@@ -90,7 +92,7 @@ def exact_answers(table, requirement, groups):
                 values=np.concatenate([values for values, _ in found]).astype(np.int64),
                 counts=np.concatenate([count for _, count in found]),
                 totals=whole[position].totals,
-                numbers=whole[position].numbers,
+                domain=whole[position].domain,
             )
             accepted &= model.acceptable(counts)
     return accepted.tolist()
@@ -248,7 +250,6 @@ def test_the_smallest_acceptable_group_is_bounded(model, smallest):
 
 def test_the_numbers_of_a_table_are_exact_and_a_missing_value_has_none():
     table, _ = encoded([(0, 3, 1), (0, None, 1), (0, 1, 1)])
-    assert [counts.numbers for counts in table_counts(table, numbers=False)] == [None, None]
     assert [counts.numbers for counts in table_counts(table)] == [(1, 3, None), (1,)]
 
 

@@ -15,16 +15,20 @@ from shoal.models import (
     AlphaKAnonymity,
     BetaLikeness,
     DeltaDisclosure,
+    Domain,
     GroupCounts,
     KAnonymity,
     KEAnonymity,
     LDiversity,
     MUniqueness,
     Requirement,
+    TCloseness,
 )
 from shoal.testing import oracles
 
 POSITIVE = st.one_of(st.integers(1, 4), st.sampled_from([0.1, 0.5, 0.75, 1.5, 2.25, Fraction(1, 3), Fraction(7, 3)]))
+
+SHARE = st.one_of(st.sampled_from([0, 0.1, 0.25, Fraction(1, 3), 0.5, 1]), st.fractions(0, 1, max_denominator=12))
 
 MODELS = st.one_of(
     st.builds(KAnonymity, st.integers(1, 8)),
@@ -37,6 +41,7 @@ MODELS = st.one_of(
     st.builds(MUniqueness, st.integers(1, 4)),
     st.builds(BetaLikeness, POSITIVE, variant=st.sampled_from(["basic", "enhanced"])),
     st.builds(DeltaDisclosure, POSITIVE),
+    st.builds(TCloseness, SHARE, distance=st.sampled_from(["equal", "ordered"])),
 )
 
 # Counts of each value in each group; some tables have groups that are multiples of one another (borderlines).
@@ -60,7 +65,10 @@ def counted(groups, *, numbers=True):
         values=values,
         counts=matrix[group, values],
         totals=matrix.sum(axis=0),
-        numbers=tuple(Fraction(2 * value, 3) for value in range(matrix.shape[1])) if numbers else None,
+        domain=Domain.of(
+            numbers=[Fraction(2 * value, 3) for value in range(matrix.shape[1])] if numbers else None,
+            ranks=np.arange(matrix.shape[1]) if numbers else None,
+        ),
     )
 
 
@@ -126,6 +134,7 @@ def test_which_models_have_a_frequency_form():
     assert LDiversity(1.0, variant="entropy").frequency_form() == (1, 1)
     assert LDiversity(1, variant="recursive", c=1.1).frequency_form() == (1, 1)
     for model in (
+        TCloseness(0.5),
         LDiversity(2, variant="distinct"),
         LDiversity(1.5, variant="entropy"),
         LDiversity(1, variant="recursive", c=1),
@@ -201,7 +210,7 @@ def test_missing_sensitive_values_are_rows_but_no_numbers():
         values=counts.values,
         counts=counts.counts,
         totals=counts.totals,
-        numbers=(Fraction(1), Fraction(5), None),
+        domain=Domain.of(numbers=(Fraction(1), Fraction(5), None)),
     )
     assert KEAnonymity(2, 4).acceptable(with_missing).tolist() == [False, True, False]
     assert KEAnonymity(4, 0).acceptable(with_missing).tolist() == [True, False, False]
@@ -216,7 +225,7 @@ def test_numbers_of_very_different_sizes_are_compared_exactly():
         values=counts.values,
         counts=counts.counts,
         totals=counts.totals,
-        numbers=(Fraction(1, 10**20), Fraction(1), Fraction(10**20)),
+        domain=Domain.of(numbers=(Fraction(1, 10**20), Fraction(1), Fraction(10**20))),
     )
     assert KEAnonymity(1, 1).acceptable(far).tolist() == [False, True, True]
     assert KEAnonymity(1, 10**20).acceptable(far).tolist() == [False, False, False]
@@ -225,7 +234,12 @@ def test_numbers_of_very_different_sizes_are_compared_exactly():
 def test_no_groups_get_no_answer():
     none = np.empty(0, dtype=np.int64)
     empty = GroupCounts(
-        sizes=none, starts=np.zeros(1, dtype=np.int64), values=none, counts=none, totals=none, numbers=()
+        sizes=none,
+        starts=np.zeros(1, dtype=np.int64),
+        values=none,
+        counts=none,
+        totals=none,
+        domain=Domain.of(numbers=(), ranks=none),
     )
     for model in (
         KAnonymity(2),
@@ -236,6 +250,8 @@ def test_no_groups_get_no_answer():
         AlphaKAnonymity(0.5, 2),
         KEAnonymity(2, 1),
         MUniqueness(2),
+        TCloseness(0.5),
+        TCloseness(0.5, distance="ordered"),
     ):
         assert model.acceptable(empty).shape == (0,)
 
@@ -257,6 +273,7 @@ def test_no_groups_get_no_answer():
         (lambda k: KEAnonymity(k, 2), Integer(low=1)),
         (lambda e: KEAnonymity(2, e), RationalIn(low=Fraction(0))),
         (MUniqueness, Integer(low=1)),
+        (TCloseness, RationalIn(low=Fraction(0), high=Fraction(1))),
         (BetaLikeness, RationalIn(low=Fraction(0), low_included=False)),
         (DeltaDisclosure, RationalIn(low=Fraction(0), low_included=False)),
     ],
@@ -299,6 +316,12 @@ def test_a_variant_must_be_known_and_c_belongs_to_one_of_them():
         (KEAnonymity(5, 1000), "KEAnonymity(k=5, e=1000)", {"model": "(k, e)-anonymity", "k": 5, "e": 1000}),
         (MUniqueness(np.int64(3)), None, {"model": "m-uniqueness", "m": 3}),
         (BetaLikeness(2), "BetaLikeness(2)", {"model": "beta-likeness", "variant": "basic", "beta": 2}),
+        (TCloseness(0.2), "TCloseness(0.2)", {"model": "t-closeness", "distance": "equal", "t": 0.2}),
+        (
+            TCloseness(1, distance="ordered"),
+            "TCloseness(1, distance='ordered')",
+            {"model": "t-closeness", "distance": "ordered", "t": 1},
+        ),
         (DeltaDisclosure(0.7), "DeltaDisclosure(0.7)", {"model": "delta-disclosure", "delta": 0.7}),
     ],
 )
@@ -365,7 +388,13 @@ def test_the_best_feasible_l_is_feasible_and_the_next_is_not(group, c, digits):
 
 def test_models_that_every_table_meets_are_never_infeasible():
     table = counted([[5, 4, 2, 1]])
-    for model in (BetaLikeness(0.01), BetaLikeness(0.01, variant="enhanced"), DeltaDisclosure(0.01)):
+    for model in (
+        TCloseness(0),
+        TCloseness(0, distance="ordered"),
+        BetaLikeness(0.01),
+        BetaLikeness(0.01, variant="enhanced"),
+        DeltaDisclosure(0.01),
+    ):
         assert model.acceptable(table)[0]
         assert "every" in model.best_feasible(table)
     assert MUniqueness(3).best_feasible(table) == "the largest feasible m is 2"
@@ -375,7 +404,7 @@ def test_a_model_of_numbers_refuses_values_that_are_none():
     table = counted([[5, 4, 2, 1]], numbers=False)
     with pytest.raises(ParameterError, match="needs a numeric sensitive attribute"):
         KEAnonymity(2, 1).acceptable(table)
-    with pytest.raises(ParameterError, match="needs a numeric sensitive attribute; 'income' is not"):
+    with pytest.raises(ParameterError, match="asked of 'income': it needs a numeric sensitive attribute"):
         Requirement.of(KEAnonymity(2, 1), ["income"]).check_feasible([table])
     missing = GroupCounts(
         sizes=np.array([2]),
@@ -383,7 +412,7 @@ def test_a_model_of_numbers_refuses_values_that_are_none():
         values=np.array([0]),
         counts=np.array([2]),
         totals=np.array([2]),
-        numbers=(None,),
+        domain=Domain.of(numbers=(None,)),
     )
     assert "no e is feasible" in KEAnonymity(2, 1).best_feasible(missing)
 

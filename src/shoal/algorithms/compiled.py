@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal.kernels.predicate import SHARE_SCALE
 from shoal.models.base import GroupCounts, Rule, RuleKind
+from shoal.models.domain import Domain
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -28,8 +29,10 @@ _CHEAPEST_FIRST = (
     RuleKind.SPREAD,
     RuleKind.SHARE,
     RuleKind.PRESENCE,
+    RuleKind.CLOSE,
     RuleKind.RECURSIVE,
     RuleKind.ENTROPY,
+    RuleKind.CLOSE_ORDERED,
 )
 
 
@@ -56,7 +59,7 @@ class CompiledRequirement:
         )
 
 
-def table_counts(table: Table, *, numbers: bool = True) -> tuple[GroupCounts, ...]:
+def table_counts(table: Table) -> tuple[GroupCounts, ...]:
     """Return for each sensitive attribute the whole table as one group.
 
     Where there is no sensitive attribute, there is one entry with the table's size and a single value, so that models
@@ -66,8 +69,6 @@ def table_counts(table: Table, *, numbers: bool = True) -> tuple[GroupCounts, ..
     ----------
     table : Table
         Encoded microdata with at least one row.
-    numbers : bool, default True
-        Whether to give the sensitive values as numbers too, which takes a moment where there are many.
 
     Returns
     -------
@@ -75,8 +76,8 @@ def table_counts(table: Table, *, numbers: bool = True) -> tuple[GroupCounts, ..
         One per sensitive attribute, or one in all.
     """
     if not table.sensitive:
-        return (_one_group(np.array([table.rows], dtype=np.int64), None),)
-    return tuple(_column_counts(column, numbers) for column in table.sensitive)
+        return (_one_group(np.array([table.rows], dtype=np.int64), Domain()),)
+    return tuple(_column_counts(column) for column in table.sensitive)
 
 
 def compile_requirement(table: Table, requirement: Requirement) -> CompiledRequirement:
@@ -97,9 +98,9 @@ def compile_requirement(table: Table, requirement: Requirement) -> CompiledRequi
     Raises
     ------
     ParameterError
-        Where a model needs numbers and the sensitive attribute has none.
+        Where a sensitive attribute is of no kind that a model can be asked of.
     """
-    counts = table_counts(table, numbers=any(model.needs_numbers for model in requirement.models))
+    counts = table_counts(table)
     starts = np.concatenate(([0], np.cumsum([len(group.totals) for group in counts]))).astype(np.int64)
     codes = np.zeros((table.rows, len(counts)), dtype=np.int32)
     for position, column in enumerate(table.sensitive):
@@ -121,21 +122,42 @@ def compile_requirement(table: Table, requirement: Requirement) -> CompiledRequi
     )
 
 
-def _column_counts(column: Column, numbers: bool) -> GroupCounts:
+def _column_counts(column: Column) -> GroupCounts:
     totals = np.bincount(column.codes, minlength=column.size).astype(np.int64)
-    exact = column.numbers if numbers else None
+    domain = Domain(
+        read_labels=lambda: _labels(column), read_numbers=lambda: _numbers(column), read_ranks=lambda: _ranks(column)
+    )
+    return _one_group(totals, domain)
+
+
+def _labels(column: Column) -> tuple[Any, ...]:
+    # A number is known by its size however it is stored, text by how it is written.
+    numeric = column.dictionary.dtype.is_numeric()
+    return (_numbers(column) if numeric else None) or tuple(column.dictionary.to_list())
+
+
+def _numbers(column: Column) -> tuple[Fraction | None, ...] | None:
     missing = (None,) if column.has_missing else ()
-    return _one_group(totals, None if exact is None else (*exact, *missing))
+    return None if column.numbers is None else (*column.numbers, *missing)
 
 
-def _one_group(totals: NDArray[np.int64], numbers: tuple[Fraction | None, ...] | None) -> GroupCounts:
+def _ranks(column: Column) -> NDArray[np.int64] | None:
+    if not column.ordered:
+        return None
+    # The dictionary is in the order of the values, a missing one last.
+    ranks = np.arange(column.size, dtype=np.int64)
+    ranks[column.size - column.has_missing :] = -1
+    return ranks
+
+
+def _one_group(totals: NDArray[np.int64], domain: Domain) -> GroupCounts:
     return GroupCounts(
         sizes=np.array([totals.sum()], dtype=np.int64),
         starts=np.array([0, len(totals)], dtype=np.int64),
         values=np.arange(len(totals), dtype=np.int64),
         counts=totals,
         totals=totals,
-        numbers=numbers,
+        domain=domain,
     )
 
 
@@ -152,4 +174,4 @@ def _smallest(rule: Rule, values: int, rows: int) -> int:
         return values
     if rule.kind is RuleKind.SHARE and rule.bounds is not None:
         return rows + 1 if rule.bounds.max() < 1 else -(-SHARE_SCALE // int(rule.bounds.max()))
-    return 1
+    return rule.smallest

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
+from shoal.kernels.emd import within_equal, within_ordered
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["SHARE_SCALE", "acceptable"]
 
 SIZE, FREQUENCY, DISTINCT, ENTROPY, RECURSIVE, SPREAD, SHARE, PRESENCE, HEIGHT = range(9)
+CLOSE, CLOSE_ORDERED = range(9, 11)
 
 SHARE_SCALE = 2**31
 """Bounds on shares count in units of 1 / SHARE_SCALE; products stay below 2**63 for groups under 2**31 rows."""
@@ -160,7 +163,8 @@ def acceptable(
     rules : int64[r, 6]
         One clause per row: kind, attribute, a, b, c, offset into `bounds`. See `RuleKind`.
     bounds : int64[:]
-        One number per value of the attribute, from the offset on, for the kinds that need it.
+        Further numbers of a clause, from its offset on, for the kinds that need them: one per value of the attribute
+        unless `RuleKind` says otherwise.
 
     Returns
     -------
@@ -197,6 +201,10 @@ def acceptable(
             )
         elif kind == HEIGHT:
             holds = _frequency(touched, distinct, counts, first, last, 1, a)
+        elif kind == CLOSE:
+            holds = within_equal(size, touched, distinct, counts, first, last, a, b, rules[r, 4], bounds, offset)
+        elif kind == CLOSE_ORDERED:
+            holds = within_ordered(size, touched, distinct, counts, first, last, a, b, rules[r, 4], bounds, offset)
         else:
             holds = False
         if not holds:

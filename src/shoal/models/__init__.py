@@ -2,22 +2,31 @@
 
 from shoal.models.anonymity import AlphaKAnonymity, KAnonymity, KEAnonymity, MUniqueness
 from shoal.models.base import GroupCounts, PrivacyModel, Rule, RuleKind
+from shoal.models.closeness import TCloseness
 from shoal.models.disclosure import BetaLikeness, DeltaDisclosure
 from shoal.models.diversity import LDiversity
+from shoal.models.domain import Domain
+from shoal.models.ground_distance import Equal, GroundDistance, Ordered, distances
 from shoal.models.requirement import FrequencyForm, Requirement
 
 __all__ = [
     "AlphaKAnonymity",
     "BetaLikeness",
     "DeltaDisclosure",
+    "Domain",
+    "Equal",
     "FrequencyForm",
+    "GroundDistance",
     "GroupCounts",
     "KAnonymity",
     "KEAnonymity",
     "LDiversity",
     "MUniqueness",
+    "Ordered",
     "PrivacyModel",
     "Requirement",
     "Rule",
     "RuleKind",
+    "TCloseness",
+    "distances",
 ]

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from shoal._validation import Constraint, Integer, RationalIn, exact_fraction, validate
-from shoal.errors import ParameterError
 from shoal.models.base import GroupCounts, PrivacyModel, Rule, RuleKind
 from shoal.models.rationals import at_most, json_number, neighbours, rounded_up
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from shoal.models.domain import Domain
 
 __all__ = ["AlphaKAnonymity", "KAnonymity", "KEAnonymity", "MUniqueness"]
 
@@ -139,7 +140,6 @@ class KEAnonymity(PrivacyModel):
     """Smallest allowed distance of a group's largest and smallest number, >= 0; a float means its decimal number."""
 
     name: ClassVar[str] = "(k, e)-anonymity"
-    needs_numbers: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         validate("KEAnonymity", {"k": self.k, "e": self.e}, {"k": Integer(low=1), "e": RationalIn(low=Fraction(0))})
@@ -148,10 +148,16 @@ class KEAnonymity(PrivacyModel):
     def _distance(self) -> Fraction:
         return exact_fraction(self.e)
 
+    @property
+    def reads_values(self) -> bool:  # noqa: D102
+        return True
+
+    def misfit(self, domain: Domain) -> str | None:  # noqa: D102
+        return "it needs a numeric sensitive attribute" if domain.numbers is None else None
+
     def _numbers(self, groups: GroupCounts) -> tuple[Fraction | None, ...]:
-        if groups.numbers is None:
-            raise ParameterError(f"{self!r} needs a numeric sensitive attribute.")
-        return groups.numbers
+        self.check_values(groups.domain)
+        return groups.numbers or ()
 
     def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:  # noqa: D102
         if not len(groups.sizes):

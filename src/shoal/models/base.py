@@ -11,12 +11,15 @@ A model is a predicate on one group of rows. It says the same thing twice, for t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from enum import IntEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+
+from shoal.errors import ParameterError
+from shoal.models.domain import Domain
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -44,8 +47,13 @@ class GroupCounts:
     """Rows of the group with that value, at least 1."""
     totals: NDArray[np.int64]
     """Rows of the whole table with each sensitive value."""
-    numbers: tuple[Fraction | None, ...] | None = None
-    """The sensitive values as exact numbers, by code (None where missing), where they are numbers; codes go by size."""
+    domain: Domain = field(default_factory=Domain)
+    """What the codes stand for. Codes need not be in the order of the values."""
+
+    @property
+    def numbers(self) -> tuple[Fraction | None, ...] | None:
+        """The sensitive values as exact numbers, by code (None where missing), where they are numbers."""
+        return self.domain.numbers
 
     @cached_property
     def heights(self) -> NDArray[np.int64]:
@@ -90,6 +98,12 @@ class RuleKind(IntEnum):
     """c(v) * SHARE_SCALE >= bounds[v] * |G| for every v of the table (bounds[v] > 0 for each v)"""
     HEIGHT = 8
     """h <= a"""
+    CLOSE = 9
+    """equal distance: D <= a |G| + b |G| // c, with D the sum of max(0, c(v) n - T(v) |G|) and T(v) the table's count;
+    bounds = n, then T by code"""
+    CLOSE_ORDERED = 10
+    """ordered distance: the same with D the sum of |prefix sums of c(v) n - T(v) |G||, each over 2^s and rounded up;
+    bounds = n, s, m, then T by rank, then the rank of each code"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +115,9 @@ class Rule:
     b: int = 0
     c: int = 0
     bounds: NDArray[np.int64] | None = None
-    """One number per sensitive value, for the kinds that need it."""
+    """Further numbers, for the kinds that need them: one per sensitive value unless the kind says otherwise."""
+    smallest: int = 1
+    """A lower bound on the rows of a group that the clause accepts, where the model knows one."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,8 +133,11 @@ class PrivacyModel(ABC):
     """Whether the union of two acceptable groups is acceptable."""
     needs_sensitive: ClassVar[bool] = True
     """Whether the model looks at a sensitive attribute at all."""
-    needs_numbers: ClassVar[bool] = False
-    """Whether the sensitive attribute must be numeric."""
+
+    @property
+    def reads_values(self) -> bool:
+        """Whether the model looks at what the sensitive values are (`GroupCounts.domain`), not only at their counts."""
+        return False
 
     def __repr__(self) -> str:
         asked = fields(self)
@@ -129,6 +148,26 @@ class PrivacyModel(ABC):
             for field in given
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+    def misfit(self, domain: Domain) -> str | None:
+        """Return why the model cannot be asked of such values, in words that follow a colon; None where it can.
+
+        They say nothing of single values: messages end up in logs.
+        """
+        return None
+
+    def check_values(self, domain: Domain, *, attribute: str | None = None) -> None:
+        """Check that the model can be asked of the values of an attribute.
+
+        Raises
+        ------
+        ParameterError
+            Says what is wrong with the values, and what to do.
+        """
+        reason = self.misfit(domain) if self.reads_values else None
+        if reason is not None:
+            about = "these values" if attribute is None else f"'{attribute}'"
+            raise ParameterError(f"{self!r} cannot be asked of {about}: {reason}.")
 
     @abstractmethod
     def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:

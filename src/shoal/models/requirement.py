@@ -128,7 +128,7 @@ class Requirement:
         Raises
         ------
         ParameterError
-            Where a model needs numbers and the sensitive attribute has none.
+            Where a sensitive attribute is of no kind that a model can be asked of.
         InfeasibleError
             Names the model that fails and the best value that would work.
         """
@@ -136,9 +136,7 @@ class Requirement:
             for position in range(len(self.sensitive)) if model.needs_sensitive else range(1):
                 table = tables[position]
                 about = f" of '{self.sensitive[position]}'" if model.needs_sensitive else ""
-                if model.needs_numbers and table.numbers is None:
-                    raise ParameterError(
-                        f"{model!r} needs a numeric sensitive attribute; '{self.sensitive[position]}' is not."
-                    )
+                if model.needs_sensitive:
+                    model.check_values(table.domain, attribute=self.sensitive[position])
                 if model.monotone and not bool(model.acceptable(table)[0]):
                     raise InfeasibleError(f"No release can satisfy {model!r}{about}: {model.best_feasible(table)}.")

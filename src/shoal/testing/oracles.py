@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from decimal import Decimal, localcontext
 from enum import Enum
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, Final, Literal, NamedTuple
 
 __all__ = [
@@ -34,9 +35,11 @@ __all__ = [
     "delta_disclosure_private",
     "discernability",
     "distinct_diverse",
+    "earth_movers_distance",
     "enhanced_beta_like",
     "entropy_diverse",
     "frequency_diverse",
+    "ground_of",
     "groups_of_labels",
     "is_partition",
     "k_anonymous",
@@ -50,6 +53,7 @@ __all__ = [
     "stars_of_group",
     "suppress",
     "suppressed_of_group",
+    "t_close",
 ]
 
 Row = Sequence[Hashable]
@@ -149,6 +153,89 @@ def delta_disclosure_private(group: Sequence[Hashable], table: Sequence[Hashable
     return all(q > 0 and Fraction(1, 2**a) < (q / p) ** b < 2**a for q, p in _shares(group, table))
 
 
+def earth_movers_distance(
+    group: Sequence[Hashable], table: Sequence[Hashable], ground: Callable[[Any, Any], Fraction | int]
+) -> Fraction:
+    """Return the cheapest transport of a group's distribution into the table's, by shortest augmenting paths.
+
+    Parameters
+    ----------
+    group, table : sequences
+        Their sensitive values.
+    ground : callable
+        The distance of two values.
+
+    Raises
+    ------
+    AssertionError
+        Where the plan is not optimal: prices prove that it is (complementary slackness).
+    """
+    supply, demand = _distribution(group), _distribution(table)
+    cost = {(i, j): Fraction(ground(i, j)) for i in supply for j in demand}
+    flow = dict.fromkeys(cost, Fraction(0))
+    prices: dict[Any, Fraction] = {}
+    while any(supply.values()):
+        prices, came_from = _cheapest_ways(supply, flow, cost)
+        end = min((j for j in demand if demand[j] > 0), key=lambda j: prices["to", j])
+        way = [("to", end)]
+        while way[-1] in came_from:
+            way.append(came_from[way[-1]])
+        steps = [(a, b) if a[0] == "from" else (b, a) for b, a in pairwise(way)]
+        forward = [a[0] == "from" for _, a in pairwise(way)]
+        backward = [flow[i[1], j[1]] for (i, j), ahead in zip(steps, forward, strict=True) if not ahead]
+        amount = min([supply[way[-1][1]], demand[end], *backward])
+        for (i, j), ahead in zip(steps, forward, strict=True):
+            flow[i[1], j[1]] += amount if ahead else -amount
+        supply[way[-1][1]] -= amount
+        demand[end] -= amount
+    prices, _ = _cheapest_ways(dict.fromkeys(supply, Fraction(1)), flow, cost)
+    for (i, j), one in cost.items():
+        slack = prices["from", i] + one - prices["to", j]
+        assert slack >= 0, "some way is cheaper than the prices say"
+        assert slack == 0 or flow[i, j] == 0, "something takes a way that is dearer than it need be"
+    return sum((flow[pair] * one for pair, one in cost.items()), Fraction(0))
+
+
+def _distribution(values: Sequence[Hashable]) -> dict[Any, Fraction]:
+    return {value: Fraction(count, len(values)) for value, count in Counter(values).items()}
+
+
+def _cheapest_ways(
+    supply: dict[Any, Fraction], flow: dict[Any, Fraction], cost: dict[Any, Fraction]
+) -> tuple[dict[Any, Fraction], dict[Any, Any]]:
+    """Return the price of each place from wherever there is supply, and where one comes from (Bellman and Ford)."""
+    prices: dict[Any, Fraction] = {("from", i): Fraction(0) for i, left in supply.items() if left > 0}
+    came_from: dict[Any, Any] = {}
+    changed = True
+    while changed:
+        changed = False
+        for (i, j), one in cost.items():
+            edges = [(("from", i), ("to", j), one)]
+            edges += [(("to", j), ("from", i), -one)] if flow[i, j] > 0 else []
+            for a, b, length in edges:
+                if a in prices and (b not in prices or prices[a] + length < prices[b]):
+                    prices[b], came_from[b], changed = prices[a] + length, a, True
+    return prices, came_from
+
+
+def t_close(
+    group: Sequence[Hashable],
+    table: Sequence[Hashable],
+    t: Fraction | int,
+    ground: Callable[[Any, Any], Fraction | int],
+) -> bool:
+    """Return whether the earth mover's distance of the group from the table is at most t."""
+    return len(group) > 0 and earth_movers_distance(group, table, ground) <= t
+
+
+def ground_of(distance: Any, table: Sequence[Any]) -> Callable[[Any, Any], Fraction | int]:
+    """Return the ground distance of `shoal.models` as a function of two values of a table."""
+    if distance.name == "equal":
+        return lambda i, j: int(i != j)
+    place = {value: at for at, value in enumerate(sorted(set(table)))}
+    return lambda i, j: Fraction(abs(place[i] - place[j]), max(len(place) - 1, 1))
+
+
 def predicate_of(model: Any, table: Sequence[Any]) -> Predicate:
     """Return the predicate of a model of `shoal.models`, found by its name and its parameters.
 
@@ -165,6 +252,7 @@ def predicate_of(model: Any, table: Sequence[Any]) -> Predicate:
         "(alpha, k)-anonymity": lambda group: alpha_k_anonymous(group, exact["alpha"], exact["k"]),
         "(k, e)-anonymity": lambda group: k_e_anonymous(group, exact["k"], exact["e"]),
         "m-uniqueness": lambda group: m_unique(group, exact["m"]),
+        "t-closeness": lambda group: t_close(group, table, exact["t"], ground_of(model.ground, table)),
         "delta-disclosure": lambda group: delta_disclosure_private(group, table, exact["delta"]),
         "beta-likeness, basic": lambda group: basic_beta_like(group, table, exact["beta"]),
         "beta-likeness, enhanced": lambda group: enhanced_beta_like(group, table, exact["beta"]),

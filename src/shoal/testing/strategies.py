@@ -247,6 +247,7 @@ def models(*, monotone: bool | None = None, numeric: bool = False) -> st.SearchS
         KEAnonymity,
         LDiversity,
         MUniqueness,
+        TCloseness,
     )
 
     small = st.integers(1, 4)
@@ -261,8 +262,10 @@ def models(*, monotone: bool | None = None, numeric: bool = False) -> st.SearchS
         st.builds(AlphaKAnonymity, share, small),
         st.builds(BetaLikeness, positive, variant=st.sampled_from(["basic", "enhanced"])),
         st.builds(DeltaDisclosure, positive),
+        st.builds(TCloseness, st.sampled_from([0, 0.2, Fraction(1, 3), 0.5, 1])),
     ]
     if numeric:
+        monotone_ones.append(st.builds(TCloseness, share, distance=st.just("ordered")))
         monotone_ones.append(st.builds(KEAnonymity, small, st.integers(0, 4)))
     others: list[st.SearchStrategy[Any]] = [st.builds(MUniqueness, small)]
     if monotone is None:

@@ -5,16 +5,15 @@ Nothing of the encoding or of an algorithm is used here: what is counted are the
 
 from __future__ import annotations
 
-from decimal import Decimal
-from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from shoal._validation import exact_fraction
 from shoal.errors import ColumnError, DataError, near_matches
 from shoal.models.base import GroupCounts
+from shoal.models.domain import Domain
+from shoal.verification.reading import published_domain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,10 +25,6 @@ __all__ = ["count_groups"]
 _WIDEST = 2**62
 """Combined codes stay below this, so that they fit into 64 bits."""
 
-_CANONICAL_NUMBER = r"^(0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)\.[0-9]+)([eE][-+]?[0-9]{1,3})?$"
-"""Text that reads as one number in one way only: 12, -0.50, 1e+20 as files have large floats; not 007, +1."""
-
-
 _NARROW = 2**31
 """Codes below this fit in four bytes."""
 
@@ -37,7 +32,7 @@ _Codes: TypeAlias = "NDArray[np.int32] | NDArray[np.int64]"
 
 
 def count_groups(
-    frame: pl.DataFrame, quasi_identifiers: Sequence[str], sensitive: Sequence[str], *, numbers: bool = False
+    frame: pl.DataFrame, quasi_identifiers: Sequence[str], sensitive: Sequence[str]
 ) -> tuple[GroupCounts, ...]:
     """Count the sensitive values of every group of rows with the same published quasi-identifiers.
 
@@ -49,14 +44,12 @@ def count_groups(
         Columns whose combinations make the groups; without any, all rows are one group.
     sensitive : sequence of str
         Columns whose values are counted.
-    numbers : bool
-        Whether to read the sensitive values as numbers too, where they are numbers: a numeric column, or text of which
-        every value is a canonical decimal number.
 
     Returns
     -------
     tuple of GroupCounts
-        One per sensitive attribute, with the same groups in the same order; without any, one with a single value.
+        One per sensitive attribute, with the same groups in the same order; without any, one with a single value. What
+        the values are (`GroupCounts.domain`) is read from the cells when a model asks for it.
 
     Raises
     ------
@@ -81,8 +74,7 @@ def count_groups(
     counts = []
     for name in sensitive:
         codes, size = _dense(*_codes(columns[name]))
-        read = _numbers(frame[name], codes, size) if numbers else None
-        counts.append(_sorted_counts(group, width, codes, size, numbers=read))
+        counts.append(_sorted_counts(group, width, codes, size, domain=published_domain(frame[name], codes, size)))
     return tuple(counts)
 
 
@@ -140,14 +132,7 @@ def _dense(codes: _Codes, size: int) -> tuple[_Codes, int]:
     return position[codes], int(np.count_nonzero(occurs))
 
 
-def _sorted_counts(
-    group: _Codes,
-    width: int,
-    codes: _Codes,
-    size: int,
-    *,
-    numbers: tuple[Fraction | None, ...] | None = None,
-) -> GroupCounts:
+def _sorted_counts(group: _Codes, width: int, codes: _Codes, size: int, *, domain: Domain | None = None) -> GroupCounts:
     """Count how often each code occurs in each group: equal pairs stand together once they are sorted."""
     pairs, _ = _combined(group, width, codes, max(size, 1))
     pairs.sort()
@@ -161,7 +146,7 @@ def _sorted_counts(
         values=values,
         counts=counts,
         totals=np.bincount(codes, minlength=size).astype(np.int64),
-        numbers=numbers,
+        domain=domain or Domain(),
     )
 
 
@@ -170,23 +155,3 @@ def _run_starts(values: _Codes) -> NDArray[np.int64]:
     changes = np.ones(len(values), dtype=np.bool_)
     np.not_equal(values[1:], values[:-1], out=changes[1:])
     return np.flatnonzero(changes)
-
-
-def _numbers(column: pl.Series, codes: _Codes, size: int) -> tuple[Fraction | None, ...] | None:
-    """Return the value of each code as an exact number, None where it is missing; None where they are no numbers."""
-    row = np.empty(size, dtype=np.int64)
-    row[codes] = np.arange(len(codes))
-    values = column.gather(pl.Series(row, dtype=pl.Int64))
-    # A narrow float means the number that is printed for it, as a wide one does.
-    if values.dtype in (pl.Categorical, pl.Enum, pl.Float32, pl.Float16):
-        values = values.cast(pl.String)
-    if values.dtype == pl.String and bool(values.str.contains(_CANONICAL_NUMBER).all()):
-        return tuple(None if text is None else Fraction(text) for text in values)
-    return tuple(_exact(value) for value in values) if values.dtype.is_numeric() else None
-
-
-def _exact(value: float | Decimal | None) -> Fraction | None:
-    """Return a number as a fraction; an infinite one is as good as missing, for it has no distance to any other."""
-    if value is None or not Decimal(value).is_finite():
-        return None
-    return Fraction(value) if isinstance(value, Decimal) else exact_fraction(value)

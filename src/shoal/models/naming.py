@@ -1,0 +1,79 @@
+"""Finding the values of a column among the values that a user named, in a file or in a list."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime
+from fractions import Fraction
+from numbers import Number
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["places_of", "repeated"]
+
+_NUMBER = re.compile(r"[-+]?[0-9]{1,100}(\.[0-9]{1,100})?([eE][-+]?[0-9]{1,3})?")
+
+
+def places_of(values: Sequence[Any], names: Sequence[Any]) -> NDArray[np.int64]:
+    """Return where each value stands among the names, -1 where it is not there.
+
+    Text is found as it is written; a number by its size, so that 3 is named by "3" and by "3.0"; a date by its ISO
+    form; a missing value by None or by an empty name.
+
+    Parameters
+    ----------
+    values : sequence
+        Values of a column: text, numbers (as fractions), dates, booleans, None.
+    names : sequence
+        The same, or text as it stands in a file.
+
+    Examples
+    --------
+    >>> places_of(["flu", Fraction(3), None, "cold"], ["3.0", "flu", ""]).tolist()
+    [1, 0, 2, -1]
+    """
+    by_text: dict[str | None, int] = {}
+    by_size: dict[Fraction, int] = {}
+    for place, name in enumerate(names):
+        text = _spellings(name)[0]
+        by_text.setdefault(text, place)
+        if text is not None and _NUMBER.fullmatch(text):
+            by_size.setdefault(Fraction(text), place)
+
+    def find(value: Any) -> int:
+        if isinstance(value, Fraction):
+            return by_size.get(value, -1)
+        return next((by_text[text] for text in _spellings(value) if text in by_text), -1)
+
+    return np.array([find(value) for value in values], dtype=np.int64)
+
+
+def repeated(names: Sequence[Any]) -> tuple[int, int] | None:
+    """Return the places (from 1) of two names that are the same, None where all differ."""
+    seen: dict[str | None, int] = {}
+    for place, name in enumerate(names, start=1):
+        first = seen.setdefault(_spellings(name)[0], place)
+        if first != place:
+            return first, place
+    return None
+
+
+def _spellings(value: Any) -> tuple[str | None, ...]:
+    """Return how a value may be written, the way that a release of it is written first."""
+    if value is None:
+        return None, ""
+    if isinstance(value, bool | np.bool_):
+        return ("true", "True", "TRUE") if value else ("false", "False", "FALSE")
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="microseconds"), value.isoformat(), value.isoformat(" ")
+    if isinstance(value, date):
+        return (value.isoformat(),)
+    if isinstance(value, Number):
+        return (str(value.item() if isinstance(value, np.generic) else value),)
+    return (str(value),)
