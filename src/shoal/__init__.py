@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shoal import datasets, errors, geography
-    from shoal.algorithms import Hilbert, MApproximation, Mondrian, ThreePhase
+    from shoal.algorithms import Exact, Hilbert, MApproximation, Mondrian, ThreePhase
     from shoal.auditing import Audit, audit
     from shoal.certificate import Certificate
     from shoal.comparison import Comparison, compare
@@ -54,6 +54,7 @@ __all__ = [
     "PrivacyModel",
     "TCloseness",
     # algorithms
+    "Exact",
     "Hilbert",
     "MApproximation",
     "Mondrian",
@@ -87,7 +88,7 @@ _HOME = {
         ),
         "shoal.models",
     ),
-    **dict.fromkeys(("Hilbert", "MApproximation", "Mondrian", "ThreePhase"), "shoal.algorithms"),
+    **dict.fromkeys(("Exact", "Hilbert", "MApproximation", "Mondrian", "ThreePhase"), "shoal.algorithms"),
 }
 
 

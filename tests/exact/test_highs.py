@@ -177,7 +177,7 @@ def test_every_solve_has_the_whole_time_limit():
     for _ in range(3):
         found = live.solve(time_limit=0.2)
         assert found.status in ("time-limit", "optimal")
-        assert found.seconds < 0.6
+        assert found.status == "optimal" or found.seconds > 0.15
 
 
 def test_a_gap_ends_it_early():

@@ -2,8 +2,9 @@
 
 from shoal.algorithms.base import Algorithm, Guarantee, Partition, Problem
 from shoal.algorithms.bounds import LowerBound, lower_bound
-from shoal.algorithms.catalogue import ALGORITHMS, choose
+from shoal.algorithms.catalogue import ALGORITHMS, PROVING, choose
 from shoal.algorithms.compiled import compile_requirement, table_counts
+from shoal.algorithms.exact import Exact
 from shoal.algorithms.hilbert import Hilbert
 from shoal.algorithms.m_approximation import MApproximation
 from shoal.algorithms.mondrian import Mondrian
@@ -11,7 +12,9 @@ from shoal.algorithms.three_phase import ThreePhase
 
 __all__ = [
     "ALGORITHMS",
+    "PROVING",
     "Algorithm",
+    "Exact",
     "Guarantee",
     "Hilbert",
     "LowerBound",

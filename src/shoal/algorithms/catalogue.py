@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from shoal.algorithms.exact import Exact
 from shoal.algorithms.hilbert import Hilbert
 from shoal.algorithms.m_approximation import MApproximation
 from shoal.algorithms.mondrian import Mondrian
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from shoal.algorithms.base import Algorithm
     from shoal.models import Requirement
 
-__all__ = ["ALGORITHMS", "choose"]
+__all__ = ["ALGORITHMS", "PROVING", "choose"]
 
 ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
     {
@@ -26,9 +27,13 @@ ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
         "mondrian": Mondrian(),
         "mondrian-relaxed": Mondrian(relaxed=True),
         "m-approximation": MApproximation(),
+        "exact": Exact(),
     }
 )
 """Every algorithm by the name that users call it, with its default parameters."""
+
+PROVING = ("exact",)
+"""Those that prove an optimum, which takes long or is refused on large tables: they run only where they are named."""
 
 
 def choose(algorithm: str | Algorithm, requirement: Requirement, recoding: str) -> tuple[Algorithm, str]:

@@ -1,0 +1,89 @@
+"""Dynamic programming over all groups, against the slow one of the oracles."""
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from shoal import KAnonymity, LDiversity, MUniqueness
+from shoal.algorithms import Exact
+from shoal.errors import InternalError, ParameterError, UnsupportedError
+from shoal.exact.subsets import SubsetProgram
+from shoal.models import Requirement
+
+
+def subset_program(counts, weights=None, codes=None):
+    counts = np.array(counts, dtype=np.int64)
+    if codes is None:
+        codes = np.arange(len(counts), dtype=np.int32)[:, np.newaxis]
+    if weights is None:
+        weights = np.zeros((len(counts), 0), dtype=np.int64)
+    return SubsetProgram(counts=counts, codes=codes, weights=weights)
+
+
+def test_sets_and_steps_are_counted():
+    assert repr(subset_program([1] * 18)) == "SubsetProgram(types=18, rows=18, states=262144)"
+    assert subset_program([1] * 18).steps == 3**17 + 2**18
+    assert subset_program([2, 1]).states == 6
+    assert subset_program([9]).states == 10
+
+
+def test_types_with_many_rows_are_split_where_that_pays():
+    # Nine equal rows and one other that needs two companions: seven keep theirs.
+    program = subset_program([9, 1], weights=np.array([[1], [1]]))
+    at_least_three = np.arange(11) >= 3
+    cost, groups = program.solve([at_least_three])
+    assert cost == 3
+    assert sorted(group.tolist() for group in groups)[0] == [2, 1]
+    assert sum(groups).tolist() == [9, 1]
+
+
+def test_no_partition():
+    assert subset_program([2, 2], weights=np.array([[1], [1]])).solve([np.zeros(5, dtype=bool)]) is None
+
+
+def test_progress_and_being_stopped():
+    told = []
+    subset_program([1] * 10).solve([], progress=lambda *step: told.append(step))
+    assert told[-1] == ("solve", 512, 512)
+
+    def stop(step, done, total):
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        subset_program([1] * 19).solve([], progress=stop)
+
+
+@pytest.mark.parametrize(
+    ("rows", "most", "estimate"), [(30, 10**11, "38 hours"), (90, 10**11, "more time"), (9, 9, "0 s")]
+)
+def test_tables_that_are_too_large_are_refused_with_an_estimate(problem_of, rows, most, estimate):
+    problem = problem_of([list(range(rows))], [], KAnonymity(2))
+    with pytest.raises(
+        UnsupportedError, match=f"{rows} rows, {rows} of them distinct: it would take .*{estimate}.*'milp'"
+    ):
+        Exact(most_steps=most).partition(problem)
+
+
+def test_rows_that_models_cannot_tell_apart_are_counted_together(problem_of):
+    # 3 * 2 different quasi-identifiers, 40 rows, all sensitive values different: nobody asks for those.
+    chance = Random(1)
+    columns = [[chance.randrange(3) for _ in range(24)], [chance.randrange(2) for _ in range(24)]]
+    found = Exact().partition(problem_of(columns, [list(range(24))], KAnonymity(5)))
+    assert found.details["distinct_rows"] == len(set(zip(*columns, strict=True)))
+    assert np.bincount(found.groups).min() >= 5
+
+
+def test_a_contradiction_is_a_bug(problem_of):
+    # The facade asks first whether the whole table is acceptable.
+    with pytest.raises(InternalError, match="no acceptable partition"):
+        Exact().partition(problem_of([[1, 2]], [], KAnonymity(3)))
+
+
+def test_names_parameters_and_refusals():
+    assert (Exact().name, Exact().parameters()) == ("exact", {"most_steps": 10**11})
+    assert Exact().unsupported(Requirement.of([LDiversity(2), KAnonymity(2)], ("s",))) is None
+    assert "monotone models only" in Exact().unsupported(Requirement.of([MUniqueness(2)], ("s",)))
+    with pytest.raises(ParameterError, match=r"'most_steps' parameter of exact must be an int >= 1\. Got 0"):
+        Exact(most_steps=0)
