@@ -1,0 +1,76 @@
+"""Polygons: which of them share a border, and what becomes of them when they are grouped (extra `geo`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal._optional import require
+from shoal.errors import DataError
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from numpy.typing import NDArray
+
+__all__ = ["dissolve", "read_polygons", "shared_borders"]
+
+_PURPOSE = "Reading polygons"
+
+
+def read_polygons(path: str | PathLike[str], *, layer: str | None = None) -> Any:
+    """Return the polygons of a file as a GeoDataFrame: GeoJSON, TopoJSON, GeoPackage, and what else GDAL reads.
+
+    Raises
+    ------
+    DataError
+        Where there is no such file, or it cannot be read.
+    """
+    geopandas = require("geopandas", extra="geo", purpose=_PURPOSE)
+    if not Path(path).exists():
+        raise DataError(f"There is no file '{path}'.")
+    try:
+        frame = geopandas.read_file(path) if layer is None else geopandas.read_file(path, layer=layer)
+    except Exception as error:  # whatever the reader of that format raises
+        raise DataError(
+            f"'{path}' cannot be read as polygons{'' if layer is None else f', layer {layer!r}'} "
+            f"({type(error).__name__}). GeoJSON, TopoJSON, GeoPackage and shapefiles can."
+        ) from error
+    if not hasattr(frame, "geometry") or not hasattr(frame, "total_bounds"):
+        raise DataError(f"'{path}' holds no polygons.")
+    return frame
+
+
+def shared_borders(polygons: Any) -> NDArray[np.int32]:
+    """Return the pairs of polygons that share a border of some length, the smaller number first.
+
+    Polygons that only touch in a point are no neighbours. Where they overlap a little, as digitized borders do, they
+    are.
+
+    Raises
+    ------
+    DataError
+        Where some geometries are missing or are no polygons.
+    """
+    shapely = require("shapely", extra="geo", purpose=_PURPOSE)
+    shapes = np.asarray(polygons.geometry.values, dtype=object)
+    wrong = int(np.count_nonzero(~np.isin(shapely.get_type_id(shapes), (3, 6)) | shapely.is_empty(shapes)))
+    if wrong:
+        raise DataError(f"{wrong} of {len(shapes)} geometries are missing, empty or no polygons.")
+    shapes = np.where(shapely.is_valid(shapes), shapes, shapely.make_valid(shapes))
+    left, right = shapely.STRtree(shapes).query(shapes, predicate="intersects")
+    pairs = np.column_stack((left, right))[left < right]
+    common = shapely.intersection(shapes[pairs[:, 0]], shapes[pairs[:, 1]])
+    neighbours: NDArray[np.int32] = pairs[shapely.length(common) > 0].astype(np.int32)
+    return neighbours
+
+
+def dissolve(polygons: Any, classes: NDArray[np.int32], weights: NDArray[np.int64]) -> Any:
+    """Return a GeoDataFrame with one row for each class: its number, its weight and its outline."""
+    geopandas = require("geopandas", extra="geo", purpose=_PURPOSE)
+    plain = geopandas.GeoDataFrame({"class": classes}, geometry=polygons.geometry.values, crs=polygons.crs)
+    merged = plain[plain["class"] >= 0].dissolve(by="class", as_index=False)
+    merged["weight"] = weights[merged["class"].to_numpy()]
+    return merged[["class", "weight", "geometry"]]
