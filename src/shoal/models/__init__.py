@@ -7,6 +7,7 @@ from shoal.models.disclosure import BetaLikeness, DeltaDisclosure
 from shoal.models.diversity import LDiversity
 from shoal.models.domain import Domain
 from shoal.models.ground_distance import Equal, GroundDistance, Ordered, distances
+from shoal.models.linear import LinearForm, LinearRow
 from shoal.models.requirement import FrequencyForm, Requirement
 
 __all__ = [
@@ -21,6 +22,8 @@ __all__ = [
     "KAnonymity",
     "KEAnonymity",
     "LDiversity",
+    "LinearForm",
+    "LinearRow",
     "MUniqueness",
     "Ordered",
     "PrivacyModel",

@@ -12,6 +12,7 @@ import numpy as np
 
 from shoal._validation import Constraint, Integer, RationalIn, exact_fraction, validate
 from shoal.models.base import GroupCounts, PrivacyModel, Rule, RuleKind
+from shoal.models.linear import LinearForm, LinearRow
 from shoal.models.rationals import at_most, json_number, neighbours, rounded_up
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ __all__ = ["AlphaKAnonymity", "KAnonymity", "KEAnonymity", "MUniqueness"]
 def _size_rule(k: int, table: GroupCounts) -> Rule:
     # A k beyond the table refuses every group; it need not fit into 64 bits to do so.
     return Rule(kind=RuleKind.SIZE, a=min(k, int(table.sizes[0]) + 1))
+
+
+def _size_row(k: int, table: GroupCounts) -> LinearRow:
+    return LinearRow(coefficients={len(table.totals): 1}, constant=min(k, int(table.sizes[0]) + 1))
 
 
 def _largest_k(table: GroupCounts) -> str:
@@ -69,6 +74,13 @@ class KAnonymity(PrivacyModel):
 
     def frequency_form(self) -> tuple[int, Fraction] | None:  # noqa: D102
         return int(self.k), Fraction(1)
+
+    @property
+    def is_linear(self) -> bool:  # noqa: D102
+        return True
+
+    def linear_form(self, table: GroupCounts) -> LinearForm:  # noqa: D102
+        return LinearForm(rows=(_size_row(int(self.k), table),))
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,6 +129,13 @@ class AlphaKAnonymity(PrivacyModel):
 
     def frequency_form(self) -> tuple[int, Fraction] | None:  # noqa: D102
         return int(self.k), 1 / self._share
+
+    @property
+    def is_linear(self) -> bool:  # noqa: D102
+        return True
+
+    def linear_form(self, table: GroupCounts) -> LinearForm:  # noqa: D102
+        return LinearForm(rows=(_size_row(int(self.k), table), *rare_rows(self._share, table)))
 
     def necessary_distinct(self) -> int:  # noqa: D102
         return math.ceil(1 / self._share)
@@ -196,6 +215,30 @@ class KEAnonymity(PrivacyModel):
 
     def necessary_distinct(self) -> int:  # noqa: D102
         return 2 if self._distance > 0 else 1
+
+    @property
+    def is_linear(self) -> bool:  # noqa: D102
+        return True
+
+    def linear_form(self, table: GroupCounts) -> LinearForm:  # noqa: D102
+        # Some value is chosen as the low one, and wherever one is, a value that is far enough above it as well.
+        numbers = self._numbers(table)
+        m = len(numbers)
+        present = [v for v, number in enumerate(numbers) if number is not None]
+        low = {v: m + 1 + place for place, v in enumerate(present)}
+        high = {v: m + 1 + len(present) + place for place, v in enumerate(present)}
+        rows = [_size_row(int(self.k), table), LinearRow(coefficients=dict.fromkeys(low.values(), 1), constant=1)]
+        for v in present:
+            rows += [LinearRow(coefficients={v: 1, chosen[v]: -1}) for chosen in (low, high)]
+            far = [w for w in present if numbers[w] - numbers[v] >= self._distance]  # type: ignore[operator]
+            rows.append(LinearRow(coefficients={low[v]: -1, **{high[w]: 1 for w in far}}))
+        return LinearForm(auxiliaries=2 * len(present), binary=True, rows=tuple(rows))
+
+
+def rare_rows(share: Fraction, table: GroupCounts) -> tuple[LinearRow, ...]:
+    """Return the rows of "no value takes more than a share of the group"."""
+    size = len(table.totals)
+    return tuple(LinearRow(coefficients={v: -1, size: share}) for v in range(size))
 
 
 def _on_one_scale(numbers: list[Fraction], distance: Fraction) -> tuple[NDArray[Any], int]:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from shoal.models.linear import LinearForm
+
 __all__ = ["GroupCounts", "PrivacyModel", "Rule", "RuleKind"]
 
 
@@ -189,6 +191,18 @@ class PrivacyModel(ABC):
         """Return `(k, l)` when the model is exactly "|G| >= k and l * h(G) <= |G|", else None.
 
         Algorithms that are made for that form (TP and its kin) ask for it; `l = 1` asks nothing of the frequencies.
+        """
+        return None
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the predicate is linear inequalities on a group's counts: `linear_form` returns them."""
+        return False
+
+    def linear_form(self, table: GroupCounts) -> LinearForm | None:
+        """Return the predicate as linear inequalities on a group's counts, given the whole table as one group.
+
+        They hold of whole numbers if and only if the group is acceptable. None where `is_linear` is False.
         """
         return None
 

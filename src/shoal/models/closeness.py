@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.models.domain import Domain
+    from shoal.models.linear import LinearForm
 
 __all__ = ["TCloseness"]
 
@@ -91,3 +92,11 @@ class TCloseness(PrivacyModel):
 
     def best_feasible(self, table: GroupCounts) -> str:  # noqa: D102
         return "the whole table as one group meets every t"
+
+    @property
+    def is_linear(self) -> bool:  # noqa: D102
+        return self.ground.is_linear
+
+    def linear_form(self, table: GroupCounts) -> LinearForm | None:  # noqa: D102
+        self.check_values(table.domain)
+        return self.ground.linear_form(table, exact_fraction(self.t))

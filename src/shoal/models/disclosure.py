@@ -11,6 +11,7 @@ import numpy as np
 
 from shoal._validation import Constraint, OneOf, RationalIn, exact_fraction, validate
 from shoal.models.base import GroupCounts, PrivacyModel, Rule, RuleKind
+from shoal.models.linear import LinearForm, LinearRow
 from shoal.models.rationals import exponential, json_number, logarithm, neighbours
 
 if TYPE_CHECKING:
@@ -81,6 +82,14 @@ class BetaLikeness(PrivacyModel):
     def best_feasible(self, table: GroupCounts) -> str:  # noqa: D102
         return "the whole table as one group meets every beta"
 
+    @property
+    def is_linear(self) -> bool:  # noqa: D102
+        return True
+
+    def linear_form(self, table: GroupCounts) -> LinearForm:  # noqa: D102
+        bounds = _by_value(table, lambda share, rows: neighbours(self._largest_share(share), rows)[0])
+        return LinearForm(rows=_share_rows(bounds, 1))
+
 
 @dataclass(frozen=True, repr=False)
 class DeltaDisclosure(PrivacyModel):
@@ -141,6 +150,15 @@ class DeltaDisclosure(PrivacyModel):
     def best_feasible(self, table: GroupCounts) -> str:  # noqa: D102
         return "the whole table as one group meets every delta"
 
+    @property
+    def is_linear(self) -> bool:  # noqa: D102
+        return True
+
+    def linear_form(self, table: GroupCounts) -> LinearForm:  # noqa: D102
+        above = _share_rows(_by_value(table, self._largest_share), 1)
+        below = _share_rows(_by_value(table, self._smallest_share), -1)
+        return LinearForm(rows=above + below)
+
 
 def _by_value(groups: GroupCounts, threshold: Callable[[Fraction, int], Fraction]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return numerators and denominators of a threshold for each value, given its share and the number of rows.
@@ -154,6 +172,13 @@ def _by_value(groups: GroupCounts, threshold: Callable[[Fraction, int], Fraction
     numerators = np.array([bound.numerator for bound in thresholds], dtype=fits)
     denominators = np.array([bound.denominator for bound in thresholds], dtype=fits)
     return numerators[which], denominators[which]
+
+
+def _share_rows(bounds: tuple[NDArray[Any], NDArray[Any]], sign: int) -> tuple[LinearRow, ...]:
+    """Return the rows that bound each value's share of a group, from above (sign 1) or from below (-1)."""
+    shares = [Fraction(top, bottom) for top, bottom in zip(*(part.tolist() for part in bounds), strict=True)]
+    size = len(shares)
+    return tuple(LinearRow(coefficients={v: -sign, size: sign * share}) for v, share in enumerate(shares))
 
 
 def _all_entries(groups: GroupCounts, holds: NDArray[Any]) -> NDArray[np.bool_]:

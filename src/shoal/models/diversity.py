@@ -13,7 +13,9 @@ import numpy as np
 
 from shoal._validation import Integer, OneOf, RationalIn, exact_fraction, validate
 from shoal.errors import ParameterError
+from shoal.models.anonymity import rare_rows
 from shoal.models.base import GroupCounts, PrivacyModel, Rule, RuleKind
+from shoal.models.linear import LinearForm, LinearRow
 from shoal.models.rationals import at_most, json_number, logarithm, neighbours, rounded_down
 
 if TYPE_CHECKING:
@@ -141,10 +143,44 @@ class LDiversity(PrivacyModel):
         always = self._l == 1 and (self.variant != "recursive" or self._c > 1)
         return (1, Fraction(1)) if always else None
 
+    @property
+    def is_linear(self) -> bool:  # noqa: D102
+        return self.variant != "entropy" or self._l == 1
+
+    def linear_form(self, table: GroupCounts) -> LinearForm | None:  # noqa: D102
+        if self.variant == "frequency":
+            return LinearForm(rows=rare_rows(1 / self._l, table))
+        if self.variant == "distinct":
+            return _distinct_form(min(int(self._l), int(table.distinct[0]) + 1), len(table.totals))
+        if self.variant == "recursive":
+            return _recursive_form(int(self._l), self._c, len(table.totals))
+        return LinearForm(rows=()) if self._l == 1 else None
+
     def necessary_distinct(self) -> int:  # noqa: D102
         # Recursive: r_1 < c * (m - l + 1) * r_1 must hold, so m - l + 1 > 1 / c.
         beyond = math.floor(1 / self._c) if self.variant == "recursive" else 0
         return math.ceil(self._l) + beyond
+
+
+def _distinct_form(l: int, m: int) -> LinearForm:
+    # One auxiliary variable for each value, 1 only where the group has it.
+    occurs = [LinearRow(coefficients={v: 1, m + 1 + v: -1}) for v in range(m)]
+    enough = LinearRow(coefficients={m + 1 + v: 1 for v in range(m)}, constant=l)
+    return LinearForm(auxiliaries=m, binary=True, rows=(*occurs, enough))
+
+
+def _recursive_form(l: int, c: Fraction, m: int) -> LinearForm:
+    # With c = a / b: b r_1 + a (r_1 + ... + r_(l-1)) < a |G|, whole numbers. The sum of the l - 1 largest counts is the
+    # least value of (l - 1) theta + sum of max(0, count - theta) over theta.
+    a, b = c.numerator, c.denominator
+    largest, theta = m + 1, m + 2
+    over = {v: m + 3 + v for v in range(m)}
+    rows = [LinearRow(coefficients={largest: 1, v: -1}) for v in range(m)]
+    rows += [LinearRow(coefficients={over[v]: 1, theta: 1, v: -1}) for v in range(m)]
+    tail = {m: a, largest: -b, theta: -a * (l - 1), **{over[v]: -a for v in range(m)}}
+    if l == 1:
+        rows, tail = rows[:m], {m: a, largest: -b}
+    return LinearForm(auxiliaries=m + 2, rows=(*rows, LinearRow(coefficients=tail, constant=1)))
 
 
 def _recursive(groups: GroupCounts, l: int, c: Fraction) -> NDArray[np.bool_]:

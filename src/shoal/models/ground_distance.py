@@ -10,12 +10,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.models.base import GroupCounts, Rule, RuleKind
+from shoal.models.linear import LinearForm, LinearRow, transported
 from shoal.models.naming import places_of, repeated
 from shoal.models.rationals import neighbours
 
@@ -60,6 +62,15 @@ class GroundDistance(ABC):
     @abstractmethod
     def rule(self, table: GroupCounts, t: Fraction) -> Rule:
         """Return the clause "the distance is at most t" for the compiled kernels, never laxer."""
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether `linear_form` says what the distance is."""
+        return False
+
+    def linear_form(self, table: GroupCounts, t: Fraction) -> LinearForm | None:
+        """Return "the distance is at most t" as linear inequalities on a group's counts; None where not `is_linear`."""
+        return None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the distance as it appears in a certificate, without a value."""
@@ -158,6 +169,18 @@ class Equal(GroundDistance):
             smallest=smallest_group(table.totals, t, Fraction(1)),
         )
 
+    @property
+    def is_linear(self) -> bool:  # noqa: D102
+        return True
+
+    def linear_form(self, table: GroupCounts, t: Fraction) -> LinearForm:  # noqa: D102
+        # Each value's excess over its share, where it is positive: one auxiliary variable a value.
+        m = len(table.totals)
+        shares = _shares(table)
+        rows = [LinearRow(coefficients={m + 1 + v: 1, v: -1, m: shares[v]}) for v in range(m)]
+        within = LinearRow(coefficients={m: t, **{m + 1 + v: -1 for v in range(m)}})
+        return LinearForm(auxiliaries=m, rows=(*rows, within))
+
 
 @dataclass(frozen=True, repr=False)
 class Ordered(GroundDistance):
@@ -235,6 +258,19 @@ class Ordered(GroundDistance):
             smallest=smallest_group(table.totals, t, Fraction(1, unit)),
         )
 
+    @property
+    def is_linear(self) -> bool:  # noqa: D102
+        return True
+
+    def linear_form(self, table: GroupCounts, t: Fraction) -> LinearForm:  # noqa: D102
+        # Mass is carried from one value to the next, either way; what crosses a place is the prefix sum there.
+        ranks = self._ranks(table)
+        places = np.argsort(ranks)[np.count_nonzero(ranks < 0) :].tolist()
+        step = Fraction(1, max(len(places) - 1, 1))
+        pairs = [pair for low, high in pairwise(places) for pair in ((low, high), (high, low))]
+        m = len(table.totals)
+        return transported(_shares(table), [(one, other, step) for one, other in pairs], m, m, t)
+
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
         return {"distance": self.name} if self.order is None else {"distance": self.name, "order": "given"}
 
@@ -255,6 +291,12 @@ def missed(domain: Domain, names: Sequence[Any], what: str) -> str | None:
 def _excess(groups: GroupCounts) -> NDArray[np.int64]:
     """Return for each entry how far its share of the group exceeds its share of the table, times |G| n."""
     return groups.counts * int(groups.totals.sum()) - groups.totals[groups.values] * groups.sizes_by_entry
+
+
+def _shares(table: GroupCounts) -> dict[int, Fraction]:
+    """Return the share of each value in the table, given as one group or as its totals."""
+    rows = int(table.totals.sum())
+    return {v: Fraction(total, rows) for v, total in enumerate(table.totals.tolist())}
 
 
 def _summed(entries: NDArray[Any], groups: GroupCounts) -> NDArray[Any]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from shoal.models.base import GroupCounts, PrivacyModel, Rule
+    from shoal.models.linear import LinearForm
 
 __all__ = ["FrequencyForm", "Requirement"]
 
@@ -105,6 +106,27 @@ class Requirement:
         if l > 1 and len(self.sensitive) != 1:
             return None
         return FrequencyForm(k=k, l=l, sensitive=0 if l > 1 else None)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether every model is linear inequalities on a group's counts."""
+        return all(model.is_linear for model in self.models)
+
+    def linear_forms(self, tables: Sequence[GroupCounts]) -> tuple[tuple[int, LinearForm], ...]:
+        """Return the form of every model with the position of its sensitive attribute (0 where it looks at none).
+
+        Parameters
+        ----------
+        tables : sequence of GroupCounts
+            As for `rules`. The requirement is linear.
+        """
+        forms: list[tuple[int, LinearForm]] = []
+        for model in self.models:
+            for position in range(len(self.sensitive)) if model.needs_sensitive else range(1):
+                form = model.linear_form(tables[position])
+                assert form is not None
+                forms.append((position, form))
+        return tuple(forms)
 
     def rules(self, tables: Sequence[GroupCounts]) -> tuple[tuple[int, Rule], ...]:
         """Return every clause with the position of its sensitive attribute (0 where it looks at none).

@@ -1,0 +1,87 @@
+"""Models as linear inequalities say what their definitions say."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from shoal.exact import Program, Rows, solve
+from shoal.models import GroupCounts, LDiversity, MUniqueness, TCloseness
+from shoal.models.domain import Domain
+from shoal.testing.strategies import models
+
+
+def one_group(counts, totals):
+    values = np.flatnonzero(counts)
+    return GroupCounts(
+        sizes=np.array([sum(counts)]),
+        starts=np.array([0, len(values)]),
+        values=values.astype(np.int64),
+        counts=np.asarray(counts, dtype=np.int64)[values],
+        totals=np.asarray(totals, dtype=np.int64),
+        domain=Domain.of(
+            labels=list(range(len(totals))), numbers=list(range(len(totals))), ranks=np.arange(len(totals))
+        ),
+    )
+
+
+def has_solution(form, counts, *, scale=1):
+    """Whether some auxiliary variables meet all rows of a form, the counts being given."""
+    known = [*counts, sum(counts)]
+    first = len(known)
+    rows = []
+    for row in form.rows:
+        fixed = sum(number * known[place] for place, number in row.coefficients.items() if place < first)
+        free = {place - first: float(number) for place, number in row.coefficients.items() if place >= first}
+        rest = float(row.constant * scale - fixed)
+        rows.append((list(free), list(free.values()), rest, rest if row.equal else np.inf))
+    program = Program(
+        costs=np.zeros(form.auxiliaries),
+        integer=np.full(form.auxiliaries, form.binary),
+        lower=np.zeros(form.auxiliaries),
+        upper=np.full(form.auxiliaries, 1.0 if form.binary else np.inf),
+        rows=Rows.of(rows),
+    )
+    return solve(program).status == "optimal"
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_a_form_holds_where_the_model_does(data):
+    totals = data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
+    counts = [data.draw(st.integers(0, total)) for total in totals]
+    assume(any(counts))
+    closeness = st.builds(
+        TCloseness, st.sampled_from([0, 0.1, 0.25, 0.3, 0.5, 1]), distance=st.sampled_from(["equal", "ordered"])
+    )
+    model = data.draw(st.one_of(models(monotone=True, numeric=True), closeness))
+    table = one_group(totals, totals)
+    form = model.linear_form(table)
+    assert (form is not None) == model.is_linear
+    if form is not None:
+        assert has_solution(form, counts) == bool(model.acceptable(one_group(counts, totals))[0])
+        assert has_solution(form, [0] * len(totals), scale=0), "a group without rows"
+
+
+def test_forms_by_enumeration():
+    # Auxiliary variables that are whole numbers can be tried one by one.
+    form = LDiversity(2, variant="distinct").linear_form(one_group([2, 2, 2], [2, 2, 2]))
+    for counts in itertools.product(range(3), repeat=3):
+        expected = np.count_nonzero(counts) >= 2
+        known = [*counts, sum(counts)]
+        met = any(
+            all(
+                sum(number * [*known, *chosen][place] for place, number in row.coefficients.items()) >= row.constant
+                for row in form.rows
+            )
+            for chosen in itertools.product((0, 1), repeat=form.auxiliaries)
+        )
+        assert met == expected
+
+
+@pytest.mark.parametrize("model", [LDiversity(2.5, variant="entropy"), MUniqueness(2)])
+def test_what_has_no_form(model):
+    assert not model.is_linear
+    assert model.linear_form(one_group([2, 2], [2, 2])) is None
