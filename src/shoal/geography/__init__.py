@@ -1,6 +1,16 @@
 """One quasi-identifier: its values grouped into classes of at least k records, the largest as small as possible."""
 
+from shoal.geography.bin_covering import labels
 from shoal.geography.grouping import Grouping, Guarantee, LowerBound, check_grouping, simple_lower_bound
 from shoal.geography.regions import RegionGrouping, regions
 
-__all__ = ["Grouping", "Guarantee", "LowerBound", "RegionGrouping", "check_grouping", "regions", "simple_lower_bound"]
+__all__ = [
+    "labels",
+    "regions",
+    "Grouping",
+    "Guarantee",
+    "LowerBound",
+    "RegionGrouping",
+    "check_grouping",
+    "simple_lower_bound",
+]

@@ -43,11 +43,13 @@ class Guarantee:
     text: str
     """The theorem, in a sentence."""
     largest: int | None = None
-    """No class weighs more than this; None where nothing is proven."""
+    """No class weighs more than this; None where that is not proven."""
+    ratio: float | None = None
+    """The largest class is at most so many times the smallest possible one; None where that is not proven."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the guarantee as `result.json` holds it."""
-        return {"text": self.text, "largest": self.largest}
+        return {"text": self.text, "largest": self.largest, "ratio": self.ratio}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,7 +294,7 @@ def check_grouping(grouping: Grouping, sizes: NDArray[np.int64] | None = None) -
         raise InternalError("a class of a grouping has too few records")
     if grouping.feasible and grouping.cost < grouping.lower_bound:
         raise InternalError("the largest class of a grouping is below what was called a lower bound")
-    promised = None if grouping.guarantee is None else grouping.guarantee.largest
-    if promised is not None and grouping.cost > promised:
+    promise = grouping.guarantee
+    if promise is not None and promise.largest is not None and grouping.cost > promise.largest:
         raise InternalError("the largest class of a grouping is above what its method guarantees")
     return grouping
