@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Packing", "best"]
 
-_WORK = 20_000_000
-"""Operations of one exact division of two bins."""
-_STEPS = 20_000
-"""Improvements of one packing; far more than any needed so far."""
-_KICKS = 40
+_WORK = 300_000_000
+"""Operations of exchanging items, in all: less than a second. They are counted, so that the clock changes nothing."""
+_TABLE = 1 << 20
+"""The largest bins that are divided exactly."""
+_KICKS = 200
 """How often a packing that misses its goal is disturbed and improved again, at most."""
 _SEARCHED_ITEMS = 80
 """The largest instance that is searched to the end."""
@@ -85,29 +85,35 @@ def best(sizes: NDArray[np.int64], k: int, rng: np.random.Generator) -> Packing:
     packing.details = {"found_by": "a single class"}
     packing.offer(sizes, fold(sizes, np.arange(len(sizes)), k), "fold")
     packing.offer(sizes, spread(sizes, k)[0], "spread")
-    _balanced(sizes, k, rng, packing, kicks=0)
+    _balanced(sizes, k, rng, packing, kicks=0, work=_WORK // 3)
     if not packing.done:
         packing.bound = sharpened(sizes, k, packing.bound)
     if not packing.done and len(sizes) <= _SEARCHED_ITEMS:
         _searched(sizes, k, packing)
     if not packing.done:
-        _balanced(sizes, k, rng, packing, kicks=max(1, min(_KICKS, 50_000 // len(sizes))))
+        _balanced(sizes, k, rng, packing, kicks=_KICKS, work=_WORK)
     return packing
 
 
-def _balanced(sizes: NDArray[np.int64], k: int, rng: np.random.Generator, packing: Packing, *, kicks: int) -> None:
+def _balanced(
+    sizes: NDArray[np.int64], k: int, rng: np.random.Generator, packing: Packing, *, kicks: int, work: int
+) -> None:
     """Try numbers of bins from the largest down, as long as a packing with so many bins may be better."""
     bins = most_bins(sizes, k)
     tries = 0
-    while bins >= 1 and not packing.done:
+    while bins >= 1 and not packing.done and work > 0:
         goal = max(packing.bound.value, bound_with_bins(sizes, bins).value)
         if goal >= packing.cost:
             break
         bin_of = np.empty(len(sizes), dtype=np.int64)
         levels = np.zeros(bins, dtype=np.int64)
         longest_first(sizes, levels, bin_of)
-        state = int(rng.integers(1 << 62)) if kicks else 0
-        balance(sizes, bin_of, levels, k, goal, _STEPS, kicks, state, _WORK)
+        # No number of bins takes what the others need.
+        share = work // 4 + 1
+        counted = np.array([share])
+        state = int(rng.integers(1 << 31)) if kicks else 0
+        balance(sizes, bin_of, levels, k, goal, kicks, state, _TABLE, counted)
+        work -= share - int(counted[0])
         if int(levels.min()) >= k:
             packing.offer(sizes, bin_of, f"balancing {bins} classes")
         tries += 1

@@ -172,12 +172,13 @@ def _best_exchange(sizes, heavy, heavies, light, lights, difference):
 
 
 @njit(cache=True)
-def _exchange(sizes, bin_of, levels, a, b, in_a, in_b):
+def _exchange(sizes, bin_of, levels, a, b, in_a, in_b, work):
     """Improve the balance of two bins by a move or a swap, if one does."""
     if levels[a] < levels[b]:
         a, b = b, a
     if levels[a] - levels[b] < 2:
         return False
+    work[0] -= 2 * sizes.size
     heavies, lights = _members(bin_of, a, in_a), _members(bin_of, b, in_b)
     x, y = _best_exchange(sizes, in_a, heavies, in_b, lights, levels[a] - levels[b])
     if x < 0:
@@ -200,8 +201,9 @@ def _divide(sizes, bin_of, levels, a, b, members, reached_by, work):
     total = levels[a] + levels[b]
     half = total // 2
     before = min(levels[a], levels[b])
-    if before >= half or half >= reached_by.size or half * count > work:
+    if before >= half or half >= reached_by.size or half * count > reached_by.size * 64:
         return False
+    work[0] -= half * count
     reached_by[: half + 1] = -1
     reached_by[0] = count
     top = np.int64(0)
@@ -234,14 +236,14 @@ def _improve(sizes, bin_of, levels, k, goal, first, second, reached_by, work):
     by_level = np.argsort(levels, kind="mergesort")
     lightest, fullest = by_level[0], by_level[-1]
     bins = levels.size
-    # Where there are millions of items, not every pair of bins is looked at.
-    turns = min(bins - 1, max(1, 4 * work // sizes.size))
     for thorough in range(2):
-        for turn in range(turns):
+        for turn in range(bins - 1):
+            if work[0] < 0:
+                return False
             a, b = fullest, by_level[turn]
             if levels[fullest] > goal:
                 if thorough == 0:
-                    done = _exchange(sizes, bin_of, levels, a, b, first, second)
+                    done = _exchange(sizes, bin_of, levels, a, b, first, second, work)
                 else:
                     done = _divide(sizes, bin_of, levels, a, b, first, reached_by, work)
                 if done:
@@ -249,7 +251,7 @@ def _improve(sizes, bin_of, levels, k, goal, first, second, reached_by, work):
             a, b = by_level[bins - 1 - turn], lightest
             if levels[lightest] < k:
                 if thorough == 0:
-                    done = _exchange(sizes, bin_of, levels, a, b, first, second)
+                    done = _exchange(sizes, bin_of, levels, a, b, first, second, work)
                 else:
                     done = _divide(sizes, bin_of, levels, a, b, first, reached_by, work)
                 if done:
@@ -258,23 +260,24 @@ def _improve(sizes, bin_of, levels, k, goal, first, second, reached_by, work):
 
 
 @njit(cache=True)
-def balance(sizes, bin_of, levels, k, goal, steps, kicks, state, work):
+def balance(sizes, bin_of, levels, k, goal, kicks, state, table, work):
     """Exchange items between bins until every level is in [k, goal], or nothing helps any more.
 
-    `kicks` times the best packing is disturbed and improved again. `state` is a random number; `work` bounds the
-    operations of one exact division of two bins. The best packing is left in `bin_of` and `levels`.
+    `kicks` times the best packing is disturbed and improved again. `state` is a random number. Bins above the size
+    `table` are not divided exactly; `work` holds how many operations may be made, and is counted down. The best packing
+    is left in `bin_of` and `levels`.
     """
     n, bins = sizes.size, levels.size
     first, second = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-    reached_by = np.empty(min(2 * goal + 2, work // 4), dtype=np.int32)
+    reached_by = np.empty(min(2 * goal + 2, table), dtype=np.int32)
     best_bin, best_levels = bin_of.copy(), levels.copy()
-    random = np.uint64(state)
+    random = state
     for attempt in range(kicks + 1):
-        for _ in range(steps):
-            if levels.max() <= goal and levels.min() >= k:
-                return
+        while levels.max() > goal or levels.min() < k:
             if not _improve(sizes, bin_of, levels, k, goal, first, second, reached_by, work):
                 break
+        if levels.max() <= goal and levels.min() >= k:
+            return
         worse = max(levels.max() - goal, 0) + max(k - levels.min(), 0)
         best = max(best_levels.max() - goal, 0) + max(k - best_levels.min(), 0)
         if worse <= best:
@@ -283,14 +286,14 @@ def balance(sizes, bin_of, levels, k, goal, steps, kicks, state, work):
         else:
             bin_of[:] = best_bin
             levels[:] = best_levels
-        if attempt == kicks or bins < 2:
+        if attempt == kicks or bins < 2 or work[0] < 0:
             break
         for _ in range(3):
-            # A linear congruential generator (Knuth's MMIX); its upper bits are the random ones.
-            random = random * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
-            i = np.int64((random >> np.uint64(33)) % np.uint64(n))
-            random = random * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
-            b = np.int64((random >> np.uint64(33)) % np.uint64(bins))
+            # A linear congruential generator (ISO C's example); its upper bits are the random ones.
+            random = (random * 1103515245 + 12345) % (1 << 31)
+            i = random * n >> 31
+            random = (random * 1103515245 + 12345) % (1 << 31)
+            b = random * bins >> 31
             levels[bin_of[i]] -= sizes[i]
             levels[b] += sizes[i]
             bin_of[i] = b
