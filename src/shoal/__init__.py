@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from shoal.publish import anonymize
     from shoal.release import Release
+    from shoal.republication import Ledger, Publication, Series
 
 __all__ = [
     # publishing, auditing, comparing
@@ -43,6 +44,10 @@ __all__ = [
     "Certificate",
     "Comparison",
     "Release",
+    # publishing again and again
+    "Ledger",
+    "Publication",
+    "Series",
     # privacy models
     "AlphaKAnonymity",
     "BetaLikeness",
@@ -74,6 +79,7 @@ _HOME = {
     "compare": "shoal.comparison",
     "Comparison": "shoal.comparison",
     "Release": "shoal.release",
+    **dict.fromkeys(("Ledger", "Publication", "Series"), "shoal.republication"),
     **dict.fromkeys(
         (
             "AlphaKAnonymity",

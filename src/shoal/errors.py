@@ -9,6 +9,8 @@
     │   ├── DataError                                a file or table cannot be read as microdata
     │   ├── UnsupportedError                         this algorithm cannot serve this model
     │   ├── MissingExtraError                        an optional dependency is not installed
+    │   ├── LedgerError                              the release ledger cannot be used as it is
+    │   │   └── LedgerBusyError                      another process publishes with it just now
     │   └── OutputError                              the output cannot be written where it was asked for
     ├── InfeasibleError                     exit 1   no release can meet the request
     ├── ReleaseUnsafeError                  exit 3   a release failed its verification; nothing was written
@@ -31,6 +33,8 @@ __all__ = [
     "DataError",
     "InfeasibleError",
     "InternalError",
+    "LedgerBusyError",
+    "LedgerError",
     "MissingExtraError",
     "OutputError",
     "ParameterError",
@@ -72,6 +76,14 @@ class UnsupportedError(UsageError):
 
 class MissingExtraError(UsageError):
     """An optional dependency is not installed; the message says how to install it."""
+
+
+class LedgerError(UsageError):
+    """The release ledger cannot be used as it is; the message says why, and what to do."""
+
+
+class LedgerBusyError(LedgerError):
+    """Another process publishes with the ledger just now; the same call may work a little later."""
 
 
 class OutputError(UsageError):

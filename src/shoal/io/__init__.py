@@ -1,6 +1,6 @@
 """Doors of the house: frames of other libraries, files and databases to read, files and release folders to write."""
 
-from shoal.io.folder import write_folder
+from shoal.io.folder import StagedFolder, staged_folder, write_folder
 from shoal.io.frames import OpenedFrame, open_frame
 from shoal.io.lines import read_lines, write_lines
 from shoal.io.readers import read
@@ -8,10 +8,12 @@ from shoal.io.writers import spreadsheet_names, write_table
 
 __all__ = [
     "OpenedFrame",
+    "StagedFolder",
     "open_frame",
     "read",
     "read_lines",
     "spreadsheet_names",
+    "staged_folder",
     "write_folder",
     "write_lines",
     "write_table",

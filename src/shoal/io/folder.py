@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from shoal.errors import InternalError, OutputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["write_folder"]
+__all__ = ["StagedFolder", "staged_folder", "write_folder"]
 
 _SIGNS_OF_OURS = ("certificate.json", "result.json")
 _STAGED, _ASIDE = "shoal-new", "shoal-old"
@@ -56,6 +57,47 @@ def write_folder(
         Where the folder exists and may not be replaced, or cannot be written (no space, no permission). The old folder,
         if any, is as it was. What a file's function or `check` raises else passes through.
     """
+    with staged_folder(target, files, force=force, check=check) as staged:
+        staged.publish()
+    return staged.target
+
+
+@dataclass(frozen=True, kw_only=True)
+class StagedFolder:
+    """A folder whose files are written and on the disk, under a hidden name."""
+
+    path: Path
+    """The hidden folder, beside the target."""
+    target: Path
+    """The folder that it will be."""
+    force: bool
+    """Whether it replaces an existing one."""
+    shown: str
+    """The target as the caller gave it."""
+
+    def publish(self) -> None:
+        """Give the folder its name."""
+        with _explaining(self.shown, self.target.parent):
+            _publish(self.path, self.target, force=self.force)
+
+
+@contextmanager
+def staged_folder(
+    target: str | Path,
+    files: Mapping[str, Callable[[Path], object]],
+    *,
+    force: bool = False,
+    check: Callable[[Path], object] | None = None,
+) -> Iterator[StagedFolder]:
+    """Write a folder under a hidden name, which it keeps until its `publish` is called.
+
+    For callers who must note elsewhere, before the folder appears, that it is about to. The parameters are those of
+    `write_folder`. A folder that was not published is removed at the end.
+
+    Yields
+    ------
+    StagedFolder
+    """
     shown = str(target)
     if "\0" in shown:
         raise OutputError("The name of the output folder holds a NUL character. Choose another name.")
@@ -67,19 +109,18 @@ def write_folder(
         with _explaining(shown, target.parent):
             _recover(target)
             _refuse(target, force=force, shown=shown)
-        with _explaining(shown, target.parent):
             target.parent.mkdir(parents=True, exist_ok=True)
-            with _staging(target) as staged:
+        with _staging(target, shown) as staged:
+            with _explaining(shown, target.parent):
                 _fill(staged, files)
                 if check is not None:
                     check(staged)
-                _publish(staged, target, force=force)
+            yield StagedFolder(path=staged, target=target, force=force, shown=shown)
     except BaseException:
         for parent in created:
             with suppress(OSError):
                 parent.rmdir()
         raise
-    return target
 
 
 def _refuse(target: Path, *, force: bool, shown: str) -> None:
@@ -148,13 +189,14 @@ def _recover(target: Path) -> None:
 
 
 @contextmanager
-def _staging(target: Path) -> Iterator[Path]:
+def _staging(target: Path, shown: str) -> Iterator[Path]:
     """Make a hidden folder beside the target, and remove it at the end if it is still there."""
     staged = _sibling(target, _STAGED)
     lock = None
     try:
-        staged.mkdir()
-        lock = _lock(staged)
+        with _explaining(shown, target.parent):
+            staged.mkdir()
+            lock = _lock(staged)
         yield staged
     finally:
         shutil.rmtree(staged, ignore_errors=True)

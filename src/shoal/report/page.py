@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from shoal.report.facts import ReportFacts
 
-__all__ = ["render", "write_report"]
+__all__ = ["render", "render_publication", "write_report"]
 
 _MEASURES = {
     "discernability": (
@@ -44,7 +44,7 @@ _SAID_ELSEWHERE = frozenset({"stars", "suppressed_tuples", "suppressed_tuples_sh
 
 
 @cache
-def _template() -> Template:
+def _template(name: str) -> Template:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -55,7 +55,7 @@ def _template() -> Template:
         lstrip_blocks=True,
     )
     environment.filters.update(number=sentences.number, percent=sentences.percent, listed=sentences.listed)
-    return environment.get_template("release.html.j2")
+    return environment.get_template(name)
 
 
 def render(facts: ReportFacts) -> str:
@@ -74,7 +74,7 @@ def render(facts: ReportFacts) -> str:
     certificate = facts.certificate
     asked = certificate["requested"]
     source = certificate["input"]
-    return _template().render(
+    return _template("release.html.j2").render(
         facts=facts,
         certificate=certificate,
         source=source,
@@ -97,6 +97,29 @@ def render(facts: ReportFacts) -> str:
         gap=sentences.gap_sentence(certificate["cost"]),
         largest_bin=max((bin_.groups for bin_ in facts.class_sizes), default=1),
         measures=_measures(facts.metrics),
+    )
+
+
+def render_publication(certificate: Mapping[str, Any]) -> str:
+    """Return the report of one release of a series as one HTML page.
+
+    Parameters
+    ----------
+    certificate : mapping
+        The certificate as a dictionary. It holds no cell of the input, so the page shows none.
+    """
+    source, series = certificate["input"], certificate["series"]
+    people = source["rows"] - source["rows_left_out"]
+    return _template("publication.html.j2").render(
+        title=f"{series['name']}: release {series['release']}",
+        certificate=certificate,
+        series=series,
+        source=source,
+        m=certificate["parameters"]["m"],
+        cost=certificate["cost"],
+        achieved=certificate["achieved"],
+        people=people,
+        rows=people + certificate["cost"]["counterfeits"],
     )
 
 

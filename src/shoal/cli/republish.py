@@ -1,0 +1,375 @@
+"""`shoal republish`: publish a table that changes again and again, with a ledger of who was published how."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.cli import options
+from shoal.cli.console import PathLine, Terminal, lines_of, path_line, plain
+from shoal.errors import LedgerError, OutputError, ReleaseUnsafeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from shoal.republication import Ledger, Publication, RecordedRelease, Series
+
+__all__ = ["republish"]
+
+republish = typer.Typer(
+    name="republish",
+    help="Publish a table that changes again and again (m-invariance), with a ledger of who was published how.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@republish.callback()
+def _republish() -> None:
+    """Publish a table that changes again and again (m-invariance), with a ledger of who was published how."""
+
+
+LedgerAddress = Annotated[
+    str, typer.Argument(metavar="LEDGER", help="The ledger: a file, or postgresql+psycopg://user@host/database.")
+]
+SeriesName = Annotated[
+    str | None,
+    typer.Option("--series", metavar="NAME", help="The series; may be left out where the ledger has only one."),
+]
+Key = Annotated[
+    Path | None,
+    typer.Option(
+        "--key", metavar="FILE", help="The file with the ledger's key; SHOAL_LEDGER_KEY or LEDGER.key unless given."
+    ),
+]
+Wait = Annotated[
+    float, typer.Option("--wait", metavar="SECONDS", help="How long to wait for another process that publishes.", min=0)
+]
+Identifier = Annotated[
+    str, typer.Option("--id", metavar="NAME", help="The column that names each person; never published.")
+]
+Drop = Annotated[
+    list[str] | None, typer.Option("--drop", metavar="NAMES", help="Further columns that are never published.")
+]
+M = Annotated[
+    int, typer.Option("-m", metavar="NUMBER", help="Nobody learns a value with a confidence above 1/m.", min=2)
+]
+Balancing = Annotated[
+    str,
+    typer.Option(
+        "--counterfeits", metavar="fewest|paper", help="Use as few counterfeits as possible, or the paper's order."
+    ),
+]
+ChangedSensitive = Annotated[
+    str,
+    typer.Option(
+        "--changed-sensitive",
+        metavar="error|withhold",
+        help="People whose sensitive value is another than the published one: an error, or left out.",
+    ),
+]
+MissingSensitive = Annotated[
+    str,
+    typer.Option(
+        "--missing-sensitive", metavar="error|drop", help="Rows without a sensitive value: an error, or left out."
+    ),
+]
+HoldBack = Annotated[
+    bool,
+    typer.Option("--hold-back", help="Let the fewest new rows wait for the next release where the new rows need it."),
+]
+Unpublished = Annotated[bool, typer.Option("--unpublished", help="Your word that nobody outside has seen the release.")]
+Folders = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="[OUT]...", help="Where the releases are now; where they were written unless given."),
+]
+CertificateFile = Annotated[
+    Path | None,
+    typer.Option("--certificate", metavar="FILE", help="Write a certificate of the series, which may be published."),
+]
+Input = Annotated[str, typer.Argument(metavar="INPUT", help="The table of today: any input that anonymize reads.")]
+Output = Annotated[
+    Path,
+    typer.Option("--output", "-o", metavar="OUT", help="Folder for the release; it appears whole or not at all."),
+]
+
+
+@republish.command()
+def init(
+    context: typer.Context,
+    *,
+    address: LedgerAddress,
+    series: Annotated[str, typer.Option("--series", metavar="NAME", help="The name of the new series.")],
+    identifier: Identifier,
+    quasi_identifiers: options.QuasiIdentifiers = None,
+    sensitive: options.Sensitive = None,
+    m: M,
+    drop: Drop = None,
+    key: Key = None,
+    wait: Wait = 30.0,
+    json: options.Json = None,
+) -> None:
+    """Start a series of releases, and make the ledger where there is none.
+
+    Example: shoal republish init releases.db --series admissions --id patient_id --qi age,zip --sensitive disease -m 4
+    """
+    from shoal.republication import Ledger
+
+    terminal: Terminal = context.obj
+    with Ledger(address, key=key, wait=wait) as ledger:
+        if series in ledger.names:
+            raise LedgerError(
+                f"The series '{series}' is in the ledger already. Publish with it, or choose another name."
+            )
+        made = ledger.series(
+            series,
+            m=m,
+            identifier=identifier,
+            quasi_identifiers=options.names_in("--qi", quasi_identifiers) or (),
+            sensitive=options.names_in("--sensitive", sensitive) or (),
+            direct_identifiers=options.names_in("--drop", drop) or (),
+        )
+        facts = {"ledger": ledger.address, "key": ledger.key_file, "series": made.name, "m": made.m}
+    terminal.result(facts) if terminal.json else terminal.say(
+        "",
+        plain(f"The series '{made.name}' is started."),
+        path_line("ledger", facts["ledger"]),
+        *([path_line("key", facts["key"])] if facts["key"] else []),
+        "  Keep both as safe as the microdata, and back both up after every release. Without them the series ends.",
+        "",
+    )
+
+
+@republish.command()
+def publish(
+    context: typer.Context,
+    *,
+    address: LedgerAddress,
+    source: Input,
+    output: Output,
+    series: SeriesName = None,
+    counterfeits: Balancing = "fewest",
+    changed_sensitive: ChangedSensitive = "error",
+    missing_sensitive: MissingSensitive = "error",
+    hold_back: HoldBack = False,
+    seed: options.Seed = None,
+    key: Key = None,
+    wait: Wait = 30.0,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    format: options.Format = None,  # noqa: A002 - as the flag
+    spreadsheet_safe: options.SpreadsheetSafe = None,
+    force: options.Force = None,
+    json: options.Json = None,
+) -> None:
+    """Make the next release of a series: everybody in INPUT, each with the signature of the releases before.
+
+    Example: shoal republish publish releases.db --series admissions q3.csv -o q3
+
+    Exit codes: 0 done; 1 the new rows allow no such release; 2 wrong usage, input or ledger; 3 the verification failed.
+    """
+    terminal: Terminal = context.obj
+    if os.path.exists(output) and not force:
+        raise OutputError(f"The output '{output}' exists. Name another one with -o, or replace it with --force.")
+    with _opened(address, key, wait) as ledger, terminal.progress() as progress:
+        made = _chosen(ledger, series).publish(
+            source,
+            output,
+            counterfeits=counterfeits,  # type: ignore[arg-type]
+            changed_sensitive=changed_sensitive,  # type: ignore[arg-type]
+            missing_sensitive=missing_sensitive,  # type: ignore[arg-type]
+            hold_back=hold_back,
+            seed=seed,
+            force=bool(force),
+            format=format,
+            spreadsheet_safe=bool(spreadsheet_safe),
+            delimiter=delimiter,
+            encoding=encoding,
+            progress=progress,
+        )
+    for note in made.notes:
+        terminal.note(note)
+    if terminal.json:
+        terminal.result({**made.certificate.to_dict(), "counts": dict(made.counts), "notes": list(made.notes)})
+    else:
+        terminal.say("", lines_of(list(_summary(made))), path_line("open", output / "report.html"), "")
+
+
+@republish.command()
+def history(
+    context: typer.Context,
+    *,
+    address: LedgerAddress,
+    series: SeriesName = None,
+    key: Key = None,
+    json: options.Json = None,
+) -> None:
+    """List the releases of a series, or of all series of a ledger."""
+    terminal: Terminal = context.obj
+    with _opened(address, key, 30.0) as ledger:
+        names = [series] if series is not None else list(ledger.names)
+        found = {name: ledger.series(name) for name in names}
+        releases = {name: one.history() for name, one in found.items()}
+    if terminal.json:
+        terminal.result(
+            {
+                "series": [
+                    {"name": name, "m": one.m, "releases": [release.to_dict() for release in releases[name]]}
+                    for name, one in found.items()
+                ]
+            }
+        )
+        return
+    for name, one in found.items():
+        terminal.say("", plain(f"{name} (m = {one.m})"), lines_of([_line(release) for release in releases[name]]))
+        if not releases[name]:
+            terminal.say("  no release yet")
+    terminal.say("")
+
+
+@republish.command()
+def verify(
+    context: typer.Context,
+    *,
+    address: LedgerAddress,
+    folders: Folders = None,
+    series: SeriesName = None,
+    key: Key = None,
+    certificate: CertificateFile = None,
+    json: options.Json = None,
+) -> None:
+    """Check a whole series again: the ledger's seals, the files' hashes, and the published cells.
+
+    Exit codes: 0 the series is as it should be; 3 it is not, and what is wrong is named; 2 the ledger cannot be used.
+    """
+    terminal: Terminal = context.obj
+    with _opened(address, key, 30.0) as ledger:
+        chosen = _chosen(ledger, series)
+        audit = chosen.verify(folders or None)
+        facts = chosen.certificate()
+    if certificate is not None:
+        _write(certificate, facts)
+    if terminal.json:
+        terminal.result(audit.to_dict())
+    else:
+        terminal.say("")
+        for one in audit.releases:
+            state = "wrong" if one.problems else "as published" if one.checked else "not looked at: no folder is known"
+            terminal.say(PathLine(plain(f"  release {one.number:<4} {state}{f': {one.folder}' if one.folder else ''}")))
+        terminal.say(
+            ""
+            if audit.problems
+            else f"\nThe series '{audit.series}' is {audit.m}-invariant as far as it was checked.\n"
+        )
+    for problem in audit.problems:
+        terminal.note(problem)
+    if audit.problems:
+        raise typer.Exit(ReleaseUnsafeError.exit_code)
+
+
+@republish.command()
+def rollback(
+    context: typer.Context,
+    *,
+    address: LedgerAddress,
+    series: SeriesName = None,
+    unpublished: Unpublished = False,
+    key: Key = None,
+    wait: Wait = 30.0,
+    json: options.Json = None,
+) -> None:
+    """Take back the last release of a series, which nobody outside may have seen."""
+    terminal: Terminal = context.obj
+    with _opened(address, key, wait) as ledger:
+        taken = _chosen(ledger, series).rollback(unpublished=unpublished)
+    if terminal.json:
+        terminal.result(taken.to_dict())
+        return
+    terminal.say(f"Release {taken.number} was taken back. The series is as it was before.")
+    if taken.folder:
+        terminal.say("Its folder is still there; remove it:", path_line("folder", taken.folder))
+
+
+@republish.command()
+def recover(
+    context: typer.Context, *, address: LedgerAddress, key: Key = None, wait: Wait = 30.0, json: options.Json = None
+) -> None:
+    """Finish or take back what a crash interrupted, and say what became of it. Every publish does this first."""
+    terminal: Terminal = context.obj
+    with _opened(address, key, wait) as ledger:
+        told = ledger.recover()
+    if terminal.json:
+        terminal.result({"recovered": told})
+    else:
+        terminal.say(*([plain(sentence) for sentence in told] or ["Nothing was interrupted."]))
+
+
+def _opened(address: str, key: Path | None, wait: float) -> Ledger:
+    from shoal.republication import Ledger
+
+    return Ledger(address, key=key, create=False, wait=wait)
+
+
+def _chosen(ledger: Ledger, name: str | None) -> Series:
+    """Return the series of that name, or the only one."""
+    if name is not None:
+        return ledger.series(name)
+    names = ledger.names
+    if len(names) != 1:
+        listed = ", ".join(f"'{one}'" for one in names[:20])
+        raise LedgerError(
+            f"The ledger has {len(names)} series. Name one with --series{f': {listed}' if names else ''}."
+        )
+    return ledger.series(names[0])
+
+
+def _summary(made: Publication) -> Iterator[tuple[str, str]]:
+    from shoal.report.sentences import number, percent
+
+    counts, cost = made.counts, made.certificate.cost
+    people = made.frame.height - cost["counterfeits"]
+    yield "release", plain(f"{made.number} of '{made.certificate.series}'")
+    yield (
+        "people",
+        ", ".join(
+            f"{number(count)} {what}"
+            for count, what in (
+                (people, "in all"),
+                (counts["kept"], "stayed"),
+                (counts["new"], "are new"),
+                (counts["returned"], "returned"),
+                (counts["left"], "left"),
+            )
+        ),
+    )
+    yield (
+        "rows",
+        f"{number(made.frame.height)} in {number(counts['groups'])} groups, {number(cost['counterfeits'])} counterfeit",
+    )
+    yield "loss", f"{percent(cost['gcp'])} of the quasi-identifiers' domains per cell"
+    yield "means", plain(made.certificate.to_dict()["guarantee"]["text"])
+    yield "time", f"{made.certificate.seconds['total']:.2f} s"
+
+
+def _line(release: RecordedRelease) -> tuple[str, str]:
+    from shoal.report.sentences import number
+
+    where = f", {release.folder}" if release.folder else ""
+    return (
+        str(release.number),
+        plain(
+            f"{release.time[:16].replace('T', ' ')}, {release.state}, {number(release.rows)} people, "
+            f"{number(release.counterfeits)} counterfeits{where}"
+        ),
+    )
+
+
+def _write(path: Path, facts: Mapping[str, Any]) -> None:
+    try:
+        path.write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise OutputError(f"The certificate cannot be written to '{path}': {error.strerror}.") from error

@@ -1,0 +1,221 @@
+"""A whole series checked again: the published files against the ledger, and against what m-invariance demands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.errors import ReleaseUnsafeError, ShoalError
+from shoal.republication.journal import file_digest, recorded_digests
+from shoal.republication.matching import canonical_text
+from shoal.republication.publication import COUNTERFEITS, read_counterfeits, read_release
+from shoal.republication.records import canonical
+from shoal.republication.verification import people_by_signature, verify_release
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from shoal.republication.records import Memory, RecordedRelease, RecordedSeries
+
+__all__ = ["CheckedRelease", "SeriesAudit", "audit_series"]
+
+_CERTIFICATE = "certificate.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedRelease:
+    """What was found of one release."""
+
+    number: int
+    """Its number in the series; 0 where a folder holds none of its releases."""
+    folder: str | None
+    """The folder that was looked at; None where none is known."""
+    checked: bool
+    """Whether its published cells were checked."""
+    problems: tuple[str, ...]
+    """What is wrong, in sentences; empty where nothing is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesAudit:
+    """A series checked again: seals of the ledger, hashes of files, m-uniqueness and signatures of published cells."""
+
+    series: str
+    """Name of the series."""
+    m: int
+    releases: tuple[CheckedRelease, ...]
+    """Every folder that was looked at, and every release without one."""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Everything that is wrong; empty where the series is as it should be."""
+        return tuple(problem for one in self.releases for problem in one.problems)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the audit for programs."""
+        return {
+            "series": self.series,
+            "m": self.m,
+            "releases": [asdict(one) for one in self.releases],
+            "problems": [*self.problems],
+        }
+
+
+def audit_series(series: RecordedSeries, memory: Memory, folders: Sequence[Path] | None) -> SeriesAudit:
+    """Check a series, whose seals and memory were checked already.
+
+    Parameters
+    ----------
+    series : RecordedSeries
+        The series.
+    memory : Memory
+        What it remembers.
+    folders : sequence of Path, optional
+        Where its releases are now; by default where they were written.
+    """
+    if folders is None:
+        checked = [_checked(series, memory, one, Path(one.folder) if one.folder else None) for one in _standing(series)]
+    else:
+        checked = [_checked(series, memory, *_release_in(series, folder)) for folder in folders]
+        seen = {one.number for one in checked}
+        checked += [_unchecked(one) for one in _standing(series) if one.number not in seen]
+    return SeriesAudit(
+        series=series.name, m=series.m, releases=tuple(sorted(checked, key=lambda one: (one.number == 0, one.number)))
+    )
+
+
+def _standing(series: RecordedSeries) -> list[RecordedRelease]:
+    return [one for one in series.releases if one.state == "published"]
+
+
+def _unchecked(release: RecordedRelease) -> CheckedRelease:
+    return CheckedRelease(number=release.number, folder=None, checked=False, problems=())
+
+
+def _release_in(series: RecordedSeries, folder: Path) -> tuple[RecordedRelease | None, Path]:
+    """Return the release that a folder holds: by the hashes of its files, else by its certificate."""
+    tables = sorted(folder.glob("release.*")) if folder.is_dir() else []
+    for path in (folder / _CERTIFICATE, *tables):
+        digest = {file_digest(path)} if path.is_file() else set()
+        for one in series.releases:
+            if path.name in one.files and digest & recorded_digests(one.files[path.name]):
+                return one, folder
+    try:
+        said = json.loads((folder / _CERTIFICATE).read_text(encoding="utf-8"))["series"]
+        number = said["release"] if said["name"] == series.name else None
+    except (OSError, ValueError, KeyError, TypeError):
+        number = None
+    return next((one for one in series.releases if one.number == number), None), folder
+
+
+def _checked(
+    series: RecordedSeries, memory: Memory, release: RecordedRelease | None, folder: Path | None
+) -> CheckedRelease:
+    if release is None:
+        newer = "" if folder is None or not folder.is_dir() else _newer(series, folder)
+        problem = f"'{folder}' holds no release that the ledger knows of the series '{series.name}'.{newer}"
+        return CheckedRelease(number=0, folder=str(folder), checked=False, problems=(problem,))
+    if folder is None:
+        return _unchecked(release)
+    problems = list(_file_problems(release, folder))
+    tables = [folder / name for name in release.files if name.startswith("release.") and (folder / name).is_file()]
+    checked = bool(tables) and (folder / COUNTERFEITS).is_file()
+    if release.state == "withdrawn":
+        problems.append(f"Release {release.number} was taken back, but its folder '{folder}' is there. Remove it.")
+    elif checked:
+        problems += _cell_problems(series, memory, release, tables[0])
+    return CheckedRelease(number=release.number, folder=str(folder), checked=checked, problems=tuple(problems))
+
+
+def _newer(series: RecordedSeries, folder: Path) -> str:
+    """Return what it means that a folder is of this series, but of a release that the ledger does not know."""
+    try:
+        said = json.loads((folder / _CERTIFICATE).read_text(encoding="utf-8"))["series"]
+        if said["name"] == series.name and isinstance(said["release"], int):
+            return (
+                f" Its certificate says that it is release {said['release']}: the ledger was restored from an older "
+                "backup, or the folder is of another ledger. Do not publish before this is clear."
+            )
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return ""
+
+
+def _file_problems(release: RecordedRelease, folder: Path) -> Iterable[str]:
+    if not folder.is_dir():
+        yield (
+            f"The folder '{folder}' of release {release.number} is not there. If it was moved, name the folders to "
+            "verify."
+        )
+        return
+    tables = [name for name in release.files if name.startswith("release.")]
+    for name, held in release.files.items():
+        path = folder / name
+        if not path.is_file():
+            if name not in tables or not any((folder / other).is_file() for other in tables):
+                yield f"The file '{path}' of release {release.number} is not there."
+        elif file_digest(path) not in recorded_digests(held):
+            yield f"The file '{path}' of release {release.number} was changed after it was published."
+
+
+def _cell_problems(series: RecordedSeries, memory: Memory, release: RecordedRelease, path: Path) -> Iterable[str]:
+    """Check the published cells of a release: m-uniqueness, how many people and counterfeits, and the signatures."""
+    columns = series.columns
+    try:
+        published, counterfeits = read_release(path), read_counterfeits(path.with_name(COUNTERFEITS))
+        # A file for spreadsheets may have an apostrophe before a name or a cell; its hash tells whether it is ours.
+        if published.columns != ["group_id", *columns.quasi_identifiers, *columns.sensitive]:
+            published.columns = [name.removeprefix("'") for name in published.columns]
+        verify_release(
+            published,
+            counterfeits,
+            quasi_identifiers=columns.quasi_identifiers,
+            sensitive=columns.sensitive,
+            m=series.m,
+        )
+    except ReleaseUnsafeError as error:
+        yield f"Release {release.number} in '{path}': {str(error).removesuffix(' Nothing was published.')}"
+        return
+    except (ShoalError, ValueError, OSError) as error:
+        yield f"The files of release {release.number} beside '{path}' cannot be read ({type(error).__name__})."
+        return
+    fakes = int(counterfeits["count"].sum())
+    if (published.height - fakes, fakes) != (release.rows, release.counterfeits):
+        yield f"Release {release.number} in '{path}' has other numbers of people or counterfeits than the ledger says."
+    if any(cell.startswith("'") for name in columns.sensitive for cell in _texts(published, name)):
+        return  # written for a spreadsheet: its cells are not the values
+    held = people_by_signature(published, counterfeits, [_texts(published, name) for name in columns.sensitive])
+    yield from _signature_problems(series, memory, release, held)
+
+
+def _texts(published: pl.DataFrame, name: str) -> list[str]:
+    return [str(cell) for cell in canonical_text(published.get_column(name)).to_list()]
+
+
+def _signature_problems(
+    series: RecordedSeries,
+    memory: Memory,
+    release: RecordedRelease,
+    held: Mapping[frozenset[tuple[str, ...]], int],
+) -> Iterable[str]:
+    """Check the groups' signatures: the ledger knows each, and for the latest release how many people have it."""
+    codes = {value: code for code, value in enumerate(memory.values)}
+    numbers = memory.signatures.numbers()
+    people = dict[int, int]()
+    for signature, count in held.items():
+        coded = sorted(codes.get(canonical(list(value)), -1) for value in signature)
+        number = numbers.get(np.array(coded, dtype=np.int32).tobytes())
+        if number is None or memory.signature_releases[number] > release.number:
+            yield f"Release {release.number} has a group with a signature that the ledger does not know."
+            return
+        people[number] = people.get(number, 0) + count
+    if series.latest is not None and release.number == series.latest.number:
+        records = memory.persons.records
+        present, counts = np.unique(records["signature"][records["gone"] == 0], return_counts=True)
+        if people != dict(zip(present.tolist(), counts.tolist(), strict=True)):
+            yield f"Release {release.number} has groups that do not fit the signatures of the people in it."

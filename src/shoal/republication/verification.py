@@ -1,0 +1,111 @@
+"""Verification of a release from its published cells alone: it shares nothing with the code that made the release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from shoal.errors import ReleaseUnsafeError
+from shoal.verification import measure
+
+__all__ = ["people_by_signature", "verify_release"]
+
+_GROUP, _COUNT = "group_id", "count"
+
+
+def verify_release(
+    published: pl.DataFrame,
+    counterfeits: pl.DataFrame,
+    *,
+    quasi_identifiers: Sequence[str],
+    sensitive: Sequence[str],
+    m: int,
+) -> dict[str, Any]:
+    """Check that a release is m-unique, and that its counterfeits can be there.
+
+    Parameters
+    ----------
+    published : DataFrame
+        The published table.
+    counterfeits : DataFrame
+        How many counterfeits each group has.
+    quasi_identifiers, sensitive : sequence of str
+        The columns of the series.
+    m : int
+        Every group must have at least m rows, with different sensitive values.
+
+    Returns
+    -------
+    dict
+        The privacy measured, with the keys of a certificate's "achieved"; `m` is the size of the smallest group.
+
+    Raises
+    ------
+    ReleaseUnsafeError
+        Where the release is not what it must be; nothing is to be published then.
+    """
+    columns = [_GROUP, *quasi_identifiers, *sensitive]
+    if published.columns != columns or counterfeits.columns != [_GROUP, _COUNT]:
+        raise _unsafe("its columns are not those of the series")
+    if not published.height:
+        raise _unsafe("it has no rows")
+    if any(published.get_column(name).null_count() for name in (_GROUP, *sensitive)):
+        raise _unsafe("a group number or a sensitive value is missing")
+    groups = published.select(pl.col(_GROUP).cast(pl.Int64), pl.struct(quasi_identifiers).alias("shown"))
+    values = published.select(pl.struct(sensitive).alias("value"))
+    facts = (
+        pl.concat([groups, values], how="horizontal")
+        .group_by(_GROUP)
+        .agg(
+            pl.len().alias("rows"),
+            pl.col("value").n_unique().alias("values"),
+            pl.col("shown").n_unique().alias("kinds"),
+        )
+    )
+    if (facts["kinds"] != 1).any():
+        raise _unsafe("rows of one group have different quasi-identifiers")
+    if (facts["rows"] < m).any():
+        raise _unsafe(f"{int((facts['rows'] < m).sum())} group(s) have fewer than {m} rows")
+    if (facts["values"] != facts["rows"]).any():
+        raise _unsafe(f"{int((facts['values'] != facts['rows']).sum())} group(s) have a sensitive value more than once")
+    _check_counterfeits(facts, counterfeits)
+    smallest = facts["rows"].min()
+    return {**measure(published, [_GROUP, *quasi_identifiers], sensitive).to_dict(), "m": smallest}
+
+
+def _check_counterfeits(facts: pl.DataFrame, counterfeits: pl.DataFrame) -> None:
+    counted = counterfeits.select(pl.col(_GROUP, _COUNT).cast(pl.Int64))
+    joined = counted.join(facts, on=_GROUP, how="left")
+    if counted[_GROUP].is_duplicated().any() or joined["rows"].null_count():
+        raise _unsafe("counterfeits are counted twice, or in groups that are not there")
+    if ((joined[_COUNT] < 1) | (joined[_COUNT] >= joined["rows"])).any():
+        raise _unsafe("a group has nobody but counterfeits, or is listed without any")
+
+
+def _unsafe(what: str) -> ReleaseUnsafeError:
+    return ReleaseUnsafeError(f"The release failed its verification: {what}. Nothing was published.")
+
+
+def people_by_signature(
+    published: pl.DataFrame, counterfeits: pl.DataFrame, sensitive: Sequence[Sequence[str]]
+) -> dict[frozenset[tuple[str, ...]], int]:
+    """Return how many people the groups with each signature hold, from the published cells.
+
+    Parameters
+    ----------
+    published, counterfeits : DataFrame
+        A verified release.
+    sensitive : sequence of sequences of str
+        The cells of each sensitive attribute, as text.
+    """
+    fakes = dict(counterfeits.select(pl.col(_GROUP, _COUNT).cast(pl.Int64)).iter_rows())
+    values: dict[int, set[tuple[str, ...]]] = {}
+    for group, value in zip(published[_GROUP].cast(pl.Int64), zip(*sensitive, strict=True), strict=True):
+        values.setdefault(group, set()).add(value)
+    people: dict[frozenset[tuple[str, ...]], int] = {}
+    for group, found in values.items():
+        signature = frozenset(found)
+        people[signature] = people.get(signature, 0) + len(found) - fakes.get(group, 0)
+    return people

@@ -1,0 +1,403 @@
+"""A series of releases over its life, the same on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shoal.errors import ColumnError, DataError, InfeasibleError, LedgerError, OutputError, ParameterError
+from shoal.republication.records import read_memory, read_series
+
+if TYPE_CHECKING:
+    import shoal
+
+SECRET = "Zyzzyva"
+
+
+def groups_of(publication: shoal.Publication) -> dict[int, list[dict[str, Any]]]:
+    """Return the published rows by group, with plain Python."""
+    groups: dict[int, list[dict[str, Any]]] = {}
+    for row in publication.data.iter_rows(named=True):
+        groups.setdefault(row["group_id"], []).append(row)
+    return groups
+
+
+def covers(cell: Any, value: int) -> bool:
+    """Return whether a published cell stands for a value."""
+    text = str(cell)
+    if text == "*":
+        return True
+    low, high = text[1:-1].split(", ") if text.startswith("[") else (text, text)
+    return int(low) <= value <= int(high)
+
+
+def check(publication: shoal.Publication, table: pl.DataFrame, m: int) -> None:
+    """Check a release against the paper's definitions, with plain Python."""
+    groups = groups_of(publication)
+    fakes = dict(publication.counterfeits.iter_rows())
+    assert set(fakes) <= set(groups)
+    for number, rows in groups.items():
+        diseases = [row["disease"] for row in rows]
+        assert len(rows) >= m
+        assert len(set(diseases)) == len(diseases)
+        assert len({(row["age"], row["zip"]) for row in rows}) == 1
+        assert 0 <= fakes.get(number, 0) < len(rows)
+    assert publication.data.height - sum(fakes.values()) == table.height
+    assert publication.data.columns == ["group_id", "age", "zip", "disease"]
+    for person in table.iter_rows(named=True):
+        assert any(
+            covers(rows[0]["age"], person["age"])
+            and covers(rows[0]["zip"], person["zip"])
+            and person["disease"] in {row["disease"] for row in rows}
+            for rows in groups.values()
+        )
+
+
+def remembered(series: shoal.Series) -> dict[bytes, tuple[frozenset[str], int]]:
+    """Return the signature of everyone whom the ledger knows, and whether they are gone, by the hash of the id."""
+    ledger = series._ledger
+    with ledger._database.reading() as connection:
+        held = read_series(connection, series.name, ledger._key)
+        assert held is not None
+        memory = read_memory(connection, held, ledger._key.of_series(held.uid))
+    sets = [
+        frozenset(memory.values[code] for code in memory.signatures[number]) for number in range(len(memory.signatures))
+    ]
+    people = memory.persons
+    everyone = np.arange(len(people))
+    return {
+        person: (sets[record["signature"]], int(record["gone"]))
+        for person, record in zip(people.id_bytes(everyone), people.records, strict=True)
+    }
+
+
+class TestLife:
+    def test_people_come_go_and_return(self, place: Any, patients: Any, tmp_path: Path) -> None:
+        series = place.series(m=3)
+        rng = np.random.default_rng(4)
+        known: dict[bytes, frozenset[str]] = {}
+        ever: set[int] = set()
+        for number in range(1, 7):
+            people = sorted(rng.choice(90, size=60, replace=False).tolist())
+            table = patients(people)
+            made = series.publish(table, tmp_path / f"q{number}", hold_back=True)
+            assert made.number == number
+            held_back = made.counts["held_back"]
+            if not held_back:
+                check(made, table, m=3)
+                ever |= set(people)
+            now = remembered(series)
+            for person, signature in known.items():
+                assert now[person][0] == signature, "a signature is for life"
+            known = {person: signature for person, (signature, _) in now.items()}
+            assert sum(gone == 0 for _, gone in now.values()) == made.counts["kept"] + made.counts["new"] + (
+                made.counts["returned"]
+            )
+        assert series.verify().problems == ()
+        assert [one.number for one in series.history()] == [1, 2, 3, 4, 5, 6]
+        assert len(known) >= len(ever) - 5
+
+    def test_the_order_of_the_rows_and_their_types_change_nothing(
+        self, sqlite: Any, patients: Any, tmp_path: Path
+    ) -> None:
+        table = patients(range(80))
+        ways = {
+            "as it is": table,
+            "reversed": table.reverse(),
+            "text": table.cast(pl.String),
+            "floats": table.cast({"age": pl.Float64, "zip": pl.Float32}),
+            "pandas": table.to_pandas(),
+            "arrow": table.to_arrow(),
+        }
+        table.write_csv(tmp_path / "table.csv")
+        ways["a file"] = tmp_path / "table.csv"
+        first = sqlite.series()
+        first.publish(table, seed=1)
+        for data in ways.values():
+            made = first.publish(data, seed=2)
+            assert (made.counts["kept"], made.counts["changed_quasi_identifiers"]) == (80, 0)
+            first.rollback(unpublished=True)
+
+    def test_a_seed_gives_the_same_release_for_any_order_of_the_rows(self, sqlite: Any, patients: Any) -> None:
+        table = patients(range(80))
+        series = sqlite.series()
+        texts = set()
+        for rows in (table, table.reverse(), table.sample(fraction=1, shuffle=True, seed=5)):
+            texts.add(series.publish(rows, seed=9).frame.write_csv())
+            series.rollback(unpublished=True)
+        assert len(texts) == 1
+
+    def test_the_same_kind_of_table_comes_back(self, sqlite: Any, patients: Any) -> None:
+        import pandas as pd
+
+        made = sqlite.series().publish(patients(range(60)).to_pandas())
+        assert isinstance(made.data, pd.DataFrame)
+        assert list(made.counterfeits.columns) == ["group_id", "count"]
+        assert SECRET not in repr(made) + repr(made.series) + repr(made.certificate)
+
+    def test_a_value_that_has_left_is_published_as_a_counterfeit(self, place: Any, patients: Any) -> None:
+        series = place.series(m=3)
+        series.publish(patients(range(70)))
+        table = patients(one for one in range(70) if one * 5 % 7 != 3)
+        made = series.publish(table)
+        check(made, table, m=3)
+        assert made.certificate.cost["counterfeits"] > 0
+        assert not table["disease"].is_in([f"{SECRET}-bronchitis"]).any()
+        assert (made.data["disease"] == f"{SECRET}-bronchitis").any()
+
+    def test_new_values_and_nobody_new_and_nobody_kept(self, place: Any, patients: Any) -> None:
+        series = place.series(m=3)
+        first = patients(range(40))
+        series.publish(first)
+        nobody_new = series.publish(patients(range(40)))
+        assert (nobody_new.counts["new"], nobody_new.counts["kept"]) == (0, 40)
+        other = patients(range(100, 140), disease=lambda one: f"{SECRET}-new-{one % 5}")
+        nobody_kept = series.publish(other)
+        check(nobody_kept, other, m=3)
+        assert (nobody_kept.counts["kept"], nobody_kept.counts["left"]) == (0, 40)
+        back = series.publish(patients(range(20)), hold_back=True)
+        assert back.counts["returned"] == 20
+        assert "20 people return" in " ".join(back.notes)
+
+    def test_numbers_as_sensitive_values_stay_numbers(self, sqlite: Any, patients: Any) -> None:
+        series = sqlite.series(m=2)
+        table = patients(range(40)).with_columns(disease=pl.Series([one % 4 for one in range(40)]))
+        assert series.publish(table).data.schema["disease"] == pl.Int64
+        later = table.filter(pl.col("disease") != 3).cast({"disease": pl.Float64})
+        made = series.publish(later)
+        assert made.data.schema["disease"] == pl.Float64
+        assert made.counts["kept"] == 30
+        assert (made.data["disease"] == 3).any(), "a counterfeit has a value that is no longer in the table"
+
+    def test_several_sensitive_attributes_are_one(self, sqlite: Any, patients: Any) -> None:
+        series = sqlite.open().series(
+            "two", m=3, identifier="patient_id", quasi_identifiers=["age", "zip"], sensitive=["disease", "ward"]
+        )
+        table = patients(range(70)).with_columns(ward=pl.Series(["north", "south"] * 35))
+        made = series.publish(table)
+        assert made.data.columns == ["group_id", "age", "zip", "disease", "ward"]
+        pairs = made.data.group_by("group_id").agg(pl.struct("disease", "ward").n_unique().alias("kinds"), pl.len())
+        assert (pairs["kinds"] == pairs["len"]).all()
+        assert "combination of 'disease' and 'ward'" in made.certificate.to_dict()["guarantee"]["text"]
+        assert series.verify().problems == ()
+
+
+class TestChanges:
+    def test_changed_sensitive_values_are_an_error(self, place: Any, patients: Any) -> None:
+        series = place.series()
+        series.publish(patients(range(60)))
+        table = patients(range(60), disease=lambda one: f"{SECRET}-flu" if one == 3 else patients([one])["disease"][0])
+        with pytest.raises(DataError, match="1 of 60 people who were published before have") as raised:
+            series.publish(table)
+        assert SECRET not in str(raised.value)
+        assert "withhold" in str(raised.value)
+        assert len(series.history()) == 1
+
+    def test_they_can_be_withheld(self, place: Any, patients: Any) -> None:
+        series = place.series()
+        before = patients(range(60))
+        series.publish(before)
+        changed = patients(range(60), disease=lambda one: f"{SECRET}-x" if one < 4 else before["disease"][one])
+        made = series.publish(changed, changed_sensitive="withhold")
+        check(made, changed[4:], m=3)
+        assert made.counts["withheld"] == 4
+        assert any("4 row(s) are withheld" in note for note in made.notes)
+        again = series.publish(before)
+        assert (again.counts["returned"], again.counts["withheld"]) == (4, 0)
+
+    def test_if_nearly_all_changed_the_message_says_why_that_may_be(self, sqlite: Any, patients: Any) -> None:
+        series = sqlite.series()
+        series.publish(patients(range(60)))
+        with pytest.raises(DataError, match="written in another way"):
+            series.publish(patients(range(60), disease=lambda one: f"code {one * 5 % 7}"))
+
+    def test_changed_quasi_identifiers_are_allowed_and_reported(self, place: Any, patients: Any) -> None:
+        series = place.series()
+        series.publish(patients(range(60)))
+        table = patients(range(60), age=lambda one: 99 if one < 5 else 20 + one * 7 % 53)
+        made = series.publish(table)
+        check(made, table, m=3)
+        assert made.counts["changed_quasi_identifiers"] == 5
+        assert any("5 people have other quasi-identifiers" in note for note in made.notes)
+        assert series.publish(table).counts["changed_quasi_identifiers"] == 0
+
+    def test_new_rows_that_are_not_eligible(self, place: Any, patients: Any) -> None:
+        series = place.series(m=3)
+        series.publish(patients(range(60)))
+        skewed = patients(
+            range(60, 80),
+            disease=lambda one: f"{SECRET}-flu" if one < 76 else f"{SECRET}-{'gout' if one % 2 else 'asthma'}",
+        )
+        with pytest.raises(InfeasibleError, match=r"largest m|No m") as raised:
+            series.publish(skewed)
+        assert SECRET not in str(raised.value)
+        assert len(series.history()) == 1
+        made = series.publish(skewed, hold_back=True)
+        assert made.counts["held_back"] > 0
+        assert made.counts["new"] + made.counts["held_back"] == 20
+        assert made.frame.height - made.certificate.cost["counterfeits"] == made.counts["new"]
+        assert any("held back" in note for note in made.notes)
+        more = patients([*range(60, 80), *range(100, 160)])
+        later = series.publish(pl.concat([skewed, more.filter(~pl.col("patient_id").is_in(skewed["patient_id"]))]))
+        assert later.counts["held_back"] == 0
+        assert later.counts["new"] == 60 + made.counts["held_back"]
+
+    def test_if_all_rows_would_be_held_back_nothing_is_published(self, sqlite: Any, patients: Any) -> None:
+        series = sqlite.series(m=3)
+        with pytest.raises(InfeasibleError, match="held back"):
+            series.publish(patients(range(10), disease=lambda _: "flu"), hold_back=True)
+        assert series.history() == ()
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("change", "error", "said"),
+        [
+            (lambda table: table.clear(), DataError, "no rows"),
+            (lambda table: table.drop("patient_id"), ColumnError, "no column 'patient_id' \\(identifier"),
+            (lambda table: table.drop("zip"), ColumnError, "no column 'zip' \\(quasi-identifier"),
+            (lambda table: table.rename({"disease": "diseases"}), ColumnError, "no column 'disease'.*Did you mean"),
+            (lambda table: table.with_columns(name=pl.lit(SECRET)), ColumnError, "no role in the series: 'name'"),
+            (lambda table: pl.concat([table, table[:2]]), DataError, "4 rows belong to 2 person"),
+            (
+                lambda table: table.with_columns(patient_id=table["patient_id"].set(table["age"] == 20, None)),
+                DataError,
+                "1 row\\(s\\) miss the identifier",
+            ),
+            (
+                lambda table: table.with_columns(patient_id=table["patient_id"].set(table["age"] == 20, "  ")),
+                DataError,
+                "1 row\\(s\\) miss the identifier",
+            ),
+            (
+                lambda table: table.with_columns(disease=table["disease"].set(table["age"] == 20, None)),
+                DataError,
+                "1 row\\(s\\) miss a sensitive value",
+            ),
+            (lambda table: table.with_columns(disease=pl.Series([["x"]] * table.height)), DataError, "disease"),
+        ],
+        ids=["empty", "no id", "no qi", "renamed", "more", "twice", "null id", "blank id", "null value", "nested"],
+    )
+    def test_it_is_said_without_cells(self, sqlite: Any, patients: Any, change: Any, error: Any, said: str) -> None:
+        series = sqlite.series()
+        series.publish(patients(range(40)))
+        with pytest.raises(error, match=said) as raised:
+            series.publish(change(patients(range(50))))
+        assert SECRET not in str(raised.value)
+        assert len(series.history()) == 1
+
+    def test_rows_without_a_sensitive_value_can_be_dropped(self, sqlite: Any, patients: Any) -> None:
+        table = patients(range(50))
+        table = table.with_columns(disease=table["disease"].set(table["age"] < 24, None))
+        made = sqlite.series().publish(table, missing_sensitive="drop")
+        missing = int(table["disease"].null_count())
+        assert made.counts["missing_sensitive"] == missing > 0
+        assert made.certificate.input["rows_left_out"] == missing
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            {"counterfeits": "many"},
+            {"changed_sensitive": "drop"},
+            {"missing_sensitive": "value"},
+            {"hold_back": 1},
+            {"seed": -1},
+            {"format": "xlsx"},
+        ],
+    )
+    def test_wrong_parameters(self, sqlite: Any, patients: Any, wrong: dict[str, Any]) -> None:
+        with pytest.raises(ParameterError, match=f"The '{next(iter(wrong))}' parameter of publish"):
+            sqlite.series().publish(patients(range(40)), **wrong)
+
+    def test_an_output_that_exists(self, sqlite: Any, patients: Any, tmp_path: Path) -> None:
+        (tmp_path / "out").mkdir()
+        series = sqlite.series()
+        with pytest.raises(OutputError, match="exists already"):
+            series.publish(patients(range(40)), tmp_path / "out")
+        assert series.history() == ()
+
+
+class TestFolder:
+    def test_what_is_in_it(self, place: Any, patients: Any, tmp_path: Path) -> None:
+        series = place.series()
+        made = series.publish(patients(range(60)), tmp_path / "q1")
+        assert {path.name for path in (tmp_path / "q1").iterdir()} == {
+            "release.csv",
+            "counterfeits.csv",
+            "certificate.json",
+            "report.html",
+        }
+        text = (tmp_path / "q1/release.csv").read_text()
+        assert text.splitlines()[0] == "group_id,age,zip,disease"
+        assert "patient" not in text
+        assert pl.read_csv(tmp_path / "q1/release.csv").equals(
+            made.data.with_columns(group_id=pl.col("group_id").cast(pl.Int64))
+        )
+        certificate = json.loads((tmp_path / "q1/certificate.json").read_text())
+        assert certificate["series"]["release"] == 1
+        assert certificate["requested"] == [{"model": "m-invariance", "m": 3}]
+        assert certificate["achieved"]["m"] >= 3
+        assert set(certificate["output"]["files"]) == {"release.csv", "counterfeits.csv"}
+        for name in ("certificate.json", "report.html"):
+            assert SECRET not in (tmp_path / "q1" / name).read_text()
+        assert "http://" not in (tmp_path / "q1/report.html").read_text()
+
+    def test_saved_later_and_in_other_formats(self, place: Any, patients: Any, tmp_path: Path) -> None:
+        series = place.series()
+        made = series.publish(patients(range(60)))
+        assert series.verify().releases[0].checked is False
+        made.save(tmp_path / "one")
+        made.save(tmp_path / "two", format="parquet")
+        made.save(tmp_path / "three", spreadsheet_safe=True)
+        found = series.verify([tmp_path / "one", tmp_path / "two", tmp_path / "three"])
+        assert found.problems == ()
+        assert [one.checked for one in found.releases] == [True, True, True]
+        with pytest.raises(OutputError):
+            made.save(tmp_path / "one")
+
+    def test_an_existing_release_is_replaced_on_request(self, sqlite: Any, patients: Any, tmp_path: Path) -> None:
+        series = sqlite.series()
+        series.publish(patients(range(60)), tmp_path / "q1")
+        series.rollback(unpublished=True)
+        series.publish(patients(range(50)), tmp_path / "q1", force=True)
+        assert series.verify().problems == ()
+
+
+class TestRollback:
+    def test_it_is_as_if_it_had_never_been(self, place: Any, patients: Any, tmp_path: Path) -> None:
+        series = place.series()
+        series.publish(patients(range(60)), tmp_path / "q1")
+        before = remembered(series)
+        other = patients([*range(30, 60), *range(200, 230)], age=lambda one: 30 + one % 9)
+        series.publish(other, tmp_path / "q2")
+        assert remembered(series) != before
+        taken = series.rollback(unpublished=True)
+        assert (taken.number, taken.state, taken.folder) == (2, "withdrawn", str(tmp_path / "q2"))
+        assert remembered(series) == before
+        assert any("taken back, but its folder" in problem for problem in series.verify([tmp_path / "q2"]).problems)
+        assert series.publish(patients(range(60))).number == 3, "a number is never used twice"
+        assert [one.state for one in series.history()] == ["published", "withdrawn", "published"]
+
+    def test_only_the_last_and_only_with_a_word(self, place: Any, patients: Any) -> None:
+        series = place.series()
+        with pytest.raises(LedgerError, match="no release"):
+            series.rollback(unpublished=True)
+        series.publish(patients(range(60)))
+        series.publish(patients(range(60)))
+        with pytest.raises(LedgerError, match="--unpublished"):
+            series.rollback(unpublished=False)
+        series.rollback(unpublished=True)
+        with pytest.raises(LedgerError, match="taken back already"):
+            series.rollback(unpublished=True)
+
+    def test_even_the_first(self, place: Any, patients: Any) -> None:
+        series = place.series()
+        series.publish(patients(range(60)))
+        series.rollback(unpublished=True)
+        assert remembered(series) == {}
+        assert series.publish(patients(range(60), disease=lambda one: str(one % 4))).counts["new"] == 60
