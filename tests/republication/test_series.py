@@ -95,8 +95,9 @@ class TestLife:
             for person, signature in known.items():
                 assert now[person][0] == signature, "a signature is for life"
             known = {person: signature for person, (signature, _) in now.items()}
-            assert sum(gone == 0 for _, gone in now.values()) == made.counts["kept"] + made.counts["new"] + (
-                made.counts["returned"]
+            assert (
+                sum(gone == 0 for _, gone in now.values())
+                == made.counts["kept"] + made.counts["new"] + (made.counts["returned"])
             )
         assert series.verify().problems == ()
         assert [one.number for one in series.history()] == [1, 2, 3, 4, 5, 6]
