@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from shoal.auditing import Audit, audit
     from shoal.certificate import Certificate
     from shoal.comparison import Comparison, compare
+    from shoal.geography import Regions
     from shoal.models import (
         AlphaKAnonymity,
         BetaLikeness,
@@ -64,6 +65,8 @@ __all__ = [
     "MApproximation",
     "Mondrian",
     "ThreePhase",
+    # coarsenings
+    "Regions",
     # rooms
     "datasets",
     "errors",
@@ -78,6 +81,7 @@ _HOME = {
     "Certificate": "shoal.certificate",
     "compare": "shoal.comparison",
     "Comparison": "shoal.comparison",
+    "Regions": "shoal.geography",
     "Release": "shoal.release",
     **dict.fromkeys(("Ledger", "Publication", "Series"), "shoal.republication"),
     **dict.fromkeys(

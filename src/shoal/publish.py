@@ -122,7 +122,7 @@ def anonymize(
         chosen, reason = choose(algorithm, requirement, recoding)
         frame, rows = _rows_to_publish(opened.frame, schema, missing_sensitive)
     with clock.step("coarsen"):
-        frame, coarsened = coarsen_columns(frame, coarsen or {}, schema.quasi_identifiers)
+        frame, coarsened, pictures = coarsen_columns(frame, coarsen or {}, schema.quasi_identifiers)
     with clock.step("encode"):
         table = encode(frame, schema)
         requirement.check_feasible(table_counts(table))
@@ -188,6 +188,7 @@ def anonymize(
         rows=rows,
         source_format=opened.format,
         restore=opened.restore,
+        pictures=pictures,
     )
 
 

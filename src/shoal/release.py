@@ -51,6 +51,8 @@ class Release:
     """The format that `save` writes unless told otherwise: the input's."""
     restore: Callable[[pl.DataFrame], Any] = field(default=lambda frame: frame)
     """Makes the caller's kind of table of the published one."""
+    pictures: Mapping[str, Callable[[], str]] = field(default_factory=dict)
+    """What draws the coarsenings of columns as SVG, for the page."""
 
     @cached_property
     def data(self) -> Any:
@@ -167,6 +169,7 @@ class Release:
             },
             insensitive=self.schema.insensitive,
             direct_identifiers=self.schema.direct_identifiers,
+            pictures={columns: draw() for columns, draw in self.pictures.items()},
         )
 
     def __repr__(self) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 import shoal
 from shoal.errors import ColumnError, DataError, InternalError, ParameterError
-from shoal.hierarchy import Coarsening, coarsen_columns
+from shoal.hierarchy import Coarsened, Coarsening, coarsen_columns
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,28 @@ ALLOWED = ["age", "zip", "broken"]
 
 
 def test_a_column_becomes_coarser_and_the_others_stay():
-    coarse, described = coarsen_columns(FRAME, {"age": Halves(5), ("zip", "broken"): Together()}, ALLOWED)
+    coarse, described, pictures = coarsen_columns(FRAME, {"age": Halves(5), ("zip", "broken"): Together()}, ALLOWED)
     assert coarse["age"].to_list() == ["low", "high", "high"]
     assert coarse.drop("age").equals(FRAME.drop("age"))
     assert FRAME["age"].to_list() == [1, 5, 9]
     assert described == {"age": {"coarsening": "halves", "at": 5}, "zip,broken": {"coarsening": "together"}}
+    assert pictures == {}
+
+
+class Drawn(Halves):
+    def applied(self, columns):
+        return Coarsened(columns=self.apply(columns), facts={"classes": 2}, picture=lambda: "<svg id='halves'></svg>")
+
+
+def test_a_coarsening_may_say_and_draw_what_it_did(tmp_path):
+    _, described, pictures = coarsen_columns(FRAME, {"age": Drawn(5)}, ALLOWED)
+    assert described == {"age": {"coarsening": "halves", "at": 5, "classes": 2}}
+    assert pictures["age"]() == "<svg id='halves'></svg>"
+    table = pl.DataFrame({"age": [*range(20)], "disease": ["x", "y"] * 10})
+    asked = {"quasi_identifiers": ["age"], "sensitive": "disease", "privacy": shoal.LDiversity(2)}
+    shoal.anonymize(table, coarsen={"age": Drawn(10)}, **asked).report(tmp_path / "drawn.html")
+    assert "Coarsened before: age" in (tmp_path / "drawn.html").read_text()
+    assert "<svg id='halves'></svg>" in (tmp_path / "drawn.html").read_text()
 
 
 @pytest.mark.parametrize(

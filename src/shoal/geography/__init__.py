@@ -2,6 +2,7 @@
 
 from shoal.geography.bin_covering import labels
 from shoal.geography.grouping import Grouping, Guarantee, LowerBound, check_grouping, simple_lower_bound
+from shoal.geography.region_coarsening import Regions
 from shoal.geography.regions import RegionGrouping, regions
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "Guarantee",
     "LowerBound",
     "RegionGrouping",
+    "Regions",
     "check_grouping",
     "simple_lower_bound",
 ]

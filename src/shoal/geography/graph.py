@@ -14,9 +14,9 @@ from shoal.errors import DataError, ParameterError
 from shoal.io import open_frame
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["RegionGraph", "read_graph", "weights_of"]
+__all__ = ["RegionGraph", "check_positions", "mapping_of", "read_graph", "weights_of"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -31,6 +31,8 @@ class RegionGraph:
     """Whether the names are more than the numbers of the nodes."""
     source: Any = None
     """The GeoDataFrame or networkx graph that it was read from, where there was one."""
+    positions: NDArray[np.float64] | None = None
+    """Two coordinates of each node, for pictures; None where none were given."""
 
     @property
     def nodes(self) -> int:
@@ -167,6 +169,20 @@ def mapping_of(owner: str, weights: Any) -> Any:
     if nodes.null_count() or nodes.n_unique() < len(nodes):
         raise DataError(f"Every node stands once in the weights of {owner}: some are missing or repeated.")
     return dict(zip(nodes.to_list(), numbers.to_list(), strict=True))
+
+
+def check_positions(owner: str, positions: ArrayLike, nodes: int) -> NDArray[np.float64]:
+    """Return coordinates as an array of two finite columns, one row for each node.
+
+    Raises
+    ------
+    ParameterError
+        Where they are something else.
+    """
+    places = np.asarray(positions, dtype=np.float64)
+    if places.shape != (nodes, 2) or not np.isfinite(places).all():
+        raise ParameterError(f"The 'positions' parameter of {owner} must be {nodes} pairs of finite numbers.")
+    return places
 
 
 def _from_list(owner: str, source: Any, names: Any, nodes: Any) -> RegionGraph:

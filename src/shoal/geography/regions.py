@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from shoal._progress import Progress, silent
 from shoal._validation import Boolean, Integer, OneOf, Optional, RationalIn, validate
 from shoal.errors import DataError, InfeasibleError, ParameterError
 from shoal.geography.connectivity import check_connected, components_of
-from shoal.geography.graph import RegionGraph, mapping_of, read_graph, weights_of
+from shoal.geography.graph import RegionGraph, check_positions, mapping_of, read_graph, weights_of
 from shoal.geography.grouping import (
     SUPPRESSED,
     Grouping,
@@ -30,7 +30,7 @@ from shoal.geography.region_parts import cut_along_tree, exact_parts, recombine
 
 if TYPE_CHECKING:
     import polars as pl
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["METHODS", "RegionGrouping", "group_regions", "regions"]
 
@@ -85,6 +85,7 @@ def regions(
     seed: int | None = None,
     time_limit: float = 60.0,
     layer: str | None = None,
+    positions: ArrayLike | None = None,
     progress: Progress | None = None,
 ) -> RegionGrouping:
     """Group regions into connected classes of at least k records each, the largest as small as possible.
@@ -114,6 +115,8 @@ def regions(
         Seconds for the proof of method "exact".
     layer : str, optional
         Of a file of polygons with several.
+    positions : array, optional
+        Two coordinates of each region in their order, for pictures of graphs.
     progress : callable, optional
         Called with (step, done, total) now and then.
 
@@ -160,6 +163,8 @@ def regions(
     graph = read_graph("regions", edges, names=names, layer=layer, nodes=known)
     if weights is None:
         raise DataError("regions needs the records of each region: name them with 'weights'.")
+    if positions is not None:
+        graph = replace(graph, positions=check_positions("regions", positions, graph.nodes))
     counted = checked_weights("regions", weights_of("regions", graph, weights), what="weights", least=0)
     return group_regions(
         graph,
@@ -276,8 +281,8 @@ def _components(
     if small and not suppress_small:
         raise InfeasibleError(
             f"{len(small)} of {len(listed)} components of the graph have less than {k} records: {sum(small)} records "
-            "in all cannot be in a connected class. Leave them out (suppress_small=True, --suppress-small), connect "
-            f"them, or lower k to {max(1, min(small))}."
+            "in all cannot be in a connected class. Leave them out (suppress_small=True, --suppress-small)"
+            + (f", connect them, or lower k to {min(small)}." if min(small) else " or connect them.")
         )
     kept = [nodes for nodes, load in zip(listed, loads, strict=True) if load >= k]
     if not kept:
@@ -317,8 +322,6 @@ def _divide(
 
 def _proven(divided: list[_Divided], k: int, *, time_limit: float, progress: Progress) -> list[_Divided]:
     """Divide the components that decide the cost to the proven optimum, the worst first, while there is time."""
-    from dataclasses import replace
-
     end = time.perf_counter() + time_limit
     divided = sorted(divided, key=lambda one: -one.cost)
     reached = max(one.bound.value for one in divided)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal.errors import ColumnError, InternalError, ParameterError, UsageError, near_matches
@@ -13,7 +14,19 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = ["Coarsening", "coarsen_columns"]
+__all__ = ["Coarsened", "Coarsening", "coarsen_columns"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Coarsened:
+    """What a coarsening made of columns, and what there is to say and to draw of it."""
+
+    columns: tuple[pl.Series, ...]
+    """The coarser columns."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What the certificate says of this very use, beside `Coarsening.to_dict`; no cell of the input."""
+    picture: Callable[[], str] | None = None
+    """Draws it as one SVG element, without a cell of the input; called when a report is written."""
 
 
 class Coarsening(ABC):
@@ -37,6 +50,10 @@ class Coarsening(ABC):
             The column has not the type or the values that this coarsening needs. The message shows no cell.
         """
 
+    def applied(self, columns: tuple[pl.Series, ...]) -> Coarsened:
+        """Return the coarser columns of `apply`, with facts and a picture where the coarsening has some."""
+        return Coarsened(columns=self.apply(columns))
+
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Return the coarsening as it appears in a certificate, without a cell: {"coarsening": name, ...}."""
@@ -44,7 +61,7 @@ class Coarsening(ABC):
 
 def coarsen_columns(
     frame: pl.DataFrame, coarsen: Mapping[str | tuple[str, ...], Coarsening], allowed: Sequence[str]
-) -> tuple[pl.DataFrame, dict[str, dict[str, Any]]]:
+) -> tuple[pl.DataFrame, dict[str, dict[str, Any]], dict[str, Callable[[], str]]]:
     """Coarsen columns of a frame.
 
     Parameters
@@ -59,7 +76,10 @@ def coarsen_columns(
     -------
     frame : polars.DataFrame
     described : dict
-        What was done, for the certificate: the names of the columns, joined by commas, and `Coarsening.to_dict`.
+        What was done, for the certificate: the names of the columns, joined by commas, and `Coarsening.to_dict` with
+        the facts of this use.
+    pictures : dict
+        What draws it, by the same names, for coarsenings that draw themselves.
 
     Raises
     ------
@@ -76,6 +96,7 @@ def coarsen_columns(
             f"Got {type(coarsen).__name__}."
         )
     described: dict[str, dict[str, Any]] = {}
+    pictures: dict[str, Callable[[], str]] = {}
     seen: set[str] = set()
     for key, coarsening in coarsen.items():
         names = (key,) if isinstance(key, str) else tuple(key)
@@ -83,14 +104,17 @@ def coarsen_columns(
         seen.update(names)
         before = tuple(frame.get_column(name) for name in names)
         try:
-            after = coarsening.apply(before)
+            made = coarsening.applied(before)
         except UsageError as error:
             raise type(error)(f"Column {', '.join(repr(name) for name in names)}: {error}") from error
+        after = made.columns
         if [(c.name, len(c)) for c in after] != [(c.name, len(c)) for c in before]:
             raise InternalError("a coarsening returned other columns than it was given")
         frame = frame.with_columns(after)
-        described[",".join(names)] = coarsening.to_dict()
-    return frame, described
+        described[",".join(names)] = {**coarsening.to_dict(), **made.facts}
+        if made.picture is not None:
+            pictures[",".join(names)] = made.picture
+    return frame, described, pictures
 
 
 def _check(names: tuple[str, ...], coarsening: object, allowed: Sequence[str], seen: set[str]) -> None:

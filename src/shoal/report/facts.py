@@ -60,6 +60,8 @@ class ReportFacts:
     """Columns that are published as they came, because the publisher said so."""
     direct_identifiers: tuple[str, ...] = ()
     """Columns that were dropped."""
+    pictures: Mapping[str, str] = field(default_factory=dict)
+    """For columns that were coarsened, their names and a picture: an SVG element that we drew, with no cell in it."""
     title: str = "Release report"
     """Heading of the page."""
 
