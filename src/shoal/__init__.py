@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shoal import datasets, errors, geography
-    from shoal.algorithms import Exact, Hilbert, MApproximation, Mondrian, ThreePhase
+    from shoal.algorithms import Exact, GeneralizationVectors, Hilbert, MApproximation, Mondrian, ThreePhase
     from shoal.auditing import Audit, audit
     from shoal.certificate import Certificate
     from shoal.comparison import Comparison, compare
@@ -61,6 +61,7 @@ __all__ = [
     "TCloseness",
     # algorithms
     "Exact",
+    "GeneralizationVectors",
     "Hilbert",
     "MApproximation",
     "Mondrian",
@@ -98,7 +99,9 @@ _HOME = {
         ),
         "shoal.models",
     ),
-    **dict.fromkeys(("Exact", "Hilbert", "MApproximation", "Mondrian", "ThreePhase"), "shoal.algorithms"),
+    **dict.fromkeys(
+        ("Exact", "GeneralizationVectors", "Hilbert", "MApproximation", "Mondrian", "ThreePhase"), "shoal.algorithms"
+    ),
 }
 
 

@@ -13,7 +13,16 @@ def asked(*models, sensitive=("s",)):
 
 def test_every_name_is_its_algorithms():
     assert list(ALGORITHMS) == [algorithm.name for algorithm in ALGORITHMS.values()]
-    assert list(ALGORITHMS) == ["tp", "tp+", "hilbert", "mondrian", "mondrian-relaxed", "m-approximation", "exact"]
+    assert list(ALGORITHMS) == [
+        "tp",
+        "tp+",
+        "hilbert",
+        "mondrian",
+        "mondrian-relaxed",
+        "m-approximation",
+        "exact",
+        "milp",
+    ]
     assert "auto" not in ALGORITHMS
     with pytest.raises(TypeError):
         ALGORITHMS["mine"] = ThreePhase()
@@ -66,7 +75,7 @@ def test_the_alternatives_to_one_that_cannot():
         choose("m-approximation", asked(LDiversity(2)), "suppression")
     assert str(error.value) == (
         "The algorithm 'm-approximation' cannot serve this request: it serves k-anonymity alone. "
-        "These can: tp, tp+, hilbert, mondrian, mondrian-relaxed, exact."
+        "These can: tp, tp+, hilbert, mondrian, mondrian-relaxed, exact, milp."
     )
 
 

@@ -7,6 +7,7 @@ from shoal.algorithms.compiled import compile_requirement, table_counts
 from shoal.algorithms.exact import Exact
 from shoal.algorithms.hilbert import Hilbert
 from shoal.algorithms.m_approximation import MApproximation
+from shoal.algorithms.milp import GeneralizationVectors
 from shoal.algorithms.mondrian import Mondrian
 from shoal.algorithms.three_phase import ThreePhase
 
@@ -15,6 +16,7 @@ __all__ = [
     "PROVING",
     "Algorithm",
     "Exact",
+    "GeneralizationVectors",
     "Guarantee",
     "Hilbert",
     "LowerBound",

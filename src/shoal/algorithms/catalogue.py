@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from shoal.algorithms.exact import Exact
 from shoal.algorithms.hilbert import Hilbert
 from shoal.algorithms.m_approximation import MApproximation
+from shoal.algorithms.milp import GeneralizationVectors
 from shoal.algorithms.mondrian import Mondrian
 from shoal.algorithms.three_phase import ThreePhase
 from shoal.errors import ParameterError, UnsupportedError, near_matches
@@ -28,11 +29,12 @@ ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
         "mondrian-relaxed": Mondrian(relaxed=True),
         "m-approximation": MApproximation(),
         "exact": Exact(),
+        "milp": GeneralizationVectors(),
     }
 )
 """Every algorithm by the name that users call it, with its default parameters."""
 
-PROVING = ("exact",)
+PROVING = ("exact", "milp")
 """Those that prove an optimum, which takes long or is refused on large tables: they run only where they are named."""
 
 

@@ -8,7 +8,7 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
 from operator import mul
@@ -19,7 +19,7 @@ import numpy as np
 from shoal._validation import Integer, validate
 from shoal.algorithms.base import Guarantee, Partition
 from shoal.algorithms.compiled import table_counts
-from shoal.algorithms.row_types import RowTypes
+from shoal.algorithms.row_types import RowTypes, counted_groups, one_value
 from shoal.errors import InternalError, UnsupportedError
 from shoal.exact.subsets import SubsetProgram
 
@@ -141,9 +141,7 @@ def _judged(problem: Problem, attributes: Sequence[int], counted: Sequence[NDArr
     """Give for each attribute whether a group with each vector of counts is acceptable, by number of the vector."""
     models = problem.requirement.models
     if not attributes:
-        one = np.array([problem.table.rows], dtype=np.int64)
-        whole = replace(table_counts(problem.table)[0], values=np.zeros(1, dtype=np.int64), totals=one)
-        yield _acceptable_vectors(models, replace(whole, starts=np.array([0, 1]), counts=one), counted[0])
+        yield _acceptable_vectors(models, one_value(table_counts(problem.table)[0], problem.table.rows), counted[0])
         return
     tables = table_counts(problem.table)
     for place, position in enumerate(attributes):
@@ -162,24 +160,10 @@ def _acceptable_vectors(
         numbers = np.arange(first, min(first + _VECTORS_AT_ONCE, size), dtype=np.int64)
         for model in models:
             if len(numbers):
-                numbers = numbers[model.acceptable(_groups_of(numbers, radices, totals, table))]
+                vectors = numbers[:, np.newaxis] // radices % (totals + 1)
+                numbers = numbers[model.acceptable(counted_groups(vectors, table))]
         accepted[numbers] = True
     return accepted
-
-
-def _groups_of(
-    numbers: NDArray[np.int64], radices: NDArray[np.int64], totals: NDArray[np.int64], table: GroupCounts
-) -> GroupCounts:
-    """Return the groups whose vectors of counts have these numbers."""
-    vectors = numbers[:, np.newaxis] // radices % (totals + 1)
-    group, values = np.nonzero(vectors)
-    return replace(
-        table,
-        sizes=vectors.sum(axis=1),
-        starts=np.searchsorted(group, np.arange(len(numbers) + 1)).astype(np.int64),
-        values=values.astype(np.int64),
-        counts=vectors[group, values],
-    )
 
 
 def _guarantee(stars: int) -> Guarantee:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.models import Requirement
+    from shoal.models import GroupCounts, Requirement
     from shoal.table import Table
 
-__all__ = ["RowTypes"]
+__all__ = ["RowTypes", "counted_groups", "one_value"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -86,3 +86,22 @@ class RowTypes:
 
     def __repr__(self) -> str:
         return f"RowTypes(rows={len(self.order)}, types={len(self.codes)})"
+
+
+def one_value(table: GroupCounts, rows: int) -> GroupCounts:
+    """Return the whole table as one group of so many rows with a single sensitive value, for models that see none."""
+    whole = np.array([rows], dtype=np.int64)
+    place = np.zeros(1, dtype=np.int64)
+    return replace(table, sizes=whole, starts=np.array([0, 1]), values=place, counts=whole, totals=whole)
+
+
+def counted_groups(vectors: NDArray[np.int64], table: GroupCounts) -> GroupCounts:
+    """Return groups of rows, each given by how many rows it has of each sensitive value of a table; none is empty."""
+    group, values = np.nonzero(vectors)
+    return replace(
+        table,
+        sizes=vectors.sum(axis=1),
+        starts=np.searchsorted(group, np.arange(len(vectors) + 1)).astype(np.int64),
+        values=values.astype(np.int64),
+        counts=vectors[group, values],
+    )

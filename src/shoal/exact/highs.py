@@ -192,7 +192,8 @@ def solve(
     gap : float, default 0
         Stop as soon as no solution can be cheaper by more than this part of the cost.
     start : array, optional
-        A solution to start from; the solver finds none that is worse. (One that is not feasible is ignored.)
+        A solution to start from; the solver finds none that is worse. Variables that are NaN are filled in by the
+        solver. (One that is not feasible is ignored.)
     keep_interrupted : bool, default False
         What a KeyboardInterrupt (Ctrl-C, or raised by `progress`) does: False, the solver is stopped and it is raised
         again; True, it is stopped and what it found is returned with the status "interrupted".
@@ -343,10 +344,16 @@ class LiveProgram:
         self._set({"mip_rel_gap": gap, "mip_abs_gap": 0.0 if gap == 0 else _MARGIN})
         self._set({"time_limit": math.inf if time_limit is None else max(time_limit, 0.0)})
         if start is not None:
-            every = np.arange(len(start), dtype=np.int32)
-            self._solver.setSolution(len(start), every, np.asarray(start, dtype=np.float64))
+            given = np.flatnonzero(np.isfinite(start)).astype(np.int32)
+            self._solver.setSolution(len(given), given, np.asarray(start, dtype=np.float64)[given])
         interrupted = self._run(time_limit, keep_interrupted, step, progress)
-        return self._solution(interrupted, gap, time.perf_counter() - began)
+        found = self._solution(interrupted, gap, time.perf_counter() - began)
+        if start is not None and found.status == "within-gap" and not math.isfinite(found.bound):
+            # HiGHS has been seen to call a start optimal without a bound, where presolve left nothing to search.
+            self._solver.clearSolver()
+            left = None if time_limit is None else max(time_limit - found.seconds, 0.0)
+            return self.solve(time_limit=left, gap=gap, keep_interrupted=keep_interrupted, step=step, progress=progress)
+        return found
 
     def _set(self, options: dict[str, Any]) -> None:
         for name, value in options.items():
