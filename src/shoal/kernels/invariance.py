@@ -9,7 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["assign_values", "balance_in_order", "slots_of", "sorted_lists", "split_buckets"]
+__all__ = [
+    "assign_to_known",
+    "assign_values",
+    "balance_in_order",
+    "slots_of",
+    "sorted_lists",
+    "split_buckets",
+]
 
 _EVEN_BELOW = 64
 """Splits deeper than this are made in the middle half, so that no table takes a quadratic time."""
@@ -132,6 +139,76 @@ def assign_values(counts, order, m):
         while live > 0 and left[live - 1] == 0:
             live -= 1
     return alphas[:steps].copy(), betas[:steps].copy(), chosen[:used].copy()
+
+
+@njit(cache=True)
+def _largest_alpha(left, order, rows, values, start, stop, m):
+    """Return the most rows of each value of a signature that can go, so that the others stay m-eligible; 0 for none."""
+    s = stop - start
+    alpha = rows
+    tallest = np.int64(0)
+    for i in range(start, stop):
+        alpha = min(alpha, left[values[i]])
+        tallest = max(tallest, left[values[i]])
+    if alpha <= 0:
+        return np.int64(0)
+    if s > m:
+        alpha = min(alpha, (rows - m * tallest) // (s - m))
+    for v in order[: s + 1]:
+        outside = True
+        for i in range(start, stop):
+            if values[i] == v:
+                outside = False
+                break
+        if outside:
+            alpha = min(alpha, (rows - m * left[v]) // s)
+            break
+    return alpha
+
+
+@njit(cache=True)
+def assign_to_known(left, order, starts, values, buckets, merits, weights, m, steps_allowed):
+    """Share m-eligible rows out to buckets that are there already, as long as the others stay m-eligible.
+
+    At each step some bucket gets half of the most that it can take. It is the one with the largest product of its
+    merit, the weights of its values, and the square root of that amount. `left` says how many rows have each value,
+    `order` lists the values, commonest first; both are changed. Returns the bucket and the alpha of each step.
+    """
+    chosen = np.empty(steps_allowed, dtype=np.int64)
+    alphas = np.empty(steps_allowed, dtype=np.int64)
+    gains = np.zeros(buckets.size, dtype=np.float64)
+    for i in range(buckets.size):
+        for slot in range(starts[buckets[i]], starts[buckets[i] + 1]):
+            gains[i] += weights[values[slot]]
+        gains[i] *= merits[i]
+    rows = np.int64(left.sum())
+    steps = 0
+    while rows > 0 and steps < steps_allowed:
+        for i in range(1, order.size):  # nearly in order: few values fell
+            v = order[i]
+            j = i
+            while j > 0 and left[order[j - 1]] < left[v]:
+                order[j] = order[j - 1]
+                j -= 1
+            order[j] = v
+        best = -1
+        best_alpha = np.int64(0)
+        best_gain = 0.0
+        for i in range(buckets.size):
+            alpha = _largest_alpha(left, order, rows, values, starts[buckets[i]], starts[buckets[i] + 1], m)
+            if alpha > 0 and gains[i] * np.sqrt(alpha) > best_gain:
+                best, best_alpha, best_gain = i, alpha, gains[i] * np.sqrt(alpha)
+        if best < 0:
+            break
+        alpha = (best_alpha + 1) // 2
+        bucket = buckets[best]
+        for slot in range(starts[bucket], starts[bucket + 1]):
+            left[values[slot]] -= alpha
+        rows -= alpha * (starts[bucket + 1] - starts[bucket])
+        chosen[steps] = bucket
+        alphas[steps] = alpha
+        steps += 1
+    return chosen[:steps].copy(), alphas[:steps].copy()
 
 
 @njit(cache=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import InternalError
-from shoal.kernels.invariance import assign_values
+from shoal.kernels.invariance import assign_to_known, assign_values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from shoal.republication.signatures import Signatures
 
     Counts = NDArray[np.int64]
+    Steps = list[tuple[int, NDArray[np.int32]]]
 
-__all__ = ["assignments", "fewest_counterfeits", "largest_m", "shared_out", "withheld"]
+__all__ = ["assignments", "assignments_to_known", "fewest_counterfeits", "largest_m", "shared_out", "withheld"]
 
 
 def largest_m(supply: Counts) -> int:
@@ -131,7 +132,7 @@ def shared_out(taken: Counts, deficits: Counts, signatures: Signatures, urgency:
     return given
 
 
-def assignments(rest: Counts, m: int) -> list[tuple[int, NDArray[np.int32]]]:
+def assignments(rest: Counts, m: int) -> Steps:
     """Return the steps that assign m-eligible rows to balanced buckets (Figure 3, Lemma 5).
 
     Parameters
@@ -155,3 +156,51 @@ def assignments(rest: Counts, m: int) -> list[tuple[int, NDArray[np.int32]]]:
         (int(alpha), np.sort(chosen[end - beta : end]).astype(np.int32))
         for alpha, beta, end in zip(alphas, betas, ends, strict=True)
     ]
+
+
+_MOST_BUCKETS = 2_000
+_MOST_STEPS = 2_000
+"""So many buckets, the tallest, are looked at for so many steps: far more than a usual series has use for."""
+_FALL = 0.77
+_LEAST_MERIT = 0.05
+_RARITY = 4
+
+
+def assignments_to_known(rest: Counts, signatures: Signatures, heights: Counts, m: int, totals: Counts) -> Steps:
+    """Return steps that assign rows to buckets that are there already, which spares later releases counterfeits.
+
+    What a bucket will lack at the next release is the spread of what its values lose: it grows with the square root of
+    its height, so that a row in a tall bucket costs less than one in a low bucket. The expected largest of some
+    binomial counts says how much less. A rare value is dear, because few new rows have it. After each step the rows
+    that are left are m-eligible, so that the paper's assignment can always follow.
+
+    Parameters
+    ----------
+    rest : array
+        How many rows have each value; they are m-eligible.
+    signatures : Signatures
+        The known signatures.
+    heights : array
+        Height of the balanced bucket of each signature, 0 where there is none.
+    m : int
+        The m of m-invariance.
+    totals : array
+        How many rows of the whole release have each value.
+
+    Returns
+    -------
+    list of (int, array)
+        As `assignments`.
+    """
+    if not rest.any():
+        return []
+    buckets = np.argsort(-heights, kind="stable")[:_MOST_BUCKETS]
+    buckets = buckets[heights[buckets] > 0]
+    turnover = rest.sum() / totals.sum()
+    merits = np.maximum(1 - _FALL / np.sqrt(turnover * heights[buckets]), _LEAST_MERIT)
+    weights = (totals.mean() / np.maximum(totals, 1)) ** _RARITY
+    order = np.argsort(-rest, kind="stable")
+    chosen, alphas = assign_to_known(
+        rest.copy(), order, signatures.starts, signatures.values, buckets, merits, weights, m, _MOST_STEPS
+    )
+    return [(int(alpha), signatures[bucket]) for bucket, alpha in zip(chosen.tolist(), alphas, strict=True)]

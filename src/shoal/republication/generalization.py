@@ -17,11 +17,19 @@ from shoal._progress import Progress, silent
 from shoal._validation import Boolean, Integer, OneOf, validate
 from shoal.errors import InfeasibleError, InternalError, ParameterError
 from shoal.kernels.invariance import balance_in_order, slots_of, sorted_lists, split_buckets
-from shoal.republication.balancing import assignments, fewest_counterfeits, largest_m, shared_out, withheld
+from shoal.republication.balancing import (
+    assignments,
+    assignments_to_known,
+    fewest_counterfeits,
+    largest_m,
+    shared_out,
+    withheld,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shoal.republication.balancing import Steps
     from shoal.republication.signatures import Signatures
 
     Counts = NDArray[np.int64]
@@ -98,7 +106,9 @@ def generalize(
     rng : numpy.random.Generator
         Which rows balance a bucket, and the numbers of the groups, are random.
     balancing : {"fewest", "paper"}
-        Whether buckets are balanced with the fewest counterfeits, or one after another as the paper leaves it.
+        Whether buckets are balanced with the fewest counterfeits, and new rows preferably assigned to buckets that are
+        there already, which spares later releases counterfeits; or one bucket is balanced after the other and new rows
+        are assigned as in the paper's Figure 3.
     hold_back : bool
         Whether the fewest new rows may be left out when the new rows are not m-eligible; otherwise that is an error.
     progress : callable
@@ -137,7 +147,12 @@ def generalize(
     given, waiting = _balanced(supply, deficits, signatures, m, balancing, rng)
     taken = _by_value(given, signatures.values, values)
     # Assignment: the other new rows go to buckets of their own, or that are there already.
-    steps = assignments(supply - taken - waiting, m)
+    rest = supply - taken - waiting
+    steps: Steps = []
+    if balancing == "fewest":
+        steps = assignments_to_known(rest, signatures, heights, m, np.bincount(value_of, minlength=values))
+        rest = rest - _of_steps(steps, values)
+    steps += assignments(rest, m)
     grown, bucket_of = _with_buckets_of(steps, signatures)
     heights = np.concatenate((heights, np.zeros(len(grown) - len(signatures), dtype=np.int64)))
     for (alpha, _), bucket in zip(steps, bucket_of, strict=True):
@@ -209,9 +224,15 @@ def _balanced(
     return shared_out(taken, deficits, signatures, rng.permutation(len(deficits))), waiting
 
 
-def _with_buckets_of(
-    steps: list[tuple[int, NDArray[np.int32]]], signatures: Signatures
-) -> tuple[Signatures, list[int]]:
+def _of_steps(steps: Steps, values: int) -> Counts:
+    """Return how many rows of each value some steps assign."""
+    assigned = np.zeros(values, dtype=np.int64)
+    for alpha, chosen in steps:
+        assigned[chosen] += alpha
+    return assigned
+
+
+def _with_buckets_of(steps: Steps, signatures: Signatures) -> tuple[Signatures, list[int]]:
     """Return the signatures with those that the assignment adds, and the bucket of each of its steps."""
     numbers = signatures.numbers() if steps else {}
     added: list[NDArray[np.int32]] = []
@@ -226,7 +247,7 @@ def _with_buckets_of(
 
 def _slots_of_new(
     given: Counts,
-    steps: list[tuple[int, NDArray[np.int32]]],
+    steps: Steps,
     bucket_of: list[int],
     waiting: Counts,
     known: Signatures,
