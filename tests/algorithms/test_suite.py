@@ -11,13 +11,16 @@ from hypothesis import strategies as st
 
 from shoal.algorithms import ALGORITHMS, PROVING, MApproximation, ThreePhase, choose
 from shoal.errors import UnsupportedError
+from shoal.hierarchy import Hierarchy
 from shoal.models import (
     AlphaKAnonymity,
     BetaLikeness,
     DeltaDisclosure,
+    Hierarchical,
     KAnonymity,
     KEAnonymity,
     LDiversity,
+    MetricDistance,
     MUniqueness,
     Requirement,
     TCloseness,
@@ -32,6 +35,11 @@ EVERY = {
     "tp+ with hilbert": ThreePhase(refine="hilbert"),
     "m-approximation unrefined": MApproximation(refine=False),
 }
+
+HIERARCHICAL = Hierarchical(
+    Hierarchy.from_rows([(str(v), f"{v // 4} of {v % 2}", f"half {v % 2}", "*") for v in range(60)])
+)
+METRIC = MetricDistance(range(60), [[min(abs(i - j), 4) for i in range(60)] for j in range(60)])
 
 REQUIREMENTS = {
     "k = 1": [KAnonymity(1)],
@@ -54,6 +62,8 @@ REQUIREMENTS = {
     "delta": [DeltaDisclosure(1)],
     "t, equal": [TCloseness(0.3)],
     "t, ordered, and k": [TCloseness(Fraction(1, 7), distance="ordered"), KAnonymity(2)],
+    "t, hierarchical": [TCloseness(0.4, distance=HIERARCHICAL)],
+    "t, metric": [TCloseness(0.3, distance=METRIC)],
     "(k, e)": [KEAnonymity(2, 2)],
 }
 

@@ -33,6 +33,8 @@ _CHEAPEST_FIRST = (
     RuleKind.RECURSIVE,
     RuleKind.ENTROPY,
     RuleKind.CLOSE_ORDERED,
+    RuleKind.CLOSE_HIERARCHICAL,
+    RuleKind.CLOSE_METRIC,
 )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from shoal.kernels.emd import within_equal, within_ordered
+from shoal.kernels.emd import within_equal, within_hierarchical, within_metric, within_ordered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["SHARE_SCALE", "acceptable"]
 
 SIZE, FREQUENCY, DISTINCT, ENTROPY, RECURSIVE, SPREAD, SHARE, PRESENCE, HEIGHT = range(9)
-CLOSE, CLOSE_ORDERED = range(9, 11)
+CLOSE, CLOSE_ORDERED, CLOSE_HIERARCHICAL, CLOSE_METRIC = range(9, 13)
 
 SHARE_SCALE = 2**31
 """Bounds on shares count in units of 1 / SHARE_SCALE; products stay below 2**63 for groups under 2**31 rows."""
@@ -205,6 +205,10 @@ def acceptable(
             holds = within_equal(size, touched, distinct, counts, first, last, a, b, rules[r, 4], bounds, offset)
         elif kind == CLOSE_ORDERED:
             holds = within_ordered(size, touched, distinct, counts, first, last, a, b, rules[r, 4], bounds, offset)
+        elif kind == CLOSE_HIERARCHICAL:
+            holds = within_hierarchical(size, touched, distinct, counts, first, last, a, b, rules[r, 4], bounds, offset)
+        elif kind == CLOSE_METRIC:
+            holds = within_metric(size, touched, distinct, counts, first, last, a, b, rules[r, 4], bounds, offset)
         else:
             holds = False
         if not holds:

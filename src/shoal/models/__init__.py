@@ -7,7 +7,9 @@ from shoal.models.disclosure import BetaLikeness, DeltaDisclosure
 from shoal.models.diversity import LDiversity
 from shoal.models.domain import Domain
 from shoal.models.ground_distance import Equal, GroundDistance, Ordered, distances
+from shoal.models.hierarchical_distance import Hierarchical
 from shoal.models.linear import LinearForm, LinearRow
+from shoal.models.metric_distance import MetricDistance
 from shoal.models.requirement import FrequencyForm, Requirement
 
 __all__ = [
@@ -19,12 +21,14 @@ __all__ = [
     "FrequencyForm",
     "GroundDistance",
     "GroupCounts",
+    "Hierarchical",
     "KAnonymity",
     "KEAnonymity",
     "LDiversity",
     "LinearForm",
     "LinearRow",
     "MUniqueness",
+    "MetricDistance",
     "Ordered",
     "PrivacyModel",
     "Requirement",

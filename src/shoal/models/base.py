@@ -106,6 +106,12 @@ class RuleKind(IntEnum):
     CLOSE_ORDERED = 10
     """ordered distance: the same with D the sum of |prefix sums of c(v) n - T(v) |G||, each over 2^s and rounded up;
     bounds = n, s, m, then T by rank, then the rank of each code"""
+    CLOSE_HIERARCHICAL = 11
+    """hierarchical distance: the same with D the sum over nodes below the root of max(0, c(node) n - T(node) |G|), each
+    over 2^s and rounded up; bounds = n, s, levels, w, then T of w nodes for each level, then each code's for each"""
+    CLOSE_METRIC = 12
+    """a metric: the same with D the least cost of a transport; bounds = n, the largest whole distance, T by code,
+    then the whole distances of every two codes, row by row"""
 
 
 @dataclass(frozen=True, kw_only=True)

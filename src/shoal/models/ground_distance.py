@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Equal", "GroundDistance", "Ordered", "distances"]
 
-_EXACT = 2**62
+EXACT = 2**62
 """Whole numbers below this stay in 64-bit arithmetic."""
 _DISTINCT_SEARCHED = 64
 """Smallest groups up to this many rows are searched for; larger ones are not needed."""
@@ -176,7 +176,7 @@ class Equal(GroundDistance):
     def linear_form(self, table: GroupCounts, t: Fraction) -> LinearForm:  # noqa: D102
         # Each value's excess over its share, where it is positive: one auxiliary variable a value.
         m = len(table.totals)
-        shares = _shares(table)
+        shares = shares_of(table)
         rows = [LinearRow(coefficients={m + 1 + v: 1, v: -1, m: shares[v]}) for v in range(m)]
         within = LinearRow(coefficients={m: t, **{m + 1 + v: -1 for v in range(m)}})
         return LinearForm(auxiliaries=m, rows=(*rows, within))
@@ -269,7 +269,7 @@ class Ordered(GroundDistance):
         step = Fraction(1, max(len(places) - 1, 1))
         pairs = [pair for low, high in pairwise(places) for pair in ((low, high), (high, low))]
         m = len(table.totals)
-        return transported(_shares(table), [(one, other, step) for one, other in pairs], m, m, t)
+        return transported(shares_of(table), [(one, other, step) for one, other in pairs], m, m, t)
 
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
         return {"distance": self.name} if self.order is None else {"distance": self.name, "order": "given"}
@@ -293,7 +293,7 @@ def _excess(groups: GroupCounts) -> NDArray[np.int64]:
     return groups.counts * int(groups.totals.sum()) - groups.totals[groups.values] * groups.sizes_by_entry
 
 
-def _shares(table: GroupCounts) -> dict[int, Fraction]:
+def shares_of(table: GroupCounts) -> dict[int, Fraction]:
     """Return the share of each value in the table, given as one group or as its totals."""
     rows = int(table.totals.sum())
     return {v: Fraction(total, rows) for v, total in enumerate(table.totals.tolist())}
@@ -323,7 +323,7 @@ def _path_costs(groups: GroupCounts, ranks: NDArray[np.int64]) -> NDArray[Any]:
     following = np.append(places[1:], values - 1)
     following[groups.starts[1:] - 1] = values - 1
     turn = np.clip(np.searchsorted(below, inside * rows // sizes, side="right"), places, following)
-    if rows * rows * values >= _EXACT:
+    if rows * rows * values >= EXACT:
         inside, sizes, sums = inside.astype(object), sizes.astype(object), sums.astype(object)
     level = inside * rows
     entries = (turn - places) * level - sizes * (sums[turn] - sums[places])

@@ -170,51 +170,53 @@ def earth_movers_distance(
     AssertionError
         Where the plan is not optimal: prices prove that it is (complementary slackness).
     """
-    supply, demand = _distribution(group), _distribution(table)
-    cost = {(i, j): Fraction(ground(i, j)) for i in supply for j in demand}
-    flow = dict.fromkeys(cost, Fraction(0))
-    prices: dict[Any, Fraction] = {}
+    # In whole numbers: amounts in units of 1 / (|G| n), distances in units of their common denominator.
+    supply = {value: count * len(table) for value, count in Counter(group).items()}
+    demand = {value: count * len(group) for value, count in Counter(table).items()}
+    exact = {(i, j): Fraction(ground(i, j)) for i in supply for j in demand}
+    unit = math.lcm(*(one.denominator for one in exact.values()))
+    cost = {pair: int(one * unit) for pair, one in exact.items()}
+    flow = dict.fromkeys(cost, 0)
     while any(supply.values()):
         prices, came_from = _cheapest_ways(supply, flow, cost)
         end = min((j for j in demand if demand[j] > 0), key=lambda j: prices["to", j])
-        way = [("to", end)]
+        way: list[tuple[str, Any]] = [("to", end)]
         while way[-1] in came_from:
             way.append(came_from[way[-1]])
-        steps = [(a, b) if a[0] == "from" else (b, a) for b, a in pairwise(way)]
-        forward = [a[0] == "from" for _, a in pairwise(way)]
-        backward = [flow[i[1], j[1]] for (i, j), ahead in zip(steps, forward, strict=True) if not ahead]
-        amount = min([supply[way[-1][1]], demand[end], *backward])
-        for (i, j), ahead in zip(steps, forward, strict=True):
-            flow[i[1], j[1]] += amount if ahead else -amount
-        supply[way[-1][1]] -= amount
+        way.reverse()
+        forward = [(a[1], b[1]) for a, b in pairwise(way) if a[0] == "from"]
+        backward = [(b[1], a[1]) for a, b in pairwise(way) if a[0] == "to"]
+        start = way[0][1]
+        amount = min([supply[start], demand[end], *(flow[pair] for pair in backward)])
+        for pair in forward:
+            flow[pair] += amount
+        for pair in backward:
+            flow[pair] -= amount
+        supply[start] -= amount
         demand[end] -= amount
-    prices, _ = _cheapest_ways(dict.fromkeys(supply, Fraction(1)), flow, cost)
+    prices, _ = _cheapest_ways(dict.fromkeys(supply, 1), flow, cost)
     for (i, j), one in cost.items():
         slack = prices["from", i] + one - prices["to", j]
         assert slack >= 0, "some way is cheaper than the prices say"
         assert slack == 0 or flow[i, j] == 0, "something takes a way that is dearer than it need be"
-    return sum((flow[pair] * one for pair, one in cost.items()), Fraction(0))
-
-
-def _distribution(values: Sequence[Hashable]) -> dict[Any, Fraction]:
-    return {value: Fraction(count, len(values)) for value, count in Counter(values).items()}
+    return Fraction(sum(flow[pair] * one for pair, one in cost.items()), unit * len(group) * len(table))
 
 
 def _cheapest_ways(
-    supply: dict[Any, Fraction], flow: dict[Any, Fraction], cost: dict[Any, Fraction]
-) -> tuple[dict[Any, Fraction], dict[Any, Any]]:
+    supply: dict[Any, int], flow: dict[Any, int], cost: dict[Any, int]
+) -> tuple[dict[tuple[str, Any], int], dict[tuple[str, Any], tuple[str, Any]]]:
     """Return the price of each place from wherever there is supply, and where one comes from (Bellman and Ford)."""
-    prices: dict[Any, Fraction] = {("from", i): Fraction(0) for i, left in supply.items() if left > 0}
-    came_from: dict[Any, Any] = {}
+    prices: dict[tuple[str, Any], int] = {("from", i): 0 for i, left in supply.items() if left > 0}
+    came_from: dict[tuple[str, Any], tuple[str, Any]] = {}
     changed = True
     while changed:
         changed = False
         for (i, j), one in cost.items():
-            edges = [(("from", i), ("to", j), one)]
-            edges += [(("to", j), ("from", i), -one)] if flow[i, j] > 0 else []
-            for a, b, length in edges:
-                if a in prices and (b not in prices or prices[a] + length < prices[b]):
-                    prices[b], came_from[b], changed = prices[a] + length, a, True
+            a, b = ("from", i), ("to", j)
+            if a in prices and (b not in prices or prices[a] + one < prices[b]):
+                prices[b], came_from[b], changed = prices[a] + one, a, True
+            if flow[i, j] and b in prices and (a not in prices or prices[b] - one < prices[a]):
+                prices[a], came_from[a], changed = prices[b] - one, b, True
     return prices, came_from
 
 
@@ -232,7 +234,15 @@ def ground_of(distance: Any, table: Sequence[Any]) -> Callable[[Any, Any], Fract
     """Return the ground distance of `shoal.models` as a function of two values of a table."""
     if distance.name == "equal":
         return lambda i, j: int(i != j)
-    place = {value: at for at, value in enumerate(sorted(set(table)))}
+    if distance.name == "metric":
+        position = {str(value): at for at, value in enumerate(distance.values)}
+        return lambda i, j: Fraction(distance.matrix[position[str(i)]][position[str(j)]])
+    if distance.name == "hierarchical":
+        ways = {row[0]: row for row in distance.hierarchy.rows()}
+        top = max(distance.hierarchy.height, 1)
+        return lambda i, j: Fraction(sum(a != b for a, b in zip(ways[str(i)], ways[str(j)], strict=True)), top)
+    order = sorted(set(table)) if distance.order is None else [one for one in distance.order if one in set(table)]
+    place = {value: at for at, value in enumerate(order)}
     return lambda i, j: Fraction(abs(place[i] - place[j]), max(len(place) - 1, 1))
 
 

@@ -20,9 +20,19 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from shoal.models import PrivacyModel
+    from shoal.models import GroundDistance, PrivacyModel
 
-__all__ = ["CodeTable", "FrameTable", "code_tables", "dense", "frame_tables", "group_counts", "models", "requirements"]
+__all__ = [
+    "CodeTable",
+    "FrameTable",
+    "code_tables",
+    "dense",
+    "frame_tables",
+    "ground_distances",
+    "group_counts",
+    "models",
+    "requirements",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,6 +237,39 @@ def frame_tables(
     return FrameTable(
         frame=pl.DataFrame(draw(st.permutations(columns))), quasi_identifiers=names, sensitive="s", codes=codes
     )
+
+
+@st.composite
+def ground_distances(draw: st.DrawFn, values: Sequence[Any]) -> GroundDistance:
+    """Draw any kind of ground distance between some values; it may know values that are not among them."""
+    from shoal.hierarchy import Hierarchy
+    from shoal.models import Equal, Hierarchical, MetricDistance, Ordered
+
+    kind = draw(st.sampled_from(["equal", "ordered", "given order", "hierarchical", "points", "ways"]))
+    known = draw(st.permutations([*values, "nowhere"])) if draw(st.booleans()) else list(values)
+    if kind == "equal" or len(values) < 2:
+        return Equal()
+    if kind == "ordered":
+        return Ordered()
+    if kind == "given order":
+        return Ordered(known)
+    m = len(known)
+    if kind == "hierarchical":
+        rows = [[str(value)] for value in known]
+        for level in range(draw(st.integers(0, 2))):
+            nodes = dict.fromkeys(row[-1] for row in rows)
+            parent = {node: f"level {level}, {draw(st.integers(0, 2))}" for node in nodes}
+            rows = [[*row, parent[row[-1]]] for row in rows]
+        return Hierarchical(Hierarchy.from_rows([[*row, "*"] for row in rows]))
+    if kind == "points":
+        places = draw(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=m, max_size=m, unique=True))
+        return MetricDistance(known, [[abs(a - c) + abs(b - d) for c, d in places] for a, b in places])
+    length = st.sampled_from([Fraction(1, 3), 0.1, 0.25, 1, 2, Fraction(7, 3)])
+    drawn = {(i, j): Fraction(str(draw(length))) for i in range(m) for j in range(i)}
+    short = [[Fraction(0) if i == j else drawn[max(i, j), min(i, j)] for j in range(m)] for i in range(m)]
+    for k in range(m):
+        short = [[min(short[i][j], short[i][k] + short[k][j]) for j in range(m)] for i in range(m)]
+    return MetricDistance(known, short)
 
 
 def models(*, monotone: bool | None = None, numeric: bool = False) -> st.SearchStrategy[PrivacyModel]:

@@ -1,0 +1,115 @@
+"""A ground distance from a hierarchy of values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from shoal.errors import ParameterError
+from shoal.models.base import GroupCounts, Rule, RuleKind
+from shoal.models.ground_distance import EXACT, GroundDistance, limit_of, missed, shares_of, smallest_group
+from shoal.models.linear import LinearForm, transported
+from shoal.models.naming import places_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.hierarchy import Hierarchy
+    from shoal.models.domain import Domain
+
+__all__ = ["Hierarchical"]
+
+
+@dataclass(frozen=True, repr=False)
+class Hierarchical(GroundDistance):
+    """Two values are as far apart as the height of their lowest common ancestor, over the height of the hierarchy.
+
+    Values of the hierarchy that do not occur in a table change nothing; a value of the table that it misses is an
+    error.
+
+    Examples
+    --------
+    >>> from shoal.hierarchy import Hierarchy
+    >>> Hierarchical(Hierarchy.from_rows([("flu", "lung", "*"), ("cough", "lung", "*"), ("ulcer", "stomach", "*")]))
+    Hierarchical(Hierarchy(values=3, height=2))
+    """
+
+    hierarchy: Hierarchy
+    """The values as leaves, all at the same depth."""
+
+    name: ClassVar[str] = "hierarchical"
+
+    def __post_init__(self) -> None:
+        if not {"levels", "values", "height"} <= set(dir(self.hierarchy)):
+            got = type(self.hierarchy).__name__
+            raise ParameterError(f"The 'hierarchy' parameter of Hierarchical must be a Hierarchy. Got {got}.")
+
+    def misfit(self, domain: Domain) -> str | None:  # noqa: D102
+        return missed(domain, self.hierarchy.values, "the hierarchy")
+
+    def _nodes(self, groups: GroupCounts) -> NDArray[np.int64]:
+        """Return the node of each code on each level below the root: there, an edge leads up from it."""
+        reason = self.misfit(groups.domain)
+        if reason is not None:
+            raise ParameterError(f"{self!r} cannot be asked of these values: {reason}.")
+        places = places_of(groups.domain.labels or (), self.hierarchy.values)
+        return self.hierarchy.levels[:-1, places].astype(np.int64)
+
+    def costs(self, groups: GroupCounts) -> tuple[NDArray[Any], int]:  # noqa: D102
+        nodes = self._nodes(groups)
+        rows = int(groups.totals.sum())
+        exact = rows * rows * max(len(nodes), 1) < EXACT
+        costs = np.zeros(len(groups.sizes), dtype=np.int64 if exact else object)
+        group = np.repeat(np.arange(len(groups.sizes)), groups.distinct)
+        for level in nodes if len(groups.sizes) else ():
+            # What the values below a node have too much of must pass the edge above it; half of what passes goes up.
+            node = level[groups.values]
+            order = np.lexsort((node, group))
+            node, owner, counts = node[order], group[order], groups.counts[order]
+            first = np.flatnonzero(np.r_[True, (node[1:] != node[:-1]) | (owner[1:] != owner[:-1])])
+            totals = np.zeros(int(level.max()) + 1, dtype=np.int64)
+            np.add.at(totals, level, groups.totals)
+            excess = np.add.reduceat(counts, first) * rows - totals[node[first]] * groups.sizes[owner[first]]
+            np.add.at(costs, owner[first], np.maximum(excess, 0))
+        return costs, max(len(nodes), 1)
+
+    def rule(self, table: GroupCounts, t: Fraction) -> Rule:  # noqa: D102
+        nodes = self._nodes(table)
+        rows, unit = int(table.totals.sum()), max(len(nodes), 1)
+        a, b, c, s = limit_of(t, unit, rows)
+        width = int(nodes.max(initial=0)) + 1
+        totals = np.zeros((len(nodes), width), dtype=np.int64)
+        for level, of_node in zip(nodes, totals, strict=True):
+            np.add.at(of_node, level, table.totals)
+        return Rule(
+            kind=RuleKind.CLOSE_HIERARCHICAL,
+            a=a,
+            b=b,
+            c=c,
+            bounds=np.concatenate(([rows, s, len(nodes), width], totals.ravel(), nodes.ravel())),
+            smallest=smallest_group(table.totals, t, Fraction(1, unit)),
+        )
+
+    @property
+    def is_linear(self) -> bool:  # noqa: D102
+        return True
+
+    def linear_form(self, table: GroupCounts, t: Fraction) -> LinearForm:  # noqa: D102
+        # Mass goes up to a common ancestor and down again, half of the distance each way.
+        nodes = np.vstack((np.arange(len(table.totals)), self._nodes(table)[1:]))
+        starts = np.concatenate(([0], np.cumsum(nodes.max(axis=1, initial=0) + 1)))
+        places = np.vstack((nodes + starts[:-1, None], np.full((1, len(table.totals)), starts[-1])))
+        edges = sorted({pair for low, high in pairwise(places.tolist()) for pair in zip(low, high, strict=True)})
+        half = Fraction(1, 2 * len(nodes))
+        arcs = [(*way, half) for low, high in edges for way in ((low, high), (high, low))]
+        return transported(shares_of(table), arcs, int(starts[-1]) + 1, len(table.totals), t)
+
+    def to_dict(self) -> dict[str, Any]:  # noqa: D102
+        return {"distance": self.name, "height": self.hierarchy.height}
+
+    def __repr__(self) -> str:
+        return f"Hierarchical({self.hierarchy!r})"
