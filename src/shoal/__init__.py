@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shoal import datasets, errors, geography
-    from shoal.algorithms import Exact, GeneralizationVectors, Hilbert, MApproximation, Mondrian, ThreePhase
+    from shoal.algorithms import Exact, GeneralizationVectors, Hilbert, MApproximation, Matching, Mondrian, ThreePhase
     from shoal.auditing import Audit, audit
     from shoal.certificate import Certificate
     from shoal.comparison import Comparison, compare
@@ -64,6 +64,7 @@ __all__ = [
     "GeneralizationVectors",
     "Hilbert",
     "MApproximation",
+    "Matching",
     "Mondrian",
     "ThreePhase",
     # coarsenings
@@ -100,7 +101,8 @@ _HOME = {
         "shoal.models",
     ),
     **dict.fromkeys(
-        ("Exact", "GeneralizationVectors", "Hilbert", "MApproximation", "Mondrian", "ThreePhase"), "shoal.algorithms"
+        ("Exact", "GeneralizationVectors", "Hilbert", "MApproximation", "Matching", "Mondrian", "ThreePhase"),
+        "shoal.algorithms",
     ),
 }
 

@@ -184,7 +184,8 @@ def test_sensitive_numbers(problem_of, data):
 @pytest.mark.parametrize("algorithm", PROVERS.values(), ids=PROVERS)
 def test_what_is_unsupported_is_refused_with_a_reason(algorithm):
     models = [
-        KAnonymity(3), LDiversity(2), LDiversity(2, variant="distinct"), LDiversity(1.7, variant="entropy"),
+        KAnonymity(1), KAnonymity(3), LDiversity(2), LDiversity(2, variant="distinct"),
+        LDiversity(1.7, variant="entropy"),
         LDiversity(2, variant="recursive", c=1), AlphaKAnonymity(Fraction(1, 2), 2), BetaLikeness(1),
         DeltaDisclosure(1), KEAnonymity(2, 2), MUniqueness(2),
     ]  # fmt: skip

@@ -7,6 +7,7 @@ from shoal.algorithms.compiled import compile_requirement, table_counts
 from shoal.algorithms.exact import Exact
 from shoal.algorithms.hilbert import Hilbert
 from shoal.algorithms.m_approximation import MApproximation
+from shoal.algorithms.matching import Matching
 from shoal.algorithms.milp import GeneralizationVectors
 from shoal.algorithms.mondrian import Mondrian
 from shoal.algorithms.three_phase import ThreePhase
@@ -21,6 +22,7 @@ __all__ = [
     "Hilbert",
     "LowerBound",
     "MApproximation",
+    "Matching",
     "Mondrian",
     "Partition",
     "Problem",

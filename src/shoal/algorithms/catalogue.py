@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from shoal.algorithms.exact import Exact
 from shoal.algorithms.hilbert import Hilbert
 from shoal.algorithms.m_approximation import MApproximation
+from shoal.algorithms.matching import Matching
 from shoal.algorithms.milp import GeneralizationVectors
 from shoal.algorithms.mondrian import Mondrian
 from shoal.algorithms.three_phase import ThreePhase
@@ -28,13 +29,14 @@ ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
         "mondrian": Mondrian(),
         "mondrian-relaxed": Mondrian(relaxed=True),
         "m-approximation": MApproximation(),
+        "matching": Matching(),
         "exact": Exact(),
         "milp": GeneralizationVectors(),
     }
 )
 """Every algorithm by the name that users call it, with its default parameters."""
 
-PROVING = ("exact", "milp")
+PROVING = ("matching", "exact", "milp")
 """Those that prove an optimum, which takes long or is refused on large tables: they run only where they are named."""
 
 
