@@ -17,6 +17,7 @@ from shoal.cli.compare import compare
 from shoal.cli.console import Terminal
 from shoal.cli.demo import demo
 from shoal.cli.group import group
+from shoal.cli.group_regions import regions
 from shoal.cli.republish import republish
 from shoal.cli.version import installed_version, version
 from shoal.errors import ShoalError
@@ -117,6 +118,7 @@ app = typer.Typer(
 )
 for command in (anonymize, audit, compare, demo, version):
     app.command()(command)
+group.command()(regions)
 app.add_typer(group)
 app.add_typer(republish)
 

@@ -1,0 +1,197 @@
+"""`shoal group regions`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli.console import Terminal  # noqa: TC001
+from shoal.cli.group import ClassSize, OutputFolder, check_output, deliver
+from shoal.errors import ColumnError, DataError, ParameterError, near_matches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import polars as pl
+
+    from shoal.geography import RegionGrouping
+
+__all__ = ["regions"]
+
+_TABLES = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".ipc")
+_COLUMN = "COLUMN"
+
+Edges = Annotated[
+    str,
+    typer.Argument(
+        metavar="EDGES|POLYGONS",
+        help="A table with two columns, the regions that are neighbours; or polygons: GeoJSON, TopoJSON, GeoPackage.",
+    ),
+]
+Weights = Annotated[
+    str | None,
+    typer.Option(
+        "--weights",
+        metavar="NODES",
+        help="A table with the regions and their records; for polygons it may be left out.",
+    ),
+]
+Node = Annotated[
+    str | None, typer.Option("--node", metavar=_COLUMN, help="The column of NODES with the regions; the first.")
+]
+Weight = Annotated[
+    str | None,
+    typer.Option("--weight", metavar=_COLUMN, help="The column of NODES, or of the polygons, with the records."),
+]
+Name = Annotated[
+    str | None, typer.Option("--name", metavar=_COLUMN, help="What the polygons are called; by default by number.")
+]
+X = Annotated[str | None, typer.Option("--x", metavar=_COLUMN, help="The column of NODES to draw the map by, across.")]
+Y = Annotated[str | None, typer.Option("--y", metavar=_COLUMN, help="The column of NODES to draw the map by, upwards.")]
+Layer = Annotated[str | None, typer.Option("--layer", metavar="NAME", help="Of a file of polygons with several.")]
+Method = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        metavar="best|tree|exact",
+        help="Refined; the paper's algorithm alone; or refined and, where the graph is small, to the proven optimum.",
+    ),
+]
+SuppressSmall = Annotated[
+    bool,
+    typer.Option("--suppress-small", help="Leave out what is connected to less than k records; else it is an error."),
+]
+
+
+def regions(
+    context: typer.Context,
+    source: Edges,
+    *,
+    k: ClassSize,
+    output: OutputFolder,
+    weights: Weights = None,
+    node: Node = None,
+    weight: Weight = None,
+    name: Name = None,
+    x: X = None,
+    y: Y = None,
+    layer: Layer = None,
+    method: Method = "best",
+    suppress_small: SuppressSmall = False,
+    seed: options.Seed = None,
+    force: options.Force = None,
+    json: options.Json = None,
+) -> None:
+    """Group neighbouring regions into connected classes.
+
+    Example: shoal group regions EDGES.csv --weights NODES.csv -k 5000 -o out
+
+    OUT has classes.csv (value, class), result.json, picture.svg, and classes.geojson where polygons came in.
+    """
+    from shoal.geography import regions as group_them
+
+    terminal: Terminal = context.obj
+    terminal.json = bool(json)
+    check_output(output, force=force)
+    polygons = Path(source.removesuffix(".gz")).suffix.lower() not in _TABLES
+    arguments = _of_polygons(source, weights, node, weight, name, layer) if polygons else {}
+    if not polygons:
+        arguments = _of_tables(source, weights, node, weight, x, y)
+    with terminal.progress() as progress:
+        made = group_them(**arguments, k=k, method=method, suppress_small=suppress_small, seed=seed, progress=progress)
+    more: dict[str, Callable[[Path], object]] = {}
+    if made.graph.polygons is not None:
+        more["classes.geojson"] = lambda path: _write_outlines(made, path)
+    deliver(terminal, made, output, tables={"classes.csv": made.table()}, more=more, force=force)
+
+
+def _of_tables(
+    source: str, weights: str | None, node: str | None, weight: str | None, x: str | None, y: str | None
+) -> dict[str, Any]:
+    """Read edges and nodes; names are text, so that both files mean the same by them."""
+    import polars as pl
+
+    from shoal.io import read
+
+    if weights is None:
+        raise ParameterError("A list of edges says nothing of the records: name a table of the regions with --weights.")
+    if (x is None) != (y is None):
+        raise ParameterError("A map needs both coordinates: --x and --y.")
+    edges = read(source)
+    if edges.width != 2:
+        raise DataError(f"The table of edges must have two columns. Got {edges.width}.")
+    nodes = read(weights)
+    names, counts = _node_and_weight(nodes, node, weight)
+    arguments: dict[str, Any] = {
+        "edges": edges.select(pl.all().cast(pl.String)),
+        "weights": dict(zip(names, counts, strict=True)),
+    }
+    if x is not None and y is not None:
+        arguments["positions"] = list(
+            zip(*(_numbers(nodes.get_column(_known(nodes, one))) for one in (x, y)), strict=True)
+        )
+    return arguments
+
+
+def _of_polygons(
+    source: str, weights: str | None, node: str | None, weight: str | None, name: str | None, layer: str | None
+) -> dict[str, Any]:
+    """Read polygons, with the records in one of their columns or in a table of their own."""
+    if weights is None:
+        if weight is None:
+            raise ParameterError("Name the column of the polygons with the records (--weight), or a table (--weights).")
+        return {"edges": source, "weights": weight, "names": name, "layer": layer}
+    from shoal.geography.polygons import read_polygons
+    from shoal.io import read
+
+    if name is None:
+        raise ParameterError("Name the column of the polygons that the table of --weights speaks of: --name.")
+    polygons = read_polygons(source, layer=layer)
+    if name not in polygons.columns:
+        raise ColumnError(f"There is no column '{name}'. {near_matches(name, map(str, polygons.columns))}")
+    names, counts = _node_and_weight(read(weights), node, weight)
+    return {
+        "edges": polygons,
+        "weights": dict(zip(names, counts, strict=True)),
+        "names": [str(one) for one in polygons[name]],
+    }
+
+
+def _node_and_weight(nodes: pl.DataFrame, node: str | None, weight: str | None) -> tuple[list[str], list[float]]:
+    """Return the regions of a table as text, and their records."""
+    import polars as pl
+
+    if nodes.width < 2:
+        raise DataError("The table of regions must have two columns at least: the region and its records.")
+    names = nodes.get_column(_known(nodes, node) if node else nodes.columns[0]).cast(pl.String)
+    counts = _numbers(nodes.get_column(_known(nodes, weight) if weight else nodes.columns[1]))
+    if names.null_count() or names.n_unique() < len(names):
+        raise DataError("Every region must stand once in the table of regions: some are missing or repeated.")
+    return names.to_list(), counts.to_list()
+
+
+def _numbers(column: pl.Series) -> pl.Series:
+    import polars as pl
+
+    numbers = column.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
+    if numbers.null_count():
+        raise DataError(
+            f"The column '{column.name}' must hold numbers: {numbers.null_count()} of {len(column)} cells do not."
+        )
+    return numbers
+
+
+def _known(frame: pl.DataFrame, column: str) -> str:
+    if column not in frame.columns:
+        raise ColumnError(f"There is no column '{column}'. {near_matches(column, frame.columns)}")
+    return column
+
+
+def _write_outlines(made: RegionGrouping, path: Path) -> None:
+    outlines = made.dissolved()
+    # GeoJSON is longitude and latitude; without a reference system the coordinates stay as they are.
+    plain = outlines if outlines.crs is None else outlines.to_crs(4326)
+    path.write_text(plain.to_json(drop_id=True) + "\n", encoding="utf-8")
