@@ -2,14 +2,17 @@
 
 from shoal.geography.bin_covering import labels
 from shoal.geography.grouping import Grouping, Guarantee, LowerBound, check_grouping, simple_lower_bound
+from shoal.geography.intervals import IntervalGrouping, ordered
 from shoal.geography.region_coarsening import Regions
 from shoal.geography.regions import RegionGrouping, regions
 
 __all__ = [
     "labels",
+    "ordered",
     "regions",
     "Grouping",
     "Guarantee",
+    "IntervalGrouping",
     "LowerBound",
     "RegionGrouping",
     "Regions",
