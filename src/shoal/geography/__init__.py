@@ -3,19 +3,23 @@
 from shoal.geography.bin_covering import labels
 from shoal.geography.grouping import Grouping, Guarantee, LowerBound, check_grouping, simple_lower_bound
 from shoal.geography.intervals import IntervalGrouping, ordered
+from shoal.geography.rectangles import PointGrouping, check_rectangles, points
 from shoal.geography.region_coarsening import Regions
 from shoal.geography.regions import RegionGrouping, regions
 
 __all__ = [
     "labels",
     "ordered",
+    "points",
     "regions",
     "Grouping",
     "Guarantee",
     "IntervalGrouping",
     "LowerBound",
+    "PointGrouping",
     "RegionGrouping",
     "Regions",
     "check_grouping",
+    "check_rectangles",
     "simple_lower_bound",
 ]
