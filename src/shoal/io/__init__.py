@@ -1,6 +1,6 @@
 """Doors of the house: frames of other libraries, files and databases to read, files and release folders to write."""
 
-from shoal.io.folder import StagedFolder, staged_folder, write_folder
+from shoal.io.folder import StagedFolder, staged_folder, sweep_folder, write_folder
 from shoal.io.frames import OpenedFrame, open_frame
 from shoal.io.lines import read_lines, write_lines
 from shoal.io.readers import read
@@ -14,6 +14,7 @@ __all__ = [
     "read_lines",
     "spreadsheet_names",
     "staged_folder",
+    "sweep_folder",
     "write_folder",
     "write_lines",
     "write_table",

@@ -16,7 +16,7 @@ from shoal.errors import InternalError, OutputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["StagedFolder", "staged_folder", "write_folder"]
+__all__ = ["StagedFolder", "staged_folder", "sweep_folder", "write_folder"]
 
 _SIGNS_OF_OURS = ("certificate.json", "result.json")
 _STAGED, _ASIDE = "shoal-new", "shoal-old"
@@ -121,6 +121,24 @@ def staged_folder(
             with suppress(OSError):
                 parent.rmdir()
         raise
+
+
+def sweep_folder(target: Path) -> bool:
+    """Finish what a crash left beside a folder, and return whether there was anything.
+
+    What `write_folder` does first for the same target: an old folder that had no name gets it back, and hidden folders
+    that no living process writes are removed.
+    """
+    before = _leftovers(target)
+    with suppress(OSError):
+        _recover(target)
+    return before != _leftovers(target)
+
+
+def _leftovers(target: Path) -> list[Path]:
+    with suppress(OSError):
+        return sorted(path for kind in (_ASIDE, _STAGED) for path in target.parent.glob(_pattern(target, kind)))
+    return []
 
 
 def _refuse(target: Path, *, force: bool, shown: str) -> None:

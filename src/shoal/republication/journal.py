@@ -1,14 +1,14 @@
 """What a publish writes into the ledger, and how it is taken back: each in one transaction.
 
-A release with a folder takes three steps: its files are written under a hidden name; the ledger records it as staged,
-with everything that it must remember; the folder gets its name, and the ledger records it as published. After a crash
-the folder tells which it is: there it is complete, and the release is published; else it is taken back.
+A release with a folder takes four steps: the ledger notes where files will be; they are written under a hidden name;
+the ledger records the release as staged, with everything that it must remember; the folder gets its name, and the
+ledger records the release as published. After a crash the folder tells which it is: there it is complete, and the
+release is published; else it is taken back.
 """
 
 from __future__ import annotations
 
 import hashlib
-import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +18,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from shoal.errors import LedgerBusyError, LedgerError
+from shoal.io import sweep_folder
 from shoal.republication.records import (
     EDITED,
     Memory,
@@ -29,7 +30,7 @@ from shoal.republication.records import (
     series_names,
 )
 from shoal.republication.signatures import Signatures
-from shoal.republication.tables import PERSONS, RELEASES, SERIES, SIGNATURES, UNDO, VALUES
+from shoal.republication.tables import LEDGER, PERSONS, RELEASES, SERIES, SIGNATURES, UNDO, VALUES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,7 +39,31 @@ if TYPE_CHECKING:
     from shoal.republication.persons import Persons
     from shoal.republication.records import RecordedRelease, RecordedSeries
 
-__all__ = ["advance", "file_digest", "intact", "record", "recorded_digests", "recover", "take_back"]
+__all__ = [
+    "advance",
+    "file_digest",
+    "intact",
+    "intend",
+    "record",
+    "recorded_digests",
+    "recover",
+    "settle",
+    "take_back",
+]
+
+_INTENT = "staging"
+"""Under this name the ledger notes where a publisher writes files just now."""
+
+
+def intend(connection: sa.Connection, target: Path) -> None:
+    """Note where files will be written under a hidden name, so that a crash leaves none behind."""
+    settle(connection)
+    connection.execute(LEDGER.insert().values(name=_INTENT, content=str(target)))
+
+
+def settle(connection: sa.Connection) -> None:
+    """Forget where files were written: they have their name, or are gone."""
+    connection.execute(LEDGER.delete().where(LEDGER.c.name == _INTENT))
 
 
 def record(
@@ -206,6 +231,7 @@ def recover(connection: sa.Connection, key: LedgerKey) -> list[str]:
         A sentence for each interrupted release.
     """
     told = []
+    intended = connection.scalar(sa.select(LEDGER.c.content).where(LEDGER.c.name == _INTENT))
     for name in series_names(connection):
         series = read_series(connection, name, key)
         if series is None or not series.releases or series.releases[-1].state != "staged":
@@ -226,15 +252,15 @@ def recover(connection: sa.Connection, key: LedgerKey) -> list[str]:
                 f"Release {last.number} of the series '{name}' was interrupted before its folder '{folder}' appeared. "
                 "It was taken back; the ledger is as it was before."
             )
-        if last.staged:
-            _remove_staged(Path(last.staged))
+    if intended is not None:
+        swept = sweep_folder(Path(intended))
+        if swept and not told:
+            told.append(
+                f"A release was interrupted before the ledger knew of it. What was written for '{intended}' was "
+                "removed."
+            )
+        settle(connection)
     return told
-
-
-def _remove_staged(staged: Path) -> None:
-    """Remove the hidden folder of an interrupted release; nothing else, whatever the ledger names."""
-    if staged.name.startswith(".") and ".shoal-new-" in staged.name:
-        shutil.rmtree(staged, ignore_errors=True)
 
 
 def intact(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> bool:

@@ -29,6 +29,7 @@ from shoal.republication.records import (
 from shoal.republication.series import Series
 from shoal.republication.storage import Address, Database, create_database, migrate, now
 from shoal.republication.tables import FORMAT, LEDGER, SERIES
+from shoal.table import Schema
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -155,6 +156,7 @@ class Ledger:
             "direct_identifiers": direct_identifiers,
         }
         validate("series", given, {"m": Optional(Integer(low=2, high=_LARGEST_M))})
+        given = _as_names(given)
         with self._database.reading() as connection:
             held = read_series(connection, name, self._key)
             known = series_names(connection)
@@ -338,34 +340,44 @@ def _check_name(name: object) -> None:
         )
 
 
+def _as_names(given: dict[str, Any]) -> dict[str, Any]:
+    """Return a description of a series with tuples of names, where it has names at all."""
+    identifier = given["identifier"]
+    if identifier is not None and not isinstance(identifier, str):
+        raise ParameterError(
+            f"The 'identifier' parameter of series must be the name of one column. Got {type(identifier).__name__}."
+        )
+    named = dict(given)
+    for role in ("quasi_identifiers", "sensitive", "direct_identifiers"):
+        if given[role] is not None:
+            named[role] = getattr(roles(**{"quasi_identifiers": (), "sensitive": None, role: given[role]}), role)
+    return named
+
+
 def _columns(given: dict[str, Any]) -> SeriesColumns:
     """Check the columns of a series, and return their roles."""
-    identifier = given["identifier"]
-    schema = roles(
-        given["quasi_identifiers"],
-        given["sensitive"],
-        [identifier] if isinstance(identifier, str) else identifier,
-        given["direct_identifiers"] or (),
+    columns = SeriesColumns(
+        identifier=given["identifier"],
+        quasi_identifiers=given["quasi_identifiers"],
+        sensitive=given["sensitive"],
+        direct_identifiers=given["direct_identifiers"] or (),
     )
-    if len(schema.direct_identifiers) != 1:
-        raise ParameterError("The 'identifier' parameter of series must be the name of one column.")
-    for role, names in (("quasi_identifiers", schema.quasi_identifiers), ("sensitive", schema.sensitive)):
-        if not names:
+    schema = Schema(
+        quasi_identifiers=columns.quasi_identifiers,
+        sensitive=columns.sensitive,
+        direct_identifiers=(columns.identifier, *columns.direct_identifiers),
+    )
+    schema.check_known((*schema.published, *schema.direct_identifiers))
+    for role in ("quasi_identifiers", "sensitive"):
+        if not getattr(columns, role):
             raise ParameterError(f"The '{role}' parameter of series must name at least one column.")
-    every = schema.published + schema.direct_identifiers
-    schema.check_known(every)
-    taken = [name for name in schema.quasi_identifiers + schema.sensitive if name in ("group_id", "")]
+    taken = [name for name in schema.published if name in ("group_id", "")]
     if taken:
         raise ParameterError(
             f"A column of a series cannot be named '{taken[0]}': releases have a column 'group_id' of their own, and "
             "no column without a name. Rename it."
         )
-    return SeriesColumns(
-        identifier=schema.direct_identifiers[0],
-        quasi_identifiers=schema.quasi_identifiers,
-        sensitive=schema.sensitive,
-        direct_identifiers=schema.insensitive,
-    )
+    return columns
 
 
 def _check_same(held: RecordedSeries, given: dict[str, Any]) -> None:
@@ -383,8 +395,6 @@ def _check_same(held: RecordedSeries, given: dict[str, Any]) -> None:
         asked = given[name]
         if asked is None:
             continue
-        if isinstance(value, tuple):
-            asked = (asked,) if isinstance(asked, str) else tuple(asked)
         if asked != value:
             differing.append(f"{name} (there {_spoken(value)}, given {_spoken(asked)})")
     if differing:

@@ -158,6 +158,8 @@ class Series:
                 return publication
             writing = FilesOf(publication, format=format, spreadsheet_safe=spreadsheet_safe)
             clock.progress("write", 0, 1)
+            with self._ledger._database.writing() as connection:
+                journal.intend(connection, Path(output).expanduser().resolve())
             with staged_folder(Path(output), writing.files, force=force, check=writing.verify) as staged:
                 release = replace(
                     release, files=writing.digests(staged.path), folder=str(staged.target), staged=str(staged.path)
@@ -173,6 +175,7 @@ class Series:
                             recorded,
                             recorded.with_releases([*recorded.releases[:-1], settled], self._keys(series)),
                         )
+                        journal.settle(connection)
             return replace(publication, certificate=writing.certificate, folder=staged.target)
 
     def history(self) -> tuple[RecordedRelease, ...]:
