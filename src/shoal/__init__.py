@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from shoal.auditing import Audit, audit
     from shoal.certificate import Certificate
     from shoal.comparison import Comparison, compare
-    from shoal.geography import Regions
+    from shoal.geography import Labels, Ordered, Points, Regions
     from shoal.models import (
         AlphaKAnonymity,
         BetaLikeness,
@@ -68,6 +68,9 @@ __all__ = [
     "Mondrian",
     "ThreePhase",
     # coarsenings
+    "Labels",
+    "Ordered",
+    "Points",
     "Regions",
     # rooms
     "datasets",
@@ -83,7 +86,7 @@ _HOME = {
     "Certificate": "shoal.certificate",
     "compare": "shoal.comparison",
     "Comparison": "shoal.comparison",
-    "Regions": "shoal.geography",
+    **dict.fromkeys(("Labels", "Ordered", "Points", "Regions"), "shoal.geography"),
     "Release": "shoal.release",
     **dict.fromkeys(("Ledger", "Publication", "Series"), "shoal.republication"),
     **dict.fromkeys(

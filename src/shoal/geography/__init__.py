@@ -1,6 +1,7 @@
 """One quasi-identifier: its values grouped into classes of at least k records, the largest as small as possible."""
 
 from shoal.geography.bin_covering import labels
+from shoal.geography.column_coarsenings import Labels, Ordered, Points
 from shoal.geography.grouping import Grouping, Guarantee, LowerBound, check_grouping, simple_lower_bound
 from shoal.geography.intervals import IntervalGrouping, ordered
 from shoal.geography.rectangles import PointGrouping, check_rectangles, points
@@ -15,8 +16,11 @@ __all__ = [
     "Grouping",
     "Guarantee",
     "IntervalGrouping",
+    "Labels",
     "LowerBound",
+    "Ordered",
     "PointGrouping",
+    "Points",
     "RegionGrouping",
     "Regions",
     "check_grouping",

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["PointGrouping", "check_rectangles", "points"]
+__all__ = ["PointGrouping", "check_rectangles", "is_geographic", "points"]
+
+_LONGITUDES, _LATITUDES = ("lon", "lng", "long", "longitude"), ("lat", "latitude")
 
 _MOST_POINTS = (1 << 31) - 1
 _MOST_COMPARED = 1_000_000
@@ -251,6 +253,20 @@ def check_rectangles(xy: NDArray[np.float64], classes: NDArray[np.int32], rectan
     closing = np.stack([along[:, 1], numbers], axis=1)[np.argsort(along[:, 1], kind="stable")]
     if overlapping(opening, closing, across[:, 0].copy(), across[:, 1].copy(), len(places)):
         raise InternalError("two rectangles share a point")
+
+
+def is_geographic(x: str, y: str) -> bool:
+    """Return whether two columns are called longitude and latitude.
+
+    Raises
+    ------
+    DataError
+        They are called latitude and longitude.
+    """
+    first, second = x.strip().lower(), y.strip().lower()
+    if first in _LATITUDES and second in _LONGITUDES:
+        raise DataError(f"'{x}' and '{y}' are swapped: x is the longitude, y the latitude.")
+    return first in _LONGITUDES and second in _LATITUDES
 
 
 def _coordinates(xy: ArrayLike, *, geographic: bool) -> NDArray[np.float64]:
