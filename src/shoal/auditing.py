@@ -98,11 +98,13 @@ def audit(
     if not schema.published:
         raise ColumnError("No column has a role: name the quasi-identifiers, the sensitive columns, or both.")
     frame = frame[list(schema.published)]
-    achieved = measure(frame, schema.quasi_identifiers, schema.sensitive)
+    requirement = None if privacy is None else Requirement.of(privacy, schema.sensitive)
+    models = () if requirement is None else requirement.models
+    achieved = measure(frame, schema.quasi_identifiers, schema.sensitive, models)
     sizes = published_class_sizes(frame, schema.quasi_identifiers)
     return Audit(
         achieved=achieved,
-        violations=() if privacy is None else _violations(frame, schema, Requirement.of(privacy, schema.sensitive)),
+        violations=() if requirement is None else _violations(frame, schema, requirement),
         rows=frame.height,
         unique_rows=int((sizes == 1).sum()),
         stars=sum(published_stars(frame, schema.quasi_identifiers, star).values()),

@@ -133,6 +133,9 @@ class Release:
         written = read(path, delimiter=",", encoding="utf-8") if path.suffix == ".csv" else read(path)
         if written.columns == list(names):
             written.columns = self.frame.columns
+            if written.height == self.frame.height and any(model.reads_values for model in self.requirement.models):
+                sensitive = self.schema.sensitive
+                written = written.with_columns(_read_back(written[name], self.frame[name]) for name in sensitive)
         achieved = verify(
             written,
             quasi_identifiers=self.schema.quasi_identifiers,
@@ -178,3 +181,29 @@ class Release:
             f"Release(rows={self.frame.height}, columns={self.frame.width}, algorithm={self.certificate.algorithm!r}, "
             f"k={achieved['k']}, stars={self.certificate.cost.stars})"
         )
+
+
+def _read_back(written: pl.Series, published: pl.Series) -> pl.Series:
+    """Return a column of a file as what it was written from, where text does not say that: declared categories, times.
+
+    Raises
+    ------
+    ReleaseUnsafeError
+        Where the file holds something else.
+    """
+    import polars as pl
+
+    kind = published.dtype
+    if kind.is_numeric() or kind == pl.Date:
+        return written
+    if kind in (pl.String, pl.Categorical, pl.Enum):
+        # An empty text is read as a missing one.
+        text, found = (column.cast(pl.String).fill_null("") for column in (published, written))
+        # A spreadsheet-safe file has an apostrophe before what would be run as a formula.
+        same = bool(((text == found) | ("'" + text == found)).all())
+    else:
+        pairs = pl.DataFrame([written.alias("written"), published.alias("published")]).unique()
+        same = pairs.height == pairs["written"].n_unique() == pairs["published"].n_unique()
+    if not same:
+        raise ReleaseUnsafeError(f"The file holds other values of '{published.name}'. Nothing was published.")
+    return published

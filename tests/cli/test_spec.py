@@ -14,7 +14,17 @@ import typer
 from shoal.cli.main import app
 from shoal.cli.spec import Columns, Privacy, ReleaseSpec, read_spec, request_of
 from shoal.errors import ParameterError, UsageError
-from shoal.models import AlphaKAnonymity, BetaLikeness, DeltaDisclosure, KAnonymity, KEAnonymity, LDiversity
+from shoal.models import (
+    AlphaKAnonymity,
+    BetaLikeness,
+    DeltaDisclosure,
+    Equal,
+    KAnonymity,
+    KEAnonymity,
+    LDiversity,
+    Ordered,
+    TCloseness,
+)
 
 FULL = """
 input = "data/patients.csv"
@@ -48,6 +58,9 @@ beta = 2
 beta_variant = "basic"
 delta = 1.5
 e = 100
+t = 0.2
+t_distance = "ordered"
+t_order = ["mild", "severe, fatal"]
 """
 
 SAME_AS_FLAGS: dict[str, Any] = {
@@ -76,6 +89,9 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "beta_variant": "basic",
     "delta": 1.5,
     "e": 100,
+    "t": 0.2,
+    "t_distance": "ordered",
+    "t_order": ['mild,"severe, fatal"'],
 }
 
 
@@ -116,9 +132,9 @@ def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
 def test_each_flag_overrides_the_file(write: Any, name: str) -> None:
     given = {"k": "3", "seed": 0, "keep_order": False, "spreadsheet_safe": False, "force": False, "json": False}
     value = given.get(name, "other")
-    merged = request_of({"spec": write(FULL), name: value})
+    merged = request_of({"spec": write(FULL), name: [value] if name == "t_order" else value})
     found = getattr(merged.privacy if name in Privacy.__struct_fields__ else merged, name)
-    assert found == value
+    assert found == ((value,) if name == "t_order" else value)
     others = [other for other in Privacy.__struct_fields__ if other != name]
     assert all(getattr(merged.privacy, other) == getattr(read_spec(write(FULL)).privacy, other) for other in others)
 
@@ -173,6 +189,19 @@ def test_paths_start_from_the_folder_of_the_file(write: Any, tmp_path: Path, giv
     assert spec.input == expected.format(folder=tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("file:metric.csv", "file:{folder}/metric.csv"),
+        ("hierarchy:/data/tree.csv", "hierarchy:/data/tree.csv"),
+        ("ordered", "ordered"),
+    ],
+)
+def test_so_do_paths_of_distances(write: Any, tmp_path: Path, given: str, expected: str) -> None:
+    spec = read_spec(write(f'privacy.t = 0.2\nprivacy.t_distance = "{given}"'))
+    assert spec.privacy.t_distance == expected.format(folder=tmp_path)
+
+
 def test_paths_on_the_command_line_do_not(write: Any) -> None:
     assert request_of({"spec": write(FULL), "source": "here.csv"}).input == "here.csv"
     assert request_of({"spec": write(FULL), "output": Path("there")}).output == "there"
@@ -205,6 +234,12 @@ def test_specs_are_values() -> None:
         ({"beta": 2}, [BetaLikeness(2)]),
         ({"beta": 2, "beta_variant": "enhanced", "l": 2}, [LDiversity(2), BetaLikeness(2, variant="enhanced")]),
         ({"delta": 1.5}, [DeltaDisclosure(1.5)]),
+        ({"t": "1/5"}, [TCloseness(Fraction(1, 5), distance=Equal())]),
+        ({"t": 0.2, "t_distance": "ordered", "k": 3}, [KAnonymity(3), TCloseness(0.2, distance=Ordered())]),
+        (
+            {"t": 0.2, "t_distance": "ordered", "t_order": ("b", "a")},
+            [TCloseness(0.2, distance=Ordered(["b", "a"]))],
+        ),
         ({}, []),
     ],
 )
@@ -215,4 +250,22 @@ def test_parameters_request_their_models(given: dict[str, Any], expected: list[A
 @pytest.mark.parametrize("given", [{"k": 0}, {"k": 2.5}, {"l": -1}, {"l": 2, "l_variant": "other"}, {"l": 2, "c": 3}])
 def test_models_refuse_what_they_cannot_be(given: dict[str, Any]) -> None:
     with pytest.raises(ParameterError):
+        Privacy(**given).models()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"t_distance": "equal"}, "--t-distance needs -t"),
+        ({"t": 0.2, "t_order": ("a",)}, "--t-order needs --t-distance"),
+        ({"t": 0.2, "t_distance": "equal", "t_order": ("a",)}, "--t-order is for --t-distance ordered"),
+        ({"t": 0.2, "t_distance": "near"}, "must be equal, ordered, file:METRIC.csv or hierarchy:TREE.csv. Got 'near'"),
+        ({"t": 0.2, "t_distance": "file:"}, "Got 'file:'"),
+        ({"t": 0.2, "t_distance": "file:none.csv"}, "'none.csv' cannot be read"),
+        ({"t": 0.2, "t_distance": "hierarchy:none.csv"}, "'none.csv' cannot be read"),
+        ({"t": 1.2}, "must be a number >= 0 and <= 1. Got 1.2"),
+    ],
+)
+def test_distances_that_cannot_be(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)):
         Privacy(**given).models()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shoal.report import achieved_for, gap_sentence, promise, reservations
+from shoal.report import achieved_for, gap_sentence, model_title, promise, reservations
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,19 @@ from shoal.report import achieved_for, gap_sentence, promise, reservations
         ({"model": "beta-likeness", "variant": "basic", "beta": 2}, ["1 + 2 over"]),
         ({"model": "beta-likeness", "variant": "enhanced", "beta": 2}, ["common already"]),
         ({"model": "delta-disclosure", "delta": 1.5}, ["within 1.5"]),
+        (
+            {"model": "t-closeness", "distance": "equal", "t": 0.2},
+            ["any set of values", "at most 20 percentage points"],
+        ),
+        (
+            {"model": "t-closeness", "distance": "ordered", "t": 0.05},
+            ["5% of the way from the first value to the last"],
+        ),
+        ({"model": "t-closeness", "distance": "hierarchical", "t": 1}, ["100% of", "hierarchy"]),
+        (
+            {"model": "t-closeness", "distance": "metric", "values": 3, "normalised": True, "t": 0.5},
+            ["50% of the largest distance", "divided by the largest"],
+        ),
         ({"model": "something new", "x": 1}, ["something new, x = 1"]),
     ],
 )
@@ -40,6 +53,22 @@ def test_achieved_is_rounded_against_the_publisher() -> None:
 
 def test_several_attributes_are_told_apart() -> None:
     assert achieved_for({"model": "t-closeness", "t": 0.5}, {"t": {"a": 0.1, "b": 0.2}}) == "t = 0.1 (a), t = 0.2 (b)"
+
+
+def test_closeness_is_stated_under_the_distance_that_was_asked_for() -> None:
+    achieved = {
+        "t": {"job": 0.9},
+        "closeness": [
+            {"distance": "ordered", "t": {"job": 0.10001}},
+            {"distance": "metric", "values": 3, "t": {"job": 0.2}},
+        ],
+    }
+    asked = {"model": "t-closeness", "t": 0.5}
+    assert achieved_for({**asked, "distance": "ordered"}, achieved) == "t = 0.101 (job)"
+    assert achieved_for({**asked, "distance": "metric", "values": 3}, achieved) == "t = 0.2 (job)"
+    assert achieved_for({**asked, "distance": "equal"}, achieved) == "t = 0.9 (job)"
+    assert achieved_for({**asked, "distance": "hierarchical"}, achieved) == "satisfied in every group"
+    assert model_title({**asked, "distance": "ordered"}) == "t-closeness (ordered distance), t = 0.5"
 
 
 @pytest.mark.parametrize(

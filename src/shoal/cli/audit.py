@@ -32,6 +32,9 @@ def audit(
     beta_variant: options.BetaVariant = None,
     delta: options.Delta = None,
     e: options.E = None,
+    t: options.T = None,
+    t_distance: options.TDistance = None,
+    t_order: options.TOrder = None,
     spec: options.Spec = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
@@ -82,7 +85,10 @@ def _lines(achieved: Mapping[str, Any]) -> list[tuple[str, str]]:
 
     lines: list[tuple[str, str]] = []
     for name, value in achieved.items():
-        if isinstance(value, dict):
+        if name == "closeness":
+            for one in value:
+                lines.extend((f"t ({part}, {one['distance']} distance)", number(t)) for part, t in one["t"].items())
+        elif isinstance(value, dict):
             lines.extend((f"{name} ({part})", number(one)) for part, one in value.items())
         elif value is not None:
             lines.append((name, number(value)))

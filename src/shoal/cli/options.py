@@ -42,6 +42,9 @@ __all__ = [
     "Spec",
     "SpreadsheetSafe",
     "Star",
+    "T",
+    "TDistance",
+    "TOrder",
     "as_number",
     "names_in",
 ]
@@ -246,6 +249,34 @@ E = Annotated[
         "--e",
         metavar="NUMBER",
         help="(k, e)-anonymity, with -k: the least range of a numeric attribute in a group.",
+        rich_help_panel=_PRIVACY,
+    ),
+]
+T = Annotated[
+    str | None,
+    typer.Option(
+        "-t",
+        metavar="NUMBER",
+        help="t-closeness: how far the sensitive values of a group may be from the whole table's, 0 to 1.",
+        rich_help_panel=_PRIVACY,
+    ),
+]
+TDistance = Annotated[
+    str | None,
+    typer.Option(
+        "--t-distance",
+        metavar="equal|ordered|file:METRIC.csv|hierarchy:TREE.csv",
+        help="How far apart two values are for -t: all the same, by their places in their order, as a square table of "
+        "distances says, or as a hierarchy (a line per value, from the value to the root) says; equal unless given.",
+        rich_help_panel=_PRIVACY,
+    ),
+]
+TOrder = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--t-order",
+        metavar="VALUES",
+        help="The order of the values for --t-distance ordered, where they are text. Separated by commas.",
         rich_help_panel=_PRIVACY,
     ),
 ]

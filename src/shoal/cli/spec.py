@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from shoal.cli.options import as_number, names_in
 from shoal.errors import UsageError, near_matches
 
 if TYPE_CHECKING:
-    from shoal.models import PrivacyModel
+    from shoal.models import GroundDistance, PrivacyModel
 
 __all__ = ["Columns", "Privacy", "ReleaseSpec", "read_spec", "request_of"]
 
@@ -43,6 +43,9 @@ class Privacy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     beta_variant: str | None = None
     delta: Number | None = None
     e: Number | None = None
+    t: Number | None = None
+    t_distance: str | None = None
+    t_order: tuple[str, ...] | None = None
 
     def models(self) -> list[PrivacyModel]:
         """Return the requested models.
@@ -52,7 +55,15 @@ class Privacy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         UsageError
             Where a parameter lacks the one that it belongs to, or a model refuses its parameters.
         """
-        from shoal.models import AlphaKAnonymity, BetaLikeness, DeltaDisclosure, KAnonymity, KEAnonymity, LDiversity
+        from shoal.models import (
+            AlphaKAnonymity,
+            BetaLikeness,
+            DeltaDisclosure,
+            KAnonymity,
+            KEAnonymity,
+            LDiversity,
+            TCloseness,
+        )
 
         for dependent, needed in _BELONGS_TO.items():
             if getattr(self, dependent) is not None and getattr(self, needed) is None:
@@ -78,11 +89,44 @@ class Privacy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             models.append(BetaLikeness(given["beta"], **variant))
         if "delta" in given:
             models.append(DeltaDisclosure(given["delta"]))
+        if "t" in given:
+            models.append(TCloseness(given["t"], distance=_ground_distance(self.t_distance or "equal", self.t_order)))
         return models
 
 
-_NUMBERS = ("k", "l", "c", "alpha", "beta", "delta", "e")
-_BELONGS_TO = {"l_variant": "l", "c": "l", "alpha": "k", "beta_variant": "beta", "e": "k"}
+_NUMBERS = ("k", "l", "c", "alpha", "beta", "delta", "e", "t")
+_BELONGS_TO = {
+    "l_variant": "l",
+    "c": "l",
+    "alpha": "k",
+    "beta_variant": "beta",
+    "e": "k",
+    "t_distance": "t",
+    "t_order": "t_distance",
+}
+_READ_FROM = ("file:", "hierarchy:")
+"""What `t_distance` starts with where a file says how far apart two values are."""
+
+
+def _ground_distance(named: str, order: Sequence[str] | None) -> GroundDistance:
+    """Return the ground distance that --t-distance names."""
+    from shoal.hierarchy import Hierarchy
+    from shoal.models import Equal, Hierarchical, MetricDistance, Ordered
+
+    kind, colon, path = named.partition(":")
+    if order is not None and named != "ordered":
+        raise UsageError("--t-order is for --t-distance ordered. Leave it out, or name that distance.")
+    if named == "equal":
+        return Equal()
+    if named == "ordered":
+        return Ordered() if order is None else Ordered(order)
+    if kind == "file" and path:
+        return MetricDistance.from_csv(path)
+    if kind == "hierarchy" and path:
+        return Hierarchical(Hierarchy.from_csv(path))
+    raise UsageError(
+        f"--t-distance must be equal, ordered, file:METRIC.csv or hierarchy:TREE.csv. Got '{kind}{colon}{path}'."
+    )
 
 
 class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -181,9 +225,11 @@ def request_of(flags: Mapping[str, Any]) -> ReleaseSpec:
     said = {name: flags[name] for name in ReleaseSpec.__struct_fields__ if flags.get(name) is not None}
     if "output" in said:
         said["output"] = str(said["output"])
+    privacy = {name: flags.get(name) for name in Privacy.__struct_fields__}
+    privacy["t_order"] = names_in("--t-order", flags.get("t_order"))
     request = ReleaseSpec(
         columns=Columns(**columns),
-        privacy=Privacy(**{name: flags.get(name) for name in Privacy.__struct_fields__}),
+        privacy=Privacy(**privacy),
         **({"input": flags["source"]} if flags.get("source") is not None else {}),
         **said,
     )
@@ -222,8 +268,13 @@ def read_spec(path: str | os.PathLike[str]) -> ReleaseSpec:
     except msgspec.ValidationError as error:
         problem, _, place = str(error).partition(" - at ")
         raise UsageError(f"The spec file '{path}', {place.strip('`$.') or 'top level'}: {problem}.") from error
+    start, colon, file = (spec.privacy.t_distance or "").partition(":")
+    privacy = spec.privacy
+    if file and start + colon in _READ_FROM:
+        privacy = msgspec.structs.replace(privacy, t_distance=f"{start}:{path.parent / file}")
     return msgspec.structs.replace(
         spec,
+        privacy=privacy,
         input=None if spec.input is None else _beside(path, spec.input),
         output=None if spec.output is None else str(path.parent / spec.output),
     )
@@ -268,4 +319,4 @@ def _overridden(base: Any, by: Any) -> Any:
 
 
 def _flag(name: str) -> str:
-    return f"-{name}" if name in ("k", "l") else f"--{name.replace('_', '-')}"
+    return f"-{name}" if name in ("k", "l", "t") else f"--{name.replace('_', '-')}"

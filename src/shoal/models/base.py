@@ -193,6 +193,13 @@ class PrivacyModel(ABC):
     def best_feasible(self, table: GroupCounts) -> str:
         """Return the best parameters that the whole table, as one group, would meet: the end of an error message."""
 
+    def measured(self, groups: GroupCounts) -> tuple[dict[str, Any], Fraction] | None:
+        """Return a distance that the model measures by, and the largest that a group has; None where it has none.
+
+        The distance is described as in a certificate. The equal one is None too: certificates state it in any case.
+        """
+        return None
+
     def frequency_form(self) -> tuple[int, Fraction] | None:
         """Return `(k, l)` when the model is exactly "|G| >= k and l * h(G) <= |G|", else None.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from shoal._validation import RationalIn, exact_fraction, validate
 from shoal.errors import ParameterError
 from shoal.models.base import GroupCounts, PrivacyModel, Rule
-from shoal.models.ground_distance import Equal, GroundDistance, Ordered
+from shoal.models.ground_distance import Equal, GroundDistance, Ordered, largest_distance
 from shoal.models.rationals import at_most, json_number
 
 if TYPE_CHECKING:
@@ -89,6 +89,11 @@ class TCloseness(PrivacyModel):
 
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
         return {"model": self.name, **self.ground.to_dict(), "t": json_number(self.t)}
+
+    def measured(self, groups: GroupCounts) -> tuple[dict[str, Any], Fraction] | None:  # noqa: D102
+        if not self.reads_values:
+            return None
+        return self.ground.to_dict(), largest_distance(groups, self.ground)
 
     def best_feasible(self, table: GroupCounts) -> str:  # noqa: D102
         return "the whole table as one group meets every t"

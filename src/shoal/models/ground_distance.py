@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from shoal.models.domain import Domain
 
-__all__ = ["Equal", "GroundDistance", "Ordered", "distances"]
+__all__ = ["Equal", "GroundDistance", "Ordered", "distances", "largest_distance"]
 
 EXACT = 2**62
 """Whole numbers below this stay in 64-bit arithmetic."""
@@ -109,6 +109,15 @@ def distances(groups: GroupCounts, distance: GroundDistance) -> list[Fraction]:
     return [
         Fraction(cost, unit * size * rows) for cost, size in zip(costs.tolist(), groups.sizes.tolist(), strict=True)
     ]
+
+
+def largest_distance(groups: GroupCounts, distance: GroundDistance) -> Fraction:
+    """Return the largest distance of a group, exactly: floats find the candidates, fractions decide."""
+    costs, unit = distance.costs(groups)
+    ratios = costs.astype(np.float64) / groups.sizes
+    near = np.flatnonzero(ratios >= ratios.max(initial=0.0) * (1 - 1e-9))
+    candidates = {(int(costs[at]), int(groups.sizes[at])) for at in near}
+    return max((Fraction(*pair) for pair in candidates), default=Fraction(0)) / (unit * int(groups.totals.sum()))
 
 
 def limit_of(t: Fraction, unit: int, rows: int) -> tuple[int, int, int, int]:

@@ -66,6 +66,8 @@ def model_title(request: Mapping[str, Any]) -> str:
     >>> model_title({"model": "l-diversity", "variant": "frequency", "l": 4})
     'l-diversity (frequency), l = 4'
     """
+    if "t" in request:
+        return f"{request['model']} ({request.get('distance', 'equal')} distance), t = {number(request['t'])}"
     variant = f" ({request['variant']})" if request.get("variant") else ""
     parameters = [
         f"{name} = {number(value)}"
@@ -108,6 +110,8 @@ def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
             f"In every group every value of {what} is about as common as in the whole table: the logarithm of the "
             f"ratio of the two shares stays within {number(request['delta'])}."
         )
+    if "t" in request:
+        return _promise_of_closeness(request, what)
     if "l" in request:
         return _promise_of_diversity(request, what)
     if "k" in request:
@@ -143,6 +147,27 @@ def _promise_of_diversity(request: Mapping[str, Any], what: str) -> str:
     )
 
 
+def _promise_of_closeness(request: Mapping[str, Any], what: str) -> str:
+    t = request["t"]
+    if request.get("distance", "equal") == "equal":
+        return (
+            f"Knowing a person's group says little about {what} that the whole table does not say: the share of any "
+            f"value, and of any set of values, differs from its share in the whole table by at most "
+            f"{number(100 * float(t))} percentage points."
+        )
+    measures = {
+        "ordered": "the way from the first value to the last one in their order",
+        "hierarchical": "the largest distance that the hierarchy of the values has",
+        "metric": "the largest distance that the publisher's table of distances has",
+    }
+    scaled = " (divided by the largest one, so that it counts 1)" if request.get("normalised") else ""
+    return (
+        f"In every group the values of {what} are spread nearly as in the whole table: they would have to move by at "
+        f"most {percent(float(t))} of {measures.get(request['distance'], 'the largest distance')}{scaled}, on average "
+        "over the records, to be spread the same."
+    )
+
+
 def _share(alpha: object) -> str:
     return percent(float(alpha)) if isinstance(alpha, int | float) else str(alpha)
 
@@ -159,7 +184,7 @@ def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str
     for letter in ("k", "l", "alpha", "e", "t", "beta", "delta"):
         if letter not in request:
             continue
-        value = achieved.get(letter)
+        value = _closeness_of(request, achieved) if letter == "t" else achieved.get(letter)
         if isinstance(value, dict):
             value = value.get(request.get("variant", ""), value)
         if isinstance(value, dict):
@@ -167,6 +192,14 @@ def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str
         elif value is not None:
             found.append(f"{letter} = {_cautious(letter, value)}")
     return ", ".join(found) or "satisfied in every group"
+
+
+def _closeness_of(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> object:
+    """Return what was measured under the very distance that was asked for."""
+    for measured in achieved.get("closeness", ()):
+        if all(request.get(name) == value for name, value in measured.items() if name != "t"):
+            return measured["t"]
+    return achieved.get("t") if request.get("distance", "equal") == "equal" else None
 
 
 def _cautious(letter: str, value: object) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from shoal.models.base import GroupCounts
+    from shoal.models.base import GroupCounts, PrivacyModel
 
 __all__ = ["Achieved", "achieved", "measure"]
 
@@ -49,6 +49,8 @@ class Achieved:
     t: dict[str, float] = field(default_factory=dict)
     """For each sensitive attribute the largest distance of a group's distribution from the table's: half the L1 norm,
     which is the earth mover's distance where all values are equally far apart."""
+    closeness: tuple[dict[str, Any], ...] = ()
+    """The same under every other distance that was asked for: how a certificate describes it, and its own `t`."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the measurements with the keys of a certificate's "achieved"."""
@@ -58,12 +60,18 @@ class Achieved:
             "k": self.k,
             "l": {"frequency": self.l_frequency, "distinct": self.l_distinct, "entropy": self.l_entropy},
             "t": dict(self.t),
+            **({"closeness": [dict(one) for one in self.closeness]} if self.closeness else {}),
             "alpha": self.alpha,
             "groups": self.groups,
         }
 
 
-def measure(frame: pl.DataFrame, quasi_identifiers: Sequence[str], sensitive: Sequence[str]) -> Achieved:
+def measure(
+    frame: pl.DataFrame,
+    quasi_identifiers: Sequence[str],
+    sensitive: Sequence[str],
+    models: Sequence[PrivacyModel] = (),
+) -> Achieved:
     """Measure the privacy of any table, whoever made it, from its cells alone.
 
     Parameters
@@ -74,6 +82,8 @@ def measure(frame: pl.DataFrame, quasi_identifiers: Sequence[str], sensitive: Se
         Columns whose combinations make the groups; without any, all rows are one group.
     sensitive : sequence of str
         Columns that must not be linked to a person; may be empty.
+    models : sequence of PrivacyModel
+        Models with a distance of their own: it is measured too.
 
     Returns
     -------
@@ -95,10 +105,10 @@ def measure(frame: pl.DataFrame, quasi_identifiers: Sequence[str], sensitive: Se
     {'k': 3, 'l': {'frequency': 1.5, 'distinct': 2, 'entropy': 1.8898}, 't': {'disease': 0.0}, 'alpha': 0.6667,
      'groups': 1}
     """
-    return achieved(count_groups(frame, quasi_identifiers, sensitive), sensitive)
+    return achieved(count_groups(frame, quasi_identifiers, sensitive), sensitive, models)
 
 
-def achieved(counts: Sequence[GroupCounts], sensitive: Sequence[str]) -> Achieved:
+def achieved(counts: Sequence[GroupCounts], sensitive: Sequence[str], models: Sequence[PrivacyModel] = ()) -> Achieved:
     """Measure the privacy of counted groups.
 
     Parameters
@@ -107,6 +117,8 @@ def achieved(counts: Sequence[GroupCounts], sensitive: Sequence[str]) -> Achieve
         One per sensitive attribute, or one in all where there is none.
     sensitive : sequence of str
         Names of the sensitive attributes.
+    models : sequence of PrivacyModel
+        Models with a distance of their own.
 
     Raises
     ------
@@ -131,7 +143,22 @@ def achieved(counts: Sequence[GroupCounts], sensitive: Sequence[str]) -> Achieve
             name: rounded_up(_largest_distance(groups_of), _DIGITS)
             for name, groups_of in zip(sensitive, counts, strict=True)
         },
+        closeness=_by_distance(counts, sensitive, models),
     )
+
+
+def _by_distance(
+    counts: Sequence[GroupCounts], sensitive: Sequence[str], models: Sequence[PrivacyModel]
+) -> tuple[dict[str, Any], ...]:
+    """Return what each distance of a model measures, for every sensitive attribute."""
+    found: list[dict[str, Any]] = []
+    for model in models:
+        measured = [model.measured(groups_of) for groups_of in counts]
+        stated = {name: one for name, one in zip(sensitive, measured, strict=True) if one is not None}
+        for described, _ in list(stated.values())[:1]:
+            one = {**described, "t": {name: rounded_up(largest, _DIGITS) for name, (_, largest) in stated.items()}}
+            found += [] if one in found else [one]
+    return tuple(found)
 
 
 def _largest_ratio(numerators: NDArray[np.int64], denominators: NDArray[np.int64]) -> Fraction:

@@ -62,7 +62,7 @@ def verify(
         )
     counts = count_groups(frame, quasi_identifiers, sensitive)
     _check_models(counts, requirement)
-    return achieved(counts, sensitive)
+    return achieved(counts, sensitive, requirement.models)
 
 
 def _check_columns(found: Sequence[str], allowed: Sequence[str]) -> None:
