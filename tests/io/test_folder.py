@@ -1,5 +1,6 @@
 """A folder of results: whole or not at all, whatever goes wrong."""
 
+import contextlib
 import errno
 import os
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 
 import shoal.io.folder as module
 from shoal.errors import InternalError, OutputError, ReleaseUnsafeError
-from shoal.io import write_folder, write_table
+from shoal.io import staged_folder, sweep_folder, write_folder, write_table
 
 
 def text(content):
@@ -288,3 +289,40 @@ f.write_folder({target!r}, {{"certificate.json": lambda path: path.write_text("n
         (tmp_path / ".out.shoal-new-00000000").mkdir()
         write_folder(tmp_path / "out", NEW)
         assert sorted(path.name for path in tmp_path.iterdir()) == [".out.shoal-new-00000000", "out"]
+
+
+class TestStaged:
+    """A folder that waits for its name until its writer says so."""
+
+    def test_it_appears_when_it_is_published(self, tmp_path):
+        target = tmp_path / "out"
+        with staged_folder(target, {"a.txt": lambda path: path.write_text("a")}) as staged:
+            assert not target.exists()
+            assert (staged.path / "a.txt").read_text() == "a"
+            staged.publish()
+            assert (target / "a.txt").read_text() == "a"
+        assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+    @pytest.mark.parametrize("error", [None, ValueError, KeyboardInterrupt])
+    def test_without_it_nothing_is_left(self, tmp_path, error):
+        with contextlib.suppress(ValueError, KeyboardInterrupt):
+            with staged_folder(tmp_path / "deep" / "out", {"a.txt": lambda path: path.write_text("a")}):
+                if error:
+                    raise error
+        assert error is None or not list(tmp_path.iterdir())
+        assert not list(tmp_path.glob("**/*.txt"))
+
+    def test_sweeping_removes_what_nobody_writes(self, tmp_path):
+        target = tmp_path / "out"
+        assert not sweep_folder(target)
+        (tmp_path / ".out.shoal-new-0123abcd").mkdir()
+        with staged_folder(target, {"a.txt": lambda path: path.write_text("a")}) as staged:
+            # Made first, and swept by the writer itself; its own folder is held by a lock.
+            assert not (tmp_path / ".out.shoal-new-0123abcd").exists()
+            assert not sweep_folder(target)
+            assert staged.path.exists()
+        (tmp_path / ".out.shoal-new-0123abcd").mkdir()
+        (tmp_path / ".out.shoal-old-0123abcd").mkdir()
+        assert sweep_folder(target)
+        assert [path.name for path in tmp_path.iterdir()] == ["out"]
+        assert not sweep_folder(tmp_path / "no such folder" / "out")

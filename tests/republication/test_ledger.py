@@ -311,6 +311,27 @@ class TestDamage:
         with pytest.raises(LedgerError, match=r"has format 2.*Update shoal"):
             place.open()
 
+    def test_an_older_format_is_brought_up_to_date(self, place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        place.open()
+        monkeypatch.setattr("shoal.republication.ledger.FORMAT", 2)
+        with place.open()._database.reading() as connection:
+            version = connection.scalar(sa.text("SELECT content FROM shoal_ledger WHERE name = 'format'"))
+        assert version == "2"
+
+    def test_a_ledger_of_format_1_still_works(self, patients: Any, tmp_path: Path) -> None:
+        for name in ("releases.db", "releases.db.key"):
+            shutil.copy(DATA / "format-1" / name, tmp_path)
+            (tmp_path / name).chmod(0o600)
+        series = Ledger(tmp_path / "releases.db", create=False).series("admissions")
+        assert [(one.number, one.state, one.rows) for one in series.history()] == [
+            (1, "published", 30),
+            (2, "published", 30),
+            (3, "withdrawn", 40),
+        ]
+        assert series.verify().problems == ()
+        made = series.publish(patients(range(40)))
+        assert (made.number, made.counts["kept"], made.counts["returned"], made.counts["new"]) == (4, 30, 10, 0)
+
     def test_no_format(self, place: Any) -> None:
         edit(place, "DELETE FROM shoal_ledger WHERE name = 'format'")
         with pytest.raises(LedgerError, match="does not say what format"):

@@ -291,8 +291,13 @@ def _rows(series: RecordedSeries, people: Persons, where: NDArray[np.integer]) -
 
 
 def _insert(connection: sa.Connection, table: sa.Table, rows: list[dict[str, Any]]) -> None:
-    if rows:
-        connection.execute(table.insert(), rows)
+    if not rows:
+        return
+    if connection.dialect.positional:  # straight to the driver: half the time for hundreds of thousands of people
+        statement = table.insert().compile(dialect=connection.dialect, column_keys=list(rows[0]))
+        connection.exec_driver_sql(str(statement), [tuple(row.values()) for row in rows])
+        return
+    connection.execute(table.insert(), rows)
 
 
 def _change(connection: sa.Connection, series: RecordedSeries, people: Persons, where: NDArray[np.integer]) -> None:

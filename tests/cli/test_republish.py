@@ -1,0 +1,154 @@
+"""`shoal republish`: a series from the first release to the last, by the command line alone."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SECRET = "Zyzzyva"
+
+
+@pytest.fixture
+def quarters(tmp_path: Path) -> list[Path]:
+    """Three tables of patients: some leave, some are new, all of the first return."""
+    paths = []
+    for number, people in enumerate((range(60), range(20, 80), range(70)), start=1):
+        path = tmp_path / f"q{number}.csv"
+        with path.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["name", "patient_id", "age", "zip", "disease"])
+            for one in people:
+                writer.writerow(
+                    [
+                        f"{SECRET} {one}",
+                        f"{SECRET}-{one}",
+                        20 + one * 7 % 53,
+                        10_000 + one * 13 % 97,
+                        f"{SECRET}-{one % 7}",
+                    ]
+                )
+        paths.append(path)
+    return paths
+
+
+@pytest.fixture
+def ledger(shoal: Any, tmp_path: Path) -> Path:
+    path = tmp_path / "releases.db"
+    words = ("--id", "patient_id", "--qi", "age,zip", "--sensitive", "disease", "-m", 4, "--drop", "name")
+    found = shoal("republish", "init", path, "--series", "admissions", *words)
+    assert found.code == 0, found.err
+    assert "back both up" in " ".join(found.out.split())
+    return path
+
+
+def test_a_series_from_the_first_release_to_the_last(
+    shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Path
+) -> None:
+    for number, table in enumerate(quarters, start=1):
+        found = shoal("republish", "publish", ledger, table, "-o", tmp_path / f"out{number}", "--json")
+        assert found.code == 0, found.err
+        assert found.json["series"] == {**found.json["series"], "name": "admissions", "release": number}
+        assert found.json["counts"]["new"] == (60, 20, 0)[number - 1]
+        assert SECRET not in found.out + found.err
+    assert found.json["counts"]["returned"] == 20
+    assert "20 people return" in found.err
+    names = {path.name for path in (tmp_path / "out3").iterdir()}
+    assert names == {"release.csv", "counterfeits.csv", "certificate.json", "report.html"}
+
+    listed = shoal("republish", "history", ledger, "--json")
+    assert [one["number"] for one in listed.json["series"][0]["releases"]] == [1, 2, 3]
+    said = shoal("republish", "history", ledger)
+    assert "admissions (m = 4)" in said.out
+    assert "published" in said.out
+
+    verified = shoal("republish", "verify", ledger, "--certificate", tmp_path / "series.json")
+    assert verified.code == 0, verified.err
+    assert "4-invariant" in verified.out
+    certificate = json.loads((tmp_path / "series.json").read_text())
+    assert [one["number"] for one in certificate["releases"]] == [1, 2, 3]
+    assert str(tmp_path) not in json.dumps(certificate)
+
+    with (tmp_path / "out2/release.csv").open("a") as file:
+        file.write("1,2,3,4\n")
+    changed = shoal("republish", "verify", ledger, "--json")
+    assert changed.code == 3
+    assert str(tmp_path / "out2/release.csv") in changed.json["problems"][0]
+    assert shoal("republish", "verify", ledger, tmp_path / "out1", tmp_path / "out3").code == 0
+
+    kept = shoal("republish", "rollback", ledger)
+    assert (kept.code, "--unpublished" in kept.err) == (2, True)
+    taken = shoal("republish", "rollback", ledger, "--unpublished")
+    assert taken.code == 0
+    assert "Release 3 was taken back" in taken.out
+    assert shoal("republish", "recover", ledger).out.strip() == "Nothing was interrupted."
+    assert shoal("republish", "recover", ledger, "--json").json == {"recovered": []}
+
+
+def test_it_is_said_in_a_few_lines(shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Path) -> None:
+    found = shoal("republish", "publish", ledger, "--series", "admissions", quarters[0], "-o", tmp_path / "out")
+    assert found.code == 0, found.err
+    said = " ".join(found.out.split())
+    assert "60 in all, 0 stayed, 60 are new" in said
+    assert "confidence above 1/4" in said
+    assert str(tmp_path / "out/report.html") in found.out
+    assert SECRET not in found.out
+
+
+def test_exit_codes(shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Path) -> None:
+    skewed = tmp_path / "skewed.csv"
+    lines = [f"{SECRET},{SECRET}{one},{20 + one},1000,{SECRET}-flu" for one in range(40)]
+    skewed.write_text("\n".join(["name,patient_id,age,zip,disease", *lines]))
+    out = tmp_path / "out"
+    infeasible = shoal("republish", "publish", ledger, skewed, "-o", out, "--json")
+    assert infeasible.code == 1
+    assert infeasible.json["exit_code"] == 1
+    assert SECRET not in infeasible.out + infeasible.err
+    assert not out.exists()
+    wrong = [
+        ("publish", ledger, tmp_path / "none.csv", "-o", out),
+        ("publish", ledger, quarters[0], "-o", tmp_path),
+        ("publish", ledger, "--series", "other", quarters[0], "-o", out),
+        ("publish", ledger, quarters[0], "-o", out, "--counterfeits", "many"),
+        ("publish", ledger, quarters[0], "-o", out, "--key", tmp_path / "none.key"),
+        ("history", tmp_path / "none.db"),
+        ("verify", tmp_path / "none.db"),
+        ("init", ledger, "--series", "admissions", "--id", "a", "--qi", "b", "--sensitive", "c", "-m", 2),
+        ("init", ledger, "--series", "x", "--id", "a", "--qi", "b", "--sensitive", "c", "-m", 1),
+        ("init", ledger, "--series", "x", "--id", "a", "--qi", "a", "--sensitive", "c", "-m", 2),
+        ("init", ledger, "--series", "x", "--id", "a", "--sensitive", "c", "-m", 2),
+    ]
+    for words in wrong:
+        found = shoal("republish", *words, "--json")
+        assert (found.code, found.json["exit_code"]) == (2, 2), words
+        assert found.json["error"]
+    assert not out.exists()
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_options_of_a_publish(shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Path) -> None:
+    first = shoal("republish", "publish", ledger, quarters[0], "-o", tmp_path / "a", "--seed", 5, "--format", "parquet")
+    assert first.code == 0, first.err
+    assert (tmp_path / "a/release.parquet").exists()
+    text = quarters[0].read_text().replace(f"{SECRET}-3\n", f"{SECRET}-4\n").replace(f",{SECRET}-5\n", ",\n")
+    quarters[0].write_text(text)
+    words = ("republish", "publish", ledger, quarters[0], "-o", tmp_path / "b", "--hold-back")
+    assert shoal(*words, "--missing-sensitive", "drop").code == 2
+    assert shoal(*words, "--changed-sensitive", "withhold").code == 2
+    found = shoal(*words, "--missing-sensitive", "drop", "--changed-sensitive", "withhold", "--json")
+    assert found.code == 0, found.err
+    assert found.json["counts"]["withheld"] > 0
+    assert found.json["counts"]["missing_sensitive"] > 0
+    assert len(found.json["notes"]) == 2
+
+
+def test_two_series_need_a_name(shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Path) -> None:
+    words = ("--id", "patient_id", "--qi", "age,zip", "--sensitive", "disease", "-m", 2, "--drop", "name")
+    assert shoal("republish", "init", ledger, "--series", "b", *words, "--json").json["m"] == 2
+    found = shoal("republish", "publish", ledger, quarters[0], "-o", tmp_path / "out")
+    assert found.code == 2
+    assert "--series: 'admissions', 'b'" in found.err
+    assert "no release yet" in shoal("republish", "history", ledger).out
