@@ -305,10 +305,10 @@ class TestStaged:
 
     @pytest.mark.parametrize("error", [None, ValueError, KeyboardInterrupt])
     def test_without_it_nothing_is_left(self, tmp_path, error):
-        with contextlib.suppress(ValueError, KeyboardInterrupt):
-            with staged_folder(tmp_path / "deep" / "out", {"a.txt": lambda path: path.write_text("a")}):
-                if error:
-                    raise error
+        files = {"a.txt": lambda path: path.write_text("a")}
+        with contextlib.suppress(ValueError, KeyboardInterrupt), staged_folder(tmp_path / "deep" / "out", files):
+            if error:
+                raise error
         assert error is None or not list(tmp_path.iterdir())
         assert not list(tmp_path.glob("**/*.txt"))
 
