@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli.console import Terminal, lines_of, path_line, plain
-from shoal.errors import OutputError
+from shoal.errors import ColumnError, DataError, OutputError, near_matches
 
 if TYPE_CHECKING:
     import polars as pl
 
     from shoal.geography import Grouping
 
-__all__ = ["ClassSize", "OutputFolder", "check_output", "deliver", "group"]
+__all__ = ["ClassSize", "OutputFolder", "check_output", "column_of", "deliver", "group", "whole_numbers"]
 
 group = typer.Typer(
     name="group",
@@ -52,6 +52,7 @@ def deliver(
     *,
     tables: Mapping[str, pl.DataFrame],
     more: Mapping[str, Callable[[Path], object]] | None = None,
+    picture: str = "picture.svg",
     force: bool | None = None,
 ) -> None:
     """Save a grouping and say what it is.
@@ -66,17 +67,57 @@ def deliver(
         Where it goes.
     tables, more
         What `save_grouping` writes beside `result.json` and the picture.
+    picture : str
+        The name of the picture, in .svg or .png.
     force : bool, optional
         Whether an existing folder is replaced.
     """
     from shoal.geography.folder import result_of, save_grouping
 
-    save_grouping(grouping, folder, tables=tables, more=more, force=bool(force))
+    save_grouping(grouping, folder, tables=tables, more=more, picture=picture, force=bool(force))
     facts = result_of(grouping)
     if terminal.json:
         terminal.result(facts)
     else:
         terminal.say("", lines_of(_lines(facts)), path_line("written", folder), "")
+
+
+def column_of(frame: pl.DataFrame, name: str | None, option: str, place: int = 0) -> pl.Series:
+    """Return the column that an option names, or the one at a place where it was not given.
+
+    Raises
+    ------
+    ColumnError
+        There is none.
+    """
+    if name is None:
+        if frame.width <= place:
+            raise ColumnError(f"The table has {frame.width} column(s) only. Name one of them with {option}.")
+        return frame.to_series(place)
+    if name not in frame.columns:
+        raise ColumnError(f"There is no column '{name}' ({option}). {near_matches(name, frame.columns)}")
+    return frame.get_column(name)
+
+
+def whole_numbers(column: pl.Series) -> pl.Series:
+    """Return counts that were written as text.
+
+    Raises
+    ------
+    DataError
+        Some cells are no whole numbers; the message says how many.
+    """
+    import polars as pl
+
+    if column.dtype.is_float():
+        numbers = column.cast(pl.Int64, strict=False).set(column != column.floor(), None)
+    else:
+        numbers = column.cast(pl.String).str.strip_chars().cast(pl.Int64, strict=False)
+    if numbers.null_count():
+        raise DataError(
+            f"The column '{column.name}' must hold whole numbers: {numbers.null_count()} of {len(column)} cells do not."
+        )
+    return numbers
 
 
 def _lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:

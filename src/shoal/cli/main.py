@@ -17,6 +17,9 @@ from shoal.cli.compare import compare
 from shoal.cli.console import Terminal
 from shoal.cli.demo import demo
 from shoal.cli.group import group
+from shoal.cli.group_labels import labels
+from shoal.cli.group_ordered import ordered
+from shoal.cli.group_points import points
 from shoal.cli.group_regions import regions
 from shoal.cli.republish import republish
 from shoal.cli.version import installed_version, version
@@ -118,7 +121,8 @@ app = typer.Typer(
 )
 for command in (anonymize, audit, compare, demo, version):
     app.command()(command)
-group.command()(regions)
+for grouping in (labels, ordered, points, regions):
+    group.command()(grouping)
 app.add_typer(group)
 app.add_typer(republish)
 

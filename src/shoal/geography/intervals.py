@@ -42,6 +42,8 @@ _NAME = "values"
 class IntervalGrouping(Grouping):
     """Ordered values in classes of consecutive values."""
 
+    codes: NDArray[np.unsignedinteger]
+    """The place of each value among the distinct values, in their order."""
     lowest: pl.Series
     """The smallest value of each class."""
     highest: pl.Series
@@ -126,6 +128,7 @@ def ordered(values: Any, k: int, *, counts: ArrayLike | None = None) -> Interval
         method="exact",
         guarantee=Guarantee(text="the smallest possible", largest=cost, ratio=1.0),
         details={"values": column.size},
+        codes=column.codes,
         lowest=column.dictionary.gather(starts).alias("lowest"),
         highest=column.dictionary.gather(ends - 1).alias("highest"),
     )

@@ -1,0 +1,89 @@
+"""`shoal group labels`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli.console import Terminal  # noqa: TC001
+from shoal.cli.group import ClassSize, OutputFolder, check_output, column_of, deliver, whole_numbers
+from shoal.errors import DataError
+
+__all__ = ["labels"]
+
+Counts = Annotated[
+    str, typer.Argument(metavar="COUNTS", help="A table with a line for each label: CSV, Parquet, Arrow, a database.")
+]
+Label = Annotated[
+    str | None, typer.Option("--label", metavar="COLUMN", help="The column with the labels; the first unless given.")
+]
+Count = Annotated[
+    str | None, typer.Option("--count", metavar="COLUMN", help="The column with their records; the second.")
+]
+Method = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        metavar="best|fold|spread|...",
+        help="best; the paper's fold, spread or spread-simplified; scheme or relaxed for a dozen labels.",
+    ),
+]
+Order = Annotated[
+    str,
+    typer.Option(
+        "--order", metavar="sorted|random", help="The order in which fold and spread-simplified take the labels."
+    ),
+]
+Eps = Annotated[
+    str, typer.Option("--eps", metavar="NUMBER", help="The precision of scheme and relaxed, above 0 and at most 1.")
+]
+
+
+def labels(
+    context: typer.Context,
+    source: Counts,
+    *,
+    k: ClassSize,
+    output: OutputFolder,
+    label: Label = None,
+    count: Count = None,
+    method: Method = "best",
+    order: Order = "sorted",
+    eps: Eps = "1/2",
+    seed: options.Seed = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    force: options.Force = None,
+    json: options.Json = None,
+) -> None:
+    """Group labels without an order, such as names or diseases.
+
+    Example: shoal group labels COUNTS.csv --label name --count n -k 1000 -o out
+
+    OUT has classes.csv (value, class), result.json and picture.svg.
+    """
+    import polars as pl
+
+    from shoal.cli.options import as_number
+    from shoal.geography import labels as group_them
+    from shoal.io import read
+
+    terminal: Terminal = context.obj
+    terminal.json = bool(json)
+    check_output(output, force=force)
+    table = read(source, delimiter=delimiter, encoding=encoding)
+    values = column_of(table, label, "--label").cast(pl.String)
+    counts = whole_numbers(column_of(table, count, "--count", 1))
+    if values.null_count() or values.n_unique() < len(values):
+        repeated = len(values) - values.n_unique()
+        raise DataError(
+            f"Every label must have one line: {values.null_count()} are missing and {repeated} repeated. Add the "
+            "counts of equal labels first."
+        )
+    # The order of the lines changes nothing.
+    lines = pl.DataFrame({"value": values, "count": counts}).sort("value")
+    made = group_them(lines["count"].to_numpy(), k, method=method, order=order, eps=as_number("--eps", eps), seed=seed)
+    classes = lines.select("value", pl.Series("class", made.classes))
+    deliver(terminal, made, output, tables={"classes.csv": classes}, force=force)

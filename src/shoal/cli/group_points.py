@@ -1,0 +1,99 @@
+"""`shoal group points`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli.console import Terminal  # noqa: TC001
+from shoal.cli.group import ClassSize, OutputFolder, check_output, column_of, deliver, whole_numbers
+from shoal.errors import DataError
+
+__all__ = ["points"]
+
+_MOST_DRAWN = 5_000
+"""Rectangles of a picture whose lines stay lines; of more it is an image."""
+
+Source = Annotated[
+    str, typer.Argument(metavar="POINTS", help="A table with a line for each point: CSV, Parquet, Arrow, a database.")
+]
+X = Annotated[str, typer.Option("--x", metavar="COLUMN", help="The column with x, or the longitude.")]
+Y = Annotated[str, typer.Option("--y", metavar="COLUMN", help="The column with y, or the latitude.")]
+Multiplicity = Annotated[
+    str | None, typer.Option("--count", metavar="COLUMN", help="A column with the records of each point; one each.")
+]
+Geographic = Annotated[
+    bool | None,
+    typer.Option(
+        "--geographic/--projected",
+        help="Whether x and y are longitude and latitude in degrees; as the columns are called unless given.",
+    ),
+]
+Method = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        metavar="best|even|median",
+        help="Where rectangles are cut: so that classes get even, in the middle, or the better of these.",
+    ),
+]
+
+
+def points(
+    context: typer.Context,
+    source: Source,
+    *,
+    x: X,
+    y: Y,
+    k: ClassSize,
+    output: OutputFolder,
+    count: Multiplicity = None,
+    geographic: Geographic = None,
+    method: Method = "best",
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    force: options.Force = None,
+    json: options.Json = None,
+) -> None:
+    """Group points in the plane into rectangles that share no point.
+
+    Example: shoal group points POINTS.csv --x lon --y lat -k 50 -o out
+
+    OUT has classes.csv (row, class; rows count from 0), rectangles.csv (class, x_min, x_max, y_min, y_max, weight),
+    rectangles.geojson, result.json and a picture.
+    """
+    import numpy as np
+    import polars as pl
+
+    from shoal.geography import points as group_them
+    from shoal.geography.rectangles import is_geographic
+    from shoal.io import read
+
+    terminal: Terminal = context.obj
+    terminal.json = bool(json)
+    check_output(output, force=force)
+    table = read(source, delimiter=delimiter, encoding=encoding)
+    coordinates = []
+    for name, option in ((x, "--x"), (y, "--y")):
+        column = column_of(table, name, option)
+        numbers = (column.str.strip_chars() if column.dtype == pl.String else column).cast(pl.Float64, strict=False)
+        if numbers.null_count():
+            raise DataError(
+                f"The column '{name}' must hold numbers: {numbers.null_count()} of {len(column)} cells do not."
+            )
+        coordinates.append(numbers.to_numpy())
+    counts = None if count is None else whole_numbers(column_of(table, count, "--count")).to_numpy()
+    degrees = is_geographic(x, y) if geographic is None else geographic
+    made = group_them(np.stack(coordinates, axis=1), k, multiplicity=counts, geographic=degrees, method=method)
+    classes = pl.DataFrame({"row": np.arange(len(made.classes)), "class": made.classes})
+    deliver(
+        terminal,
+        made,
+        output,
+        tables={"classes.csv": classes, "rectangles.csv": made.to_frame()},
+        more={"rectangles.geojson": made.write_geojson},
+        picture="picture.svg" if len(made.weights) <= _MOST_DRAWN else "picture.png",
+        force=force,
+    )
