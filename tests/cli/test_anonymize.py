@@ -263,6 +263,21 @@ def test_progress_is_drawn_on_a_terminal_only(patients: Path, roles: tuple[str, 
     assert json.loads(silent.stdout)["format"] == 1
 
 
+def test_a_proven_optimum_and_a_time_limit(shoal: Any, tmp_path: Path) -> None:
+    rows = [f"{row % 3},{row % 4},{'xyz'[row % 5 % 3]}" for row in range(12)]
+    (tmp_path / "small.csv").write_text("\n".join(["a,b,s", *rows]))
+    words = ("anonymize", tmp_path / "small.csv", "--qi", "a,b", "--sensitive", "s", "-l", 2, "--json")
+    exact = shoal(*words, "--algorithm", "exact", "-o", tmp_path / "exact")
+    program = shoal(*words, "--algorithm", "milp", "--time-limit", 30, "-o", tmp_path / "milp")
+    assert (exact.code, program.code) == (0, 0), exact.err + program.err
+    assert exact.json["cost"]["optimal"] is program.json["cost"]["optimal"] is True
+    assert exact.json["cost"]["stars"] == program.json["cost"]["stars"]
+    assert program.json["parameters"]["time_limit"] == 30
+    wrong = shoal(*words, "--algorithm", "exact", "--time-limit", 30, "-o", tmp_path / "wrong")
+    assert wrong.code == 2
+    assert "milp" in wrong.err
+
+
 def test_signals_are_as_they_were() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert stat.S_ISDIR(Path.cwd().stat().st_mode)

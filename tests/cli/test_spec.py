@@ -30,6 +30,7 @@ FULL = """
 input = "data/patients.csv"
 output = "out"
 algorithm = "tp+"
+time_limit = "2.5"
 recoding = "generalization"
 seed = 7
 keep_order = true
@@ -65,6 +66,7 @@ t_order = ["mild", "severe, fatal"]
 
 SAME_AS_FLAGS: dict[str, Any] = {
     "algorithm": "tp+",
+    "time_limit": "2.5",
     "recoding": "generalization",
     "seed": 7,
     "keep_order": True,
@@ -121,6 +123,7 @@ def test_every_flag_of_anonymize_is_a_key() -> None:
 def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
     spec = read_spec(write(FULL))
     used_elsewhere = {"input", "output", "columns", "privacy", "format", "spreadsheet_safe", "force", "json"}
+    used_elsewhere |= {"time_limit"}
     settings = set(ReleaseSpec.__struct_fields__) - used_elsewhere
     from shoal.cli.anonymize import SETTINGS
 
@@ -269,3 +272,16 @@ def test_models_refuse_what_they_cannot_be(given: dict[str, Any]) -> None:
 def test_distances_that_cannot_be(given: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=re.escape(said)):
         Privacy(**given).models()
+
+
+def test_a_time_limit_goes_to_the_algorithms_that_have_one() -> None:
+    request = ReleaseSpec(time_limit="1/2")
+    named, limited = request.limited("tp", "milp")
+    assert named == "tp"
+    assert (limited.name, limited.parameters()["time_limit"]) == ("milp", 0.5)
+    assert ReleaseSpec().limited("milp", "tp") == ["milp", "tp"]
+    for names in (("tp",), ("auto",), ("magic", "exact")):
+        with pytest.raises(UsageError, match=r"--time-limit needs an algorithm that has one: .*milp"):
+            request.limited(*names)
+    with pytest.raises(ParameterError, match="'time_limit' parameter of milp must be a number > 0"):
+        ReleaseSpec(time_limit=0).limited("milp")

@@ -45,6 +45,7 @@ def anonymize(
     t_distance: options.TDistance = None,
     t_order: options.TOrder = None,
     algorithm: options.Algorithm = None,
+    time_limit: options.TimeLimit = None,
     recoding: options.Recoding = None,
     seed: options.Seed = None,
     keep_order: options.KeepOrder = None,
@@ -83,6 +84,7 @@ def anonymize(
     request = request_of(context.params)
     terminal.json = bool(request.json)
     arguments = request.arguments(*SETTINGS) | {"privacy": request.requested_models()}
+    (arguments["algorithm"],) = request.limited(request.algorithm or "auto")
     publish(terminal, request.source(), request.folder(), request, arguments)
 
 

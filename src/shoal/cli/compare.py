@@ -52,6 +52,7 @@ def compare(
     t: options.T = None,
     t_distance: options.TDistance = None,
     t_order: options.TOrder = None,
+    time_limit: options.TimeLimit = None,
     recoding: options.Recoding = None,
     seed: options.Seed = None,
     spec: options.Spec = None,
@@ -71,7 +72,10 @@ def compare(
     terminal.json = bool(request.json)
     names = options.names_in("--algorithms", algorithms) or _ALGORITHMS
     settings = [name for name in SETTINGS if name not in ("algorithm", "keep_order")]
-    arguments = request.arguments(*settings) | {"privacy": request.requested_models(), "algorithms": list(names)}
+    arguments = request.arguments(*settings) | {
+        "privacy": request.requested_models(),
+        "algorithms": request.limited(*names),
+    }
     with terminal.progress() as progress:
         comparison = run_algorithms(request.source(), progress=progress, **arguments)
     if terminal.json:

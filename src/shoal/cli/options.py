@@ -45,6 +45,7 @@ __all__ = [
     "T",
     "TDistance",
     "TOrder",
+    "TimeLimit",
     "as_number",
     "names_in",
 ]
@@ -302,6 +303,15 @@ Recoding = Annotated[
         "--recoding",
         metavar="suppression|generalization",
         help="Publish stars, or the intervals and sets that cover a group's values.",
+        rich_help_panel=_METHOD,
+    ),
+]
+TimeLimit = Annotated[
+    str | None,
+    typer.Option(
+        "--time-limit",
+        metavar="SECONDS",
+        help="How long an algorithm that proves an optimum may search; then the best so far is published with its gap.",
         rich_help_panel=_METHOD,
     ),
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from shoal.cli.options import as_number, names_in
 from shoal.errors import UsageError, near_matches
 
 if TYPE_CHECKING:
+    from shoal.algorithms import Algorithm
     from shoal.models import GroundDistance, PrivacyModel
 
 __all__ = ["Columns", "Privacy", "ReleaseSpec", "read_spec", "request_of"]
@@ -137,6 +139,7 @@ class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     columns: Columns = Columns()
     privacy: Privacy = Privacy()
     algorithm: str | None = None
+    time_limit: Number | None = None
     recoding: str | None = None
     seed: int | None = None
     keep_order: bool | None = None
@@ -192,6 +195,26 @@ class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             )
         values = msgspec.structs.asdict(self.columns) | {name: getattr(self, name) for name in names}
         return {name: value for name, value in values.items() if value is not None}
+
+    def limited(self, *algorithms: str) -> list[str | Algorithm]:
+        """Return algorithms as the library takes them: by name, or with the time limit that was asked for.
+
+        Raises
+        ------
+        UsageError
+            Where there is a time limit and none of them has one; names those that do.
+        """
+        if self.time_limit is None:
+            return list(algorithms)
+        from shoal.algorithms import ALGORITHMS
+
+        timed: dict[str, Any] = {
+            name: one for name, one in ALGORITHMS.items() if "time_limit" in getattr(one, "__dataclass_fields__", {})
+        }
+        if not timed.keys() & set(algorithms):
+            raise UsageError(f"--time-limit needs an algorithm that has one: {', '.join(timed)}. Name it.")
+        limit = as_number("--time-limit", self.time_limit)
+        return [replace(timed[name], time_limit=limit) if name in timed else name for name in algorithms]
 
     def requested_models(self) -> list[PrivacyModel]:
         """Return the requested models.
