@@ -10,7 +10,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shoal.errors import ColumnError, DataError, InfeasibleError, LedgerError, OutputError, ParameterError
+from shoal.errors import (
+    ColumnError,
+    DataError,
+    InfeasibleError,
+    LedgerError,
+    OutputError,
+    ParameterError,
+    ReleaseUnsafeError,
+)
 from shoal.republication.records import read_memory, read_series
 
 if TYPE_CHECKING:
@@ -74,6 +82,11 @@ def remembered(series: shoal.Series) -> dict[bytes, tuple[frozenset[str], int]]:
         person: (sets[record["signature"]], int(record["gone"]))
         for person, record in zip(people.id_bytes(everyone), people.records, strict=True)
     }
+
+
+def keys_of(series: shoal.Series) -> Any:
+    with series._ledger._database.reading() as connection:
+        return series._keys(series._recorded(connection))
 
 
 class TestLife:
@@ -255,7 +268,60 @@ class TestChanges:
         assert series.history() == ()
 
 
+class TestWhatIsSaid:
+    def test_the_hash_of_the_input_does_not_tell_the_counterfeits(self, sqlite: Any, patients: Any) -> None:
+        """Its sensitive values are those of people: a hash that can be tried out tells which ones are counterfeits'."""
+        from shoal.table import Schema, encode, fingerprint
+
+        series = sqlite.series(m=3)
+        series.publish(patients(range(70)))
+        table = patients(one for one in range(70) if one * 5 % 7 != 3)
+        made = series.publish(table)
+        assert made.certificate.cost["counterfeits"] > 0
+        schema = Schema(quasi_identifiers=("age", "zip"), sensitive=("disease",))
+        guess = fingerprint(encode(table.drop("patient_id"), schema))
+        public = made.certificate.to_json() + json.dumps(series.certificate())
+        with series._ledger._database.reading() as connection:
+            private = str(connection.exec_driver_sql("SELECT * FROM shoal_releases").fetchall())
+        assert guess not in public + private
+        assert made.certificate.input["sha256"] == keys_of(series).input_digest(guess)
+
+    def test_nobody_is_published_with_another_signature(
+        self, sqlite: Any, patients: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from shoal.republication import series as module
+
+        series = sqlite.series(m=3)
+        series.publish(patients(range(60)))
+        generalize = module.generalize
+
+        def forgetful(**given: Any) -> Any:
+            return generalize(**{**given, "signature_of": np.full_like(given["signature_of"], -1)})
+
+        monkeypatch.setattr(module, "generalize", forgetful)
+        with pytest.raises(ReleaseUnsafeError, match="another set of sensitive values"):
+            series.publish(patients(range(7, 53)), hold_back=True)
+        assert len(series.history()) == 1
+
+
 class TestBadInput:
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            (lambda one: f"{one:06d}", str),
+            (str, lambda one: f"{one:04d}"),
+            (lambda one: f"a{one}", lambda one: f"A{one}"),
+            (lambda one: f"B{one}", lambda one: f" b{one} "),
+            (str, lambda one: f"{one}.0"),
+        ],
+    )
+    def test_ids_that_are_written_in_another_way(self, sqlite: Any, patients: Any, before: Any, after: Any) -> None:
+        series = sqlite.series()
+        series.publish(patients(range(1, 60), patient_id=before))
+        with pytest.raises(DataError, match=r"written in another way.*dtype=str"):
+            series.publish(patients(range(20, 70), patient_id=after))
+        assert series.publish(patients(range(1000, 1060), patient_id=before)).counts["new"] == 60
+
     @pytest.mark.parametrize(
         ("change", "error", "said"),
         [

@@ -217,5 +217,13 @@ class SeriesKeys:
             digest.update(content)
         return digest.hexdigest()
 
+    def input_digest(self, fingerprint: str) -> str:
+        """Return what may be said in public of the hash of a table, as 64 hexadecimal digits.
+
+        Never the hash itself: it counts the sensitive values of people, and the release those of people and of
+        counterfeits. Whoever could try hashes would find out which values are the counterfeits', and learn the others.
+        """
+        return blake2b(fingerprint.encode(), key=self.records, digest_size=32, person=b"input").hexdigest()
+
     def __repr__(self) -> str:
         return "SeriesKeys(...)"

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Matched", "canonical_text", "match"]
 
+_TRIED = 1000
+"""Of so many new people other spellings of the ids are tried."""
+_WIDEST = 16
+"""Ids with leading zeros are tried up to this width."""
 _EXACT = 1 << 53
 """Floats below this are whole numbers without doubt, where they are whole."""
 
@@ -36,6 +40,8 @@ class Shown:
     """The rows, encoded."""
     sensitive: NDArray[np.int32]
     """Code of each row's sensitive value."""
+    signature_of: NDArray[np.int64]
+    """The signature with which each person was published before; -1 for one who never was."""
     made: Generalization
     """Their groups, and the counterfeits."""
 
@@ -77,11 +83,12 @@ class Matched:
     def published(self, made: Generalization) -> Shown:
         """Return what is published of a generalization: without the rows that it holds back."""
         if not len(made.held_back):
-            return Shown(table=self.table, sensitive=self.sensitive, made=made)
+            return Shown(table=self.table, sensitive=self.sensitive, signature_of=self.signature_of, made=made)
         rows = np.flatnonzero(made.groups >= 0)
         return Shown(
             table=encode(self.frame[rows], self.table.schema),
             sensitive=self.sensitive[rows],
+            signature_of=self.signature_of[rows],
             made=replace(made, groups=made.groups[rows], signature_of=made.signature_of[rows]),
         )
 
@@ -198,6 +205,7 @@ def match(
     rows, pads = rows[order], pseudonyms.value_pads[order]
     hashed = pseudonyms.ids[order]
     known = memory.persons.find(hashed)
+    _check_spelling(ids.gather(rows[known < 0]), memory, keys)
     frame = frame.select(columns.quasi_identifiers + columns.sensitive)
     texts, codes = _sensitive(frame.select(columns.sensitive)[rows])
     values = (*memory.values, *sorted(set(texts) - set(memory.values)))
@@ -278,6 +286,30 @@ def _identifiers(frame: pl.DataFrame, name: str) -> pl.Series:
             "per person: decide which one, or merge them."
         )
     return ids
+
+
+def _check_spelling(unknown: pl.Series, memory: Memory, keys: SeriesKeys) -> None:
+    """Check that new people are new, and not known ones whose ids are written in another way.
+
+    They would get another signature, and the releases together would betray them.
+    """
+    if not len(memory.persons) or not len(unknown):
+        return
+    some = unknown.head(_TRIED)  # in the order of their hashes: as good as random
+    plain = some.str.strip_chars()
+    short = plain.str.strip_chars_start("0")
+    spellings = [plain, short, plain.str.to_lowercase(), plain.str.to_uppercase(), plain.str.replace(r"\.0$", "")]
+    spellings += [short.str.zfill(width) for width in range(2, _WIDEST + 1)]
+    found = np.zeros(len(some), dtype=np.bool_)
+    for one in spellings:
+        found |= memory.persons.find(keys.pseudonyms(one).ids) >= 0
+    if 2 * int(found.sum()) > len(some):
+        raise DataError(
+            "Most of the new people are known under ids that are written in another way (leading zeros, spaces, upper "
+            "and lower case, a decimal point). Taken for new ones, they would get another set of values, and the "
+            "releases together would betray them. Write the ids as in the earlier releases; in pandas, read them as "
+            "text (dtype=str)."
+        )
 
 
 def _missing(frame: pl.DataFrame, names: Sequence[str]) -> NDArray[np.bool_]:

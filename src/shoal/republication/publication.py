@@ -59,7 +59,7 @@ class PublicationCertificate:
     seed: int | None
     """The seed that was asked for; None: randomness came from the operating system."""
     input: Mapping[str, Any]
-    """Rows, roles and hash of the input."""
+    """Rows, roles and keyed hash of the input."""
     achieved: Mapping[str, Any]
     """The privacy measured on the published cells."""
     cost: Mapping[str, Any]

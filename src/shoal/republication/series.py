@@ -29,7 +29,7 @@ from shoal.republication.published import published_tables
 from shoal.republication.records import RecordedRelease, read_memory, read_series
 from shoal.republication.series_audit import SeriesAudit, audit_series
 from shoal.republication.storage import now
-from shoal.republication.verification import verify_release
+from shoal.republication.verification import verify_invariance, verify_release
 from shoal.table import fingerprint
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 
     import sqlalchemy as sa
 
+    from shoal.publish import OpenedData
     from shoal.recoding import Recoding
+    from shoal.republication.keys import SeriesKeys
     from shoal.republication.ledger import Ledger
     from shoal.republication.matching import Matched
     from shoal.republication.records import Memory, RecordedSeries, SeriesColumns
@@ -150,7 +152,7 @@ class Series:
                 counterfeits=0,
                 parameters=options,
             )
-            publication, release, after = self._made(matched, release, opened, clock)
+            publication, release, after = self._made(matched, release, opened, clock, self._keys(series))
             publication = replace(publication, notes=(*told, *publication.notes))
             if output is None:
                 with self._ledger._database.writing() as connection:
@@ -299,7 +301,7 @@ class Series:
         series = self._recorded(connection)
         return series, read_memory(connection, series, self._keys(series))
 
-    def _keys(self, series: RecordedSeries) -> Any:
+    def _keys(self, series: RecordedSeries) -> SeriesKeys:
         return self._ledger._key.of_series(series.uid)
 
     @contextmanager
@@ -316,7 +318,7 @@ class Series:
             raise
 
     def _made(
-        self, matched: Matched, release: RecordedRelease, opened: Any, clock: _Clock
+        self, matched: Matched, release: RecordedRelease, opened: OpenedData, clock: _Clock, keys: SeriesKeys
     ) -> tuple[Publication, RecordedRelease, Memory]:
         """Make a release of matched rows: the publication, its record and what is remembered after it."""
         table = matched.table
@@ -354,13 +356,21 @@ class Series:
                 sensitive=self.columns.sensitive,
                 m=self.m,
             )
+            verify_invariance(
+                groups=shown.made.groups,
+                sensitive=shown.sensitive,
+                counterfeit_groups=made.counterfeit_groups,
+                counterfeit_values=made.counterfeit_values,
+                signature_of=shown.signature_of,
+                signatures=[matched.memory.signatures[one] for one in range(len(matched.memory.signatures))],
+            )
             if frame.height != shown.table.rows + made.counterfeits:
                 raise InternalError("a release has more or fewer rows than were to be published")
         with clock.step("remember"):
             after, counts = matched.remembered(made, release.number)
             release = replace(
                 release,
-                input_sha256=fingerprint(shown.table),
+                input_sha256=keys.input_digest(fingerprint(shown.table)),
                 rows=shown.table.rows,
                 counterfeits=made.counterfeits,
                 counts={**counts, "groups": made.count, "signatures": len(after.signatures)},

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from shoal.errors import ReleaseUnsafeError
 from shoal.verification import measure
 
-__all__ = ["people_by_signature", "verify_release"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["people_by_signature", "verify_invariance", "verify_release"]
 
 _GROUP, _COUNT = "group_id", "count"
 
@@ -86,6 +90,52 @@ def _check_counterfeits(facts: pl.DataFrame, counterfeits: pl.DataFrame) -> None
 
 def _unsafe(what: str) -> ReleaseUnsafeError:
     return ReleaseUnsafeError(f"The release failed its verification: {what}. Nothing was published.")
+
+
+def verify_invariance(
+    *,
+    groups: NDArray[np.integer],
+    sensitive: NDArray[np.integer],
+    counterfeit_groups: NDArray[np.integer],
+    counterfeit_values: NDArray[np.integer],
+    signature_of: NDArray[np.integer],
+    signatures: Sequence[NDArray[np.integer]],
+) -> None:
+    """Check that everybody who was published before is in a group with exactly the values of the signature.
+
+    Parameters
+    ----------
+    groups, sensitive : array
+        Group and sensitive code of each person's row.
+    counterfeit_groups, counterfeit_values : array
+        Group and sensitive code of each counterfeit.
+    signature_of : array
+        Number of the signature with which each person was published before; -1 for one who never was.
+    signatures : sequence of arrays
+        The codes of each signature.
+
+    Raises
+    ------
+    ReleaseUnsafeError
+        Where somebody would be published with another set of values.
+    """
+    shown = pl.DataFrame(
+        {
+            "group": np.concatenate((groups, counterfeit_groups)).astype(np.int64),
+            "value": np.concatenate((sensitive, counterfeit_values)).astype(np.int64),
+        }
+    )
+    known = signature_of >= 0
+    held = pl.DataFrame(
+        {"group": groups[known].astype(np.int64), "signature": signature_of[known].astype(np.int64)}
+    ).unique()
+    sets = pl.DataFrame(
+        {"signature": range(len(signatures)), "expected": [sorted(one.tolist()) for one in signatures]},
+        schema={"signature": pl.Int64, "expected": pl.List(pl.Int64)},
+    )
+    compared = held.join(shown.group_by("group").agg(pl.col("value").sort()), on="group").join(sets, on="signature")
+    if compared.height != held.height or (compared["value"] != compared["expected"]).any():
+        raise _unsafe("people would be published with another set of sensitive values than before")
 
 
 def people_by_signature(
