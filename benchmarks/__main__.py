@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks import adult, paper, speed, stars
+from benchmarks import adult, emd, paper, speed, stars
 from benchmarks.machine import describe_load, describe_machine
 from benchmarks.results import Part, format_targets, save_part, write_summary
 from benchmarks.settings import ROOT, Settings
@@ -21,6 +21,7 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "stars": stars.measure,
     "paper": paper.measure,
     "adult": adult.measure,
+    "emd": emd.measure,
 }
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Grid", "Part", "Target", "format_targets", "load_part", "save_part", "write_summary"]
 
-SUMMARY_ORDER = ("speed", "stars", "paper", "adult")
+SUMMARY_ORDER = ("speed", "stars", "paper", "adult", "emd")
 """The parts in the order in which a reader wants them."""
 
 

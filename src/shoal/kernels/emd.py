@@ -242,12 +242,13 @@ def ordered_costs(sizes: Counts, starts: Counts, values: Counts, counts: Counts,
     rows = totals.sum()
     here = np.zeros(totals.size, np.int64)
     for g in range(sizes.size):
+        size = sizes[g]
         for j in range(starts[g], starts[g + 1]):
-            here[values[j]] = counts[j] * rows
+            here[values[j]] = counts[j]
         cost = 0
         prefix = 0
         for v in range(totals.size):
-            prefix += here[v] - totals[v] * sizes[g]
+            prefix += here[v] * rows - totals[v] * size
             cost += abs(prefix)
-            here[v] = 0
+        here[:] = 0
         costs[g] = cost
