@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-MODULES = ("__main__", "adult", "harness", "machine", "paper", "results", "settings", "speed", "stars", "sweep")
+MODULES = ("__main__", "adult", "emd", "harness", "machine", "paper", "results", "settings", "speed", "stars", "sweep")
 
 
 @pytest.fixture
@@ -67,6 +67,13 @@ def test_the_sweep_measures_every_table_once(benchmarks, settings):
         assert one.stars["tp"] >= one.stars["tp+"]
         assert set(one.stars) == set(benchmarks.sweep.RIVALS)
     assert sum(one.raised_bound is not None for one in counted) == 2 * 2
+
+
+def test_the_kernels_and_the_verification_find_the_same_distances(benchmarks, settings):
+    part = benchmarks.emd.measure(settings)  # fails where they do not
+    assert [target.limit for target in part.targets] == [50.0, 50.0]
+    (figures,) = part.figures.values()
+    assert len(figures["rows"]) == 5
 
 
 def test_stars_and_the_papers_figures_are_tables_of_the_sweep(benchmarks, settings):

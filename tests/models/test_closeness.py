@@ -366,6 +366,18 @@ def test_huge_tables_are_decided_exactly_by_models_and_never_laxer_by_kernels(to
         assert TCloseness(t, distance=distance).acceptable(groups).tolist() == [exact <= t]
 
 
+def test_transports_are_solved_once_for_groups_and_a_metric():
+    counts = whole(["a", "b", "b"] * 3)
+    one, other = (MetricDistance(["a", "b"], [[0, far], [far, 0]]) for far in (1, 1))
+    costs, _ = one.costs(counts)
+    costs += 1  # a copy
+    assert one.costs(counts)[0].tolist() == other.costs(counts)[0].tolist() == [0]
+    half = MetricDistance(["a", "b", "c"], [[0, 1, 2], [1, 0, 1], [2, 1, 0]])
+    groups = from_cells(["a", "b"])
+    assert distances(groups, one) == [Fraction(1, 2)] * 2
+    assert distances(groups, half) == [Fraction(1, 4)] * 2
+
+
 def test_distances_too_fine_for_64_bits_are_rounded_up():
     fine = MetricDistance(["a", "b", "c"], [[0, Fraction(1, 3**45), 1], [Fraction(1, 3**45), 0, 1], [1, 1, 0]])
     counts = whole(["a", "b", "c"] * 1000)

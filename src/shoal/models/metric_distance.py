@@ -12,6 +12,7 @@ from functools import cached_property
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -39,6 +40,8 @@ _NUMBER = re.compile(
 )
 _CHUNK = 1 << 22
 """Counts that are laid out at a time."""
+_SOLVED: WeakKeyDictionary[GroupCounts, tuple[MetricDistance, NDArray[Any]]] = WeakKeyDictionary()
+"""The costs that were last found of groups that are still in use."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,6 +139,13 @@ class MetricDistance(GroundDistance):
         return [[self._exact[i][j] for j in places] for i in places]
 
     def costs(self, groups: GroupCounts) -> tuple[NDArray[Any], int]:  # noqa: D102
+        known = _SOLVED.get(groups)
+        if known is None or known[0] != self:
+            # A verification decides about groups, then states their largest distance: both need the same transports.
+            known = _SOLVED[groups] = (self, self._solved(groups))
+        return known[1].copy(), self._unit
+
+    def _solved(self, groups: GroupCounts) -> NDArray[Any]:
         whole = [[int(one * self._unit) for one in row] for row in self._among(groups)]
         found: dict[bytes, int] = {}
         costs = np.zeros(len(groups.sizes), dtype=object)
@@ -144,7 +154,7 @@ class MetricDistance(GroundDistance):
             if key not in found:
                 found[key] = _transport(gains, whole)
             costs[g] = found[key]
-        return costs, self._unit
+        return costs
 
     def rule(self, table: GroupCounts, t: Fraction) -> Rule:  # noqa: D102
         among = self._among(table)
