@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks import adult, emd, paper, speed, stars
+from benchmarks import adult, emd, paper, regions, speed, stars
 from benchmarks.machine import describe_load, describe_machine
 from benchmarks.results import Part, format_targets, save_part, write_summary
 from benchmarks.settings import ROOT, Settings
@@ -22,6 +22,7 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "paper": paper.measure,
     "adult": adult.measure,
     "emd": emd.measure,
+    "regions": regions.measure,
 }
 
 
@@ -35,7 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = _options().parse_args(arguments)
     settings = Settings.short() if options.quick else Settings()
-    given = {name: getattr(options, name) for name in ("rows", "tables", "raised_work", "workers", "adult", "results")}
+    given = {
+        name: getattr(options, name)
+        for name in ("rows", "tables", "raised_work", "workers", "adult", "counties", "results")
+    }
     settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
     _print_machine()
     parts = []
@@ -68,6 +72,7 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--raised-work", type=int, help="operations of the raised lower bound")
     parser.add_argument("--workers", type=int, help="processes that count stars side by side")
     parser.add_argument("--adult", type=Path, help="a copy of the Adult table, fields separated by ';'")
+    parser.add_argument("--counties", type=Path, help="a folder with the graph of the US counties")
     parser.add_argument("--results", type=Path, help="folder for the figures, and for RESULTS.md")
     return parser
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Grid", "Part", "Target", "format_targets", "load_part", "save_part", "write_summary"]
 
-SUMMARY_ORDER = ("speed", "stars", "paper", "adult", "emd")
+SUMMARY_ORDER = ("speed", "stars", "paper", "adult", "emd", "regions")
 """The parts in the order in which a reader wants them."""
 
 

@@ -57,6 +57,8 @@ class Settings:
     """Of the tables and of the choices of quasi-identifiers."""
     adult: Path = ROOT.parent / "shared" / "data" / "adult" / "adult.csv"
     """A copy of the Adult table; measured where it exists."""
+    counties: Path = ROOT.parent / "shared" / "data"
+    """A folder with the graph of the US counties; measured where it exists."""
     quick: bool = False
     """Whether this is a short run, whose figures do not enter RESULTS.md."""
     results: Path = ROOT / "benchmarks" / "results"

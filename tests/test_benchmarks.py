@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-MODULES = ("__main__", "adult", "emd", "harness", "machine", "paper", "results", "settings", "speed", "stars", "sweep")
+MODULES = tuple("__main__ adult emd harness machine paper regions results settings speed stars sweep".split())
 
 
 @pytest.fixture
@@ -40,6 +40,7 @@ def settings(benchmarks, tmp_path):
         raised_l=(4,),
         workers=1,
         adult=tmp_path / "nowhere.csv",
+        counties=tmp_path / "nowhere",
         quick=True,
         results=tmp_path,
     )
@@ -163,3 +164,24 @@ def test_real_tables_say_what_every_algorithm_makes_of_them(benchmarks, settings
     rows = part.figures["demo, suppression: cells and tuples that are not published as they were:"]["rows"]
     assert {row[0] for row in rows} == {"l = 2", "l = 4", "k = 5"}
     assert all(row[2] >= row[4] > 0 for row in rows)
+
+
+def test_regions_are_held_against_the_tree_and_the_bound(benchmarks, settings, tmp_path):
+    pytest.importorskip("libpysal")
+    pytest.importorskip("geopandas")
+    import gzip
+
+    edges = [(v, v + 1) for v in range(24) if v % 5 < 4] + [(v, v + 5) for v in range(20)]
+    folder = tmp_path / "maps"
+    folder.mkdir()
+    with gzip.open(folder / "us_counties_edges_planar.csv.gz", "wt") as file:
+        file.write("fips_a,fips_b\n" + "".join(f"{a:05},{b:05}\n" for a, b in edges))
+    with gzip.open(folder / "us_counties_nodes.csv.gz", "wt") as file:
+        file.write("fips,population_2019,in_main_component\n" + "".join(f"{v:05},300000,True\n" for v in range(25)))
+    part = benchmarks.regions.measure(replace(settings, counties=folder))
+    assert len(part.targets) == 6
+    assert all(target.met for target in part.targets[1::2]), "a small map takes no time"
+    maps = next(figure for title, figure in part.figures.items() if title.startswith("Maps"))
+    assert len(maps["rows"]) == 12
+    assert all(row[2] >= row[3] >= row[5] >= row[7] for row in maps["rows"])
+    assert "no graph of the US counties" in benchmarks.regions.measure(settings).text()

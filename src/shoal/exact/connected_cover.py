@@ -151,9 +151,10 @@ class _Sets:
         cls, offsets: NDArray[np.int64], targets: NDArray[np.int32], weights: NDArray[np.int64], k: int, limit: int
     ) -> _Sets | None:
         """Return all connected sets with k <= load <= limit; None where there are too many."""
-        starts, members, complete = connected_sets(offsets, targets, weights, k, limit, _MOST_SETS, _MOST_STEPS)
+        starts, members, count, complete = connected_sets(offsets, targets, weights, k, limit, _MOST_SETS, _MOST_STEPS)
         if not complete:
             return None
+        starts, members = starts[: count + 1], members[: starts[count]]
         sums = np.concatenate(([0], np.cumsum(weights[members])))
         return cls(starts=starts, members=members, loads=sums[starts[1:]] - sums[starts[:-1]], nodes=len(weights))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal._progress import Progress, silent
 from shoal.geography.region_bounds import most_parts
-from shoal.kernels.recombination import COUNT, LARGEST, improve_parts
+from shoal.kernels.recombination import COUNT, LARGEST, STATE_SIZE, improve_parts
 from shoal.kernels.spanning_tree import cut_tree, depth_first_tree, lower_degree, root_tree
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class _Search:
         self.graph, self.weights, self.k, self.bound = graph, weights, k, bound
         self.best = parts.copy()
         self.most = most_parts(weights, k)
-        self._state, self._record = np.zeros(2, dtype=np.int64), np.zeros(1)
+        self._state, self._record = np.zeros(STATE_SIZE, dtype=np.int64), np.zeros(1)
         self._random = rng.integers(1, 1 << 63, size=1, dtype=np.uint64)
 
     @property

@@ -7,6 +7,9 @@ from numba import njit
 
 __all__ = ["connected_sets", "lightest_set"]
 
+_MEMBERS_PER_SET = 24
+"""So many members are expected in a set, on average; where there are more, the sets count as too many."""
+
 
 @njit(cache=True)
 def _divides(weight, low, high):
@@ -45,13 +48,13 @@ def connected_sets(offsets, targets, weights, low, high, most_sets, most_steps):
     """Return the connected sets with low <= weight <= high whose rest might be divided into such sets, too.
 
     Sets grow from their smallest node, each in one way only (Wernicke 2006, "ESU"). Returns where each set starts in
-    `members`, the members, and whether these are all of them: no more than `most_sets` sets are kept, and no more than
-    `most_steps` looked at.
+    `members`, the members, how many sets there are, and whether these are all of them: no more than `most_sets` sets
+    are kept, and no more than `most_steps` looked at.
     """
     n = offsets.size - 1
-    starts = [np.int64(0)]
-    members = [np.int32(0)]
-    members.pop()
+    starts = np.zeros(most_sets + 1, dtype=np.int64)
+    members = np.empty(_MEMBERS_PER_SET * most_sets + n, dtype=np.int32)
+    count = 0
     waiting = np.empty((n + 1, n), dtype=np.int32)
     length = np.zeros(n + 1, dtype=np.int64)
     chosen = np.empty(n + 1, dtype=np.int32)
@@ -79,7 +82,7 @@ def connected_sets(offsets, targets, weights, low, high, most_sets, most_steps):
                 continue
             steps += 1
             if steps > most_steps:
-                return np.array(starts), np.array(members, dtype=np.int32), False
+                return starts, members, count, False
             length[depth] -= 1
             v = waiting[depth, length[depth]]
             total = weights[v] + (weight[depth - 1] if depth > 0 else np.int64(0))
@@ -91,11 +94,12 @@ def connected_sets(offsets, targets, weights, low, high, most_sets, most_steps):
             if total >= low:
                 stamp += 1
                 if _leaves_divisible(offsets, targets, weights, inside, low, high, queue, seen, stamp):
-                    if len(starts) > most_sets:
-                        return np.array(starts), np.array(members, dtype=np.int32), False
+                    if count == most_sets or starts[count] + depth >= members.size:
+                        return starts, members, count, False
                     for d in range(depth + 1):
-                        members.append(chosen[d])
-                    starts.append(np.int64(len(members)))
+                        members[starts[count] + d] = chosen[d]
+                    starts[count + 1] = starts[count] + depth + 1
+                    count += 1
             # What waits at the next depth: the rest of this one, and neighbours that no node before was near to.
             filled = length[depth]
             for i in range(filled):
@@ -109,7 +113,7 @@ def connected_sets(offsets, targets, weights, low, high, most_sets, most_steps):
             length[depth + 1] = filled
             depth += 1
         near[root] -= 1
-    return np.array(starts), np.array(members, dtype=np.int32), True
+    return starts, members, count, True
 
 
 @njit(cache=True)

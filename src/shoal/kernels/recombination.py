@@ -11,10 +11,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["COUNT", "LARGEST", "improve_parts"]
+__all__ = ["COUNT", "LARGEST", "STATE_SIZE", "improve_parts"]
 
-COUNT, LARGEST = 0, 1
-"""Places in `state`: the number of parts, and the weight of the largest one in the best partition so far."""
+COUNT, LARGEST, STAMP, STATE_SIZE = 0, 1, 2, 3
+"""Places in `state`: the number of parts, the weight of the largest one in the best partition so far, and what marks
+the nodes that a search has seen; how many places there are."""
 
 _MOVE, _SWAP = 40, 50
 """Of a hundred steps, those below the first move a node, those below the second swap two; the others recombine."""
@@ -69,21 +70,8 @@ def _reach(offsets, targets, parts, start, without, queue, seen, stamp):
 
 
 @njit(cache=True)
-def _neighbour_in(offsets, targets, parts, v, part, without):
-    """Return a neighbour of v in a part, -1 where there is none, and how many it has there."""
-    found = np.int32(-1)
-    several = 0
-    for j in range(offsets[v], offsets[v + 1]):
-        u = targets[j]
-        if u != without and parts[u] == part:
-            found = u
-            several += 1
-    return found, several
-
-
-@njit(cache=True)
-def _random_tree(offsets, targets, parts, chosen, start, parent, order, frontier, seen, stamp, random):
-    """Grow a random spanning tree of the parts in `chosen`, parents first in `order`; return its number of nodes."""
+def _random_tree(offsets, targets, parts, p, q, r, start, parent, order, frontier, seen, stamp, random):
+    """Grow a random spanning tree of three parts (some the same), parents first in `order`; return how many nodes."""
     filled = 0
     waiting = 1
     frontier[0, 0] = start
@@ -101,7 +89,7 @@ def _random_tree(offsets, targets, parts, chosen, start, parent, order, frontier
         filled += 1
         for j in range(offsets[v], offsets[v + 1]):
             u = targets[j]
-            if seen[u] != stamp and (parts[u] == chosen[0] or parts[u] == chosen[1] or parts[u] == chosen[2]):
+            if seen[u] != stamp and (parts[u] == p or parts[u] == q or parts[u] == r):
                 frontier[waiting, 0] = u
                 frontier[waiting, 1] = v
                 waiting += 1
@@ -166,15 +154,22 @@ def _label(parent, order, filled, heads, count, weights, local, loads, sizes):
 
 
 @njit(cache=True)
-def _remove_part(hole, count, offsets, targets, parts, loads, sizes, anchors, queue, seen, stamp):
+def _remove_part(hole, offsets, targets, parts, loads, sizes, anchors, queue, seen, state):
     """Give the number of a part that is gone to the last one."""
-    last = count - 1
+    last = state[COUNT] - 1
+    state[COUNT] = last
     if hole == last:
         return
-    reached = _reach(offsets, targets, parts, anchors[last], -1, queue, seen, stamp)
+    reached = _reach(offsets, targets, parts, np.int32(anchors[last]), np.int32(-1), queue, seen, state[STAMP])
     for i in range(reached):
         parts[queue[i]] = hole
     loads[hole], sizes[hole], anchors[hole] = loads[last], sizes[last], anchors[last]
+
+
+@njit(cache=True)
+def _copy(source, target):
+    for i in range(source.size):
+        target[i] = source[i]
 
 
 @njit(cache=True)
@@ -195,26 +190,134 @@ def _smallest(loads, count):
 
 
 @njit(cache=True)
-def improve_parts(
-    offsets,
-    targets,
-    weights,
-    k,
-    least,
-    most,
-    bound,
-    parts,
-    loads,
-    sizes,
-    anchors,
-    best,
-    state,
-    record,
-    random,
-    steps,
-    hot,
-    cold,
+def _move(
+    offsets, targets, weights, least, parts, loads, sizes, anchors, u, v, temperature, random, queue, seen, state
 ):
+    """Try to move node u to the part of its neighbour v; return by how much the sum of squares changed."""
+    p, q = parts[u], parts[v]
+    first, second = loads[p] - weights[u], loads[q] + weights[u]
+    change = _square(first) + _square(second) - _square(loads[p]) - _square(loads[q])
+    if first < least or not _accepts(change, temperature, random):
+        return 0.0
+    near = np.int32(-1)
+    several = 0
+    for j in range(offsets[u], offsets[u + 1]):
+        if parts[targets[j]] == p:
+            near = targets[j]
+            several += 1
+    if near < 0:
+        return 0.0
+    state[STAMP] += 1
+    if several > 1 and _reach(offsets, targets, parts, near, u, queue, seen, state[STAMP]) != sizes[p] - 1:
+        return 0.0
+    parts[u] = q
+    sizes[p] -= 1
+    sizes[q] += 1
+    anchors[p] = near
+    loads[p], loads[q] = first, second
+    return change
+
+
+@njit(cache=True)
+def _trade(
+    offsets, targets, weights, least, parts, loads, sizes, anchors, u, v, temperature, random, queue, seen, state
+):
+    """Try to let neighbouring nodes of two parts trade places; return by how much the sum of squares changed."""
+    p, q = parts[u], parts[v]
+    given = weights[u] - weights[v]
+    first, second = loads[p] - given, loads[q] + given
+    change = _square(first) + _square(second) - _square(loads[p]) - _square(loads[q])
+    if first < least or second < least or not _accepts(change, temperature, random):
+        return 0.0
+    parts[u], parts[v] = q, p
+    for side in range(2):
+        state[STAMP] += 1
+        start, part = (v, p) if side == 0 else (u, q)
+        if _reach(offsets, targets, parts, start, np.int32(-1), queue, seen, state[STAMP]) != sizes[part]:
+            parts[u], parts[v] = p, q
+            return 0.0
+    anchors[p], anchors[q] = v, u
+    loads[p], loads[q] = first, second
+    return change
+
+
+@njit(cache=True)
+def _recombine(
+    offsets, targets, weights, least, most, parts, loads, sizes, anchors, u, v, temperature, random, queue, seen, state,
+    parent, order, local, heads, hanging, new_loads, new_sizes, frontier,
+):  # fmt: skip
+    """Join the parts of two neighbouring nodes, perhaps a third one, and cut them again along a random tree.
+
+    Returns by how much the sum of squares changed.
+    """
+    p, q = parts[u], parts[v]
+    r = q
+    old = 1 if p == q else 2
+    total = loads[p]
+    before = _square(loads[p])
+    if p != q:
+        total += loads[q]
+        before += _square(loads[q])
+        x = targets[offsets[v] + _draw(random, offsets[v + 1] - offsets[v])]
+        if _draw(random, 100) < _THIRD and parts[x] != p and parts[x] != q:
+            r = parts[x]
+            total += loads[r]
+            before += _square(loads[r])
+            old = 3
+    state[STAMP] += 1
+    filled = _random_tree(
+        offsets, targets, parts, p, q, r, u, parent, order, frontier, seen, state[STAMP], random
+    )  # fmt: skip
+    pieces = total // least
+    if old == 3 or (pieces > 2 and _draw(random, 2) == 0):
+        wanted = 2 + (_draw(random, pieces - 1) if pieces > 2 else 0)
+        wanted = min(wanted, old + 1)
+        room = total // wanted - least
+        threshold = least + (_draw(random, room + 1) if room > 0 else 0)
+        cuts = _cut_in_several(parent, order, filled, weights, least, threshold, hanging, heads)
+    else:
+        cuts = _cut_in_two(parent, order, filled, weights, least, hanging, heads)
+    count = state[COUNT]
+    if cuts > old and count + cuts - old > most:
+        return 0.0
+    _label(parent, order, filled, heads, cuts, weights, local, new_loads, new_sizes)
+    change = -before
+    for c in range(cuts):
+        change += _square(new_loads[c])
+    if not _accepts(change, temperature, random):
+        return 0.0
+    for c in range(cuts):
+        number = np.int64(r)
+        if c >= old:
+            number = count + c - old
+        elif c == 0:
+            number = np.int64(p)
+        elif c == 1:
+            number = np.int64(q)
+        loads[number], sizes[number], anchors[number] = new_loads[c], new_sizes[c], heads[c]
+        heads[c] = number  # the head is known by now: its place takes the number of the piece
+    for i in range(filled):
+        parts[order[i]] = heads[local[order[i]]]
+    state[COUNT] = count + max(cuts - old, 0)
+    # Numbers that are free now, the higher one first, so that no hole is filled with another hole.
+    first, second = np.int64(-1), np.int64(-1)
+    if cuts < old:
+        first = np.int64(q) if cuts == 1 else np.int64(r)
+        if cuts == 1 and old == 3:
+            second = np.int64(r)
+    for turn in range(2):
+        hole = max(first, second) if turn == 0 else min(first, second)
+        if hole >= 0:
+            state[STAMP] += 1
+            _remove_part(hole, offsets, targets, parts, loads, sizes, anchors, queue, seen, state)
+    return change
+
+
+@njit(cache=True)
+def improve_parts(
+    offsets, targets, weights, k, least, most, bound, parts, loads, sizes, anchors, best, state, record, random, steps,
+    hot, cold,
+):  # fmt: skip
     """Make random steps; keep the best partition in `best`: the smallest maximum, then the smallest sum of squares.
 
     The temperature falls from `hot` to `cold`, as shares of the square of the mean load; 0 goes downhill only. Where
@@ -233,128 +336,57 @@ def improve_parts(
     new_sizes = np.empty(n, dtype=np.int32)
     frontier = np.empty((targets.size + 1, 2), dtype=np.int32)
     seen = np.zeros(n, dtype=np.int64)
-    chosen = np.empty(3, dtype=np.int32)
-    stamp = np.int64(0)
-    count = state[COUNT]
+    state[STAMP] = 0
     energy = 0.0
-    mean = 0.0
-    for p in range(count):
+    total = 0.0
+    for p in range(state[COUNT]):
         energy += _square(loads[p])
-        mean += np.float64(loads[p]) / count
-    heaviest = _largest(loads, count)
+        total += np.float64(loads[p])
+    mean = total / state[COUNT]
+    heaviest = _largest(loads, state[COUNT])
     if state[LARGEST] == 0:
-        best[:] = parts
+        _copy(parts, best)
         state[LARGEST] = loads[heaviest]
         record[0] = energy
     for step in range(steps):
         temperature = (hot + (cold - hot) * step / steps) * mean * mean
         u = np.int32(_draw(random, n))
         if step % 4 == 0 and loads[heaviest] > bound:
-            stamp += 1
-            reached = _reach(offsets, targets, parts, anchors[heaviest], -1, queue, seen, stamp)
+            state[STAMP] += 1
+            reached = _reach(
+                offsets, targets, parts, anchors[heaviest], np.int32(-1), queue, seen, state[STAMP]
+            )  # fmt: skip
             u = queue[_draw(random, reached)]
         if offsets[u] == offsets[u + 1]:
             continue
         v = targets[offsets[u] + _draw(random, offsets[u + 1] - offsets[u])]
-        p, q = parts[u], parts[v]
-        if p == q:
-            # A part that is heavy enough can be cut in two.
-            if loads[p] < 2 * least or step % 8 != 0:
-                continue
+        # Within one part there is nothing to exchange; a part that is heavy enough can be cut in two.
+        if parts[u] == parts[v] and (loads[parts[u]] < 2 * least or step % 8 != 0):
+            continue
         kind = _draw(random, 100)
-        moved = False
-        if kind < _SWAP and p != q:
-            given = weights[u] if kind < _MOVE else weights[u] - weights[v]
-            first, second = loads[p] - given, loads[q] + given
-            change = _square(first) + _square(second) - _square(loads[p]) - _square(loads[q])
-            if first < least or second < least or not _accepts(change, temperature, random):
-                continue
-            if kind < _MOVE:
-                near, several = _neighbour_in(offsets, targets, parts, u, p, -1)
-                if near < 0:
-                    continue
-                stamp += 1
-                if several > 1 and _reach(offsets, targets, parts, near, u, queue, seen, stamp) != sizes[p] - 1:
-                    continue
-                parts[u] = q
-                sizes[p] -= 1
-                sizes[q] += 1
-                anchors[p] = near
-            else:
-                parts[u], parts[v] = q, p
-                stamp += 2
-                if (
-                    _reach(offsets, targets, parts, v, -1, queue, seen, stamp - 1) != sizes[p]
-                    or _reach(offsets, targets, parts, u, -1, queue, seen, stamp) != sizes[q]
-                ):
-                    parts[u], parts[v] = p, q
-                    continue
-                anchors[p], anchors[q] = v, u
-            loads[p], loads[q] = first, second
-            energy += change
-            moved = given != 0
-        else:
-            chosen[0], chosen[1], chosen[2] = p, q, q
-            old = 1 if p == q else 2
-            total = loads[p] if p == q else loads[p] + loads[q]
-            before = _square(loads[p]) + (0.0 if p == q else _square(loads[q]))
-            if p != q and _draw(random, 100) < _THIRD:
-                x = targets[offsets[v] + _draw(random, offsets[v + 1] - offsets[v])]
-                if parts[x] != p and parts[x] != q:
-                    chosen[2] = parts[x]
-                    total += loads[parts[x]]
-                    before += _square(loads[parts[x]])
-                    old = 3
-            stamp += 1
-            filled = _random_tree(
-                offsets, targets, parts, chosen, u, parent, order, frontier, seen, stamp, random
+        if kind < _MOVE and parts[u] != parts[v]:
+            change = _move(
+                offsets, targets, weights, least, parts, loads, sizes, anchors, u, v, temperature, random, queue, seen,
+                state,
             )  # fmt: skip
-            pieces = total // least
-            if old == 3 or (pieces > 2 and kind % 2 == 0):
-                wanted = 2 + _draw(random, pieces - 1) if pieces > 2 else 2
-                wanted = min(wanted, old + 1)
-                room = total // wanted - least
-                threshold = least + (_draw(random, room + 1) if room > 0 else 0)
-                cuts = _cut_in_several(parent, order, filled, weights, least, threshold, hanging, heads)
-            else:
-                cuts = _cut_in_two(parent, order, filled, weights, least, hanging, heads)
-            if cuts > old and count + cuts - old > most:
-                continue
-            _label(parent, order, filled, heads, cuts, weights, local, new_loads, new_sizes)
-            after = 0.0
-            for c in range(cuts):
-                after += _square(new_loads[c])
-            if not _accepts(after - before, temperature, random):
-                continue
-            numbers = heads  # the heads are used up; their places take the numbers of the pieces
-            for c in range(cuts):
-                anchors_of = heads[c]
-                number = chosen[c] if c < old else count + c - old
-                numbers[c] = number
-                loads[number], sizes[number], anchors[number] = new_loads[c], new_sizes[c], anchors_of
-            for i in range(filled):
-                parts[order[i]] = numbers[local[order[i]]]
-            if cuts >= old:
-                count += cuts - old
-            else:
-                # The numbers that are free now, the highest first, so that no hole is filled with another hole.
-                first_hole, second_hole = chosen[cuts], chosen[old - 1]
-                if old - cuts == 1:
-                    second_hole = -1
-                for hole in (max(first_hole, second_hole), min(first_hole, second_hole)):
-                    if hole >= 0:
-                        stamp += 1
-                        _remove_part(hole, count, offsets, targets, parts, loads, sizes, anchors, queue, seen, stamp)
-                        count -= 1
-            energy += after - before
-            moved = True
-        if moved:
-            heaviest = _largest(loads, count)
-            largest = loads[heaviest]
-            if largest > state[LARGEST] or (largest == state[LARGEST] and energy >= record[0]):
-                continue
-            if least >= k or _smallest(loads, count) >= k:
-                best[:] = parts
-                state[LARGEST] = largest
-                record[0] = energy
-    state[COUNT] = count
+        elif kind < _SWAP and parts[u] != parts[v]:
+            change = _trade(
+                offsets, targets, weights, least, parts, loads, sizes, anchors, u, v, temperature, random, queue, seen,
+                state,
+            )  # fmt: skip
+        else:
+            change = _recombine(
+                offsets, targets, weights, least, most, parts, loads, sizes, anchors, u, v, temperature, random, queue,
+                seen, state, parent, order, local, heads, hanging, new_loads, new_sizes, frontier,
+            )  # fmt: skip
+        if change == 0.0:
+            continue
+        energy += change
+        heaviest = _largest(loads, state[COUNT])
+        largest = loads[heaviest]
+        if largest > state[LARGEST] or (largest == state[LARGEST] and energy >= record[0]):
+            continue
+        if least >= k or _smallest(loads, state[COUNT]) >= k:
+            _copy(parts, best)
+            state[LARGEST] = largest
+            record[0] = energy

@@ -30,7 +30,9 @@ def depth_first_tree(offsets, targets, edge_of, in_tree):
         if free[v] < free[root]:
             root = v
     visited = np.zeros(n, dtype=np.bool_)
-    place = offsets[:-1].copy()
+    place = np.empty(n, dtype=np.int64)
+    for v in range(n):
+        place[v] = offsets[v]
     stack = np.empty(n, dtype=np.int32)
     stack[0] = root
     depth = 1
@@ -111,32 +113,31 @@ def _swap(e, w, left, right, parent, parent_edge, level, in_tree):
 @njit(cache=True)
 def _improve(e, w, left, right, helper, offsets, targets, edge_of, in_tree, parent, parent_edge, level, order):
     """Lower the degree of node w by edge e; ends of edges that are at their limit are relieved before."""
-    edges = [e]
-    nodes = [w]
-    opened = [False]
-    while len(edges) > 0:
-        e = edges[-1]
-        if not opened[-1]:
-            opened[-1] = True
-            for end in (left[e], right[e]):
+    # What waits: an edge, the node that it relieves, and whether its ends were relieved.
+    waiting = np.empty((order.size + 1, 3), dtype=np.int32)
+    waiting[0, 0], waiting[0, 1], waiting[0, 2] = e, w, 0
+    depth = 1
+    while depth > 0:
+        e = waiting[depth - 1, 0]
+        if waiting[depth - 1, 2] == 0:
+            waiting[depth - 1, 2] = 1
+            for side in range(2):
+                end = left[e] if side == 0 else right[e]
                 if helper[end] >= 0:
-                    edges.append(helper[end])
-                    nodes.append(end)
-                    opened.append(False)
+                    waiting[depth, 0], waiting[depth, 1], waiting[depth, 2] = helper[end], end, 0
+                    depth += 1
                     helper[end] = -1
             continue
-        _swap(e, nodes[-1], left, right, parent, parent_edge, level, in_tree)
+        _swap(e, waiting[depth - 1, 1], left, right, parent, parent_edge, level, in_tree)
         root_tree(offsets, targets, edge_of, in_tree, order[0], parent, parent_edge, level, order)
-        edges.pop()
-        nodes.pop()
-        opened.pop()
+        depth -= 1
 
 
 @njit(cache=True)
 def lower_degree(offsets, targets, edge_of, left, right, in_tree, phases):
     """Improve a spanning tree for some phases; each has one node fewer of the highest degree.
 
-    Returns the degree of the tree, negative once no improvement is left: then no spanning tree has a degree lower
+    Returns the degree that the last phase met, negative once no improvement is left: then it is the tree's, and no spanning tree has a degree lower
     by more than one. Nodes of the highest degree and one below are blocked; an edge between two components of what
     is left unblocks the nodes of the second kind on the cycle that it closes, and relieves one of the first kind.
     """
@@ -152,7 +153,8 @@ def lower_degree(offsets, targets, edge_of, left, right, in_tree, phases):
     root_tree(offsets, targets, edge_of, in_tree, np.int32(0), parent, parent_edge, level, order)
     highest = np.int64(0)
     for _ in range(phases):
-        degree[:] = 0
+        for v in range(n):
+            degree[v] = 0
         for e in range(left.size):
             if in_tree[e]:
                 degree[left[e]] += 1
