@@ -137,9 +137,10 @@ def _improve(e, w, left, right, helper, offsets, targets, edge_of, in_tree, pare
 def lower_degree(offsets, targets, edge_of, left, right, in_tree, phases):
     """Improve a spanning tree for some phases; each has one node fewer of the highest degree.
 
-    Returns the degree that the last phase met, negative once no improvement is left: then it is the tree's, and no spanning tree has a degree lower
-    by more than one. Nodes of the highest degree and one below are blocked; an edge between two components of what
-    is left unblocks the nodes of the second kind on the cycle that it closes, and relieves one of the first kind.
+    Returns the degree that the last phase met, negative once no improvement is left: then it is the tree's, and no
+    spanning tree has a degree lower by more than one. Nodes of the highest degree and one below are blocked; an edge
+    between two components of what is left unblocks the nodes of the second kind on the cycle that it closes, and
+    relieves one of the first kind.
     """
     n = offsets.size - 1
     degree = np.zeros(n, dtype=np.int64)
