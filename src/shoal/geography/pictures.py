@@ -34,6 +34,8 @@ _CURVES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#0
 _MARKERS = "osD^vPX"
 _LAID_OUT, _MAJORIZATIONS = 400, 30
 """Graphs without coordinates are laid out where they have no more nodes, in so many steps."""
+_SEPARATE = 20_000
+"""More shapes than this are one image within an SVG: a file of a hundred megabytes opens nowhere."""
 _UNSIGNED = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 _FORMATS = (".svg", ".png")
 
@@ -105,6 +107,7 @@ def plot_rectangles(rectangles: ArrayLike, weights: ArrayLike, k: int, ax: Axes 
     drawn = PolyCollection(
         list(np.swapaxes(corners, 0, 1)), array=ratios, cmap="cividis_r", edgecolors=_INK, linewidths=0.3
     )
+    drawn.set_rasterized(len(ratios) > _SEPARATE)
     ax.add_collection(drawn)
     ax.autoscale_view()
     ax.set_aspect("equal", adjustable="datalim")
@@ -234,7 +237,7 @@ def _draw_graph(grouping: RegionGrouping, colours: list[str], ax: Axes) -> None:
         (graph.edges[~within], {"colors": "#c3ccd1", "linewidths": 0.5}),
         (graph.edges[within], {"colors": _colours_of(numbers[graph.edges[within, 0]], colours), "linewidths": width}),
     ):
-        ax.add_collection(LineCollection(list(places[edges]), zorder=1, **style))
+        ax.add_collection(LineCollection(list(places[edges]), zorder=1, rasterized=len(edges) > _SEPARATE, **style))
     ax.scatter(
         places[:, 0],
         places[:, 1],

@@ -15,6 +15,7 @@ from shoal.geography.graph import read_graph
 from shoal.geography.grouping import SUPPRESSED, check_k
 from shoal.geography.regions import METHODS, RegionGrouping, group_regions
 from shoal.hierarchy import Coarsened, Coarsening
+from shoal.recoding.text import quoted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,9 +44,9 @@ class Regions(Coarsening):
     names : str or sequence, optional
         What the places are called in the table; for polygons the column with the names.
     labels : {"members", "numbers"}
-        What is published: the set of a class's places, `{a, b}` (a number where there are more than 256), or
-        `region 1`, `region 2`, ... in the order of their first places. Sets and numbers come from the graph, never from
-        the rows: a place that no row names stands in its set like any other.
+        What is published: the set of a class's places, `{a, b}` (a number where there are more than 256, and a single
+        place as it is), or `region 1`, `region 2`, ... in the order of their first places. Sets and numbers come from
+        the graph, never from the rows: a place that no row names stands in its set like any other.
     suppress_small : bool
         Whether places in components of the graph with less than k records share the value `elsewhere`; by default they
         are an error. Components without a record are no matter.
@@ -62,7 +63,7 @@ class Regions(Coarsening):
     >>> import polars as pl
     >>> coarsening = Regions([("a", "b"), ("b", "c"), ("c", "d")], k=2)
     >>> coarsening.apply((pl.Series("place", ["a", "b", "d", "d", "d"]),))[0].to_list()
-    ['{a, b, c}', '{a, b, c}', '{d}', '{d}', '{d}']
+    ['{a, b, c}', '{a, b, c}', 'd', 'd', 'd']
     """
 
     width: ClassVar[int] = 1
@@ -171,16 +172,26 @@ class Regions(Coarsening):
 
     def _labels(self, grouping: RegionGrouping) -> list[str]:
         """Return what is published for each node."""
-        members: dict[int, list[str]] = {}
-        for name, number in zip(grouping.names, grouping.classes.tolist(), strict=True):
-            members.setdefault(number, []).append(str(name))
-        published = {
-            number: f"region {number + 1}"
-            if self.labels == "numbers" or len(names) > LARGEST_SET
-            else "{" + ", ".join(names) + "}"
-            for number, names in members.items()
-        }
-        published[SUPPRESSED] = ELSEWHERE
+        import polars as pl
+
+        plain = pl.Series([str(name) for name in grouping.names], dtype=pl.String)
+        in_sets = quoted(plain).to_list()
+        members: dict[int, list[int]] = {}
+        for node, number in enumerate(grouping.classes.tolist()):
+            members.setdefault(number, []).append(node)
+        published = {}
+        for number, nodes in members.items():
+            if number == SUPPRESSED:
+                published[number] = ELSEWHERE
+            elif self.labels == "numbers" or len(nodes) > LARGEST_SET:
+                published[number] = f"region {number + 1}"
+            elif len(nodes) == 1:
+                published[number] = plain[nodes[0]]
+            else:
+                published[number] = "{" + ", ".join(in_sets[node] for node in nodes) + "}"
+        alone = {published[number] for number, nodes in members.items() if published[number] == plain[nodes[0]]}
+        if set(plain) & (set(published.values()) - alone):
+            raise DataError("A place of the graph is called like one of the classes. Choose other 'labels'.")
         return [published[number] for number in grouping.classes.tolist()]
 
     def to_dict(self) -> dict[str, Any]:
