@@ -78,7 +78,7 @@ def smallest_largest_part(
     if known <= bound:
         return ConnectedCover(parts=None, bound=bound, why="the division known meets the bound")
     began = time.perf_counter()
-    around = _around_heaviest(starts, neighbours, weights, k, known)
+    around = _around_heaviest(starts, neighbours, weights, _least(weights, k, known - 1), known)
     if around > bound:
         bound = around
         if bound == known:
@@ -86,7 +86,7 @@ def smallest_largest_part(
             return ConnectedCover(parts=None, bound=bound, why=why)
     order = np.argsort(-weights, kind="stable")  # sets grow from their heaviest node: the light ones are in few sets
     offsets, targets = _renumbered(starts, neighbours, order)
-    sets = _Sets.of(offsets, targets, weights[order], k, known - 1)
+    sets = _Sets.of(offsets, targets, weights[order], _least(weights, k, known - 1), known - 1)
     if sets is None:
         return ConnectedCover(parts=None, bound=bound, why="there are too many connected sets to prove more")
     best: NDArray[np.int32] | None = None
@@ -100,7 +100,7 @@ def smallest_largest_part(
             low = high
             break
         limit = int(open_ones[(len(open_ones) - 1) // 2])
-        chosen = np.flatnonzero(sets.loads <= limit)
+        chosen = np.flatnonzero((sets.loads <= limit) & (sets.loads >= _least(weights, k, limit)))
         found = solve(sets.program(chosen), time_limit=max(left, 0.0), step="exact", progress=progress)
         if found.values is not None:
             picked = chosen[found.values > 0.5]
@@ -118,12 +118,27 @@ def smallest_largest_part(
     return ConnectedCover(parts=parts, bound=low, why=why if low == high else f"{why}, until time was up")
 
 
+def _least(weights: NDArray[np.int64], k: int, largest: int) -> int:
+    """Return what each part weighs at least in a division without a part above `largest`.
+
+    There are no more parts than nodes of weight k or more and groups of k records of the other nodes; what the others
+    cannot hold is left for each one.
+    """
+    heavy = weights[weights >= k]
+    total = int(weights.sum())
+    most = len(heavy) + (total - int(heavy.sum())) // k
+    return max(k, total - (most - 1) * largest)
+
+
 def _around_heaviest(
-    starts: NDArray[np.int64], neighbours: NDArray[np.int32], weights: NDArray[np.int64], k: int, known: int
+    starts: NDArray[np.int64], neighbours: NDArray[np.int32], weights: NDArray[np.int64], least: int, known: int
 ) -> int:
-    """Return the largest, over some heavy nodes, of the least weight of a connected part with that node."""
+    """Return the largest, over some heavy nodes, of the least weight of a connected part with that node.
+
+    A part of a division that is better than the known one weighs at least `least`; `known` where there is none.
+    """
     heaviest = np.argsort(-weights, kind="stable")[:_HEAVIEST]
-    return max(int(lightest_set(starts, neighbours, weights, node, k, known, _STEPS_AROUND)) for node in heaviest)
+    return max(int(lightest_set(starts, neighbours, weights, node, least, known, _STEPS_AROUND)) for node in heaviest)
 
 
 def _renumbered(

@@ -27,6 +27,8 @@ _STEPS_PER_NODE, _FEWEST, _MOST = 250, 2_000, 1_000_000
 _PASSES, _PASSES_OF_SMALL = 3, 24
 """Passes at most while the lower bound is not met; graphs of up to `_SMALL` nodes get more."""
 _SMALL = 256
+_FEWER = 4
+"""So many numbers of parts are tried, from the largest possible one downwards."""
 _STEPS_PER_CALL = 50_000
 _HOT = 0.1
 """The temperature that a pass begins with, in parts of the square of the mean weight."""
@@ -107,9 +109,11 @@ def recombine(
     for turn in range(passes):
         if turn and search.largest <= bound:
             break
-        # Every second pass lets parts be too light for a while, and so finds divisions into more of them.
+        # Every second pass lets parts be too light for a while, and so finds divisions into another number of them:
+        # the most that there can be, or a few less.
         least = k if turn % 2 == 0 else max(1, k // 2)
-        for done in search.run(steps, least=least):
+        most = search.most - (turn // 2 % _FEWER if turn % 2 else 0)
+        for done in search.run(steps, least=least, most=most):
             progress("recombination", turn * steps + done, passes * steps)
     progress("recombination", passes * steps, passes * steps)
     return search.best
@@ -138,8 +142,8 @@ class _Search:
         """The largest of the best parts."""
         return int(self._state[LARGEST])
 
-    def run(self, steps: int, *, least: int) -> Iterator[int]:
-        """Make a pass that starts from the best parts; tell how many steps are done now and then."""
+    def run(self, steps: int, *, least: int, most: int) -> Iterator[int]:
+        """Make a pass that starts from the best parts, and makes no more than `most`; tell how many steps are done now and then."""
         n, count = self.graph.nodes, int(self.best.max()) + 1
         starts, targets, _ = self.graph.adjacency
         parts = self.best.copy()
@@ -153,7 +157,7 @@ class _Search:
             yield call * steps // calls
             hot, cold = (_HOT * (1 - (call + later) / calls) for later in (0, 1))
             improve_parts(
-                starts, targets, self.weights, self.k, least, self.most, self.bound, parts, loads, sizes, anchors,
+                starts, targets, self.weights, self.k, least, max(most, count), self.bound, parts, loads, sizes, anchors,
                 self.best, self._state, self._record, self._random, steps // calls, hot, cold,
             )  # fmt: skip
 
