@@ -143,7 +143,7 @@ class _Search:
         return int(self._state[LARGEST])
 
     def run(self, steps: int, *, least: int, most: int) -> Iterator[int]:
-        """Make a pass that starts from the best parts, and makes no more than `most`; tell how many steps are done now and then."""
+        """Make a pass from the best parts, with no more than `most`; tell how many steps are done now and then."""
         n, count = self.graph.nodes, int(self.best.max()) + 1
         starts, targets, _ = self.graph.adjacency
         parts = self.best.copy()
@@ -157,8 +157,8 @@ class _Search:
             yield call * steps // calls
             hot, cold = (_HOT * (1 - (call + later) / calls) for later in (0, 1))
             improve_parts(
-                starts, targets, self.weights, self.k, least, max(most, count), self.bound, parts, loads, sizes, anchors,
-                self.best, self._state, self._record, self._random, steps // calls, hot, cold,
+                starts, targets, self.weights, self.k, least, max(most, count), self.bound, parts, loads, sizes,
+                anchors, self.best, self._state, self._record, self._random, steps // calls, hot, cold,
             )  # fmt: skip
 
 
