@@ -11,7 +11,20 @@ from types import SimpleNamespace
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-MODULES = tuple("__main__ adult emd harness machine paper regions results settings speed stars sweep".split())
+MODULES = (
+    "__main__",
+    "adult",
+    "emd",
+    "harness",
+    "machine",
+    "paper",
+    "regions",
+    "results",
+    "settings",
+    "speed",
+    "stars",
+    "sweep",
+)
 
 
 @pytest.fixture
