@@ -366,6 +366,20 @@ def test_huge_tables_are_decided_exactly_by_models_and_never_laxer_by_kernels(to
         assert TCloseness(t, distance=distance).acceptable(groups).tolist() == [exact <= t]
 
 
+def test_products_of_a_huge_table_do_not_wrap_around():
+    totals = np.array([1, 753_413_056, 10**9])
+    one = GroupCounts(
+        sizes=np.array([1]),
+        starts=np.array([0, 1]),
+        values=np.array([2]),
+        counts=np.array([1]),
+        totals=totals,
+        domain=Domain.of(ranks=np.arange(3)),
+    )
+    assert int(totals.sum()) ** 2 * 3 > 2**63
+    assert distances(one, Ordered()) == [Fraction(1 + 753_413_057, 2 * int(totals.sum()))]
+
+
 def test_transports_are_solved_once_for_groups_and_a_metric():
     counts = whole(["a", "b", "b"] * 3)
     one, other = (MetricDistance(["a", "b"], [[0, far], [far, 0]]) for far in (1, 1))

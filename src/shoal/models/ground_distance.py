@@ -321,7 +321,7 @@ def _path_costs(groups: GroupCounts, ranks: NDArray[np.int64]) -> NDArray[Any]:
     """
     if not len(groups.sizes):
         return groups.sizes
-    rows, values = int(groups.totals.sum()), np.count_nonzero(groups.totals)
+    rows, values = int(groups.totals.sum()), int(np.count_nonzero(groups.totals))
     places, counts = _in_order(groups, ranks[groups.values])
     by_rank = np.argsort(ranks)[np.count_nonzero(ranks < 0) :]
     below = np.cumsum(groups.totals[by_rank])
