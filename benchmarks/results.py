@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Grid", "Part", "Target", "format_targets", "load_part", "save_part", "write_summary"]
 
-SUMMARY_ORDER = ("speed", "stars", "paper", "adult", "emd", "regions")
+SUMMARY_ORDER = ("speed", "stars", "paper", "adult", "emd", "figure7", "points", "ordered", "regions")
 """The parts in the order in which a reader wants them."""
 
 
@@ -69,7 +69,7 @@ class Part:
     """What one part of the run found."""
 
     name: str
-    """speed, stars, paper or adult."""
+    """speed, stars, paper, ..."""
     title: str
     """A heading."""
     when: str = field(default_factory=describe_load)

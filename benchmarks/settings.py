@@ -47,6 +47,12 @@ class Settings:
     """How often a time is measured; the median counts."""
     many_repeats: int = 3
     """The same for the long table."""
+    label_ks: int = 240
+    """Values of k for each table of names."""
+    point_counts: tuple[int, ...] = (1_000_000, 3_000_000, 10_000_000)
+    """Numbers of points in the plane."""
+    ordered_values: int = 1_000_000
+    """Distinct values that are grouped into intervals."""
     raised_work: int = 100_000_000
     """Operations that the lower bound may take where it is computed again with patience."""
     raised_l: tuple[int, ...] = (2, 4, 6, 8, 10)
@@ -76,4 +82,6 @@ class Settings:
             figure_rows=(100_000, 300_000, 600_000),
             repeats=3,
             many_repeats=1,
+            label_ks=40,
+            point_counts=(100_000, 1_000_000),
         )

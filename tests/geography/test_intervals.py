@@ -67,6 +67,7 @@ def test_values_may_come_in_any_order_and_repeat(values, data):
         [3, 1, 2, 10],
         [0.3, 0.1, 0.2, 1.0],
         ["3", "1", "2", "10"],
+        ["0.30", "0.1", "0.2", "1"],
         ["2021-03-01", "2020-12-31", "2021-01-01", "2022-01-01"],
         [dt.date(2021, 3, 1), dt.date(2020, 12, 31), dt.date(2021, 1, 1), dt.date(2022, 1, 1)],
         np.array(["2021-03", "2020-12", "2021-01", "2022-01"], dtype="datetime64[D]"),
@@ -97,6 +98,12 @@ def test_numbers_dates_and_declared_categories_have_an_order(values):
 def test_bad_input(values, k, options, error, message):
     with pytest.raises(error, match=message):
         ordered(values, k, **options)
+
+
+def test_text_stays_text():
+    for values in (["9", "10", "-3"], ["9", "10.0", "-3"]):
+        found = ordered(values, 3)
+        assert (found.lowest.to_list(), found.highest.to_list()) == (["-3"], [values[1]])
 
 
 def test_classes_that_are_no_intervals_are_a_bug():
