@@ -93,7 +93,7 @@ def main(kind: str, count: str) -> None:
     assert found.guarantee is not None
     assert found.guarantee.largest is not None
     facts = {
-        "seconds": round(seconds, 3),
+        "seconds": seconds,
         "megabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit),
         "classes": len(found.weights),
         "ratio": found.overfull_ratio,
@@ -117,7 +117,7 @@ def measure_ordered(settings: Settings) -> Part:
     }
     rows = []
     for kind, (values, counts) in kinds.items():
-        for k in (_K, 10 * _K * _K):
+        for k in (_K, max(_K, count // 40)):
             found = geography.ordered(values, k, counts=counts)
             seconds = median_seconds(lambda v=values, c=counts, k=k: geography.ordered(v, k, counts=c), 1)  # type: ignore[misc]
             rows.append((kind, count, k, seconds, len(found.weights), found.overfull_ratio, found.optimal))

@@ -15,9 +15,11 @@ MODULES = (
     "__main__",
     "adult",
     "emd",
+    "figure7",
     "harness",
     "machine",
     "paper",
+    "plane",
     "regions",
     "results",
     "settings",
@@ -52,6 +54,9 @@ def settings(benchmarks, tmp_path):
         raised_work=1_000_000,
         raised_l=(4,),
         workers=1,
+        label_ks=10,
+        point_counts=(500,),
+        ordered_values=500,
         adult=tmp_path / "nowhere.csv",
         counties=tmp_path / "nowhere",
         quick=True,
@@ -199,3 +204,17 @@ def test_regions_are_held_against_the_tree_and_the_bound(benchmarks, settings, m
     assert len(maps["rows"]) == 4
     assert all(row[2] >= row[3] >= row[5] >= row[7] for row in maps["rows"])
     assert "no graph of the US counties" in benchmarks.regions.measure(settings).text()
+
+
+def test_groupings_of_one_attribute(benchmarks, settings):
+    figure = benchmarks.figure7.measure(settings)
+    assert {target.measured for target in figure.targets if "proof" in target.what or "rival" in target.what} == {0}
+    for grid in figure.figures.values():
+        assert grid["header"][-2:] == ["ours", "lower bound"]
+        for _, *rivals, ours, bound in grid["rows"]:
+            assert bound == ours <= min(rivals)
+    points = benchmarks.plane.measure_points(settings)
+    assert len(points.figures["Rectangles"]["rows"]) == 3
+    assert all(target.met for target in points.targets if "Theorem 4" in target.what)
+    ordered = benchmarks.plane.measure_ordered(settings)
+    assert all(row[-1] for (grid,) in [ordered.figures.values()] for row in grid["rows"])

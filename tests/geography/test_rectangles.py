@@ -107,6 +107,17 @@ def test_rounded_coordinates():
     check_all(points(xy, 40), xy, np.ones(len(xy), dtype=np.int64), 40)
 
 
+def test_the_deaths_of_the_cholera_of_1854():
+    geopandas = pytest.importorskip("geopandas")
+    examples = pytest.importorskip("libpysal.examples")
+    deaths = geopandas.read_file(examples.get_path("SohoPeople.shp")).query("Count > 0")
+    xy = np.stack([deaths.geometry.x, deaths.geometry.y], axis=1)
+    weights = deaths["Count"].to_numpy().astype(np.int64)
+    found = points(xy, 25, multiplicity=weights)
+    check_all(found, xy, weights, 25)
+    assert (len(found.weights), found.cost, found.lower_bound) == (12, 37, 27)
+
+
 @pytest.mark.parametrize(
     "xy",
     [
