@@ -62,8 +62,13 @@ class _Covered:
     """Groups that publish a star."""
 
 
-def generalize(column: Column, groups: NDArray[np.int32], count: int, star: str) -> RecodedColumn:
+def generalize(
+    column: Column, groups: NDArray[np.int32], count: int, star: str, *, spell_out: bool = False
+) -> RecodedColumn:
     """Recode one quasi-identifier by generalization.
+
+    With `spell_out` a sub-domain that is the whole domain is written as an interval or a set, not as a star: a reader
+    who is to count with the release must know how far it reaches.
 
     Raises
     ------
@@ -79,7 +84,11 @@ def generalize(column: Column, groups: NDArray[np.int32], count: int, star: str)
     kept = low == high
     if kept.all():
         return unchanged(column, low)
-    covered = _intervals(column, text, low, high) if column.ordered else _sets(column, text, groups, (low, high))
+    whole = np.zeros(count, dtype=np.bool_) if spell_out else (low == 0) & (high == column.size - 1) & (low < high)
+    if column.ordered:
+        covered = _intervals(column, text, (low, high), whole)
+    else:
+        covered = _sets(column, text, groups, (low, high), whole)
     made = covered.text.filter(pl.Series(covered.made))
     if (made == star).any():
         raise ParameterError(
@@ -110,15 +119,16 @@ def generalize(column: Column, groups: NDArray[np.int32], count: int, star: str)
     )
 
 
-def _mixed_or_whole(column: Column, low: NDArray[np.int32], high: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Return which groups mix missing and present values, or reach from the first value of the domain to the last."""
-    mixed = (high == column.size - 1) & (low < high) if column.has_missing else np.zeros(len(low), dtype=np.bool_)
-    whole = (low == 0) & (high == column.size - 1) & (low < high)
-    return np.asarray(mixed | whole)
+def _mixed(column: Column, low: NDArray[np.int32], high: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Return which groups mix missing and present values."""
+    return (high == column.size - 1) & (low < high) if column.has_missing else np.zeros(len(low), dtype=np.bool_)
 
 
-def _intervals(column: Column, text: pl.Series, low: NDArray[np.int32], high: NDArray[np.int32]) -> _Covered:
-    stars = _mixed_or_whole(column, low, high)
+def _intervals(
+    column: Column, text: pl.Series, extents: tuple[NDArray[np.int32], NDArray[np.int32]], whole: NDArray[np.bool_]
+) -> _Covered:
+    low, high = extents
+    stars = _mixed(column, low, high) | whole
     pairs, label_of_group = np.unique(low.astype(np.int64) * column.size + high, return_inverse=True)
     used = np.zeros(len(pairs), dtype=np.bool_)
     used[label_of_group[~stars]] = True
@@ -144,14 +154,17 @@ def _intervals(column: Column, text: pl.Series, low: NDArray[np.int32], high: ND
 
 
 def _sets(
-    column: Column, text: pl.Series, groups: NDArray[np.int32], extents: tuple[NDArray[np.int32], NDArray[np.int32]]
+    column: Column,
+    text: pl.Series,
+    groups: NDArray[np.int32],
+    extents: tuple[NDArray[np.int32], NDArray[np.int32]],
+    whole: NDArray[np.bool_],
 ) -> _Covered:
     low, high = extents
     starts, members = _members(column, groups, len(low))
     sizes = np.diff(starts)
-    stars = ((sizes == column.size) & (sizes > 1)) | (sizes > _LARGEST_SET)
-    if column.has_missing:
-        stars |= (high == column.size - 1) & (low < high)
+    stars = (sizes > _LARGEST_SET) | _mixed(column, low, high)
+    stars |= whole & (sizes == column.size)
     proper = np.flatnonzero(~stars & (sizes > 1))
     entries = _entries(starts, proper)
     listed = pl.DataFrame({"group": np.repeat(proper, sizes[proper]), "value": quoted(text).gather(members[entries])})

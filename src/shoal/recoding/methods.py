@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -29,6 +30,7 @@ def recode(
     *,
     method: Literal["suppression", "generalization"] = "suppression",
     star: str = "*",
+    spell_out: bool = False,
 ) -> Recoding:
     """Decide what every group of a partition publishes.
 
@@ -45,6 +47,9 @@ def recode(
         covers them.
     star : str
         The symbol of a suppressed value; no value of a quasi-identifier may read like it.
+
+    spell_out : bool
+        Whether generalization writes a sub-domain that is the whole domain as an interval or a set, not as a star.
 
     Returns
     -------
@@ -64,7 +69,7 @@ def recode(
             f"The 'star' parameter of recode must be a text of at least one character. Got {symbol!r}."
         )
     groups = np.ascontiguousarray(groups, dtype=np.int32)
-    recode_column = METHODS[method]
+    recode_column = partial(generalize, spell_out=True) if spell_out and method == "generalization" else METHODS[method]
     return Recoding(
         method=method,
         star=star,

@@ -51,7 +51,7 @@ def published_tables(
     recoding : Recoding
         What every group publishes.
     """
-    recoding = recode(table, made.groups, made.count, method="generalization")
+    recoding = recode(table, made.groups, made.count, method="generalization", spell_out=True)
     groups = np.concatenate((made.groups, made.counterfeit_groups))
     codes = np.concatenate((sensitive, made.counterfeit_values))
     words = [json.loads(value) for value in values]

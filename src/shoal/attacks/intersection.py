@@ -1,0 +1,364 @@
+"""The intersection attack: what several releases of one table that changes tell together of each person.
+
+An adversary knows everybody's quasi-identifiers and who is in which release. In each release a person's candidate
+sensitive set is the union of the sensitive values of all groups that cover the person; over the releases the sets are
+intersected. Where one value is left, it is known for certain, whatever the releases were made to satisfy.
+
+References
+----------
+.. [1] X. Xiao, Y. Tao: m-Invariance: towards privacy preserving re-publication of dynamic datasets. SIGMOD 2007,
+   Definition 15, Lemmas 1 and 2. https://doi.org/10.1145/1247480.1247556
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal._progress import Progress, silent
+from shoal.errors import ColumnError, DataError, ParameterError, near_matches
+from shoal.kernels.stabbing import collect_covering
+from shoal.verification.cells import Axis, Regions, cell_text, read_cell
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from shoal.verification.cells import Cell
+
+    Bits = NDArray[np.uint64]
+
+__all__ = ["IntersectionAttack", "intersection_attack"]
+
+_LEAF = 8
+"""Points of a leaf of the tree over all points."""
+_WORD = 64
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class IntersectionAttack:
+    """What an adversary learns from some releases."""
+
+    releases: int
+    """Number of releases."""
+    persons: pl.DataFrame
+    """Private: `id`, `releases` (in how many the person is), `candidates` (how many sensitive values are left, over
+    the releases that cover the person; null where none does), `first_known` (the release that left one value; null
+    where more than one is left)."""
+    single_release: tuple[int, ...]
+    """For each release, the people whose value it tells alone."""
+    not_covered: tuple[int, ...]
+    """For each release, the people who are said to be in it although no group covers them."""
+    values_left: Bits
+    """Private: the candidate set of each person as bits, in words of 64."""
+    values: tuple[str, ...]
+    """The sensitive values that the bits stand for."""
+
+    @property
+    def people(self) -> int:
+        """Number of people that some release covers."""
+        return int(self.persons["candidates"].count())
+
+    @property
+    def vulnerable(self) -> int:
+        """Number of people whose sensitive value is known for certain (Lemma 1)."""
+        return int((self.persons["candidates"] == 1).sum())
+
+    @property
+    def contradicted(self) -> int:
+        """Number of people of whom no value is left: then the population, or a release, is wrong about them."""
+        return int((self.persons["candidates"] == 0).sum())
+
+    @property
+    def sizes(self) -> dict[int, int]:
+        """How many people have a candidate set of each size."""
+        counted = self.persons["candidates"].drop_nulls().value_counts().sort("candidates")
+        return dict(zip(counted["candidates"].to_list(), counted["count"].to_list(), strict=True))
+
+    def confidence(self) -> dict[str, float | None]:
+        """Return the greatest and the mean confidence, where the values left are equally likely to the adversary."""
+        left = self.persons["candidates"].drop_nulls()
+        left = left.filter(left > 0)
+        if not len(left):
+            return {"max": None, "mean": None}
+        return {"max": 1 / int(left.min()), "mean": float((1 / left).mean())}  # type: ignore[arg-type]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the findings as JSON takes them; nobody is named."""
+        return {
+            "attack": "intersection",
+            "releases": self.releases,
+            "people": self.people,
+            "vulnerable": self.vulnerable,
+            "vulnerable_in_one_release": list(self.single_release),
+            "candidates": {str(size): people for size, people in self.sizes.items()},
+            "confidence": self.confidence(),
+            "not_covered": list(self.not_covered),
+            "contradicted": self.contradicted,
+        }
+
+    def disclosed(self) -> pl.DataFrame:
+        """Return who is vulnerable and which value is left of each: `id`, `value`, `first_known`. Private."""
+        import polars as pl
+
+        known = np.flatnonzero((self.persons["candidates"] == 1).fill_null(value=False).to_numpy())
+        words = self.values_left[known]
+        where = (words != 0).argmax(axis=1)
+        word = words[np.arange(len(known)), where]
+        bit = np.zeros(len(known), dtype=np.int64)
+        for shift in range(_WORD):
+            bit[word == np.uint64(1) << np.uint64(shift)] = shift
+        values = pl.Series("value", self.values, dtype=pl.String).gather(pl.Series(where * _WORD + bit))
+        people = self.persons[known]
+        return pl.DataFrame([people["id"], values, people["first_known"]])
+
+    def __repr__(self) -> str:
+        return f"IntersectionAttack(releases={self.releases}, people={self.people}, vulnerable={self.vulnerable})"
+
+
+def intersection_attack(
+    releases: Sequence[pl.DataFrame],
+    populations: Sequence[pl.DataFrame],
+    *,
+    identifier: str,
+    quasi_identifiers: Sequence[str],
+    sensitive: str | Sequence[str],
+    star: str = "*",
+    progress: Progress = silent,
+) -> IntersectionAttack:
+    """Find out what an adversary learns who has some releases of a table that changes.
+
+    Parameters
+    ----------
+    releases : sequence of polars.DataFrame
+        Published tables, made by any tool. A quasi-identifier's cell is a plain value, a star, an interval or a set
+        (`shoal.verification.cells`); further columns (group numbers) are not needed.
+    populations : sequence of polars.DataFrame
+        For each release who is in it: an identifier and the true quasi-identifiers.
+    identifier : str
+        The column that tells the same person in different populations.
+    quasi_identifiers : sequence of str
+        Columns of the releases and of the populations.
+    sensitive : str or sequence of str
+        The sensitive attribute of the releases; of several, their combination.
+    star : str
+        How the releases write a suppressed cell.
+    progress : callable
+        Called with (step, done, total) now and then.
+
+    Returns
+    -------
+    IntersectionAttack
+
+    Raises
+    ------
+    ColumnError
+        Where a column is not there.
+    DataError
+        Where an identifier is missing or repeated, or there is nothing to attack.
+    """
+    import polars as pl
+
+    secrets = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
+    names = tuple(quasi_identifiers)
+    _check(releases, populations, identifier, names, secrets)
+    told = [_secret(release, secrets) for release in releases]
+    values = pl.concat(told).unique().sort()
+    everybody = pl.concat([people.get_column(identifier).cast(pl.String) for people in populations])
+    persons = everybody.unique().sort()
+    words = -(-len(values) // _WORD)
+    left = np.full((len(persons), words), ~np.uint64(0))
+    seen = np.zeros(len(persons), dtype=np.int64)
+    covered_ever = np.zeros(len(persons), dtype=np.bool_)
+    first_known = np.zeros(len(persons), dtype=np.int64)
+    alone, not_covered = [], []
+    for number, (release, people, secret) in enumerate(zip(releases, populations, told, strict=True)):
+        progress("attack", number, len(releases))
+        found = _candidates(release, people, names, (secret, values), star)
+        who = _places(people.get_column(identifier).cast(pl.String), persons)
+        covered = found.any(axis=1)
+        left[who[covered]] &= found[covered]
+        seen[who] += 1
+        covered_ever[who[covered]] = True
+        alone.append(int((_sizes(found) == 1).sum()))
+        not_covered.append(int((~covered).sum()))
+        now_known = covered_ever & (first_known == 0)
+        now_known[now_known] = _sizes(left[now_known]) == 1
+        first_known[now_known] = number + 1
+    sizes = pl.Series("candidates", _sizes(left)).set(pl.Series(~covered_ever), None)
+    return IntersectionAttack(
+        releases=len(releases),
+        persons=pl.DataFrame(
+            {
+                "id": persons,
+                "releases": seen,
+                "candidates": sizes,
+                "first_known": pl.Series(first_known).replace(0, None),
+            }
+        ),
+        single_release=tuple(alone),
+        not_covered=tuple(not_covered),
+        values_left=left,
+        values=tuple(values.to_list()),
+    )
+
+
+def _check(
+    releases: Sequence[pl.DataFrame],
+    populations: Sequence[pl.DataFrame],
+    identifier: str,
+    names: Sequence[str],
+    secrets: Sequence[str],
+) -> None:
+    if not releases or not names or not secrets:
+        raise DataError("There is nothing to attack: give releases, quasi-identifiers and a sensitive attribute.")
+    if len(releases) != len(populations):
+        raise ParameterError(
+            f"The 'populations' parameter of intersection_attack must have one table for each release. Got "
+            f"{len(populations)} for {len(releases)} release(s)."
+        )
+    for number, (release, people) in enumerate(zip(releases, populations, strict=True), start=1):
+        for frame, what, wanted in (
+            (release, f"release {number}", (*names, *secrets)),
+            (people, f"the population of release {number}", (identifier, *names)),
+        ):
+            for name in wanted:
+                if name not in frame.columns:
+                    raise ColumnError(f"There is no column '{name}' in {what}. {near_matches(name, frame.columns)}")
+        ids = people.get_column(identifier)
+        if ids.null_count() or ids.is_duplicated().any():
+            raise DataError(
+                f"The population of release {number} misses an identifier, or has one more than once: a person is in a "
+                "release once. Name another column, or remove the repetitions."
+            )
+
+
+def _secret(release: pl.DataFrame, names: Sequence[str]) -> pl.Series:
+    """Return the sensitive cells as text; of several attributes one text for the combination."""
+    import polars as pl
+
+    columns = [cell_text(release.get_column(name)).fill_null("(missing)") for name in names]
+    if len(columns) == 1:
+        return columns[0].alias("secret")
+    frame = pl.DataFrame([column.alias(str(at)) for at, column in enumerate(columns)])
+    return frame.select(pl.concat_str(pl.all(), separator=" & ").alias("secret")).to_series()
+
+
+def _places(ids: pl.Series, persons: pl.Series) -> NDArray[np.int64]:
+    """Return the place of each id among all persons, which are sorted."""
+    import polars as pl
+
+    return persons.search_sorted(ids).cast(pl.Int64).to_numpy()
+
+
+def _sizes(bits: Bits) -> NDArray[np.int64]:
+    return np.asarray(np.bitwise_count(bits).sum(axis=1), dtype=np.int64)
+
+
+def _candidates(
+    release: pl.DataFrame,
+    people: pl.DataFrame,
+    names: Sequence[str],
+    secrets: tuple[pl.Series, pl.Series],
+    star: str,
+) -> Bits:
+    """Return each person's candidate sensitive set in one release, as bits."""
+    if not people.height:
+        return np.zeros((0, -(-len(secrets[1]) // _WORD)), dtype=np.uint64)
+    labels, boxes, carried = _boxes(release, names, secrets)
+    columns = [cell_text(people.get_column(name)) for name in names]
+    points = np.empty((people.height, len(names)), dtype=np.int32)
+    regions = []
+    for place, (texts, column) in enumerate(zip(labels, columns, strict=True)):
+        cells = [read_cell(text, star) for text in texts]
+        distinct = column.unique(maintain_order=True)
+        axis = Axis([*_atoms(cells), *distinct.to_list()])
+        regions.append(Regions.of(cells, axis, star))
+        points[:, place] = axis.ranks(distinct.to_list())[_codes(column, distinct)]
+    offsets = np.cumsum([0, *(len(one.low) for one in regions[:-1])])
+    lengths = np.concatenate([np.diff(one.starts) for one in regions])
+    distinct_points, which = _distinct(points)
+    tree = _Tree(distinct_points)
+    found = collect_covering(
+        tree.points,
+        tree.least,
+        tree.greatest,
+        tree.levels,
+        (boxes + offsets).astype(np.int32),
+        np.concatenate([one.low for one in regions]),
+        np.concatenate([one.high for one in regions]),
+        np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
+        np.concatenate([one.members for one in regions]),
+        carried,
+    )
+    back = np.empty_like(found)
+    back[tree.order] = found
+    return np.asarray(back[which])
+
+
+def _atoms(cells: Sequence[Cell]) -> list[str | None]:
+    """Return the values that cells are written with."""
+    return [atom for cell in cells if cell.kind not in ("star", "mask") for atom in cell.atoms]
+
+
+def _boxes(
+    release: pl.DataFrame, names: Sequence[str], secrets: tuple[pl.Series, pl.Series]
+) -> tuple[list[list[str | None]], NDArray[np.int64], Bits]:
+    """Return the distinct labels of each attribute, the boxes as labels, and what each box carries."""
+    secret, values = secrets
+    labels, coded = [], []
+    for name in names:
+        column = cell_text(release.get_column(name))
+        distinct = column.unique(maintain_order=True)
+        labels.append(distinct.to_list())
+        coded.append(_codes(column, distinct))
+    boxes, of_row = _distinct(np.column_stack(coded).astype(np.int32))
+    codes = _codes(secret, values)
+    carried = np.zeros((len(boxes), -(-len(values) // _WORD)), dtype=np.uint64)
+    np.bitwise_or.at(carried, (of_row, codes // _WORD), np.uint64(1) << (codes % _WORD).astype(np.uint64))
+    return labels, boxes.astype(np.int64), carried
+
+
+def _codes(column: pl.Series, distinct: pl.Series) -> NDArray[np.int64]:
+    """Return the place of each cell among the distinct ones."""
+    import polars as pl
+
+    left = pl.DataFrame({"cell": column})
+    right = pl.DataFrame({"cell": distinct, "place": np.arange(len(distinct))})
+    joined = left.join(right, on="cell", how="left", nulls_equal=True, maintain_order="left")
+    return np.asarray(joined["place"].to_numpy(), dtype=np.int64)
+
+
+def _distinct(rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return the distinct rows, and which of them each row is."""
+    number = np.zeros(len(rows), dtype=np.int64)
+    for column in rows.T:
+        _, number = np.unique(number * (int(column.max(initial=0)) + 1) + column, return_inverse=True)
+    _, first, which = np.unique(number, return_index=True, return_inverse=True)
+    return rows[first], which
+
+
+class _Tree:
+    """A complete tree over points, cut at medians of the relatively widest attribute."""
+
+    def __init__(self, points: NDArray[np.int32]) -> None:
+        count = len(points)
+        self.levels = max(1, (count // _LEAF).bit_length())
+        self.order = np.arange(count)
+        span = np.maximum(points.max(axis=0) - points.min(axis=0), 1)
+        least, greatest = [], []
+        for level in range(self.levels):
+            bounds = count * np.arange((1 << level) + 1) >> level
+            here = points[self.order]
+            least.append(np.minimum.reduceat(here, bounds[:-1]))
+            greatest.append(np.maximum.reduceat(here, bounds[:-1]))
+            if level + 1 < self.levels:
+                widest = ((greatest[-1] - least[-1]) / span).argmax(axis=1)
+                node = np.repeat(np.arange(1 << level), np.diff(bounds))
+                self.order = self.order[np.lexsort((here[np.arange(count), widest[node]], node))]
+        self.points = points[self.order]
+        self.least = np.concatenate(least)
+        self.greatest = np.concatenate(greatest)
