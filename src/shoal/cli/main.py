@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from shoal.cli.anonymize import anonymize
+from shoal.cli.attack import attack
 from shoal.cli.audit import audit
 from shoal.cli.compare import compare
 from shoal.cli.console import Terminal
@@ -21,6 +22,7 @@ from shoal.cli.group_labels import labels
 from shoal.cli.group_ordered import ordered
 from shoal.cli.group_points import points
 from shoal.cli.group_regions import regions
+from shoal.cli.query import query
 from shoal.cli.republish import republish
 from shoal.cli.version import installed_version, version
 from shoal.errors import ShoalError
@@ -119,10 +121,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (anonymize, audit, compare, demo, version):
+for command in (anonymize, audit, compare, demo, query, version):
     app.command()(command)
 for grouping in (labels, ordered, points, regions):
     group.command()(grouping)
+app.add_typer(attack)
 app.add_typer(group)
 app.add_typer(republish)
 

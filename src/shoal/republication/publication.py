@@ -17,6 +17,7 @@ from shoal.io import read, spreadsheet_names, write_folder, write_table
 from shoal.report import render_publication
 from shoal.republication.journal import file_digest
 from shoal.republication.published import COUNT, GROUP
+from shoal.republication.queries import PublishedGroups
 from shoal.republication.verification import verify_release
 
 if TYPE_CHECKING:
@@ -148,6 +149,34 @@ class Publication:
     def counterfeits(self) -> Any:
         """The groups with counterfeits (`group_id`) and how many each has (`count`), as that kind of table."""
         return self.restore(self.counterfeit_frame)
+
+    def count(self, question: str) -> float:
+        """Return about how many people of the release fulfil some conditions, counterfeits taken into account.
+
+        Parameters
+        ----------
+        question : str
+            Such as "age in [30, 50) and disease = flu" (`shoal.republication.questions` has the grammar).
+
+        Returns
+        -------
+        float
+            As if the people of a group were spread evenly over its intervals and sets.
+
+        Raises
+        ------
+        UsageError
+            Where the question cannot be read, or names a column that is not published.
+        """
+        return self._groups.count(question).estimate
+
+    @cached_property
+    def _groups(self) -> PublishedGroups:
+        return PublishedGroups(
+            _plain(self.frame),
+            quasi_identifiers=self.columns.quasi_identifiers,
+            counterfeits=self.counterfeit_frame,
+        )
 
     def save(
         self,

@@ -153,8 +153,8 @@ def _fakes(release: pl.DataFrame, counterfeits: pl.DataFrame | None, first: NDAr
     """Return the number of counterfeits of each group."""
     if counterfeits is None or not counterfeits.height:
         return np.zeros(len(first), dtype=np.int64)
-    counted = dict(zip(counterfeits[_GROUP].to_list(), counterfeits[_COUNT].to_list(), strict=True))
-    numbers = release.get_column(_GROUP).gather(first).to_list()
+    counted = dict(zip(cell_text(counterfeits[_GROUP]).to_list(), counterfeits[_COUNT].to_list(), strict=True))
+    numbers = cell_text(release.get_column(_GROUP).gather(first)).to_list()
     if not counted.keys() <= set(numbers):
         raise DataError("The counterfeits belong to groups that the release does not have: are both of one release?")
     return np.array([counted.get(number, 0) for number in numbers], dtype=np.int64)

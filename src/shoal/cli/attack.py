@@ -1,0 +1,178 @@
+"""`shoal attack`: what published tables, whoever made them, give away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.cli import options
+from shoal.cli.console import Terminal, lines_of, path_line, plain
+from shoal.errors import ColumnError, DataError, OutputError, ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import polars as pl
+
+__all__ = ["attack"]
+
+attack = typer.Typer(
+    name="attack",
+    help="Attack published tables, whoever made them, to learn what they give away.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@attack.callback()
+def _attack() -> None:
+    """Attack published tables, whoever made them, to learn what they give away."""
+
+
+Releases = Annotated[
+    list[str],
+    typer.Argument(metavar="RELEASE...", help="The releases in their order: folders that shoal wrote, or files."),
+]
+Population = Annotated[
+    list[str],
+    typer.Option(
+        "--population",
+        metavar="FILE",
+        help="Who is in the releases, with true quasi-identifiers: one file for all, or the option once per release.",
+    ),
+]
+Identifier = Annotated[str, typer.Option("--id", metavar="NAME", help="The column that names each person.")]
+Present = Annotated[
+    str | None,
+    typer.Option(
+        "--present",
+        metavar="NAME",
+        help="With one population: the column that says in which releases a person is (1-3 5); all unless given.",
+    ),
+]
+Persons = Annotated[
+    Path | None,
+    typer.Option(
+        "--persons",
+        metavar="FILE.csv",
+        help="Write who is vulnerable, with the value that is known. Keep it as secret as the microdata.",
+    ),
+]
+
+
+@attack.command()
+def intersection(
+    context: typer.Context,
+    *,
+    sources: Releases,
+    population: Population,
+    identifier: Identifier,
+    quasi_identifiers: options.QuasiIdentifiers = None,
+    sensitive: options.Sensitive = None,
+    present: Present = None,
+    persons: Persons = None,
+    star: options.Star = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    json: options.Json = None,
+) -> None:
+    """Intersect what several releases of one table tell of each person.
+
+    Example: shoal attack intersection q1/ q2/ --population people.csv --id patient_id --present releases
+
+    An adversary knows everybody's quasi-identifiers and who is in which release. Exit code 0, whatever is found.
+    """
+    from shoal.attacks import intersection_attack
+    from shoal.io import read
+    from shoal.republication.folder import read_published
+
+    terminal: Terminal = context.obj
+    releases = [read_published(source, delimiter=delimiter, encoding=encoding) for source in sources]
+    names = options.names_in("--qi", quasi_identifiers) or releases[0].columns("quasi_identifiers")
+    secrets = options.names_in("--sensitive", sensitive) or releases[0].columns("sensitive")
+    if not names or not secrets:
+        raise ColumnError("No certificate says what the columns are. Name them with --qi and --sensitive.")
+    if persons is not None and persons.exists():
+        raise OutputError(f"'{persons}' exists already and is kept. Choose another name.")
+    people = [read(one, delimiter=delimiter, encoding=encoding) for one in population]
+    with terminal.progress() as progress:
+        found = intersection_attack(
+            [release.frame for release in releases],
+            _populations(people, len(releases), present),
+            identifier=identifier,
+            quasi_identifiers=names,
+            sensitive=secrets,
+            star=star or releases[0].star,
+            **({} if progress is None else {"progress": progress}),
+        )
+    if persons is not None:
+        _write_private(persons, found.disclosed())
+    facts = found.to_dict()
+    if terminal.json:
+        terminal.result(facts)
+        return
+    terminal.say("", lines_of(_lines(facts)), *([] if persons is None else [path_line("persons", persons)]), "")
+    for number, count in enumerate(facts["not_covered"], start=1):
+        if count:
+            terminal.note(f"No group of release {number} covers {count:,} of the people who are said to be in it.")
+
+
+def _populations(people: Sequence[pl.DataFrame], releases: int, present: str | None) -> list[pl.DataFrame]:
+    """Return who is in each release."""
+    if len(people) == releases and present is None:
+        return list(people)
+    if len(people) != 1:
+        raise ParameterError(
+            f"Give one --population for all releases, or one for each. Got {len(people)} for {releases} release(s)."
+        )
+    if present is None:
+        return [people[0]] * releases
+    import polars as pl
+
+    if present not in people[0].columns:
+        raise ColumnError(f"There is no column '{present}' in the population.")
+    told = people[0].get_column(present).cast(pl.String).fill_null("")
+    numbers = {text: _numbers(text, releases) for text in told.unique().to_list()}
+    return [
+        people[0].filter(told.is_in([text for text, listed in numbers.items() if number in listed]))
+        for number in range(1, releases + 1)
+    ]
+
+
+def _numbers(text: str, releases: int) -> set[int]:
+    """Return the releases that a cell such as `1-3 5` or `1,2,3,5` names."""
+    found: set[int] = set()
+    for part in text.replace(",", " ").replace(";", " ").split():
+        first, _, last = part.partition("-")
+        if not first.isdigit() or not (last or first).isdigit():
+            raise DataError("A cell that says in which releases a person is must read like '1-3 5' or '1,2,3,5'.")
+        found.update(range(int(first), min(int(last or first), releases) + 1))
+    return found
+
+
+def _write_private(path: Path, frame: pl.DataFrame) -> None:
+    """Write a table that nobody but its owner can read."""
+    import os
+
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        frame.write_csv(file)
+
+
+def _lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return what the attack found, one line each."""
+    confidence = facts["confidence"]
+    lines = [
+        ("releases", f"{facts['releases']:,}"),
+        ("people", f"{facts['people']:,}"),
+        ("vulnerable", f"{facts['vulnerable']:,} (their sensitive value is certain)"),
+        ("by one release", ", ".join(f"{count:,}" for count in facts["vulnerable_in_one_release"])),
+    ]
+    if confidence["max"] is not None:
+        lines.append(("confidence", f"at most {confidence['max']:.3f}, on average {confidence['mean']:.3f}"))
+    sizes = ", ".join(f"{size}: {people:,}" for size, people in facts["candidates"].items())
+    lines.append(("values left", plain(sizes)))
+    if facts["contradicted"]:
+        lines.append(("contradicted", f"{facts['contradicted']:,} (no value is left: the tables disagree)"))
+    return lines

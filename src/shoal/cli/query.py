@@ -1,0 +1,82 @@
+"""`shoal query`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from shoal.cli import options
+from shoal.cli.console import Terminal, plain
+from shoal.errors import ColumnError, ParameterError
+
+__all__ = ["query"]
+
+Release = Annotated[
+    str, typer.Argument(metavar="RELEASE", help="A folder that shoal wrote, or a file with a published table.")
+]
+Question = Annotated[
+    str,
+    typer.Argument(
+        metavar="QUESTION", help='Conditions joined by "and": age in [30, 50) and disease in {flu, "cough, dry"}.'
+    ),
+]
+Domains = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--domain",
+        metavar="NAME=CELL",
+        help='What a star stands for: age="[17, 95]", gender="{f, m}"; all that other cells reach unless given.',
+    ),
+]
+
+
+def query(
+    context: typer.Context,
+    *,
+    source: Release,
+    question: Question,
+    quasi_identifiers: options.QuasiIdentifiers = None,
+    domains: Domains = None,
+    star: options.Star = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    json: options.Json = None,
+) -> None:
+    """Count the people of a published table who fulfil some conditions; counterfeits are taken into account.
+
+    Example: shoal query q3/ "age in [30, 50) and disease = flu"
+
+    The estimate takes the people of a group as spread evenly over its intervals and sets; the bounds hold for certain.
+    """
+    from shoal.republication.folder import read_published
+    from shoal.republication.queries import PublishedGroups
+
+    terminal: Terminal = context.obj
+    release = read_published(source, delimiter=delimiter, encoding=encoding)
+    names = options.names_in("--qi", quasi_identifiers) or release.columns("quasi_identifiers")
+    if not names:
+        raise ColumnError("No certificate says which columns are quasi-identifiers. Name them with --qi.")
+    groups = PublishedGroups(
+        release.frame,
+        quasi_identifiers=names,
+        counterfeits=release.counterfeits,
+        star=star or release.star,
+        domains=dict(_domain(text) for text in domains or ()),
+    )
+    answer = groups.count(question)
+    if terminal.json:
+        terminal.result({"question": question, **answer.to_dict()})
+        return
+    terminal.say(
+        "",
+        plain(f"About {answer.estimate:,.1f} people: at least {answer.at_least:,}, at most {answer.at_most:,}."),
+        "",
+    )
+
+
+def _domain(text: str) -> tuple[str, str]:
+    name, sign, cell = text.partition("=")
+    if not sign or not name.strip() or not cell.strip():
+        raise ParameterError('A domain is given as --domain NAME=CELL, such as --domain age="[17, 95]".')
+    return name.strip(), cell.strip()

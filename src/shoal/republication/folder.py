@@ -1,0 +1,79 @@
+"""A published release as its readers have it: a folder that shoal wrote, or a file that anybody wrote."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import DataError
+from shoal.io import read
+from shoal.republication.publication import read_counterfeits, read_release
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["ReadRelease", "read_published"]
+
+_NAMES = ("release.csv", "release.parquet")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class ReadRelease:
+    """A published table with what is published beside it."""
+
+    frame: pl.DataFrame
+    """The table."""
+    counterfeits: pl.DataFrame | None
+    """How many counterfeits its groups have; None where that is not published."""
+    certificate: Mapping[str, Any]
+    """The certificate; empty where there is none."""
+
+    def columns(self, role: str) -> tuple[str, ...]:
+        """Return the columns with a role ("quasi_identifiers", "sensitive") as the certificate names them."""
+        return tuple((self.certificate.get("input") or {}).get(role) or ())
+
+    @property
+    def star(self) -> str:
+        """The symbol of a suppressed cell."""
+        return str((self.certificate.get("parameters") or {}).get("star") or "*")
+
+    def __repr__(self) -> str:
+        return f"ReadRelease(rows={self.frame.height})"
+
+
+def read_published(path: str | Path, *, delimiter: str | None = None, encoding: str | None = None) -> ReadRelease:
+    """Read a release folder, or a file or database table with a published table.
+
+    Raises
+    ------
+    DataError
+        Where there is no release, or a file of it cannot be read.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        frame = read(path, delimiter=delimiter, encoding=encoding)
+        return ReadRelease(frame=frame, counterfeits=None, certificate={})
+    present = [folder / name for name in _NAMES if (folder / name).exists()]
+    if not present:
+        raise DataError(f"The folder '{folder}' holds no release.csv or release.parquet. Name the file of the release.")
+    beside = folder / "counterfeits.csv"
+    return ReadRelease(
+        frame=read_release(present[0]),
+        counterfeits=read_counterfeits(beside) if beside.exists() else None,
+        certificate=_certificate(folder / "certificate.json"),
+    )
+
+
+def _certificate(path: Path) -> Mapping[str, Any]:
+    if not path.exists():
+        return {}
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"The certificate '{path}' cannot be read: it is no JSON text.") from error
+    if not isinstance(facts, dict):
+        raise DataError(f"The certificate '{path}' is not one that shoal wrote.")
+    return facts
