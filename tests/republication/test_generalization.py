@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.errors import InfeasibleError
+from shoal.errors import InfeasibleError, ParameterError
 from shoal.republication import Signatures, generalize
 
 DYSPEPSIA, BRONCHITIS, FLU, GASTRITIS = range(4)
@@ -86,3 +86,201 @@ def test_new_rows_that_are_not_eligible_are_an_error_that_names_the_largest_m():
     assert made.held_back[0] in (0, 1, 2)
     assert made.groups[made.held_back[0]] == made.signature_of[made.held_back[0]] == -1
     assert made.count == 2
+
+
+class Town:
+    """People who come, go and return, with what the publisher remembers of them."""
+
+    def __init__(self, rng, people, values):
+        self.rng = rng
+        self.quasi_identifiers = rng.integers(0, 7, (people, 2)).astype(np.int32)
+        self.sensitive = rng.integers(0, values, people)
+        self.values = values
+        self.signature_of = np.full(people, -1)
+        self.signatures = Signatures.of([])
+        self.present = rng.random(people) < 0.5
+
+    def publish(self, m, **options):
+        self.present ^= self.rng.random(len(self.present)) < 0.15
+        rows = np.flatnonzero(self.present)
+        made = generalize(
+            quasi_identifiers=self.quasi_identifiers[rows],
+            sensitive=self.sensitive[rows],
+            values=self.values,
+            signature_of=self.signature_of[rows],
+            signatures=self.signatures,
+            m=m,
+            rng=self.rng,
+            **options,
+        )
+        before = self.signature_of[rows]
+        published = made.groups >= 0
+        assert np.array_equal(made.signature_of[before >= 0], before[before >= 0]), "the same signature for life"
+        assert np.array_equal(published, made.signature_of >= 0)
+        assert np.array_equal(np.flatnonzero(~published), made.held_back)
+        assert not (before[made.held_back] >= 0).any(), "only new rows are held back"
+        for number in range(len(self.signatures)):
+            assert np.array_equal(made.signatures[number], self.signatures[number])
+        self.signature_of[rows] = made.signature_of
+        self.signatures = made.signatures
+        return rows, made
+
+
+def check_invariants(town, rows, made, m):
+    """Every group has one row for each value of its signature, and somebody real."""
+    people = {}
+    for row, group, signature in zip(rows.tolist(), made.groups.tolist(), made.signature_of.tolist(), strict=True):
+        if group >= 0:
+            people.setdefault(group, []).append((int(town.sensitive[row]), signature))
+    fakes = {}
+    for group, value in zip(made.counterfeit_groups.tolist(), made.counterfeit_values.tolist(), strict=True):
+        fakes.setdefault(group, []).append(value)
+    assert sorted(people) == list(range(made.count)), "every group has a real row"
+    for group, hosted in people.items():
+        signatures = {signature for _, signature in hosted}
+        assert len(signatures) == 1
+        values = sorted([value for value, _ in hosted] + fakes.get(group, []))
+        assert values == made.signatures[signatures.pop()].tolist()
+        assert len(values) >= m
+
+
+@pytest.mark.parametrize("balancing", ["fewest", "paper"])
+@pytest.mark.parametrize("seed", range(12))
+def test_histories_of_twenty_releases_stay_m_invariant(seed, balancing):
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(2, 5))
+    town = Town(rng, people=int(rng.integers(20, 150)), values=int(rng.integers(m, 9)))
+    for _ in range(20):
+        rows, made = town.publish(m, balancing=balancing, hold_back=True)
+        check_invariants(town, rows, made, m)
+
+
+def test_the_fewest_counterfeits_are_never_more_than_the_papers_order_needs():
+    for seed in range(30):
+        town = Town(np.random.default_rng(seed), people=60, values=5)
+        town.publish(2, hold_back=True)
+        again = np.random.default_rng(seed)
+        counts = {}
+        for balancing in ("fewest", "paper"):
+            rows = np.flatnonzero(town.present ^ (np.random.default_rng(seed + 1).random(60) < 0.4))
+            made = generalize(
+                quasi_identifiers=town.quasi_identifiers[rows],
+                sensitive=town.sensitive[rows],
+                values=5,
+                signature_of=town.signature_of[rows],
+                signatures=town.signatures,
+                m=2,
+                rng=again,
+                balancing=balancing,
+                hold_back=True,
+            )
+            counts[balancing] = made.counterfeits
+        assert counts["fewest"] <= counts["paper"]
+
+
+def test_nobody_new_nobody_kept_and_nobody_at_all():
+    town = Town(np.random.default_rng(1), people=40, values=4)
+    town.present[:] = True
+    town.rng = np.random.default_rng(2)
+    _, first = town.publish(2, hold_back=True)
+    assert first.details["kept"] == 0
+    rows = np.flatnonzero(town.signature_of >= 0)
+    arguments = {"values": 4, "m": 2, "rng": np.random.default_rng(0), "signatures": town.signatures}
+    same = generalize(
+        quasi_identifiers=town.quasi_identifiers[rows],
+        sensitive=town.sensitive[rows],
+        signature_of=town.signature_of[rows],
+        **arguments,
+    )
+    assert same.counterfeits == 0
+    assert same.details["new"] == 0
+    empty = generalize(
+        quasi_identifiers=np.zeros((0, 2), dtype=np.int32),
+        sensitive=np.zeros(0, dtype=np.int64),
+        signature_of=np.zeros(0, dtype=np.int64),
+        **arguments,
+    )
+    assert empty.count == 0
+
+
+def test_one_person_who_stays_gets_a_group_of_counterfeits():
+    made = generalize(
+        quasi_identifiers=np.zeros((1, 1), dtype=np.int32),
+        sensitive=np.array([2]),
+        values=5,
+        signature_of=np.array([0]),
+        signatures=Signatures.of([{0, 2, 4}]),
+        m=3,
+        rng=np.random.default_rng(0),
+    )
+    assert made.count == 1
+    assert made.counterfeit_values.tolist() == [0, 4]
+
+
+def test_the_order_of_the_rows_decides_nothing_about_who_is_alike():
+    # Rows that are alike but for their place go anywhere: over many seeds each is held back about as often.
+    held = np.zeros(5)
+    for seed in range(400):
+        made = generalize(
+            quasi_identifiers=np.zeros((7, 1), dtype=np.int32),
+            sensitive=np.array([0, 0, 0, 0, 0, 1, 2]),
+            values=3,
+            signature_of=np.full(7, -1),
+            signatures=Signatures.of([]),
+            m=2,
+            rng=np.random.default_rng(seed),
+            hold_back=True,
+        )
+        assert len(made.held_back) == 3
+        held[made.held_back] += 1
+    assert held.min() > 400 * 3 / 5 - 60
+    assert held.max() < 400 * 3 / 5 + 60
+
+
+@pytest.mark.parametrize(("name", "value"), [("m", 1), ("m", 2.0), ("balancing", "most"), ("hold_back", 1)])
+def test_bad_parameters_are_named(name, value):
+    arguments = {
+        "quasi_identifiers": np.zeros((2, 1), dtype=np.int32),
+        "sensitive": np.array([0, 1]),
+        "values": 2,
+        "signature_of": np.full(2, -1),
+        "signatures": Signatures.of([]),
+        "m": 2,
+        "rng": np.random.default_rng(0),
+    }
+    with pytest.raises(ParameterError, match=f"The '{name}' parameter of generalize must be"):
+        generalize(**{**arguments, name: value})
+
+
+def test_a_signature_without_the_rows_value_is_an_error():
+    with pytest.raises(ParameterError, match="a signature without its value"):
+        generalize(
+            quasi_identifiers=np.zeros((1, 1), dtype=np.int32),
+            sensitive=np.array([1]),
+            values=3,
+            signature_of=np.array([0]),
+            signatures=Signatures.of([{0, 2}]),
+            m=2,
+            rng=np.random.default_rng(0),
+        )
+
+
+def test_progress_is_told_and_may_interrupt():
+    class StopError(Exception):
+        pass
+
+    def stop(step, done, total):
+        assert (step, done) == ("split", 0)
+        raise StopError
+
+    with pytest.raises(StopError):
+        generalize(
+            quasi_identifiers=np.zeros((4, 1), dtype=np.int32),
+            sensitive=np.array([0, 1, 0, 1]),
+            values=2,
+            signature_of=np.full(4, -1),
+            signatures=Signatures.of([]),
+            m=2,
+            rng=np.random.default_rng(0),
+            progress=stop,
+        )

@@ -3,6 +3,6 @@
 `shoal.testing.strategies` needs the package `hypothesis`; the other modules need nothing.
 """
 
-from shoal.testing import invariants, oracles, three_phase
+from shoal.testing import invariance, invariants, oracles, three_phase
 
-__all__ = ["invariants", "oracles", "three_phase"]
+__all__ = ["invariance", "invariants", "oracles", "three_phase"]
