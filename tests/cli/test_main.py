@@ -144,14 +144,17 @@ def all_options() -> list[tuple[str, Any]]:
 
 def test_every_command_and_option_is_explained() -> None:
     group = typer.main.get_command(app)
-    assert set(group.commands) == {"anonymize", "audit", "compare", "demo", "group", "republish", "version"}  # type: ignore[attr-defined]
+    commands = {"anonymize", "attack", "audit", "compare", "demo", "group", "query", "republish", "version"}
+    assert set(group.commands) == commands  # type: ignore[attr-defined]
     assert all(one.help for one in group.commands.values())  # type: ignore[attr-defined]
     unexplained = [f"{name} {option.name}" for name, option in all_options() if not getattr(option, "help", None)]
     assert unexplained == []
     assert len(all_options()) > 60
 
 
-@pytest.mark.parametrize("command", ["anonymize", "audit", "compare", "demo", "group", "republish", "version"])
+@pytest.mark.parametrize(
+    "command", ["anonymize", "attack", "audit", "compare", "demo", "group", "query", "republish", "version"]
+)
 def test_help_is_shown(shoal: Any, command: str) -> None:
     found = shoal(command, "--help")
     assert found.code == 0
