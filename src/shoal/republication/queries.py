@@ -180,6 +180,7 @@ class _Column:
         distinct = texts.unique(maintain_order=True)
         place = {text: at for at, text in enumerate(distinct.to_list())}
         self._label_of = np.array([place[text] for text in texts.to_list()], dtype=np.int64)
+        self._star = star
         self._cells = [read_cell(text, star) for text in distinct.to_list()]
         whole = None if domain is None else read_cell(domain, star)
         self._axis = Axis(_atoms([*self._cells, *([] if whole is None else [whole])]))
@@ -206,7 +207,7 @@ class _Column:
             low, high = (str(atom) for atom in cell.atoms)
             atoms = [str(key) for key in self._axis.keys if low <= str(key) <= high]
         elif cell.kind == "mask":
-            places = self._axis.matching(str(cell.atoms[0]), "*")
+            places = self._axis.matching(str(cell.atoms[0]), self._star)
             atoms = [str(self._axis.keys[place]) for place in places] or self._whole.atoms
         if not atoms:
             return 0.0
