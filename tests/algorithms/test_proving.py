@@ -10,13 +10,16 @@ from hypothesis import strategies as st
 
 from shoal.algorithms import ALGORITHMS, PROVING, choose, lower_bound
 from shoal.errors import UnsupportedError
+from shoal.hierarchy import Hierarchy
 from shoal.models import (
     AlphaKAnonymity,
     BetaLikeness,
     DeltaDisclosure,
+    Hierarchical,
     KAnonymity,
     KEAnonymity,
     LDiversity,
+    MetricDistance,
     MUniqueness,
     Requirement,
     TCloseness,
@@ -26,6 +29,10 @@ from shoal.testing.oracles import cost_of_partition, optimal_partition, predicat
 from shoal.testing.strategies import code_tables, requirements
 
 PROVERS = {name: ALGORITHMS[name] for name in PROVING}
+GROUNDS = [
+    MetricDistance(range(4), [[0, 1, 1, 2], [1, 0, 2, 1], [1, 2, 0, 1], [2, 1, 1, 0]]),
+    Hierarchical(Hierarchy.from_rows([(str(value), f"b{value // 2}", "*") for value in range(4)])),
+]
 HEURISTICS = {name: one for name, one in ALGORITHMS.items() if name not in PROVING}
 
 
@@ -132,7 +139,7 @@ def test_two_sensitive_attributes(problem_of, data):
 def test_t_closeness(problem_of, data):
     codes = data.draw(code_tables(max_rows=7, max_values=4))
     t = data.draw(st.sampled_from([0, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.7]))
-    models = [TCloseness(t, distance=data.draw(st.sampled_from(["equal", "ordered"])))]
+    models = [TCloseness(t, distance=data.draw(st.sampled_from(["equal", "ordered", *GROUNDS])))]
     models += [KAnonymity(2)] * (len(codes.values) > 1 and data.draw(st.booleans()))
     problem = problem_of(codes.quasi_identifiers.T.tolist(), [codes.values], models)
     predicates = [predicate_of(model, codes.values) for model in models]

@@ -8,9 +8,18 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from shoal.exact import Program, Rows, solve
-from shoal.models import GroupCounts, LDiversity, MUniqueness, TCloseness
+from shoal.hierarchy import Hierarchy
+from shoal.models import GroupCounts, Hierarchical, LDiversity, MetricDistance, MUniqueness, TCloseness
 from shoal.models.domain import Domain
 from shoal.testing.strategies import ground_distances, models
+
+GROUNDS = [
+    MetricDistance(range(4), [[abs(i**2 - j**2) for j in range(4)] for i in range(4)]),
+    MetricDistance(range(4), [[0, 1, 1, 2], [1, 0, 2, 1], [1, 2, 0, 1], [2, 1, 1, 0]]),
+    Hierarchical(Hierarchy.from_rows([(value, f"b{value // 2}", "*") for value in range(4)])),
+    Hierarchical(Hierarchy.from_rows([(value, f"a{value // 3}", f"b{value // 3}", "*") for value in range(4)])),
+    Hierarchical(Hierarchy.from_rows([(value, "*") for value in range(4)])),
+]
 
 
 def one_group(counts, totals):
@@ -58,7 +67,8 @@ def test_a_form_holds_where_the_model_does(data):
         st.sampled_from([0, 0.1, 0.25, 0.3, 0.5, 1]),
         distance=ground_distances(list(range(len(totals)))),
     )
-    model = data.draw(st.one_of(models(monotone=True, numeric=True), closeness))
+    metric = st.builds(TCloseness, st.sampled_from([0.1, 0.25, 0.4]), distance=st.sampled_from(GROUNDS))
+    model = data.draw(st.one_of(models(monotone=True, numeric=True), closeness, metric))
     table = one_group(totals, totals)
     form = model.linear_form(table)
     assert (form is not None) == model.is_linear
