@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks import adult, emd, figure7, paper, plane, regions, speed, stars
+from benchmarks import adult, emd, exact, figure7, paper, plane, regions, speed, stars
 from benchmarks.machine import describe_load, describe_machine
 from benchmarks.results import Part, format_targets, save_part, write_summary
 from benchmarks.settings import ROOT, Settings
@@ -22,6 +22,7 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "paper": paper.measure,
     "adult": adult.measure,
     "emd": emd.measure,
+    "exact": exact.measure,
     "regions": regions.measure,
     "figure7": figure7.measure,
     "points": plane.measure_points,

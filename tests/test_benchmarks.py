@@ -15,6 +15,7 @@ MODULES = (
     "__main__",
     "adult",
     "emd",
+    "exact",
     "figure7",
     "harness",
     "machine",
@@ -218,3 +219,20 @@ def test_groupings_of_one_attribute(benchmarks, settings):
     assert all(target.met for target in points.targets if "Theorem 4" in target.what)
     ordered = benchmarks.plane.measure_ordered(settings)
     assert all(row[-1] for (grid,) in [ordered.figures.values()] for row in grid["rows"])
+
+
+def test_proven_optima_are_timed_and_the_heuristics_are_never_below(benchmarks, settings, monkeypatch):
+    monkeypatch.setattr(benchmarks.exact, "_ROWS", {6: 1.0, 7: 3.0})
+    monkeypatch.setattr(benchmarks.exact, "_PROGRAM_SECONDS", 0.2)
+    part = benchmarks.exact.measure(settings)
+    assert [target.limit for target in part.targets] == [1.0, 3.0, 2.0]
+    rows = part.figures["exact:"]["rows"]
+    assert len(rows) == 2 * 2 * 7
+    assert all(row[3] >= 0 and row[4] > 0 for row in rows)
+    found = part.figures["milp:"]
+    assert len(found["rows"]) == 4
+    assert found["header"][7:] == ["tp", "tp+", "hilbert", "mondrian", "mondrian-relaxed", "m-approximation"]
+    for _, _, _, stars, bound, gap, seconds, *others in found["rows"]:
+        assert bound <= stars <= min(one for one in others if one is not None)
+        assert 0 <= gap <= 100
+        assert seconds > 0

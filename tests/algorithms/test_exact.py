@@ -1,15 +1,18 @@
 """Dynamic programming over all groups, against the slow one of the oracles."""
 
+from fractions import Fraction
 from random import Random
 
 import numpy as np
 import pytest
 
 from shoal import KAnonymity, LDiversity, MUniqueness
-from shoal.algorithms import Exact
+from shoal.algorithms import Exact, table_counts
+from shoal.algorithms.row_types import counted_groups
 from shoal.errors import InternalError, ParameterError, UnsupportedError
 from shoal.exact.subsets import SubsetProgram
-from shoal.models import Requirement
+from shoal.kernels.subsets import close_vectors
+from shoal.models import MetricDistance, Requirement, TCloseness
 
 
 def subset_program(counts, weights=None, codes=None):
@@ -79,6 +82,25 @@ def test_a_contradiction_is_a_bug(problem_of):
     # The facade asks first whether the whole table is acceptable.
     with pytest.raises(InternalError, match="no acceptable partition"):
         Exact().partition(problem_of([[1, 2]], [], KAnonymity(3)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_compiled_clause_of_a_metric_decides_as_the_model_does(problem_of, seed):
+    chance = Random(seed)
+    totals = [chance.randint(1, 4) for _ in range(4)]
+    places = [chance.randint(0, 9) for _ in totals]
+    matrix = [[abs(one - other) + (i != j) for j, other in enumerate(places)] for i, one in enumerate(places)]
+    asked = TCloseness(Fraction(chance.randint(1, 3), 10), distance=MetricDistance(range(4), matrix))
+    sensitive = [value for value, total in enumerate(totals) for _ in range(total)]
+    (table,) = table_counts(problem_of([[0] * len(sensitive)], [sensitive], asked).table)
+    (rule,) = asked.rules(table)
+    assert rule.exact
+    radices = np.cumprod([1, *(total + 1 for total in totals[:-1])])
+    numbers = np.arange(1, int(np.prod(np.array(totals) + 1)))
+    groups = counted_groups(numbers[:, np.newaxis] // radices % (np.array(totals) + 1), table)
+    found = close_vectors(numbers, radices, np.array(totals), rule.a, rule.b, rule.c, rule.bounds)
+    assert np.array_equal(found, asked.acceptable(groups))
+    assert 0 < np.count_nonzero(found) < len(numbers)
 
 
 def test_names_parameters_and_refusals():

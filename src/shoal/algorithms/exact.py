@@ -22,6 +22,8 @@ from shoal.algorithms.compiled import table_counts
 from shoal.algorithms.row_types import RowTypes, counted_groups, one_value
 from shoal.errors import InternalError, UnsupportedError
 from shoal.exact.subsets import SubsetProgram
+from shoal.kernels.subsets import close_vectors
+from shoal.models.base import RuleKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -156,10 +158,15 @@ def _acceptable_vectors(
     radices = _radices(totals)
     size = prod(int(total) + 1 for total in totals)
     accepted = np.zeros(size, dtype=np.bool_)
+    rules = [model.rules(table) for model in models]
     for first in range(1, size, _VECTORS_AT_ONCE):
         numbers = np.arange(first, min(first + _VECTORS_AT_ONCE, size), dtype=np.int64)
-        for model in models:
-            if len(numbers):
+        for model, clauses in zip(models, rules, strict=True):
+            if len(clauses) == 1 and clauses[0].kind is RuleKind.CLOSE_METRIC and clauses[0].exact:
+                # Transports take long: here the compiled clause decides, which is known to decide as the model does.
+                rule = clauses[0]
+                numbers = numbers[close_vectors(numbers, radices, totals, rule.a, rule.b, rule.c, rule.bounds)]
+            elif len(numbers):
                 vectors = numbers[:, np.newaxis] // radices % (totals + 1)
                 numbers = numbers[model.acceptable(counted_groups(vectors, table))]
         accepted[numbers] = True

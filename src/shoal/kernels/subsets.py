@@ -11,10 +11,42 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["NEVER", "cheapest_covers", "cheapest_first_group", "price_groups"]
+from shoal.kernels.emd import within_metric
+
+__all__ = ["NEVER", "cheapest_covers", "cheapest_first_group", "close_vectors", "price_groups"]
 
 NEVER = np.int32(1 << 29)
 """The price of a group that is not acceptable; the sum of two of them fits into 32 bits."""
+
+
+@njit(cache=True)
+def close_vectors(numbers, radices, totals, a, b, c, bounds):
+    """Return whether groups are close to the table under a metric, each given by the number of its vector of counts.
+
+    Parameters
+    ----------
+    numbers : int64 array
+        The count of value `v` is `number // radices[v] % (totals[v] + 1)`.
+    radices, totals : int64 arrays
+        By value of one attribute.
+    a, b, c, bounds : int, int, int, int64 array
+        The clause, as `shoal.kernels.emd.within_metric` takes it.
+    """
+    m = totals.size
+    counts = np.zeros(m, dtype=np.int64)
+    touched = np.zeros(m, dtype=np.int32)
+    accepted = np.zeros(numbers.size, dtype=np.bool_)
+    for i in range(numbers.size):
+        size = 0
+        distinct = 0
+        for v in range(m):
+            counts[v] = numbers[i] // radices[v] % (totals[v] + 1)
+            if counts[v] > 0:
+                touched[distinct] = v
+                distinct += 1
+                size += counts[v]
+        accepted[i] = within_metric(size, touched, distinct, counts, 0, m, a, b, c, bounds, 0)
+    return accepted
 
 
 @njit(cache=True)

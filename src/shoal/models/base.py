@@ -126,6 +126,9 @@ class Rule:
     """Further numbers, for the kinds that need them: one per sensitive value unless the kind says otherwise."""
     smallest: int = 1
     """A lower bound on the rows of a group that the clause accepts, where the model knows one."""
+    exact: bool = False
+    """Whether the clause is known to refuse no group that the model accepts, either. It matters where the compiled
+    clause is much faster than the model, and only what is exact will do."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -162,7 +162,7 @@ class MetricDistance(GroundDistance):
         # Distances rounded up keep the triangle inequality, and only ever refuse.
         unit = min(self._unit, max((2**62 - 1) // rows**2, 1))
         scaled = np.array([math.ceil(one * unit) for row in among for one in row], dtype=np.int64)
-        a, b, c, _ = limit_of(t, unit, rows)
+        a, b, c, s = limit_of(t, unit, rows)
         least = min((one for i, row in enumerate(among) for one in row[:i]), default=Fraction(1))
         return Rule(
             kind=RuleKind.CLOSE_METRIC,
@@ -171,6 +171,7 @@ class MetricDistance(GroundDistance):
             c=c,
             bounds=np.concatenate(([rows, scaled.max(initial=0)], table.totals, scaled)),
             smallest=smallest_group(table.totals, t, least),
+            exact=unit == self._unit and s == 0,
         )
 
     @property
