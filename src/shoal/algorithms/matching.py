@@ -192,6 +192,8 @@ def _guarantee(cover: Cover) -> Guarantee:
     assert cover.cost is not None
     if cover.optimal:
         return Guarantee(text=_OPTIMAL, stars_ratio=1, stars_bound=cover.cost, proof=cover.proof)
+    if cover.bound == 0:
+        return Guarantee(text="None: the search was stopped before it proved anything.")
     return Guarantee(
         text=f"At most {cover.cost - cover.bound} recoded cells more than the fewest possible: the search was stopped.",
         stars_bound=cover.bound,

@@ -10,16 +10,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import InternalError
+from shoal.exact.group_arrays import (
+    entries,
+    in_type_order,
+    lists_by_type,
+    odd_in_cuts,
+    repeated,
+    rows_by_type,
+    singles,
+)
 from shoal.exact.highs import LiveProgram, Program, Rows, Solution, solve
+from shoal.exact.neighbourhoods import Neighbourhoods
 from shoal.exact.parity_cuts import parity_cuts
-from shoal.exact.simplex_matching import FORBIDDEN, Cover
+from shoal.exact.simplex_matching import FORBIDDEN, Cover, CoverProblem, split_cover
 from shoal.kernels.matching import UNIT, nearest_pairs, prices_of_groups, scan_groups
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal._progress import Progress
-    from shoal.exact.simplex_matching import CoverProblem
 
 __all__ = ["CoverSearch"]
 
@@ -31,14 +40,18 @@ _NEGLIGIBLE = 64
 """Reduced costs above minus this (in units of 1 / UNIT) end the column generation."""
 _SCANNED = 400_000
 """Pairs to scan between two looks at the clock."""
-_MOST_GROUPS = 2_000_000
+_MOST_GROUPS = 200_000
 """Groups that may enter a whole-number program."""
 _GROUPS_AT_A_TIME = 1 << 16
-_ROUNDED = 3
+_ROUNDED = 2
 """Groups that cost at most so much more than their duals pay complete a rounded solution."""
 _ROUNDING_SHARE = 0.2
 """Part of the time that is left that rounding a solution may take."""
 _MOST_ROUNDS = 30
+_PATIENCE = 2
+"""Rounds of cuts that may leave the bound where it is before a large problem is rounded."""
+_NEIGHBOURHOODS = (150, 300, 600)
+"""Rows of the neighbourhoods that are covered anew, in turn; twice the first are searched as they are."""
 _RAISED = 4
 """How often the highest price a row in no group pays at first; and by how much that rises."""
 _USED = 1e-6
@@ -75,10 +88,13 @@ class CoverSearch:
         start: NDArray[np.int64] | None,
         time_limit: float | None,
         progress: Progress,
+        at_once: bool = False,
     ) -> None:
         self._problem = problem
         self._types = len(problem.counts)
         self._values = problem.values if problem.values is not None else np.full(self._types, -1, dtype=np.int64)
+        self._at_once = at_once or problem.rows <= 2 * _NEIGHBOURHOODS[0]
+        """Whether the problem is searched as a whole, and not by neighbourhoods."""
         self._began = time.perf_counter()
         self._limit = time_limit
         self._progress = progress
@@ -92,6 +108,8 @@ class CoverSearch:
         """What it costs in the program until that proves too little: small numbers are good for the solver."""
         self._cuts: list[NDArray[np.int64]] = []
         self._duals: _Duals | None = None
+        self.interrupted = False
+        """Whether somebody interrupted the search."""
         if start is not None:
             self._keep(start)
 
@@ -102,8 +120,10 @@ class CoverSearch:
             self._check_clock()
             self._search()
             complete = True
-        except (_OutOfTimeError, KeyboardInterrupt):
+        except _OutOfTimeError:
             pass
+        except KeyboardInterrupt:
+            self.interrupted = True
         return Cover(groups=self._best, cost=self._cost, bound=self._bound, proof=self._proof, complete=complete)
 
     def _search(self) -> None:
@@ -111,17 +131,22 @@ class CoverSearch:
             return
         self._open_program()
         solution = self._generate()
+        stalled = 0
         for _ in range(_MOST_ROUNDS):
-            bound = self._bound
             cuts = [] if self._done() else parity_cuts(self._groups, solution, self._problem.counts, known=self._cuts)
             if not cuts:
                 break
             self._add_cuts(cuts)
+            bound = self._bound
             solution = self._generate()
-            if self._bound == bound:
+            stalled = stalled + 1 if self._bound == bound else 0
+            if stalled >= (1 if self._at_once else _PATIENCE):
                 self._round(solution)
+                self._improve()
+                stalled = 0
         if not self._done():
             self._round(solution)
+            self._improve()
         if not self._done():
             self._try_what_is_left()
 
@@ -141,12 +166,12 @@ class CoverSearch:
         near = pairs[:count]
         allowed = near[self._costs(near) < FORBIDDEN]
         self._known: set[bytes] = set()
-        self._groups = self._new(np.concatenate((_singles(np.arange(self._types)), allowed, self._best)))
+        self._groups = self._new(np.concatenate((singles(np.arange(self._types)), allowed, self._best)))
         self._live = LiveProgram(self._program(self._groups, problem.counts, whole=False))
 
     def _program(self, groups: NDArray[np.int64], counts: NDArray[np.int64], *, whole: bool) -> Program:
         """Return the program that covers so many rows of each type by some groups; with the cuts where all rows are."""
-        column, row, times = _entries(groups, self._types)
+        column, row, times = entries(groups, self._types)
         rows = np.flatnonzero(counts)
         order = np.lexsort((column, row))
         right = counts[rows].astype(np.float64)
@@ -164,7 +189,7 @@ class CoverSearch:
 
     def _cut_rows(self, groups: NDArray[np.int64], cuts: list[NDArray[np.int64]]) -> Rows:
         """Ask for one group at least with an odd number of rows in each of the sets."""
-        odd = _odd_in_cuts(groups, cuts, self._types)
+        odd = odd_in_cuts(groups, cuts, self._types)
         return Rows.of([(np.flatnonzero(inside), 1.0, 1.0, np.inf) for inside in odd.T])
 
     def _costs(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -181,8 +206,8 @@ class CoverSearch:
         added = self._new(groups)
         if len(added) == 0:
             return 0
-        column, row, times = _entries(added, self._types)
-        odd, cut = np.nonzero(_odd_in_cuts(added, self._cuts, self._types))
+        column, row, times = entries(added, self._types)
+        odd, cut = np.nonzero(odd_in_cuts(added, self._cuts, self._types))
         column = np.concatenate((column, odd))
         row = np.concatenate((row, cut + self._types))
         times = np.concatenate((times, np.ones(len(odd))))
@@ -298,7 +323,7 @@ class CoverSearch:
         part = np.flatnonzero(counts)
         order = part[np.argsort(-reach[part], kind="stable")]
         used = [members for members, dual in zip(self._cuts, cuts, strict=True) if dual > 0]
-        starts, lies_in = _lists_by_type(used, self._types, order)
+        starts, lies_in = lists_by_type(used, self._types, order)
         arrays = (problem.codes[order], self._values[order], counts[order], problem.prices.by_mask,
                   problem.prices.weights, types[order], reach[order], starts, lies_in, cuts[cuts > 0])  # fmt: skip
         missing = np.zeros(len(order), dtype=np.int64)
@@ -313,24 +338,28 @@ class CoverSearch:
                 found, reduced = _room(total)
                 count, total = scan_groups(*arrays, first, last, limit, most, found, reduced, missing)
             stored += count
-            if stored > _MOST_GROUPS:
+            if not most and stored > _MOST_GROUPS:
                 raise _TooManyGroupsError
             groups.append(found[:count].copy())
             costs.append(reduced[:count].copy())
         exceeded = np.zeros(self._types, dtype=np.int64)
         exceeded[order] = missing
-        return _in_type_order(np.concatenate(groups), order), np.concatenate(costs), exceeded
+        return in_type_order(np.concatenate(groups), order), np.concatenate(costs), exceeded
 
     # Whole numbers.
 
     def _round(self, solution: NDArray[np.float64]) -> None:
         """Keep what the program uses in whole numbers, and cover the other rows by groups that cost little more."""
-        assert self._duals is not None
         times = np.floor(solution + 1e-6).astype(np.int64)
         if self._problem.alone is None:
             times[self._groups[:, 1] < 0] = 0
         kept = np.repeat(self._groups, times, axis=0)
-        left = self._problem.counts - _rows_by_type(kept, self._types)
+        left = self._problem.counts - rows_by_type(kept, self._types)
+        if left.sum() > _NEIGHBOURHOODS[0]:
+            # Too many for a program in whole numbers: neighbourhoods will be improved one by one.
+            rest = np.repeat(np.arange(self._types), left)
+            self._keep(np.concatenate((kept, split_cover(self._problem, [rest]))))
+            return
         if left.any():
             try:
                 near = self._affordable(_ROUNDED * UNIT, left)
@@ -339,8 +368,58 @@ class CoverSearch:
             found = self._whole(near, left, share=_ROUNDING_SHARE)
             if found.values is None:
                 return
-            kept = np.concatenate((kept, _repeated(near, found.values)))
+            kept = np.concatenate((kept, repeated(near, found.values)))
         self._keep(kept)
+
+    def _improve(self) -> None:
+        """Cover the rows around each group that costs more than its duals pay for anew, as cheaply as can be."""
+        if self._cost is None or self._at_once:
+            return
+        around = Neighbourhoods(self._groups, self._reduced_costs(self._groups), self._types)
+        for size in (rows for rows in _NEIGHBOURHOODS if rows < self._problem.rows):
+            failed: set[bytes] = set()
+            while not self._done():
+                excess = self._reduced_costs(self._best)
+                seeds = [
+                    int(seed)
+                    for seed in np.argsort(-excess, kind="stable")
+                    if excess[seed] > _NEGLIGIBLE and self._best[seed].tobytes() not in failed
+                ]
+                if not seeds:
+                    break
+                if not self._cover_anew(around.grow(self._best, seeds[0], size)):
+                    failed.add(self._best[seeds[0]].tobytes())
+
+    def _cover_anew(self, region: NDArray[np.intp]) -> bool:
+        """Find the cheapest cover of the rows of some groups; take it if it is cheaper than they are."""
+        self._check_clock()
+        problem, groups = self._problem, self._best[region]
+        types = np.unique(groups[groups >= 0])
+        part = CoverProblem(
+            codes=problem.codes[types],
+            counts=rows_by_type(groups, self._types)[types],
+            prices=problem.prices,
+            values=None if problem.values is None else problem.values[types],
+            alone=problem.alone,
+        )
+        start = np.where(groups >= 0, np.searchsorted(types, groups), -1)
+        search = CoverSearch(part, start=start, time_limit=self._left(), progress=self._tell, at_once=True)
+        found = search.run()
+        cheaper = found.cost is not None and found.cost < part.cost(start)
+        if cheaper:
+            new = np.where(found.groups >= 0, types[found.groups], -1)
+            self._keep(np.concatenate((np.delete(self._best, region, axis=0), new)))
+        if search.interrupted:
+            raise KeyboardInterrupt
+        return cheaper
+
+    def _reduced_costs(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return by how much the cost of groups exceeds what the best duals pay for them."""
+        assert self._duals is not None
+        paid = np.append(self._duals.types, 0)[groups].sum(axis=1)
+        odd = odd_in_cuts(groups, self._cuts[: len(self._duals.cuts)], self._types)
+        reduced: NDArray[np.int64] = self._costs(groups) * UNIT - paid - odd.astype(np.int64) @ self._duals.cuts
+        return reduced
 
     def _affordable(self, limit: int, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the groups whose cost exceeds what the best duals pay for them by at most `limit`."""
@@ -349,7 +428,7 @@ class CoverSearch:
         cuts = np.concatenate((self._duals.cuts, np.zeros(later, dtype=np.int64)))
         groups, _, _ = self._scan(self._duals.types, cuts, limit=limit, counts=counts)
         if self._problem.alone is not None:
-            groups = np.concatenate((groups, _singles(np.flatnonzero(counts))))
+            groups = np.concatenate((groups, singles(np.flatnonzero(counts))))
         return groups
 
     def _try_what_is_left(self) -> None:
@@ -368,7 +447,7 @@ class CoverSearch:
                 tried = len(groups)
                 found = self._whole(groups, self._problem.counts)
                 if found.values is not None:
-                    self._keep(_repeated(groups, found.values))
+                    self._keep(repeated(groups, found.values))
             # Either the groups that were tried make no cheaper cover, or another one that costs more than `highest`.
             proven = highest + 1 if math.isinf(found.bound) else min(int(found.bound), highest + 1)
             self._raise_bound(min(proven, ceiling), f"{self._relaxation()}; branch and bound over {tried} groups")
@@ -391,7 +470,7 @@ class CoverSearch:
     def _keep(self, groups: NDArray[np.int64]) -> None:
         """Remember a cover if it is the cheapest so far."""
         problem = self._problem
-        if not np.array_equal(_rows_by_type(groups, self._types), problem.counts):
+        if not np.array_equal(rows_by_type(groups, self._types), problem.counts):
             raise InternalError("a cover does not hold every row once")
         with_values = self._values[groups]
         with_values[groups < 0] = -1
@@ -424,55 +503,3 @@ class CoverSearch:
 
 def _room(size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.empty((size, 3), dtype=np.int64), np.empty(size, dtype=np.int64)
-
-
-def _singles(types: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return a group of one row for each type."""
-    groups = np.full((len(types), 3), -1, dtype=np.int64)
-    groups[:, 0] = types
-    return groups
-
-
-def _in_type_order(groups: NDArray[np.int64], order: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Turn positions in an order into types, ascending within each group."""
-    last = np.iinfo(np.int64).max
-    types = np.sort(np.where(groups >= 0, order[groups], last), axis=1)
-    return np.where(types == last, -1, types)
-
-
-def _entries(groups: NDArray[np.int64], types: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Return group, type and number of rows for each type in each group."""
-    group, _ = np.nonzero(groups >= 0)
-    keys, times = np.unique(group * types + groups[groups >= 0], return_counts=True)
-    return keys // types, keys % types, times.astype(np.float64)
-
-
-def _rows_by_type(groups: NDArray[np.int64], types: int) -> NDArray[np.int64]:
-    return np.bincount(groups[groups >= 0], minlength=types).astype(np.int64)
-
-
-def _repeated(groups: NDArray[np.int64], times: NDArray[np.float64]) -> NDArray[np.int64]:
-    return np.repeat(groups, np.rint(times).astype(np.int64), axis=0)
-
-
-def _odd_in_cuts(groups: NDArray[np.int64], cuts: list[NDArray[np.int64]], types: int) -> NDArray[np.bool_]:
-    """Return for each group and cut whether an odd number of the group's rows lies in the cut's set."""
-    odd = np.zeros((len(groups), len(cuts)), dtype=np.bool_)
-    inside = np.zeros(types + 1, dtype=np.bool_)  # the last entry is for the -1 after a group's last type
-    for place, members in enumerate(cuts):
-        inside[members] = True
-        odd[:, place] = np.logical_xor.reduce(inside[groups], axis=1)
-        inside[members] = False
-    return odd
-
-
-def _lists_by_type(
-    cuts: list[NDArray[np.int64]], types: int, order: NDArray[np.intp]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the cuts that each type lies in, as compressed rows in an order of the types."""
-    inside = np.zeros((types, len(cuts)), dtype=np.bool_)
-    for place, members in enumerate(cuts):
-        inside[members, place] = True
-    row, cut = np.nonzero(inside[order])
-    starts = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=len(order)))))
-    return starts.astype(np.int64), cut.astype(np.int64)

@@ -23,7 +23,8 @@ _USED = 1e-6
 _VIOLATED = 0.02
 """Cuts that are missed by less are not worth it."""
 _PER_COMPONENT = 12
-_MOST_CUTS = 150
+_FEWEST_CUTS = 150
+_TYPES_PER_CUT = 12
 
 
 def parity_cuts(
@@ -66,7 +67,7 @@ def parity_cuts(
             if sum_odd < 1 - _VIOLATED:
                 scored.append((sum_odd, len(members), members))
     scored.sort(key=lambda cut: cut[:2])
-    return [members for _, _, members in scored[:_MOST_CUTS]]
+    return [members for _, _, members in scored[: max(_FEWEST_CUTS, len(counts) // _TYPES_PER_CUT)]]
 
 
 def _fractional_components(
