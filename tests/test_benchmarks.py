@@ -19,6 +19,7 @@ MODULES = (
     "figure7",
     "harness",
     "machine",
+    "matching",
     "paper",
     "plane",
     "regions",
