@@ -14,7 +14,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Grid", "Part", "Target", "format_targets", "load_part", "save_part", "write_summary"]
 
-SUMMARY_ORDER = ("speed", "stars", "paper", "adult", "emd", "exact", "figure7", "points", "ordered", "regions")
+SUMMARY_ORDER = (
+    "speed",
+    "stars",
+    "paper",
+    "adult",
+    "emd",
+    "exact",
+    "matching",
+    "figure7",
+    "points",
+    "ordered",
+    "regions",
+)
 """The parts in the order in which a reader wants them."""
 
 

@@ -10,6 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
+import shoal
+
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = (
     "__main__",
@@ -237,3 +239,20 @@ def test_proven_optima_are_timed_and_the_heuristics_are_never_below(benchmarks, 
         assert bound <= stars <= min(one for one in others if one is not None)
         assert 0 <= gap <= 100
         assert seconds > 0
+
+
+def test_matching_is_proven_beside_its_heuristics(benchmarks, settings, monkeypatch, tmp_path):
+    frame = shoal.datasets.census(300, quasi_identifiers=7, seed=1)
+    adult = tmp_path / "adult.csv"
+    names = (*benchmarks.matching._QUASI_IDENTIFIERS, benchmarks.matching._SENSITIVE)
+    frame.rename(dict(zip(frame.columns, names, strict=True))).write_csv(adult, separator=";")
+    monkeypatch.setattr(benchmarks.matching, "_TARGET_ROWS", 60)
+    monkeypatch.setattr(benchmarks.matching, "_LARGER", (90, 120))
+    part = benchmarks.matching.measure(replace(settings, adult=adult))
+    assert [target.limit for target in part.targets] == [60, 60]
+    assert all(target.met for target in part.targets)
+    (grid,) = part.figures.values()
+    for _, _, _, stars, bound, heuristic, _, note in grid["rows"]:
+        assert stars == bound <= heuristic
+        assert note == "optimal"
+    assert "no copy of Adult" in benchmarks.matching.measure(settings).text()
