@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shoal import datasets, errors, geography
-    from shoal.algorithms import Exact, GeneralizationVectors, Hilbert, MApproximation, Matching, Mondrian, ThreePhase
+    from shoal.algorithms import (
+        Exact,
+        GeneralizationVectors,
+        Hilbert,
+        MApproximation,
+        Matching,
+        Mondrian,
+        Sabre,
+        ThreePhase,
+    )
     from shoal.auditing import Audit, audit
     from shoal.certificate import Certificate
     from shoal.comparison import Comparison, compare
@@ -66,6 +75,7 @@ __all__ = [
     "MApproximation",
     "Matching",
     "Mondrian",
+    "Sabre",
     "ThreePhase",
     # coarsenings
     "Labels",
@@ -104,7 +114,7 @@ _HOME = {
         "shoal.models",
     ),
     **dict.fromkeys(
-        ("Exact", "GeneralizationVectors", "Hilbert", "MApproximation", "Matching", "Mondrian", "ThreePhase"),
+        ("Exact", "GeneralizationVectors", "Hilbert", "MApproximation", "Matching", "Mondrian", "Sabre", "ThreePhase"),
         "shoal.algorithms",
     ),
 }

@@ -134,7 +134,9 @@ def anonymize(
             shuffled = rng.permutation(canonical_order(table))
             table, rows = table.gather(shuffled), rows[shuffled]
     with clock.step("partition"):
-        partition = chosen.partition(Problem(table=table, requirement=requirement, rng=rng, progress=clock.progress))
+        partition = chosen.partition(
+            Problem(table=table, requirement=requirement, rng=rng, progress=clock.progress, recoding=recoding)
+        )
         _check_partition(partition, table.rows)
     with clock.step("recode"):
         recoded = recode(table, partition.groups, partition.count, method=recoding, star=star)

@@ -10,6 +10,7 @@ from shoal.algorithms.m_approximation import MApproximation
 from shoal.algorithms.matching import Matching
 from shoal.algorithms.milp import GeneralizationVectors
 from shoal.algorithms.mondrian import Mondrian
+from shoal.algorithms.sabre import Sabre
 from shoal.algorithms.three_phase import ThreePhase
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Mondrian",
     "Partition",
     "Problem",
+    "Sabre",
     "ThreePhase",
     "choose",
     "compile_requirement",

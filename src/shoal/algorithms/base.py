@@ -28,6 +28,8 @@ class Problem:
     rng: np.random.Generator
     """Source of every random choice, seeded by the caller (from the operating system unless a seed was asked for)."""
     progress: Progress = silent
+    recoding: str = "suppression"
+    """How the partition will be recoded, for algorithms that minimize what that loses."""
 
 
 @dataclass(frozen=True, kw_only=True)

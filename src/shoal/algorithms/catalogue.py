@@ -12,6 +12,7 @@ from shoal.algorithms.m_approximation import MApproximation
 from shoal.algorithms.matching import Matching
 from shoal.algorithms.milp import GeneralizationVectors
 from shoal.algorithms.mondrian import Mondrian
+from shoal.algorithms.sabre import Sabre
 from shoal.algorithms.three_phase import ThreePhase
 from shoal.errors import ParameterError, UnsupportedError, near_matches
 
@@ -30,6 +31,7 @@ ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
         "mondrian-relaxed": Mondrian(relaxed=True),
         "m-approximation": MApproximation(),
         "matching": Matching(),
+        "sabre": Sabre(),
         "exact": Exact(),
         "milp": GeneralizationVectors(),
     }

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from shoal.models import FrequencyForm, Requirement
     from shoal.table import Table
 
-__all__ = ["Hilbert", "hilbert_groups"]
+__all__ = ["Hilbert", "curve_ranks", "hilbert_groups"]
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def _run_of(table: Table, rows: NDArray[np.integer], stretch: bool) -> _Run:
     # The classes that occur, numbered anew, and a row of each.
     class_begins = np.flatnonzero(np.diff(class_of_cell, prepend=-1))
     class_sizes = np.diff(np.append(class_begins, len(kept)))
-    ranks = _curve_ranks(table, sequence[firsts[class_begins]], stretch)
+    ranks = curve_ranks(table, sequence[firsts[class_begins]], stretch)
     cell_ranks = np.repeat(ranks, class_sizes)
     along = _argsort(cell_ranks.astype(np.int64), len(ranks))
     lengths = counts[along]
@@ -175,7 +175,7 @@ def _run_of(table: Table, rows: NDArray[np.integer], stretch: bool) -> _Run:
     )
 
 
-def _curve_ranks(table: Table, representatives: NDArray[np.int32], stretch: bool) -> NDArray[np.int32]:
+def curve_ranks(table: Table, representatives: NDArray[np.int32], stretch: bool) -> NDArray[np.int32]:
     """Return the place along the curve of each class, given a row of each."""
     columns = [column for column in table.quasi_identifiers if column.size > 1]
     order = np.arange(len(representatives), dtype=np.int32)

@@ -222,6 +222,14 @@ class PrivacyModel(ABC):
         """
         return None
 
+    def drawing_order(self, table: GroupCounts) -> NDArray[np.integer] | None:
+        """Return the codes of all sensitive values in an order in which values that are alike stand together.
+
+        Algorithms that draw groups from a table in proportion draw in this order, so that a value may stand in for the
+        one before it. None where the model takes no two values for more alike than any others.
+        """
+        return None
+
     def necessary_distinct(self) -> int:
         """Return how many different sensitive values every acceptable group has at least; lower bounds use it."""
         return 1

@@ -87,6 +87,9 @@ class TCloseness(PrivacyModel):
         self.check_values(table.domain)
         return (self.ground.rule(table, exact_fraction(self.t)),)
 
+    def drawing_order(self, table: GroupCounts) -> NDArray[np.integer] | None:  # noqa: D102
+        return self.ground.drawing_order(table)
+
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
         return {"model": self.name, **self.ground.to_dict(), "t": json_number(self.t)}
 

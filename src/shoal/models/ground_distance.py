@@ -72,6 +72,10 @@ class GroundDistance(ABC):
         """Return "the distance is at most t" as linear inequalities on a group's counts; None where not `is_linear`."""
         return None
 
+    def drawing_order(self, table: GroupCounts) -> NDArray[np.integer] | None:
+        """Return all codes in an order in which near values stand together; None where all are equally far apart."""
+        return None
+
     def to_dict(self) -> dict[str, Any]:
         """Return the distance as it appears in a certificate, without a value."""
         return {"distance": self.name}
@@ -279,6 +283,9 @@ class Ordered(GroundDistance):
         pairs = [pair for low, high in pairwise(places) for pair in ((low, high), (high, low))]
         m = len(table.totals)
         return transported(shares_of(table), [(one, other, step) for one, other in pairs], m, m, t)
+
+    def drawing_order(self, table: GroupCounts) -> NDArray[np.integer]:  # noqa: D102
+        return np.argsort(self._ranks(table), kind="stable")
 
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
         return {"distance": self.name} if self.order is None else {"distance": self.name, "order": "given"}

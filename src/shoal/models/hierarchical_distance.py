@@ -108,6 +108,10 @@ class Hierarchical(GroundDistance):
         arcs = [(*way, half) for low, high in edges for way in ((low, high), (high, low))]
         return transported(shares_of(table), arcs, int(starts[-1]) + 1, len(table.totals), t)
 
+    def drawing_order(self, table: GroupCounts) -> NDArray[np.integer]:  # noqa: D102
+        nodes = self._nodes(table)
+        return np.lexsort(nodes) if len(nodes) else np.arange(len(table.totals))
+
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
         return {"distance": self.name, "height": self.hierarchy.height}
 

@@ -183,6 +183,15 @@ class MetricDistance(GroundDistance):
         arcs = [(i, j, one) for i, row in enumerate(among) for j, one in enumerate(row) if i != j]
         return transported(shares_of(table), arcs, len(among), len(among), t)
 
+    def drawing_order(self, table: GroupCounts) -> NDArray[np.integer]:  # noqa: D102
+        # From each value to the nearest that is left.
+        apart = np.array([[float(one) for one in row] for row in self._among(table)]).reshape(-1, len(table.totals))
+        order = [0]
+        while len(order) < len(apart):
+            apart[:, order[-1]] = np.inf
+            order.append(int(np.argmin(apart[order[-1]])))
+        return np.array(order)
+
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
         return {"distance": self.name, "values": len(self.values), "normalised": self.normalised}
 

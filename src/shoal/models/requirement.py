@@ -7,11 +7,15 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from shoal.errors import InfeasibleError, ParameterError
 from shoal.models.rationals import neighbours
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     from shoal.models.base import GroupCounts, PrivacyModel, Rule
     from shoal.models.linear import LinearForm
@@ -127,6 +131,17 @@ class Requirement:
                 assert form is not None
                 forms.append((position, form))
         return tuple(forms)
+
+    def drawing_order(self, table: GroupCounts) -> NDArray[np.integer]:
+        """Return the codes of an attribute's values in an order in which values that are alike stand together.
+
+        The first model that has such an order decides; without one the most frequent value comes first.
+        """
+        for model in self.models:
+            order = model.drawing_order(table)
+            if order is not None:
+                return order
+        return np.argsort(-table.totals, kind="stable")
 
     def rules(self, tables: Sequence[GroupCounts]) -> tuple[tuple[int, Rule], ...]:
         """Return every clause with the position of its sensitive attribute (0 where it looks at none).
