@@ -21,6 +21,7 @@ def test_every_name_is_its_algorithms():
         "mondrian-relaxed",
         "m-approximation",
         "matching",
+        "sabre",
         "exact",
         "milp",
     ]
@@ -76,7 +77,7 @@ def test_the_alternatives_to_one_that_cannot():
         choose("m-approximation", asked(LDiversity(2)), "suppression")
     assert str(error.value) == (
         "The algorithm 'm-approximation' cannot serve this request: it serves k-anonymity alone. "
-        "These can: tp, tp+, hilbert, mondrian, mondrian-relaxed, matching, exact, milp."
+        "These can: tp, tp+, hilbert, mondrian, mondrian-relaxed, matching, sabre, exact, milp."
     )
 
 

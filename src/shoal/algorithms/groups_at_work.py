@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.algorithms.hilbert import curve_ranks
-from shoal.kernels.dealing import deal_in_two, dealt_failures, join_failing
+from shoal.kernels.dealing import count_failures, deal, deal_in_two, join_failing
 from shoal.kernels.exchange import INTERVAL, SET, STAR, exchange_rows, lay_out, measure
 from shoal.kernels.grouping import sort_by_key
 from shoal.recoding.penalty import distances
@@ -26,6 +26,8 @@ __all__ = ["GroupsAtWork", "LossTable"]
 _TALLIED = 1 << 25
 """Counts of codes by group that are kept; codes of larger domains are counted when they are asked for."""
 _ORDERS = 7
+_BUCKETS_PER_ROW = 32
+"""Rows of a bucket over those of a group that rare values share a bucket for."""
 _SEED = 0x9E3779B97F4A7C15
 """Of the search: a release depends on what is in the table, and on nothing else."""
 
@@ -177,28 +179,38 @@ class GroupsAtWork:
     def may_be_dealt(self, count: int, failures: float) -> bool:
         """Return whether at most a share of so many dealt groups is not acceptable."""
         enough = int(failures * count)
-        dealt = np.argsort(self._kinds, kind="stable").astype(np.int32)
-        return bool(dealt_failures(dealt, self._sensitive, count, *self._predicate, enough) <= enough)
+        order, begins = self._by_group(self._dealt(count, 0), count)
+        return bool(count_failures(order, begins, self._sensitive, *self._predicate, enough) <= enough)
 
-    def deal(self, count: int, order: int) -> None:
-        """Deal the rows out to groups, kind after kind in turn, and within a kind in an order; join what fails."""
-        keys = self._kinds[self._orders[order]].astype(np.int64)
-        _, by_kind = sort_by_key(keys, self._orders[order].copy(), int(keys.max(initial=0)).bit_length())
-        # A kind's rows go to groups that come in turn; among those, the first rows to the first groups.
-        turns = self._kinds[by_kind].astype(np.int64) * count + np.arange(self.rows) % count
-        labels = np.empty(self.rows, dtype=np.int32)
-        labels[by_kind] = np.sort(turns) % count
-        self.set_groups(*self._joined(labels, count))
-
-    def _joined(self, labels: NDArray[np.int32], count: int) -> tuple[NDArray[np.int32], int]:
-        """Return the partition after groups that are not acceptable were joined with others, and its groups."""
-        _, order = sort_by_key(
-            labels.astype(np.int64), np.arange(self.rows, dtype=np.int32), max(count - 1, 0).bit_length()
-        )
-        begins = np.concatenate(([0], np.cumsum(np.bincount(labels, minlength=count)))).astype(np.int64)
+    def deal(self, count: int, order: int) -> float:
+        """Deal the rows out to groups, like rows to the same by one of the orders; join what fails; return the loss."""
+        labels = self._dealt(count, order)
         joined = np.empty(count, dtype=np.int32)
-        left = join_failing(order, begins, self._sensitive, *self._predicate, joined)
-        return joined[labels], int(left)
+        left = join_failing(*self._by_group(labels, count), self._sensitive, *self._predicate, joined)
+        self.set_groups(joined[labels], int(left))
+        return self.loss()
+
+    def _dealt(self, count: int, order: int) -> NDArray[np.int32]:
+        """Return the group of each row after every bucket was dealt out in an order."""
+        # A kind is a bucket, unless it is rare: then it shares one with those like it.
+        totals = np.bincount(self._kinds)
+        bucket_of = np.arange(len(totals))
+        if len(totals) * count > _BUCKETS_PER_ROW * self.rows:
+            bucket_of = np.cumsum(totals) * _BUCKETS_PER_ROW // count
+        buckets = np.unique(bucket_of, return_inverse=True)[1][self._kinds]
+        keys = buckets[self._orders[order]]
+        sizes = np.bincount(keys)
+        _, rows = sort_by_key(keys.astype(np.int64), self._orders[order].copy(), (len(sizes) - 1).bit_length())
+        labels = np.empty(self.rows, dtype=np.int32)
+        deal(rows, np.concatenate(([0], np.cumsum(sizes))).astype(np.int64), count, labels)
+        return labels
+
+    def _by_group(self, labels: NDArray[np.int32], count: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return the rows group after group, and where each group starts."""
+        keys, rows = labels.astype(np.int64), np.arange(self.rows, dtype=np.int32)
+        _, order = sort_by_key(keys, rows, max(count - 1, 0).bit_length())
+        begins = np.concatenate(([0], np.cumsum(np.bincount(labels, minlength=count)))).astype(np.int64)
+        return order, begins
 
     def cut(self, turn: int) -> None:
         """Deal every group out in two, in one of the orders, where both halves are acceptable."""
@@ -268,6 +280,11 @@ class GroupsAtWork:
             self._random,
         )
         return int(made)
+
+    def set_groups_of_rows(self, groups: NDArray[np.int32]) -> float:
+        """Lay out a partition that is given by the group of each row of the table; return its loss."""
+        self.set_groups(groups[self._rows], int(groups.max(initial=0)) + 1)
+        return self.loss()
 
     def groups_of_rows(self) -> NDArray[np.int32]:
         """Return the group of each row of the table."""

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     Codes = NDArray[np.int32]
     Counts = NDArray[np.int64]
 
-__all__ = ["deal_in_two", "dealt_failures", "join_failing"]
+__all__ = ["count_failures", "deal", "deal_in_two", "join_failing"]
+
+ATTEMPTS = 12
+"""Ways of sharing a group out in two that are tried."""
 
 
 @njit(cache=True)
@@ -39,17 +42,54 @@ def _clear(touched, distinct, counts):
 
 
 @njit(cache=True)
-def dealt_failures(dealt, sensitive, count, starts, rules, bounds, enough):
-    """Return how many groups are not acceptable when rows are dealt out in turn: `dealt[i]` to group `i % count`.
+def deal(rows, begins, count, labels):
+    """Deal the rows of each bucket out to groups, so that every group gets its share of each.
+
+    Group after group takes rows of bucket after bucket, as many as its share says, rounded to one side or the other:
+    to the one that makes up for what was rounded before, in this bucket and in this group. So the first groups
+    have their share of every bucket together, whatever their number, and each group has its share of the first buckets
+    together: what it lacks of one it has of the next.
 
     Parameters
     ----------
-    dealt : int32[n]
-        The rows in the order in which they are dealt.
-    sensitive : int32[n, q]
-        Sensitive codes of each row, see `acceptable`.
+    rows : int32[n]
+        The rows, bucket after bucket, within a bucket in an order in which like rows are near.
+    begins : int64[b + 1]
+        Where each bucket starts in `rows`.
     count : int
         Number of groups, from 1 to n.
+    labels : int32[n]
+        Receives the group of each row; some groups may stay empty.
+    """
+    buckets = begins.size - 1
+    given = np.zeros(buckets, dtype=np.int64)
+    for g in range(count):
+        carried = 0
+        for b in range(buckets):
+            # In units of 1 / count.
+            share = (g + 1) * (begins[b + 1] - begins[b]) - given[b] * count
+            least = share // count
+            take = least
+            if share > least * count and 2 * (share - least * count + carried) >= count:
+                take += 1
+            carried += share - take * count
+            for i in range(begins[b] + given[b], begins[b] + given[b] + take):
+                labels[rows[i]] = g
+            given[b] += take
+
+
+@njit(cache=True)
+def count_failures(order, begins, sensitive, starts, rules, bounds, enough):
+    """Return how many groups are not acceptable.
+
+    Parameters
+    ----------
+    order : int32[n]
+        The rows, group after group.
+    begins : int64[count + 1]
+        Where each group starts in `order`.
+    sensitive : int32[n, q]
+        Sensitive codes of each row, see `acceptable`.
     starts, rules, bounds : arrays
         The predicate.
     enough : int
@@ -58,13 +98,11 @@ def dealt_failures(dealt, sensitive, count, starts, rules, bounds, enough):
     counts = np.zeros(starts[starts.size - 1], dtype=np.int64)
     touched = np.empty(counts.size, dtype=np.int32)
     failures = 0
-    for g in range(count):
+    for g in range(begins.size - 1):
         distinct = 0
-        size = 0
-        for i in range(g, dealt.size, count):
-            distinct = _count(dealt[i], sensitive, touched, distinct, counts)
-            size += 1
-        if not acceptable(size, touched, distinct, counts, starts, rules, bounds):
+        for i in range(begins[g], begins[g + 1]):
+            distinct = _count(order[i], sensitive, touched, distinct, counts)
+        if not acceptable(begins[g + 1] - begins[g], touched, distinct, counts, starts, rules, bounds):
             failures += 1
         distinct = _clear(touched, distinct, counts)
         if failures > enough:
@@ -130,10 +168,40 @@ def join_failing(order, begins, sensitive, starts, rules, bounds, joined):
 
 
 @njit(cache=True)
+def _deal_odd_rows(keys, order, attempt, second):
+    """Share every kind out to two sides: `second` receives 0 or 1 for each row.
+
+    The first two attempts give what is odd to the sides in turn, the others as the bits of a scrambled number say.
+    """
+    size = keys.size
+    turn = attempt & 1
+    bits = np.uint64(attempt) * np.uint64(0x9E3779B97F4A7C15)
+    first = 0
+    while first < size:
+        last = first
+        while last < size and keys[order[last]] >> 32 == keys[order[first]] >> 32:
+            last += 1
+        half = (last - first) // 2
+        if (last - first) % 2 == 1:
+            half += turn
+            if attempt < 2:
+                turn = 1 - turn
+            else:
+                bits ^= bits >> np.uint64(12)
+                bits ^= bits << np.uint64(25)
+                bits ^= bits >> np.uint64(27)
+                turn = np.int64(bits >> np.uint64(40)) & 1
+        for i in range(first, last):
+            second[order[i]] = 0 if i < first + half else 1
+        first = last
+
+
+@njit(cache=True)
 def deal_in_two(members, groups, kinds, standing, sensitive, starts, rules, bounds, smallest, labels):
     """Deal every group in two halves; keep what is acceptable on both sides.
 
-    Of each kind the half that stands first in an order goes to one side; odd rows go to the sides in turn.
+    Of each kind the half that stands first in an order goes to one side; odd rows go to one or the other, in a few
+    ways that are tried.
 
     Parameters
     ----------
@@ -164,6 +232,7 @@ def deal_in_two(members, groups, kinds, standing, sensitive, starts, rules, boun
         begin = groups[g, 0]
         size = groups[g, 1]
         keys = np.empty(size, dtype=np.int64)
+        second = np.empty(size, dtype=np.int8)
         for i in range(size):
             row = members[begin + i]
             labels[row] = g
@@ -171,35 +240,24 @@ def deal_in_two(members, groups, kinds, standing, sensitive, starts, rules, boun
         if size < 2 * smallest:
             continue
         order = np.argsort(keys)
-        second = np.zeros(size, dtype=np.bool_)
-        extra = 1
-        first = 0
-        while first < size:
-            last = first
-            while last < size and keys[order[last]] >> 32 == keys[order[first]] >> 32:
-                last += 1
-            half = (last - first) // 2
-            if (last - first) % 2 == 1:
-                half += extra
-                extra = 1 - extra
-            for i in range(first + half, last):
-                second[order[i]] = True
-            first = last
-        both = True
-        for side in range(2):
-            distinct = 0
-            rows = 0
-            for i in range(size):
-                if second[i] == (side == 1):
-                    rows += 1
-                    distinct = _count(members[begin + i], sensitive, touched, distinct, counts)
-            both = both and acceptable(rows, touched, distinct, counts, starts, rules, bounds)
-            distinct = _clear(touched, distinct, counts)
-            if not both:
+        for attempt in range(ATTEMPTS):
+            _deal_odd_rows(keys, order, attempt, second)
+            both = True
+            for side in range(2):
+                distinct = 0
+                rows = 0
+                for i in range(size):
+                    if second[i] == side:
+                        rows += 1
+                        distinct = _count(members[begin + i], sensitive, touched, distinct, counts)
+                both = acceptable(rows, touched, distinct, counts, starts, rules, bounds)
+                distinct = _clear(touched, distinct, counts)
+                if not both:
+                    break
+            if both:
+                for i in range(size):
+                    if second[i] == 1:
+                        labels[members[begin + i]] = count
+                count += 1
                 break
-        if both:
-            for i in range(size):
-                if second[i]:
-                    labels[members[begin + i]] = count
-            count += 1
     return count

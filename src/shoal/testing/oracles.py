@@ -48,6 +48,7 @@ __all__ = [
     "m_unique",
     "ncp",
     "optimal_partition",
+    "penalty_of_group",
     "predicate_of",
     "recursive_diverse",
     "stars_of_group",
@@ -312,6 +313,26 @@ def stars_of_group(rows: Sequence[Row]) -> int:
     return sum(len(rows) for column in zip(*rows, strict=True) if len(set(column)) > 1)
 
 
+def penalty_of_group(rows: Sequence[Row], domains: Sequence[Collection[Any]], ordered: Sequence[bool]) -> Fraction:
+    """Return the certainty penalty of all cells when some rows become one group.
+
+    A column that they do not share becomes an interval where it is ordered (of numbers), else a set; where some rows
+    miss the value and others do not, a star.
+    """
+    total = Fraction(0)
+    for column, domain, numeric in zip(zip(*rows, strict=True), domains, ordered, strict=True):
+        values = set(column)
+        if len(values) < 2:
+            continue
+        cell: Any = frozenset(values)
+        if None in values:
+            cell = STAR
+        elif numeric:
+            cell = Interval(min(values), max(values))
+        total += len(rows) * _penalty(cell, domain)
+    return total
+
+
 def suppressed_of_group(rows: Sequence[Row]) -> int:
     """Return how many rows get a star when some rows become one group: all or none."""
     return len(rows) if stars_of_group(rows) else 0
@@ -329,20 +350,25 @@ def discernability(partition: Partition) -> int:
 
 
 def optimal_partition(
-    rows: Sequence[Row], sensitive: Sequence[Any], predicate: Predicate, cost: Literal["stars", "tuples"] = "stars"
-) -> tuple[int, Partition] | None:
+    rows: Sequence[Row],
+    sensitive: Sequence[Any],
+    predicate: Predicate,
+    cost: Literal["stars", "tuples"] | Callable[[Sequence[Row]], Any] = "stars",
+) -> tuple[Any, Partition] | None:
     """Return the smallest cost of any partition into acceptable groups, and one that has it; None where there is none.
 
-    Every subset of rows is tried as the group of its first row: 3^n steps, so for about ten rows at most.
+    The cost is stars, suppressed tuples, or the sum of what a function says of each group's rows. Every subset of rows
+    is tried as the group of its first row: 3^n steps, so for about ten rows at most.
     """
     n = len(rows)
-    of_group = stars_of_group if cost == "stars" else suppressed_of_group
-    price: dict[int, int] = {}
+    named = {"stars": stars_of_group, "tuples": suppressed_of_group}
+    of_group = named[cost] if isinstance(cost, str) else cost
+    price: dict[int, Any] = {}
     for mask in range(1, 1 << n):
         members = _members(mask, n)
         if predicate([sensitive[row] for row in members]):
             price[mask] = of_group([rows[row] for row in members])
-    best: list[int | None] = [None] * (1 << n)
+    best: list[Any] = [None] * (1 << n)
     best[0] = 0
     choice = [0] * (1 << n)
     for mask in range(1, 1 << n):
@@ -353,7 +379,7 @@ def optimal_partition(
             # The group of the first row is `first` with `part`; what remains was solved before.
             rest = best[others ^ part]
             here = price.get(first | part)
-            if rest is not None and here is not None and (best[mask] is None or rest + here < best[mask]):  # type: ignore[operator]
+            if rest is not None and here is not None and (best[mask] is None or rest + here < best[mask]):
                 best[mask], choice[mask] = rest + here, first | part
             if part == 0:
                 break
