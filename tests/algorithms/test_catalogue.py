@@ -4,7 +4,16 @@ import pytest
 
 from shoal.algorithms import ALGORITHMS, Algorithm, Guarantee, MApproximation, Partition, ThreePhase, choose
 from shoal.errors import ParameterError, UnsupportedError
-from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, MUniqueness, Requirement
+from shoal.models import (
+    AlphaKAnonymity,
+    BetaLikeness,
+    DeltaDisclosure,
+    KAnonymity,
+    LDiversity,
+    MUniqueness,
+    Requirement,
+    TCloseness,
+)
 
 
 def asked(*models, sensitive=("s",)):
@@ -52,6 +61,10 @@ def test_parameters_make_the_same_algorithm_again(algorithm):
         (asked(LDiversity(4, variant="entropy")), "suppression", "hilbert"),
         (asked(LDiversity(4), sensitive=("s", "t")), "suppression", "hilbert"),
         (asked(LDiversity(4, variant="entropy")), "generalization", "mondrian"),
+        (asked(TCloseness(0.2), KAnonymity(5)), "generalization", "sabre"),
+        (asked(TCloseness(0.2, distance="ordered")), "suppression", "sabre"),
+        (asked(BetaLikeness(1), LDiversity(2)), "generalization", "sabre"),
+        (asked(DeltaDisclosure(1)), "suppression", "sabre"),
     ],
 )
 def test_auto(requirement, recoding, name):

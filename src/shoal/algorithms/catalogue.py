@@ -95,6 +95,9 @@ def _automatic(requirement: Requirement, recoding: str) -> tuple[Algorithm, str]
     """Choose what lost least for such a request on the tables of the benchmarks."""
     if not requirement.monotone:
         raise UnsupportedError(f"No algorithm can serve this request. {_alternatives(requirement)}")
+    if requirement.compares_with_table:
+        lost = "fewest stars" if recoding == "suppression" else "smallest sub-domains"
+        return ALGORITHMS["sabre"], f"groups that must be like the table, by {recoding}: {lost} in our trials"
     form = requirement.frequency_form()
     if recoding == "suppression":
         if form is None:

@@ -38,6 +38,8 @@ __all__ = ["INTERVAL", "SET", "STAR", "exchange_rows", "lay_out", "measure"]
 INTERVAL, SET, STAR = range(3)
 """How an attribute is recoded: the first column of `columns`."""
 
+LARGEST_SET = 256
+"""A set of more values is published as a star."""
 MODE, FIRST, LAST, MISSING = range(4)
 BEGIN, SIZE, ROOM = range(3)
 GROUP, SLOT = range(2)
@@ -137,7 +139,9 @@ def _loss(mode, scale, length, excess, mixed):
         return min(length, 1.0)
     if mixed:
         return 1.0
-    return scale * excess if mode == SET else min(scale * excess, 1.0)
+    if mode == SET and excess < LARGEST_SET - 0.5:
+        return scale * excess
+    return min(scale * excess, 1.0) if mode == STAR else 1.0
 
 
 @njit(cache=True)

@@ -144,6 +144,8 @@ class PrivacyModel(ABC):
     """Whether the union of two acceptable groups is acceptable."""
     needs_sensitive: ClassVar[bool] = True
     """Whether the model looks at a sensitive attribute at all."""
+    compares_with_table: ClassVar[bool] = False
+    """Whether a group must be like the table, so that groups which draw from it in proportion meet the model."""
 
     @property
     def reads_values(self) -> bool:

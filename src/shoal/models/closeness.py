@@ -53,6 +53,7 @@ class TCloseness(PrivacyModel):
     numbers, dates or declared categories), or a ground distance of `shoal.models`."""
 
     name: ClassVar[str] = "t-closeness"
+    compares_with_table: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         validate("TCloseness", {"t": self.t}, {"t": RationalIn(low=Fraction(0), high=Fraction(1))})

@@ -50,6 +50,7 @@ class BetaLikeness(PrivacyModel):
     """basic or enhanced."""
 
     name: ClassVar[str] = "beta-likeness"
+    compares_with_table: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         constraints: dict[str, Constraint] = {
@@ -113,6 +114,7 @@ class DeltaDisclosure(PrivacyModel):
     """Bound on the logarithm of the factor, > 0, not reached; a float means its decimal number."""
 
     name: ClassVar[str] = "delta-disclosure"
+    compares_with_table: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         constraint = RationalIn(low=Fraction(0), low_included=False)

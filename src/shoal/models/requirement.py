@@ -95,6 +95,11 @@ class Requirement:
         """Whether the union of two acceptable groups is always acceptable."""
         return all(model.monotone for model in self.models)
 
+    @property
+    def compares_with_table(self) -> bool:
+        """Whether some model asks that groups be like the table."""
+        return any(model.compares_with_table for model in self.models)
+
     def to_list(self) -> list[dict[str, Any]]:
         """Return the request as it appears in a certificate."""
         return [model.to_dict() for model in self.models]
