@@ -46,14 +46,34 @@ def next_fit(sizes, order, k, bin_of):
 
 
 @njit(cache=True)
+def _lightest(levels, bins):
+    """Return the first of the lightest bins."""
+    lightest = 0
+    for b in range(1, bins):
+        if levels[b] < levels[lightest]:
+            lightest = b
+    return lightest
+
+
+@njit(cache=True)
+def _fullest(levels):
+    """Return the first of the fullest bins."""
+    fullest = 0
+    for b in range(1, levels.size):
+        if levels[b] > levels[fullest]:
+            fullest = b
+    return fullest
+
+
+@njit(cache=True)
 def spread_out(sizes, left_over, levels, bin_of):
     """Add items to bins that stay below the current maximum while one can, then to one bin after the other."""
-    fullest = levels.max()
+    fullest = levels[_fullest(levels)]
     turn = 0
     raised = False
     for i in left_over:
         if not raised:
-            lightest = np.argmin(levels)
+            lightest = _lightest(levels, levels.size)
             if levels[lightest] + sizes[i] <= fullest:
                 levels[lightest] += sizes[i]
                 bin_of[i] = lightest
@@ -86,8 +106,8 @@ def _sift_down(heap, levels, at):
 
 @njit(cache=True)
 def longest_first(sizes, levels, bin_of):
-    """Put one item after the other into the bin that is the lightest at that moment."""
-    heap = np.argsort(levels, kind="mergesort")
+    """Put one item after the other into the bin that is the lightest at that moment; all are empty at first."""
+    heap = np.arange(levels.size)
     for i in range(sizes.size):
         lightest = heap[0]
         bin_of[i] = lightest
@@ -103,14 +123,11 @@ def greedy_completion(sizes, small, levels, k, bin_of, merge):
     """
     bins = levels.size
     for i in small:
-        lightest = np.argmin(levels)
+        lightest = _lightest(levels, bins)
         levels[lightest] += sizes[i]
         bin_of[i] = lightest
     while merge and bins > 1:
-        low = 0
-        for b in range(1, bins):
-            if levels[b] < levels[low]:
-                low = b
+        low = _lightest(levels, bins)
         if levels[low] >= k:
             break
         second = -1
@@ -204,7 +221,8 @@ def _divide(sizes, bin_of, levels, a, b, members, reached_by, work):
     if before >= half or half >= reached_by.size or half * count > reached_by.size * 64:
         return False
     work[0] -= half * count
-    reached_by[: half + 1] = -1
+    for s in range(half + 1):
+        reached_by[s] = -1
     reached_by[0] = count
     top = np.int64(0)
     for j in range(count):
@@ -231,32 +249,55 @@ def _divide(sizes, bin_of, levels, a, b, members, reached_by, work):
 
 
 @njit(cache=True)
+def _next_by_level(levels, last, upwards):
+    """Return the bin that follows `last` by level and number, or the first one after -1; -1 at the end."""
+    found = -1
+    for b in range(levels.size):
+        if last >= 0:
+            after = levels[b] > levels[last] if upwards else levels[b] < levels[last]
+            if not after and not (levels[b] == levels[last] and b > last):
+                continue
+        if found < 0 or (levels[b] < levels[found] if upwards else levels[b] > levels[found]):
+            found = b
+    return found
+
+
+@njit(cache=True)
 def _improve(sizes, bin_of, levels, k, goal, first, second, reached_by, work):
-    """Make one improvement: at the fullest bin if it is above the goal, else at the lightest."""
-    by_level = np.argsort(levels, kind="mergesort")
-    lightest, fullest = by_level[0], by_level[-1]
-    bins = levels.size
+    """Make one improvement: at the fullest bin with lighter ones, or at the lightest with fuller ones."""
+    lightest, fullest = _lightest(levels, levels.size), _fullest(levels)
     for thorough in range(2):
-        for turn in range(bins - 1):
-            if work[0] < 0:
-                return False
-            a, b = fullest, by_level[turn]
-            if levels[fullest] > goal:
-                if thorough == 0:
-                    done = _exchange(sizes, bin_of, levels, a, b, first, second, work)
-                else:
-                    done = _divide(sizes, bin_of, levels, a, b, first, reached_by, work)
-                if done:
-                    return True
-            a, b = by_level[bins - 1 - turn], lightest
-            if levels[lightest] < k:
-                if thorough == 0:
-                    done = _exchange(sizes, bin_of, levels, a, b, first, second, work)
-                else:
-                    done = _divide(sizes, bin_of, levels, a, b, first, reached_by, work)
-                if done:
-                    return True
+        for upwards in range(1, -1, -1):
+            # A bin above the goal gives to others, the lightest first; one below k takes, from the fullest first.
+            wanting = levels[fullest] > goal if upwards == 1 else levels[lightest] < k
+            a = fullest if upwards == 1 else lightest
+            b = _next_by_level(levels, -1, upwards == 1)
+            while wanting and b >= 0:
+                if work[0] < 0:
+                    return False
+                work[0] -= levels.size
+                if a != b:
+                    if thorough == 0:
+                        done = _exchange(sizes, bin_of, levels, a, b, first, second, work)
+                    else:
+                        done = _divide(sizes, bin_of, levels, a, b, first, reached_by, work)
+                    if done:
+                        return True
+                b = _next_by_level(levels, b, upwards == 1)
     return False
+
+
+@njit(cache=True)
+def _missing(levels, k, goal):
+    """Return by how much the fullest bin is above the goal and the lightest below k."""
+    above = max(levels[_fullest(levels)] - goal, 0)
+    return above + max(k - levels[_lightest(levels, levels.size)], 0)
+
+
+@njit(cache=True)
+def _copy(source, into):
+    for i in range(source.size):
+        into[i] = source[i]
 
 
 @njit(cache=True)
@@ -273,20 +314,17 @@ def balance(sizes, bin_of, levels, k, goal, kicks, state, table, work):
     best_bin, best_levels = bin_of.copy(), levels.copy()
     random = state
     for attempt in range(kicks + 1):
-        while levels.max() > goal or levels.min() < k:
+        while _missing(levels, k, goal) > 0:
             if not _improve(sizes, bin_of, levels, k, goal, first, second, reached_by, work):
                 break
-        if levels.max() <= goal and levels.min() >= k:
-            return
-        worse = max(levels.max() - goal, 0) + max(k - levels.min(), 0)
-        best = max(best_levels.max() - goal, 0) + max(k - best_levels.min(), 0)
-        if worse <= best:
-            best_bin[:] = bin_of
-            best_levels[:] = levels
+        missing = _missing(levels, k, goal)
+        if missing <= _missing(best_levels, k, goal):
+            _copy(bin_of, best_bin)
+            _copy(levels, best_levels)
         else:
-            bin_of[:] = best_bin
-            levels[:] = best_levels
-        if attempt == kicks or bins < 2 or work[0] < 0:
+            _copy(best_bin, bin_of)
+            _copy(best_levels, levels)
+        if missing == 0 or attempt == kicks or bins < 2 or work[0] < 0:
             break
         for _ in range(3):
             # A linear congruential generator (ISO C's example); its upper bits are the random ones.
@@ -297,8 +335,8 @@ def balance(sizes, bin_of, levels, k, goal, kicks, state, table, work):
             levels[bin_of[i]] -= sizes[i]
             levels[b] += sizes[i]
             bin_of[i] = b
-    bin_of[:] = best_bin
-    levels[:] = best_levels
+    _copy(best_bin, bin_of)
+    _copy(best_levels, levels)
 
 
 @njit(cache=True)
