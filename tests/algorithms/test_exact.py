@@ -13,6 +13,7 @@ from shoal.errors import InternalError, ParameterError, UnsupportedError
 from shoal.exact.subsets import SubsetProgram
 from shoal.kernels.subsets import close_vectors
 from shoal.models import MetricDistance, Requirement, TCloseness
+from shoal.testing.oracles import cost_of_partition, frequency_diverse, optimal_partition, predicate_of
 
 
 def subset_program(counts, weights=None, codes=None):
@@ -82,6 +83,44 @@ def test_a_contradiction_is_a_bug(problem_of):
     # The facade asks first whether the whole table is acceptable.
     with pytest.raises(InternalError, match="no acceptable partition"):
         Exact().partition(problem_of([[1, 2]], [], KAnonymity(3)))
+
+
+PAPER = [
+    ("98765", "38", "Bachelor", "Viral Infection"),
+    ("98654", "39", "Doctorate", "Heart Disease"),
+    ("98543", "32", "Master", "Heart Disease"),
+    ("97654", "65", "Bachelor", "Cancer"),
+    ("96689", "45", "Bachelor", "Viral Infection"),
+    ("97427", "33", "Bachelor", "Viral Infection"),
+    ("96552", "54", "Bachelor", "Heart Disease"),
+    ("97017", "69", "Doctorate", "Cancer"),
+    ("97023", "55", "Master", "Cancer"),
+    ("97009", "62", "Bachelor", "Cancer"),
+]
+"""Table 1 of Liang and Yuan; each digit of Zipcode and Age is a quasi-identifier."""
+
+
+@pytest.mark.parametrize(
+    ("model", "predicate", "published"),
+    [
+        # The partitions of the paper's Tables 2, 3 and 5.
+        (KAnonymity(3), lambda group: len(group) >= 3, [[0, 1, 2], [3, 4, 5, 6], [7, 8, 9]]),
+        (LDiversity(2), lambda group: frequency_diverse(group, 2), [[0, 1], [2, 4, 7, 8], [3, 5, 6, 9]]),
+        (TCloseness(0.3), None, [[0, 1, 3, 2, 4, 7, 8], [5, 6, 9]]),
+    ],
+    ids=["Table 2", "Table 3", "Table 5"],
+)
+def test_the_papers_table(problem_of, model, predicate, published):
+    rows = [(*zipcode, *age, education) for zipcode, age, education, _ in PAPER]
+    sensitive = [row[-1] for row in PAPER]
+    predicate = predicate or predicate_of(model, sensitive)
+    assert all(predicate([sensitive[row] for row in group]) for group in published)
+    problem = problem_of(list(zip(*rows, strict=True)), [sensitive], model)
+    found = Exact().partition(problem)
+    assert found.guarantee.stars_bound == optimal_partition(rows, sensitive, predicate)[0]
+    assert found.guarantee.stars_bound <= cost_of_partition(rows, published)
+    if isinstance(model, KAnonymity):
+        assert cost_of_partition(rows, published) == 54
 
 
 @pytest.mark.parametrize("seed", range(6))
