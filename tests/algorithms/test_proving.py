@@ -56,7 +56,7 @@ def able(problem):
     return {name: one for name, one in PROVERS.items() if one.unsupported(problem.requirement) is None}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.data())
 def test_they_agree_with_brute_force(problem_of, data):
     codes = data.draw(code_tables(min_columns=0, max_rows=7, max_values=4))
@@ -70,7 +70,7 @@ def test_they_agree_with_brute_force(problem_of, data):
     assert lower_bound(problem.table, problem.requirement, target=optimum).stars <= optimum
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_they_agree_with_one_another_and_no_heuristic_is_better(problem_of, data):
     codes = data.draw(code_tables(min_rows=9, max_rows=15, max_domain=3, max_values=4))
@@ -89,7 +89,7 @@ def groups_of(partition):
 
 
 @pytest.mark.parametrize("algorithm", PROVERS.values(), ids=PROVERS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.data())
 def test_the_order_of_the_rows_changes_nothing_that_anyone_can_see(problem_of, algorithm, data):
     codes = data.draw(code_tables(max_rows=9, max_values=3))
@@ -112,7 +112,7 @@ def test_the_order_of_the_rows_changes_nothing_that_anyone_can_see(problem_of, a
     assert bags[0] == bags[1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_two_sensitive_attributes(problem_of, data):
     codes = data.draw(code_tables(max_rows=7, max_values=3))
@@ -148,7 +148,7 @@ def test_t_closeness(problem_of, data):
         assert prove(algorithm, problem, codes, models)[0] == optimum, name
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_k_anonymity_is_t_closeness_where_all_sensitive_values_differ(problem_of, data):
     # Lemma 1 of Liang and Yuan: a group of g rows is at distance 1 - g / n.

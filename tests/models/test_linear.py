@@ -56,7 +56,7 @@ def has_solution(form, counts, *, scale=1):
     return solve(program).status == "optimal"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.data())
 def test_a_form_holds_where_the_model_does(data):
     totals = data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
