@@ -231,14 +231,18 @@ def test_neighbourhoods_grow_along_cheap_groups():
     assert around.grow(cover, 0, 2).tolist() == [0]
     assert around.grow(cover, 0, 4).tolist() == [0, 1]
     assert around.grow(cover, 0, 100).tolist() == [0, 1, 2, 3]
+    by_chance = [around.grow(cover, 0, 100, np.random.default_rng(seed)).tolist() for seed in range(20)]
+    assert all(0 in region for region in by_chance)
+    assert {len(region) for region in by_chance} >= {1, 2}
     far = Neighbourhoods(pool, np.array([0, 5 * UNIT, 0, 0]), 8)
     assert far.grow(cover, 2, 100).tolist() == [0, 1, 2, 3], "through the group of 1 and 7"
 
 
+@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("values", [None, 5])
-def test_large_problems_by_neighbourhoods(monkeypatch, values):
+def test_large_problems_by_neighbourhoods(monkeypatch, values, seed):
     """With small neighbourhoods a problem of 90 rows goes the way of large ones, to the same cost."""
-    problem, _, _ = random_problem(11, rows=90, values=values, d=6, domain=4)
+    problem, _, _ = random_problem(seed, rows=90, values=values, d=6, domain=4)
     expected = cheapest_cover(problem)
     monkeypatch.setattr(cover_search, "_NEIGHBOURHOODS", (14, 28))
     found = cheapest_cover(problem)

@@ -50,6 +50,12 @@ _ROUNDING_SHARE = 0.2
 _MOST_ROUNDS = 30
 _PATIENCE = 2
 """Rounds of cuts that may leave the bound where it is before a large problem is rounded."""
+_MOST_FRUITLESS = 1
+"""How often in turn neighbourhoods may be covered anew, with other duals, without finding a cheaper cover."""
+_STEPS = 120
+"""How often some rows are covered anew at the same cost, before branch and bound."""
+_AT_DEAR_GROUPS = 0.7
+"""Part of these steps that begin at a group that costs more than its duals pay for."""
 _NEIGHBOURHOODS = (150, 300, 600)
 """Rows of the neighbourhoods that are covered anew, in turn; twice the first are searched as they are."""
 _RAISED = 4
@@ -131,22 +137,25 @@ class CoverSearch:
             return
         self._open_program()
         solution = self._generate()
-        stalled = 0
+        stalled = fruitless = 0
         for _ in range(_MOST_ROUNDS):
             cuts = [] if self._done() else parity_cuts(self._groups, solution, self._problem.counts, known=self._cuts)
-            if not cuts:
+            if not cuts or fruitless == _MOST_FRUITLESS:
                 break
             self._add_cuts(cuts)
             bound = self._bound
             solution = self._generate()
             stalled = stalled + 1 if self._bound == bound else 0
             if stalled >= (1 if self._at_once else _PATIENCE):
+                cost = self._cost
                 self._round(solution)
                 self._improve()
+                fruitless = fruitless + 1 if self._cost == cost and not self._at_once else 0
                 stalled = 0
         if not self._done():
             self._round(solution)
             self._improve()
+            self._wander()
         if not self._done():
             self._try_what_is_left()
 
@@ -390,8 +399,26 @@ class CoverSearch:
                 if not self._cover_anew(around.grow(self._best, seeds[0], size)):
                     failed.add(self._best[seeds[0]].tobytes())
 
-    def _cover_anew(self, region: NDArray[np.intp]) -> bool:
-        """Find the cheapest cover of the rows of some groups; take it if it is cheaper than they are."""
+    def _wander(self) -> None:
+        """Exchange groups for others that cost as much, here and there, until that makes room for a cheaper cover."""
+        if self._cost is None or self._at_once:
+            return
+        around = Neighbourhoods(self._groups, self._reduced_costs(self._groups), self._types)
+        chance = np.random.default_rng(0)  # one more search rule: it decides how long a search takes, not its result
+        for _ in range(_STEPS):
+            if self._done():
+                return
+            cost = self._cost
+            dear = np.flatnonzero(self._reduced_costs(self._best) > _NEGLIGIBLE)
+            seed = int(chance.choice(dear)) if len(dear) and chance.random() < _AT_DEAR_GROUPS else None
+            seed = int(chance.integers(len(self._best))) if seed is None else seed
+            size = int(chance.integers(_NEIGHBOURHOODS[0] // 2, 2 * _NEIGHBOURHOODS[0]))
+            self._cover_anew(around.grow(self._best, seed, size, chance), wander=True)
+            if self._cost < cost:
+                self._improve()
+
+    def _cover_anew(self, region: NDArray[np.intp], *, wander: bool = False) -> bool:
+        """Find the cheapest cover of the rows of some groups; take it if it is cheaper, or to wander as cheap."""
         self._check_clock()
         problem, groups = self._problem, self._best[region]
         types = np.unique(groups[groups >= 0])
@@ -403,12 +430,13 @@ class CoverSearch:
             alone=problem.alone,
         )
         start = np.where(groups >= 0, np.searchsorted(types, groups), -1)
-        search = CoverSearch(part, start=start, time_limit=self._left(), progress=self._tell, at_once=True)
+        known = None if wander else start
+        search = CoverSearch(part, start=known, time_limit=self._left(), progress=self._tell, at_once=True)
         found = search.run()
         cheaper = found.cost is not None and found.cost < part.cost(start)
-        if cheaper:
+        if cheaper or (wander and found.cost == part.cost(start)):
             new = np.where(found.groups >= 0, types[found.groups], -1)
-            self._keep(np.concatenate((np.delete(self._best, region, axis=0), new)))
+            self._keep(np.concatenate((np.delete(self._best, region, axis=0), new)), as_cheap=wander)
         if search.interrupted:
             raise KeyboardInterrupt
         return cheaper
@@ -467,8 +495,8 @@ class CoverSearch:
             progress=self._tell,
         )
 
-    def _keep(self, groups: NDArray[np.int64]) -> None:
-        """Remember a cover if it is the cheapest so far."""
+    def _keep(self, groups: NDArray[np.int64], *, as_cheap: bool = False) -> None:
+        """Remember a cover if it is the cheapest so far, with `as_cheap` also one that costs the same."""
         problem = self._problem
         if not np.array_equal(rows_by_type(groups, self._types), problem.counts):
             raise InternalError("a cover does not hold every row once")
@@ -480,7 +508,7 @@ class CoverSearch:
         cost = int(self._costs(groups).sum())
         if self._problem.alone is None and (groups[:, 1] < 0).any():
             raise InternalError("a cover leaves rows alone that may not be")
-        if cost < FORBIDDEN and (self._cost is None or cost < self._cost):
+        if cost < FORBIDDEN and (self._cost is None or cost < self._cost + as_cheap):
             self._best, self._cost = groups, cost
 
     # The clock.

@@ -40,8 +40,13 @@ class Neighbourhoods:
         self._columns = group[by_type]
         self._starts = np.searchsorted(members[by_type], np.arange(types + 1))
 
-    def grow(self, cover: NDArray[np.int64], seed: int, rows: int) -> NDArray[np.intp]:
-        """Return groups of a cover around one of them, the nearest first, until they have so many rows."""
+    def grow(
+        self, cover: NDArray[np.int64], seed: int, rows: int, chance: np.random.Generator | None = None
+    ) -> NDArray[np.intp]:
+        """Return groups of a cover around one of them, the nearest first, until they have so many rows.
+
+        With `chance`, each group of the pool is passed over half of the time.
+        """
         holders: dict[int, list[int]] = {}
         for place, group in enumerate(cover.tolist()):
             for t in group:
@@ -53,7 +58,10 @@ class Neighbourhoods:
             if size >= rows:
                 break
             for t in members:
-                for column in self._columns[self._starts[t] : self._starts[t + 1]].tolist():
+                columns = self._columns[self._starts[t] : self._starts[t + 1]]
+                if chance is not None:
+                    columns = columns[chance.random(len(columns)) < 0.5]
+                for column in columns.tolist():
                     for other in self._groups[column].tolist():
                         fresh = [holder for holder in holders.get(other, ()) if holder not in chosen]
                         if other >= 0 and fresh:
