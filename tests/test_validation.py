@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal._validation import Boolean, Integer, OneOf, Optional, RationalIn, exact_fraction, validate
+from shoal._validation import Boolean, Finite, Integer, OneOf, Optional, RationalIn, exact_fraction, validate
 from shoal.algorithms import Mondrian, ThreePhase
 from shoal.errors import ParameterError, UsageError
 from shoal.models import (
@@ -34,6 +34,7 @@ CONSTRAINTS = [
     Optional(Integer(low=2)),
     Optional(OneOf(("csv", "parquet"))),
     Optional(Boolean()),
+    Finite(),
 ]
 ACCEPTED = {
     0: [1, 5, np.int64(3), np.uint8(255), 10**400],
@@ -46,6 +47,7 @@ ACCEPTED = {
     7: [None, 2],
     8: [None, "csv"],
     9: [None, True],
+    10: [0, -1.5, Fraction(1, 3), np.float64(2.5), np.int8(-1), 10**400],
 }
 NAMED = pytest.mark.parametrize("constraint", CONSTRAINTS, ids=[repr(constraint) for constraint in CONSTRAINTS])
 
@@ -90,6 +92,7 @@ def test_descriptions():
         "None or an int >= 2",
         "None or one of 'csv', 'parquet'",
         "None or True or False",
+        "a finite number",
     ]
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from shoal.certificate import Certificate
     from shoal.comparison import Comparison, compare
     from shoal.geography import Labels, Ordered, Points, Regions
+    from shoal.hierarchy import Bins, BottomCode, DatePart, Hierarchy, Level, Prefix, Round, TopCode, safe_harbor
     from shoal.models import (
         AlphaKAnonymity,
         BetaLikeness,
@@ -77,11 +78,20 @@ __all__ = [
     "Mondrian",
     "Sabre",
     "ThreePhase",
-    # coarsenings
+    # coarsenings and hierarchies
+    "Bins",
+    "BottomCode",
+    "DatePart",
+    "Hierarchy",
     "Labels",
+    "Level",
     "Ordered",
     "Points",
+    "Prefix",
     "Regions",
+    "Round",
+    "TopCode",
+    "safe_harbor",
     # rooms
     "datasets",
     "errors",
@@ -97,6 +107,10 @@ _HOME = {
     "compare": "shoal.comparison",
     "Comparison": "shoal.comparison",
     **dict.fromkeys(("Labels", "Ordered", "Points", "Regions"), "shoal.geography"),
+    **dict.fromkeys(
+        ("Bins", "BottomCode", "DatePart", "Hierarchy", "Level", "Prefix", "Round", "TopCode", "safe_harbor"),
+        "shoal.hierarchy",
+    ),
     "Release": "shoal.release",
     **dict.fromkeys(("Ledger", "Publication", "Series"), "shoal.republication"),
     **dict.fromkeys(

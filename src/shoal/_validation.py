@@ -15,7 +15,17 @@ from typing import Any, Protocol
 
 from shoal.errors import ParameterError
 
-__all__ = ["Boolean", "Constraint", "Integer", "OneOf", "Optional", "RationalIn", "exact_fraction", "validate"]
+__all__ = [
+    "Boolean",
+    "Constraint",
+    "Finite",
+    "Integer",
+    "OneOf",
+    "Optional",
+    "RationalIn",
+    "exact_fraction",
+    "validate",
+]
 
 _SPOKEN = (str, Number, type(None))
 """What a message may repeat: a frame or a column in its place would spill the cells of the data."""
@@ -80,6 +90,22 @@ class RationalIn:
         edge = [] if self.low_included else [self.low]
         beyond = [] if self.high is None else [self.high + 1]
         return [self.low - 1, math.nan, math.inf, True, "0.5", None, *edge, *beyond]
+
+
+@dataclass(frozen=True)
+class Finite:
+    """A finite number (never a bool)."""
+
+    def accepts(self, value: object) -> bool:
+        if isinstance(value, bool) or not isinstance(value, Real):
+            return False
+        return isinstance(value, Rational) or math.isfinite(value)
+
+    def describe(self) -> str:
+        return "a finite number"
+
+    def refused(self) -> list[Any]:
+        return [math.nan, math.inf, True, "0.5", None]
 
 
 @dataclass(frozen=True)

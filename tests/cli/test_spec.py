@@ -43,6 +43,10 @@ spreadsheet_safe = true
 force = true
 json = true
 
+[coarsen]
+age = "bins:10"
+zip = "level:/trees/zip.csv:2"
+
 [columns]
 quasi_identifiers = ["age", "last, first"]
 sensitive = ["disease"]
@@ -67,6 +71,7 @@ t_order = ["mild", "severe, fatal"]
 SAME_AS_FLAGS: dict[str, Any] = {
     "algorithm": "tp+",
     "time_limit": "2.5",
+    "coarsen": ["age=bins:10", "zip=level:/trees/zip.csv:2"],
     "recoding": "generalization",
     "seed": 7,
     "keep_order": True,
@@ -96,6 +101,8 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "t_order": ['mild,"severe, fatal"'],
 }
 
+BY_COLUMN = ("coarsen",)
+
 
 @pytest.fixture
 def write(tmp_path: Path) -> Any:
@@ -123,7 +130,7 @@ def test_every_flag_of_anonymize_is_a_key() -> None:
 def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
     spec = read_spec(write(FULL))
     used_elsewhere = {"input", "output", "columns", "privacy", "format", "spreadsheet_safe", "force", "json"}
-    used_elsewhere |= {"time_limit"}
+    used_elsewhere |= {"time_limit", "coarsen"}
     settings = set(ReleaseSpec.__struct_fields__) - used_elsewhere
     from shoal.cli.anonymize import SETTINGS
 
@@ -131,7 +138,9 @@ def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
     assert set(spec.arguments(*SETTINGS)) == settings | set(Columns.__struct_fields__)
 
 
-@pytest.mark.parametrize("name", [name for name in SAME_AS_FLAGS if name not in Columns.__struct_fields__])
+@pytest.mark.parametrize(
+    "name", [name for name in SAME_AS_FLAGS if name not in {*Columns.__struct_fields__, *BY_COLUMN}]
+)
 def test_each_flag_overrides_the_file(write: Any, name: str) -> None:
     given = {"k": "3", "seed": 0, "keep_order": False, "spreadsheet_safe": False, "force": False, "json": False}
     value = given.get(name, "other")
@@ -140,6 +149,13 @@ def test_each_flag_overrides_the_file(write: Any, name: str) -> None:
     assert found == ((value,) if name == "t_order" else value)
     others = [other for other in Privacy.__struct_fields__ if other != name]
     assert all(getattr(merged.privacy, other) == getattr(read_spec(write(FULL)).privacy, other) for other in others)
+
+
+def test_a_flag_overrides_the_coarsening_of_its_column_only(write: Any, tmp_path: Path) -> None:
+    merged = request_of({"spec": write(FULL), "coarsen": ["age=round:5", "visit=date:year"]})
+    assert merged.coarsen == {"age": "round:5", "zip": "level:/trees/zip.csv:2", "visit": "date:year"}
+    beside = read_spec(write('[coarsen]\nzip = "level:trees/zip.csv:2"\nage = "bins:10"'))
+    assert beside.coarsen == {"zip": f"level:{tmp_path}/trees/zip.csv:2", "age": "bins:10"}
 
 
 def test_columns_override_the_file(write: Any) -> None:
@@ -213,7 +229,7 @@ def test_paths_on_the_command_line_do_not(write: Any) -> None:
 def test_the_example_in_the_help_is_a_spec(shoal: Any, write: Any) -> None:
     lines = [line.strip() for line in shoal("anonymize", "--help").out.splitlines()]
     example = [line for line in lines if re.match(r"[a-z_.]+ = ", line)]
-    assert len(example) == 8
+    assert len(example) == 9
     spec = read_spec(write("\n".join(example)))
     assert spec.columns.quasi_identifiers == ("age", "gender", "zip")
     assert (spec.privacy.l, spec.privacy.k, spec.seed) == (4, 10, 7)

@@ -27,7 +27,7 @@ class Halves(Coarsening):
 
 @dataclass(frozen=True)
 class Together(Coarsening):
-    width: ClassVar[int] = 2
+    takes: ClassVar[int] = 2
 
     def apply(self, columns):
         return columns[:1] if columns[0].name == "broken" else columns

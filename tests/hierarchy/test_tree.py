@@ -30,7 +30,7 @@ def trees(draw):
         fewer = draw(st.lists(st.integers(0, 3), min_size=max(4, len(values)), max_size=max(4, len(values))))
         nodes = [0 if level == height else fewer[node] for node in nodes]
         for row, node in zip(rows, nodes, strict=True):
-            row.append(f"{level}/{node}")
+            row.append(f"node {level}/{node}")  # longer than any value
     return rows
 
 

@@ -46,6 +46,7 @@ def anonymize(
     t_order: options.TOrder = None,
     algorithm: options.Algorithm = None,
     time_limit: options.TimeLimit = None,
+    coarsen: options.Coarsen = None,
     recoding: options.Recoding = None,
     seed: options.Seed = None,
     keep_order: options.KeepOrder = None,
@@ -74,6 +75,7 @@ def anonymize(
     columns.direct_identifiers = ["name"]
     privacy.l = 4
     privacy.k = 10
+    coarsen.zip = "prefix:3"
     seed = 7
 
     Exit codes: 0 done; 1 the request cannot be met; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
@@ -83,7 +85,7 @@ def anonymize(
     terminal: Terminal = context.obj
     request = request_of(context.params)
     terminal.json = bool(request.json)
-    arguments = request.arguments(*SETTINGS) | {"privacy": request.requested_models()}
+    arguments = request.arguments(*SETTINGS) | {"privacy": request.requested_models()} | request.preparations()
     (arguments["algorithm"],) = request.limited(request.algorithm or "auto")
     publish(terminal, request.source(), request.folder(), request, arguments)
 

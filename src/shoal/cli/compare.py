@@ -53,6 +53,7 @@ def compare(
     t_distance: options.TDistance = None,
     t_order: options.TOrder = None,
     time_limit: options.TimeLimit = None,
+    coarsen: options.Coarsen = None,
     recoding: options.Recoding = None,
     seed: options.Seed = None,
     spec: options.Spec = None,
@@ -75,6 +76,7 @@ def compare(
     arguments = request.arguments(*settings) | {
         "privacy": request.requested_models(),
         "algorithms": request.limited(*names),
+        **request.preparations(),
     }
     with terminal.progress() as progress:
         comparison = run_algorithms(request.source(), progress=progress, **arguments)

@@ -17,6 +17,7 @@ __all__ = [
     "Beta",
     "BetaVariant",
     "C",
+    "Coarsen",
     "Delimiter",
     "Delta",
     "DemoOutput",
@@ -303,6 +304,16 @@ Recoding = Annotated[
         "--recoding",
         metavar="suppression|generalization",
         help="Publish stars, or the intervals and sets that cover a group's values.",
+        rich_help_panel=_METHOD,
+    ),
+]
+Coarsen = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--coarsen",
+        metavar="NAME=HOW",
+        help="Make a column less precise first; repeat it for others. HOW is prefix:3, bins:10, cuts:18,30,65, "
+        "quantiles:4, date:year|quarter|month, level:FILE:2, round:5, top:90, bottom:18, labels:K, ordered:K, zip3.",
         rich_help_panel=_METHOD,
     ),
 ]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from shoal.cli.coarsenings import beside, coarsenings_of, columns_and_words
 from shoal.cli.options import as_number, names_in
 from shoal.errors import UsageError, near_matches
 
@@ -140,6 +141,7 @@ class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     privacy: Privacy = Privacy()
     algorithm: str | None = None
     time_limit: Number | None = None
+    coarsen: dict[str, str] | None = None
     recoding: str | None = None
     seed: int | None = None
     keep_order: bool | None = None
@@ -196,6 +198,16 @@ class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         values = msgspec.structs.asdict(self.columns) | {name: getattr(self, name) for name in names}
         return {name: value for name, value in values.items() if value is not None}
 
+    def preparations(self) -> dict[str, Any]:
+        """Return what becomes of columns before they are anonymized, as arguments of a call.
+
+        Raises
+        ------
+        UsageError
+            Where a coarsening is none.
+        """
+        return {"coarsen": coarsenings_of(self.coarsen)} if self.coarsen else {}
+
     def limited(self, *algorithms: str) -> list[str | Algorithm]:
         """Return algorithms as the library takes them: by name, or with the time limit that was asked for.
 
@@ -248,6 +260,8 @@ def request_of(flags: Mapping[str, Any]) -> ReleaseSpec:
     said = {name: flags[name] for name in ReleaseSpec.__struct_fields__ if flags.get(name) is not None}
     if "output" in said:
         said["output"] = str(said["output"])
+    if "coarsen" in said:
+        said["coarsen"] = columns_and_words("--coarsen", said["coarsen"])
     privacy = {name: flags.get(name) for name in Privacy.__struct_fields__}
     privacy["t_order"] = names_in("--t-order", flags.get("t_order"))
     request = ReleaseSpec(
@@ -298,6 +312,9 @@ def read_spec(path: str | os.PathLike[str]) -> ReleaseSpec:
     return msgspec.structs.replace(
         spec,
         privacy=privacy,
+        coarsen=None
+        if spec.coarsen is None
+        else {name: beside(path.parent, how) for name, how in spec.coarsen.items()},
         input=None if spec.input is None else _beside(path, spec.input),
         output=None if spec.output is None else str(path.parent / spec.output),
     )
@@ -336,6 +353,8 @@ def _overridden(base: Any, by: Any) -> Any:
         value = getattr(by, name)
         if isinstance(value, msgspec.Struct):
             changes[name] = _overridden(getattr(base, name), value)
+        elif isinstance(value, dict):  # what is said of one column leaves the others as they are
+            changes[name] = {**(getattr(base, name) or {}), **value}
         elif value is not None:
             changes[name] = value
     return msgspec.structs.replace(base, **changes)

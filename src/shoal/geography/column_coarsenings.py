@@ -56,7 +56,7 @@ class Labels(Coarsening):
     ['flu', '{gout, mumps}']
     """
 
-    width: ClassVar[int] = 1
+    takes: ClassVar[int] = 1
 
     k: int = field(kw_only=True)
     """What each class has at least."""
@@ -130,7 +130,7 @@ class Ordered(Coarsening):
     ['[20, 21]', '30', '[44, 45]']
     """
 
-    width: ClassVar[int] = 1
+    takes: ClassVar[int] = 1
 
     k: int = field(kw_only=True)
     """What each class has at least."""
@@ -181,7 +181,7 @@ class Points(Coarsening):
     [['[0, 2]', '[1, 3]'], ['[0, 1]', '[8, 9]']]
     """
 
-    width: ClassVar[int] = 2
+    takes: ClassVar[int] = 2
 
     k: int = field(kw_only=True)
     """What each class has at least."""

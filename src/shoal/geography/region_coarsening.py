@@ -66,7 +66,7 @@ class Regions(Coarsening):
     ['{a, b, c}', '{a, b, c}', 'd', 'd', 'd']
     """
 
-    width: ClassVar[int] = 1
+    takes: ClassVar[int] = 1
 
     graph: Any
     """The places and which of them are neighbours."""

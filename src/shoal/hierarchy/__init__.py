@@ -1,6 +1,27 @@
 """Hierarchies of values, and coarsenings: less precise columns before a table is anonymized."""
 
 from shoal.hierarchy.coarsening import Coarsened, Coarsening, coarsen_columns
+from shoal.hierarchy.dates import DatePart
+from shoal.hierarchy.level import Level, as_hierarchy
+from shoal.hierarchy.numeric import Bins, BottomCode, Round, TopCode
+from shoal.hierarchy.postal import SPARSE_ZIP3, Prefix, ThreeDigitZip
+from shoal.hierarchy.presets import safe_harbor
 from shoal.hierarchy.tree import Hierarchy
 
-__all__ = ["Coarsened", "Coarsening", "Hierarchy", "coarsen_columns"]
+__all__ = [
+    "SPARSE_ZIP3",
+    "Bins",
+    "BottomCode",
+    "Coarsened",
+    "Coarsening",
+    "DatePart",
+    "Hierarchy",
+    "Level",
+    "Prefix",
+    "Round",
+    "ThreeDigitZip",
+    "TopCode",
+    "as_hierarchy",
+    "coarsen_columns",
+    "safe_harbor",
+]

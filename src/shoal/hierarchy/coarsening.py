@@ -30,12 +30,12 @@ class Coarsened:
 
 
 class Coarsening(ABC):
-    """A less precise form of one column (or of `width` columns that belong together).
+    """A less precise form of one column (or of `takes` columns that belong together).
 
     Coarsenings are frozen, keyword-friendly values whose `repr` shows no cell.
     """
 
-    width: ClassVar[int] = 1
+    takes: ClassVar[int] = 1
     """How many columns it takes: 1, or 2 for the coordinates of points."""
 
     @abstractmethod
@@ -128,8 +128,8 @@ def _check(names: tuple[str, ...], coarsening: object, allowed: Sequence[str], s
     if not isinstance(coarsening, Coarsening):
         got = f"the class {coarsening.__name__}" if isinstance(coarsening, type) else type(coarsening).__name__
         raise ParameterError(f"The coarsening of {', '.join(map(repr, names))} must be a shoal.Coarsening. Got {got}.")
-    if coarsening.width != len(names):
+    if coarsening.takes != len(names):
         raise ParameterError(
-            f"{type(coarsening).__name__} takes {coarsening.width} column(s) together, name them in a tuple. "
+            f"{type(coarsening).__name__} takes {coarsening.takes} column(s) together, name them in a tuple. "
             f"Got {len(names)}."
         )

@@ -242,7 +242,7 @@ def frame_tables(
 @st.composite
 def ground_distances(draw: st.DrawFn, values: Sequence[Any]) -> GroundDistance:
     """Draw any kind of ground distance between some values; it may know values that are not among them."""
-    from shoal.hierarchy import Hierarchy
+    from shoal.hierarchy.tree import Hierarchy
     from shoal.models import Equal, Hierarchical, MetricDistance, Ordered
 
     kind = draw(st.sampled_from(["equal", "ordered", "given order", "hierarchical", "points", "ways"]))

@@ -1,0 +1,94 @@
+"""Columns as coarsenings see them: distinct values in their order, and the way back to rows."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from shoal.errors import DataError
+from shoal.table import Schema, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from shoal.table import Column
+
+__all__ = ["by_code", "encoded", "first_row", "in_order", "number_series", "number_text", "numbers_of"]
+
+_INT64 = 1 << 63
+
+
+def encoded(series: pl.Series) -> Column | None:
+    """Return the distinct values of a column in their order, with the code of each row; None where all are missing."""
+    if series.null_count() == len(series):
+        return None
+    (column,) = encode(series.to_frame(), Schema(quasi_identifiers=(series.name,))).quasi_identifiers
+    return None if column.size == column.has_missing else column
+
+
+def numbers_of(owner: str, column: Column) -> tuple[Fraction, ...]:
+    """Return the values of a column as exact numbers, without the missing one.
+
+    Raises
+    ------
+    DataError
+        Where they are none.
+    """
+    if column.numbers is None:
+        raise DataError(
+            f"{owner} needs numbers, or text that is a number in every row (12, -3, 0.5). It has other values."
+        )
+    return column.numbers
+
+
+def first_row(column: Column, wrong: NDArray[np.bool_]) -> int:
+    """Return the number (from 1) of the first row that has one of the wrong values."""
+    return int(np.argmax(wrong[column.codes])) + 1
+
+
+def by_code(column: Column, published: pl.Series, name: str) -> pl.Series:
+    """Return what is published for each row, given it for each value; missing stays missing."""
+    if column.has_missing:
+        published = published.extend_constant(None, 1)
+    return published.rechunk().gather(pl.Series(column.codes)).alias(name)
+
+
+def in_order(column: Column, labels: Sequence[str], name: str) -> pl.Series:
+    """Return the label of each row as a category declared in the order of the values, whose labels these are."""
+    kind = pl.Enum(list(dict.fromkeys(labels)))
+    return by_code(column, pl.Series(labels, dtype=kind), name)
+
+
+def number_text(number: Fraction) -> str:
+    """Write a number as people do where a decimal says it exactly, else as a fraction.
+
+    Examples
+    --------
+    >>> number_text(Fraction(20)), number_text(Fraction(-5, 8)), number_text(Fraction(1, 3))
+    ('20', '-0.625', '1/3')
+    """
+    digits, rest = 0, number.denominator
+    while rest % 10 == 0 or rest % 5 == 0 or rest % 2 == 0:
+        rest = rest // 10 if rest % 10 == 0 else rest // 5 if rest % 5 == 0 else rest // 2
+        digits += 1
+    if rest != 1:
+        return str(number)
+    if digits == 0:
+        return str(number.numerator)
+    scaled = str(abs(number.numerator) * 10**digits // number.denominator).rjust(digits + 1, "0")
+    whole, decimals = scaled[:-digits], scaled[-digits:].rstrip("0")
+    return f"{'-' if number < 0 else ''}{whole}.{decimals}"
+
+
+def number_series(numbers: Sequence[Fraction]) -> pl.Series:
+    """Return numbers as whole numbers where all are, else as floats; as text where they are too large for either."""
+    if all(number.denominator == 1 for number in numbers):
+        if all(-_INT64 <= number < _INT64 for number in numbers):
+            return pl.Series([int(number) for number in numbers], dtype=pl.Int64)
+        return pl.Series([str(number) for number in numbers], dtype=pl.String)
+    return pl.Series([float(number) for number in numbers], dtype=pl.Float64)

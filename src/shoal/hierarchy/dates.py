@@ -1,0 +1,124 @@
+"""Coarsenings of dates: to years, quarters and months."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from shoal._validation import Integer, OneOf, Optional, validate
+from shoal.errors import DataError, ParameterError
+from shoal.hierarchy.coarsening import Coarsening
+from shoal.hierarchy.columns import by_code, encoded, first_row
+
+if TYPE_CHECKING:
+    from shoal.table import Column
+
+__all__ = ["DatePart", "dates_of"]
+
+_PARTS = ("year", "quarter", "month")
+_ISO = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}.*)?$"
+
+
+@dataclass(frozen=True)
+class DatePart(Coarsening):
+    """Dates become their year, `2020`, their quarter, `2020-Q1`, or their month, `2020-01`; these are ordered.
+
+    Parameters
+    ----------
+    part : {"year", "quarter", "month"}
+        How precise a date stays.
+    format : str, optional
+        How text is read, as in `strptime` ("%d.%m.%Y"); ISO dates, with or without a time, by default.
+    earliest : int, optional
+        Of years only: this one and all before it become one value, `<=1936`.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> dates = pl.Series("admitted", ["2020-01-31", "2020-04-01", "2021-02-03"])
+    >>> DatePart("quarter").apply((dates,))[0].to_list()
+    ['2020-Q1', '2020-Q2', '2021-Q1']
+    >>> DatePart("year").apply((dates,))[0].to_list()
+    [2020, 2020, 2021]
+    """
+
+    part: str
+    """How precise a date stays."""
+    format: str | None = field(default=None, kw_only=True)
+    """How text is read."""
+    earliest: int | None = field(default=None, kw_only=True)
+    """The last of the years that are not told apart."""
+
+    def __post_init__(self) -> None:
+        validate(
+            "DatePart",
+            {"part": self.part, "earliest": self.earliest},
+            {"part": OneOf(_PARTS), "earliest": Optional(Integer(low=1, high=9999))},
+        )
+        if self.earliest is not None and self.part != "year":
+            raise ParameterError("The 'earliest' parameter of DatePart is for years. Leave it out.")
+        pattern: object = self.format
+        if pattern is not None and (not isinstance(pattern, str) or "%" not in pattern):
+            raise ParameterError("The 'format' parameter of DatePart must be None or a text such as '%d.%m.%Y'.")
+
+    def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
+        """Return the column with the part of each date; see `Coarsening.apply`."""
+        (series,) = columns
+        column = encoded(series)
+        if column is None:
+            return columns
+        dates = dates_of("DatePart", column, self.format)
+        years = dates.dt.year()
+        if self.part == "year" and (self.earliest is None or (years > self.earliest).all()):
+            return (by_code(column, years, series.name),)
+        if self.part == "year":
+            labels = [f"<={self.earliest}" if year <= (self.earliest or 0) else f"{year:04}" for year in years]
+        elif self.part == "quarter":
+            labels = [f"{year:04}-Q{part}" for year, part in zip(years, dates.dt.quarter(), strict=True)]
+        else:
+            labels = [f"{year:04}-{part:02}" for year, part in zip(years, dates.dt.month(), strict=True)]
+        by_date = dates.arg_sort()
+        kind = pl.Enum(list(dict.fromkeys(labels[place] for place in by_date)))
+        return (by_code(column, pl.Series(labels, dtype=kind), series.name),)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the coarsening as it appears in a certificate."""
+        asked = {"format": self.format, "earliest": self.earliest}
+        return {
+            "coarsening": "date-part",
+            "part": self.part,
+            **{name: value for name, value in asked.items() if value is not None},
+        }
+
+
+def dates_of(owner: str, column: Column, pattern: str | None = None) -> pl.Series:
+    """Return the values of a column as dates, without the missing one.
+
+    Raises
+    ------
+    DataError
+        Where they are none; names the first row that has something else.
+    """
+    values = column.dictionary.drop_nulls()
+    kind = values.dtype
+    if kind == pl.Date:
+        return values
+    if isinstance(kind, pl.Datetime):
+        return values.dt.date()
+    if kind not in (pl.String, pl.Categorical, pl.Enum):
+        raise DataError(f"{owner} needs dates, or text that is a date in every row.")
+    text = values.cast(pl.String)
+    if pattern is None:
+        read = text.str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False)
+        wrong = (read.is_null() | ~text.str.contains(_ISO)).to_numpy()
+    else:
+        read = text.str.to_date(pattern, strict=False)
+        wrong = read.is_null().to_numpy()
+    if wrong.any():
+        wrong = np.append(wrong, [False] * column.has_missing)
+        how = "as 2020-01-31 (say how it is written: format='%d.%m.%Y')" if pattern is None else f"as {pattern!r} says"
+        raise DataError(f"{owner} cannot read row {first_row(column, wrong)} (the first is 1) {how}.")
+    return read

@@ -1,0 +1,94 @@
+"""Values as the nodes of a hierarchy, all at one level."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from shoal._validation import Integer, validate
+from shoal.errors import ParameterError
+from shoal.hierarchy.coarsening import Coarsening
+from shoal.hierarchy.columns import by_code, encoded, in_order
+from shoal.hierarchy.tree import Hierarchy
+from shoal.table.text import dictionary_text
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Level", "as_hierarchy"]
+
+
+@dataclass(frozen=True)
+class Level(Coarsening):
+    """Values become their nodes at one level of a hierarchy.
+
+    Where the values of the column are ordered and every node stands for a run of them, the nodes are ordered, too.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy or path
+        The tree, or a file of it as ARX writes it.
+    level : int
+        How many steps up: 0 leaves the values as they are, the height makes them all one.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> tree = Hierarchy.from_rows([("flu", "lung", "*"), ("cough", "lung", "*"), ("ulcer", "stomach", "*")])
+    >>> Level(tree, 1).apply((pl.Series("disease", ["ulcer", "flu", None]),))[0].to_list()
+    ['stomach', 'lung', None]
+    """
+
+    hierarchy: Hierarchy | str | os.PathLike[str]
+    """The tree."""
+    level: int
+    """How many steps up."""
+
+    def __post_init__(self) -> None:
+        tree = as_hierarchy("The 'hierarchy' parameter of Level", self.hierarchy)
+        object.__setattr__(self, "hierarchy", tree)
+        validate("Level", {"level": self.level}, {"level": Integer(low=0, high=tree.height)})
+
+    def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
+        """Return the column with the node of each value; see `Coarsening.apply`."""
+        (series,) = columns
+        column = encoded(series)
+        if column is None or self.level == 0:
+            return columns
+        tree = as_hierarchy("The hierarchy", self.hierarchy)
+        values = dictionary_text(column.dictionary.drop_nulls()).to_list()
+        nodes = tree.levels[self.level][tree.positions(values, column=series.name)]
+        labels = [tree.labels[self.level][node] for node in nodes.tolist()]
+        if column.ordered and _in_runs(nodes):
+            return (in_order(column, labels, series.name),)
+        return (by_code(column, pl.Series(labels, dtype=pl.String), series.name),)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the coarsening as it appears in a certificate."""
+        tree = as_hierarchy("The hierarchy", self.hierarchy)
+        return {"coarsening": "level", "level": self.level, "height": tree.height}
+
+
+def _in_runs(nodes: NDArray[np.int32]) -> bool:
+    """Return whether equal nodes stand side by side."""
+    return int(np.count_nonzero(np.diff(nodes))) + 1 == len(np.unique(nodes))
+
+
+def as_hierarchy(what: str, given: object) -> Hierarchy:
+    """Return a hierarchy, read from its file where a path was given.
+
+    Raises
+    ------
+    ParameterError
+        Where something else was given; the message starts with `what`.
+    """
+    if isinstance(given, Hierarchy):
+        return given
+    if isinstance(given, str | os.PathLike):
+        return Hierarchy.from_csv(Path(given).expanduser())
+    raise ParameterError(f"{what} must be a Hierarchy or a path to its file. Got {type(given).__name__}.")

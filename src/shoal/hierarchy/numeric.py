@@ -1,0 +1,294 @@
+"""Coarsenings of numbers: bins, rounding, and codes for the top and the bottom.
+
+All arithmetic is exact: a float counts as the decimal number that it is printed as, so 0.3 is in the bin that starts
+at 0.3.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal._validation import Finite, Integer, Optional, RationalIn, exact_fraction, validate
+from shoal.errors import DataError, ParameterError
+from shoal.hierarchy.coarsening import Coarsening
+from shoal.hierarchy.columns import by_code, encoded, in_order, number_series, number_text, numbers_of
+from shoal.table.text import dictionary_text
+
+if TYPE_CHECKING:
+    from numbers import Real
+
+    import polars as pl
+
+    from shoal.table import Column
+
+__all__ = ["Bins", "BottomCode", "Round", "TopCode", "plain_number", "step_cuts"]
+
+_POSITIVE = RationalIn(low=Fraction(0), low_included=False)
+
+
+@dataclass(frozen=True)
+class Bins(Coarsening):
+    """Numbers become the half-open intervals that they lie in, `[20, 30)`; the intervals are ordered.
+
+    Name one of the three: a width, cuts, or how many bins of about equally many records.
+
+    Parameters
+    ----------
+    width : number, optional
+        Bins of this width, of which one starts at `start`. They depend on nothing in the table.
+    cuts : sequence of number, optional
+        Where a bin ends and the next one starts, ascending. Numbers below the first cut read `<18`, those from the
+        last one on `>=65`.
+    quantiles : int, optional
+        Bins of about equally many records; equal values share a bin. The cuts are values of records.
+    start : number
+        Where bins of a width start.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> ages = pl.Series("age", [17, 18, 29, 30, 70])
+    >>> Bins(10).apply((ages,))[0].to_list()
+    ['[10, 20)', '[10, 20)', '[20, 30)', '[30, 40)', '[70, 80)']
+    >>> Bins(cuts=[18, 65]).apply((ages,))[0].to_list()
+    ['<18', '[18, 65)', '[18, 65)', '[18, 65)', '>=65']
+    >>> Bins(quantiles=2).apply((ages,))[0].to_list()
+    ['<30', '<30', '<30', '>=30', '>=30']
+    """
+
+    width: Real | float | None = None
+    """The width of each bin."""
+    cuts: Sequence[Real | float] | None = field(default=None, kw_only=True)
+    """Where bins meet."""
+    quantiles: int | None = field(default=None, kw_only=True)
+    """How many bins of about equally many records."""
+    start: Real | float = field(default=0, kw_only=True)
+    """Where one of the bins of a width starts."""
+
+    def __post_init__(self) -> None:
+        named = [name for name in ("width", "cuts", "quantiles") if getattr(self, name) is not None]
+        if len(named) != 1:
+            raise ParameterError(f"Bins takes one of width, cuts and quantiles. Got {' and '.join(named) or 'none'}.")
+        validate(
+            "Bins",
+            {"width": self.width, "quantiles": self.quantiles, "start": self.start},
+            {"width": Optional(_POSITIVE), "quantiles": Optional(Integer(low=1)), "start": Finite()},
+        )
+        if self.cuts is not None:
+            object.__setattr__(self, "cuts", _checked_cuts("Bins", self.cuts))
+
+    def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
+        """Return the column with the bin of each number; see `Coarsening.apply`."""
+        (series,) = columns
+        column = encoded(series)
+        if column is None:
+            return columns
+        numbers = numbers_of("Bins", column)
+        if self.width is not None:
+            width, start = exact_fraction(self.width), exact_fraction(self.start)
+            lows = [start + (number - start) // width * width for number in numbers]
+            labels = [f"[{number_text(low)}, {number_text(low + width)})" for low in lows]
+        else:
+            cuts = self._cuts(column, numbers)
+            names = _bin_names(cuts)
+            labels = [names[bisect_right(cuts, number)] for number in numbers]
+        return (in_order(column, labels, series.name),)
+
+    def _cuts(self, column: Column, numbers: Sequence[Fraction]) -> list[Fraction]:
+        if self.cuts is not None:
+            return [exact_fraction(cut) for cut in self.cuts]
+        return step_cuts(column, numbers, self.quantiles or 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the coarsening as it appears in a certificate."""
+        asked: dict[str, Any]
+        if self.width is not None:
+            asked = {"width": plain_number(self.width), "start": plain_number(self.start)}
+        elif self.cuts is not None:
+            asked = {"cuts": [plain_number(cut) for cut in self.cuts]}
+        else:
+            asked = {"quantiles": self.quantiles}
+        return {"coarsening": "bins", **asked}
+
+
+def step_cuts(column: Column, numbers: Sequence[Fraction], bins: int) -> list[Fraction]:
+    """Return the smallest value of each bin but the first, where bins hold about equally many rows.
+
+    A value is in the bin that its smallest row falls into, so bins that would start within a run of equal values
+    are not there.
+    """
+    counts = np.bincount(column.codes, minlength=column.size)[: len(numbers)].astype(np.int64)
+    before = np.cumsum(counts) - counts
+    bin_of = before * bins // int(counts.sum())
+    return [numbers[code] for code in (np.flatnonzero(np.diff(bin_of)) + 1).tolist()]
+
+
+def _checked_cuts(owner: str, cuts: object) -> tuple[Real | float, ...]:
+    if isinstance(cuts, str) or not isinstance(cuts, Iterable):
+        raise ParameterError(f"The 'cuts' parameter of {owner} must be numbers, ascending. Got {type(cuts).__name__}.")
+    listed = tuple(cuts)
+    if not listed or not all(Finite().accepts(cut) for cut in listed):
+        raise ParameterError(f"The 'cuts' parameter of {owner} must be one finite number or more.")
+    for low, high in pairwise(listed):
+        if exact_fraction(low) >= exact_fraction(high):
+            raise ParameterError(f"The 'cuts' parameter of {owner} must ascend. Got {high} after {low}.")
+    return listed
+
+
+def _bin_names(cuts: Sequence[Fraction]) -> list[str]:
+    """Return how each bin reads, from below the first cut to above the last."""
+    texts = [number_text(cut) for cut in cuts]
+    if not texts:
+        return ["any"]
+    return [f"<{texts[0]}", *(f"[{low}, {high})" for low, high in pairwise(texts)), f">={texts[-1]}"]
+
+
+@dataclass(frozen=True)
+class Round(Coarsening):
+    """Numbers become the nearest multiple of one; halfway, the multiple that is even.
+
+    Parameters
+    ----------
+    to : number
+        What the multiples are of.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> Round(5).apply((pl.Series("weight", [71, 73, 77, 78]),))[0].to_list()
+    [70, 75, 75, 80]
+    """
+
+    to: Real | float
+    """What the multiples are of."""
+
+    def __post_init__(self) -> None:
+        validate("Round", {"to": self.to}, {"to": _POSITIVE})
+
+    def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
+        """Return the column with its numbers rounded; see `Coarsening.apply`."""
+        (series,) = columns
+        column = encoded(series)
+        if column is None:
+            return columns
+        step = exact_fraction(self.to)
+        rounded = [round(number / step) * step for number in numbers_of("Round", column)]
+        return (by_code(column, number_series(rounded), series.name),)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the coarsening as it appears in a certificate."""
+        return {"coarsening": "round", "to": plain_number(self.to)}
+
+
+@dataclass(frozen=True)
+class _EndCode(Coarsening):
+    """Numbers beyond a limit, and the limit itself, become one code; the others stay as they are, in their order."""
+
+    at: Real | float
+    """The limit."""
+    label: str | None = field(default=None, kw_only=True)
+    """How the code reads."""
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        validate(owner, {"at": self.at}, {"at": Finite()})
+        label: object = self.label
+        if label is not None and (not isinstance(label, str) or not label.strip()):
+            raise ParameterError(f"The 'label' parameter of {owner} must be None or a text that is not blank.")
+
+    @abstractmethod
+    def _code(self, limit: str) -> str:
+        """Return how the code reads by default."""
+
+    @abstractmethod
+    def _beyond(self, number: Fraction, limit: Fraction) -> bool:
+        """Return whether a number is coded."""
+
+    def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
+        """Return the column with its end coded; see `Coarsening.apply`."""
+        (series,) = columns
+        column = encoded(series)
+        if column is None:
+            return columns
+        limit = exact_fraction(self.at)
+        beyond = [self._beyond(number, limit) for number in numbers_of(type(self).__name__, column)]
+        if not any(beyond):
+            return columns
+        code = self.label or self._code(number_text(limit))
+        texts = dictionary_text(column.dictionary.drop_nulls()).to_list()
+        if code in [text for text, coded in zip(texts, beyond, strict=True) if not coded]:
+            raise DataError(f"{type(self).__name__} would write a code that reads like a value. Choose another label.")
+        labels = [code if coded else text for text, coded in zip(texts, beyond, strict=True)]
+        return (in_order(column, labels, series.name),)
+
+
+@dataclass(frozen=True)
+class TopCode(_EndCode):
+    """Numbers from a limit on become one code, `90+`; the others stay as they are, in their order.
+
+    Parameters
+    ----------
+    at : number
+        The smallest number that is coded.
+    label : str, optional
+        How the code reads; the limit with a plus sign by default.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> TopCode(90).apply((pl.Series("age", [9, 89, 90, 103]),))[0].to_list()
+    ['9', '89', '90+', '90+']
+    """
+
+    def _code(self, limit: str) -> str:
+        return f"{limit}+"
+
+    def _beyond(self, number: Fraction, limit: Fraction) -> bool:
+        return number >= limit
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the coarsening as it appears in a certificate."""
+        return {"coarsening": "top-code", "at": plain_number(self.at)}
+
+
+@dataclass(frozen=True)
+class BottomCode(_EndCode):
+    """Numbers up to a limit become one code, `<=18`; the others stay as they are, in their order.
+
+    Parameters
+    ----------
+    at : number
+        The largest number that is coded.
+    label : str, optional
+        How the code reads; the limit behind `<=` by default.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> BottomCode(18).apply((pl.Series("age", [9, 18, 19]),))[0].to_list()
+    ['<=18', '<=18', '19']
+    """
+
+    def _code(self, limit: str) -> str:
+        return f"<={limit}"
+
+    def _beyond(self, number: Fraction, limit: Fraction) -> bool:
+        return number <= limit
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the coarsening as it appears in a certificate."""
+        return {"coarsening": "bottom-code", "at": plain_number(self.at)}
+
+
+def plain_number(number: Real | float) -> int | float:
+    """Return a number as JSON has it."""
+    exact = exact_fraction(number)
+    return int(exact) if exact.denominator == 1 else float(exact)

@@ -1,0 +1,107 @@
+"""Coarsenings in words: on the command line, in specs, and what is no coarsening."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shoal import Bins, BottomCode, DatePart, Labels, Level, Ordered, Points, Prefix, Round, TopCode
+from shoal.cli.coarsenings import KINDS, coarsenings_of, columns_and_words
+from shoal.errors import ShoalError
+from shoal.hierarchy import ThreeDigitZip
+
+ROLES = ("--qi", "age,gender,zip", "--sensitive", "disease", "--id", "name", "--insensitive", "visit_id")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("prefix:3", Prefix(3)),
+        ("bins:10", Bins(10)),
+        ("bins:1/4", Bins(Fraction(1, 4))),
+        ("cuts:18,30.5,65", Bins(cuts=[18, 30.5, 65])),
+        ("quantiles:4", Bins(quantiles=4)),
+        ("date:quarter", DatePart("quarter")),
+        ("round:5", Round(5)),
+        ("top:90", TopCode(90)),
+        ("bottom:-3", BottomCode(-3)),
+        ("labels:50", Labels(k=50)),
+        ("ordered:50", Ordered(k=50)),
+        ("points:50", Points(k=50)),
+        ("zip3", ThreeDigitZip()),
+    ],
+)
+def test_every_kind_has_words(words: str, expected: Any) -> None:
+    assert coarsenings_of({"a": words}) == {"a": expected}
+
+
+def test_columns_that_belong_together_and_a_level_of_a_file(tmp_path: Path) -> None:
+    assert list(coarsenings_of({"lon,lat": "points:3", '"last, first"': "prefix:1"})) == [("lon", "lat"), "last, first"]
+    tree = tmp_path / "tree:1.csv"
+    tree.write_text("a;x;*\nb;x;*\n")
+    made = coarsenings_of({"a": f"level:{tree}:1"})["a"]
+    assert isinstance(made, Level)
+    assert made.to_dict() == {"coarsening": "level", "level": 1, "height": 2}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("prefixes:3", "'prefixes' is no coarsening"),
+        ("prefix", "written like prefix:3"),
+        ("prefix:", "written like prefix:3"),
+        ("zip3:4", "written like zip3"),
+        ("prefix:0", "The 'n' parameter of Prefix must be an int >= 1. Got 0."),
+        ("prefix:x", "'x' is no number"),
+        ("cuts:3,2", "must ascend. Got 2 after 3"),
+        ("date:week", "one of 'year', 'quarter', 'month'"),
+        ("level:2", "written like level:FILE:2"),
+        ("level:none.csv:2", "cannot be read"),
+    ],
+)
+def test_what_is_no_coarsening(shoal: Any, patients: Path, words: str, message: str) -> None:
+    found = shoal("anonymize", patients, *ROLES, "-k", 2, "--coarsen", f"zip={words}", "-o", patients.parent / "out")
+    assert found.code == 2
+    assert message in re.sub(r"\s+", " ", found.err)
+
+
+@pytest.mark.parametrize("given", [["zip"], ["=prefix:3"], ["zip="], ["zip=prefix:3", "zip=bins:10"]])
+def test_a_column_and_what_to_do(given: list[str]) -> None:
+    with pytest.raises(ShoalError, match="--coarsen"):
+        columns_and_words("--coarsen", given)
+
+
+def test_a_release_and_its_certificate(shoal: Any, patients: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    flags = ("--coarsen", "zip=prefix:3", "--coarsen", "age=bins:20", "-k", 10, "--json", "-o", out)
+    found = shoal("anonymize", patients, *ROLES, *flags)
+    assert found.code == 0, found.err
+    assert found.json["parameters"]["coarsen"] == {
+        "zip": {"coarsening": "prefix", "n": 3},
+        "age": {"coarsening": "bins", "width": 20, "start": 0},
+    }
+    rows = list(csv.DictReader((out / "release.csv").read_text().splitlines()))
+    assert {row["zip"] for row in rows} == {"100"}
+    assert {row["age"] for row in rows} == {"[20, 40)", "[40, 60)"}
+    assert json.loads((out / "certificate.json").read_text())["cost"]["stars"] == 0
+
+
+def test_a_comparison_of_the_coarsened_table_and_a_spec(shoal: Any, patients: Path, tmp_path: Path) -> None:
+    spec = tmp_path / "release.toml"
+    spec.write_text('[coarsen]\nzip = "prefix:3"\nage = "bins:20"\n')
+    flags = ("--algorithms", "tp,mondrian", "-k", 10, "--json", "--spec", spec)
+    found = shoal("compare", patients, *ROLES, *flags)
+    assert found.code == 0, found.err
+    assert {row["algorithm"]: row["stars"] for row in found.json["rows"]}["tp"] == 0
+
+
+def test_the_help_names_every_kind(shoal: Any) -> None:
+    said = re.sub(r"[\s│]+", "", shoal("anonymize", "--help").out)
+    for kind in KINDS:
+        assert kind in said or kind == "points"
