@@ -26,6 +26,7 @@ SUMMARY_ORDER = (
     "points",
     "ordered",
     "regions",
+    "patterns",
 )
 """The parts in the order in which a reader wants them."""
 

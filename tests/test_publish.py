@@ -275,7 +275,7 @@ class TestReproducibility:
 
 KEYS = {
     "format", "shoal", "algorithm", "reason", "parameters", "seed", "randomness", "input", "requested", "achieved",
-    "cost", "guarantee", "seconds", "output",
+    "cost", "guarantee", "details", "seconds", "output",
 }  # fmt: skip
 
 

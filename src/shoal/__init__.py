@@ -23,6 +23,9 @@ if TYPE_CHECKING:
         MApproximation,
         Matching,
         Mondrian,
+        PatternGuided,
+        PatternRule,
+        Patterns,
         Sabre,
         ThreePhase,
     )
@@ -76,6 +79,9 @@ __all__ = [
     "MApproximation",
     "Matching",
     "Mondrian",
+    "PatternGuided",
+    "PatternRule",
+    "Patterns",
     "Sabre",
     "ThreePhase",
     # coarsenings and hierarchies
@@ -128,7 +134,19 @@ _HOME = {
         "shoal.models",
     ),
     **dict.fromkeys(
-        ("Exact", "GeneralizationVectors", "Hilbert", "MApproximation", "Matching", "Mondrian", "Sabre", "ThreePhase"),
+        (
+            "Exact",
+            "GeneralizationVectors",
+            "Hilbert",
+            "MApproximation",
+            "Matching",
+            "Mondrian",
+            "PatternGuided",
+            "PatternRule",
+            "Patterns",
+            "Sabre",
+            "ThreePhase",
+        ),
         "shoal.algorithms",
     ),
 }

@@ -93,6 +93,8 @@ class Certificate:
     guarantee: Guarantee
     seconds: Mapping[str, float]
     """Wall time of each step."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """What the algorithm tells of its run: counts and names, never a cell."""
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Hash and rows of every file written; empty while the release is in memory only."""
 
@@ -111,6 +113,7 @@ class Certificate:
             "achieved": dict(self.achieved),
             "cost": self.cost.to_dict(),
             "guarantee": self._guarantee(),
+            "details": dict(self.details),
             "seconds": {step: round(seconds, 4) for step, seconds in self.seconds.items()},
             "output": {"files": {name: dict(facts) for name, facts in self.files.items()}},
         }

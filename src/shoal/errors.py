@@ -28,6 +28,9 @@ from typing import TYPE_CHECKING, ClassVar
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    import numpy as np
+    from numpy.typing import NDArray
+
 __all__ = [
     "ColumnError",
     "DataError",
@@ -94,6 +97,11 @@ class InfeasibleError(ShoalError):
     """No release of this table can meet the request; the message names the best value that is feasible."""
 
     exit_code = 1
+
+    def __init__(self, message: str, *, rows: NDArray[np.integer] | None = None) -> None:
+        super().__init__(message)
+        self.rows = rows
+        """Numbers of the rows of the input that stand in the way, where they are known."""
 
 
 class ReleaseUnsafeError(ShoalError):

@@ -18,7 +18,7 @@ from shoal._progress import Progress, silent
 from shoal._validation import Boolean, Integer, OneOf, Optional, validate
 from shoal.algorithms import Problem, choose, lower_bound, table_counts
 from shoal.certificate import Certificate, Cost
-from shoal.errors import ColumnError, DataError, InternalError, ParameterError
+from shoal.errors import ColumnError, DataError, InfeasibleError, InternalError, ParameterError
 from shoal.hierarchy import coarsen_columns
 from shoal.io import open_frame, read
 from shoal.metrics import Metrics
@@ -134,12 +134,18 @@ def anonymize(
             shuffled = rng.permutation(canonical_order(table))
             table, rows = table.gather(shuffled), rows[shuffled]
     with clock.step("partition"):
-        partition = chosen.partition(
-            Problem(table=table, requirement=requirement, rng=rng, progress=clock.progress, recoding=recoding)
-        )
-        _check_partition(partition, table.rows)
+        try:
+            partition = chosen.partition(
+                Problem(table=table, requirement=requirement, rng=rng, progress=clock.progress, recoding=recoding)
+            )
+        except InfeasibleError as error:
+            error.rows = None if error.rows is None else np.sort(rows[error.rows])
+            raise
+        _check_partition(partition, table.rows, len(table.quasi_identifiers))
     with clock.step("recode"):
-        recoded = recode(table, partition.groups, partition.count, method=recoding, star=star)
+        recoded = recode(
+            table, partition.groups, partition.count, method=recoding, star=star, starred=partition.starred
+        )
         published, order = published_frame(table, recoded, partition.groups, keep_order=keep_order, compact=True)
         rows = rows[order]
         del order  # as much memory as a column of the input
@@ -178,6 +184,7 @@ def anonymize(
         achieved=achieved.to_dict(),
         cost=Cost.of(recoded, bound),
         guarantee=partition.guarantee,
+        details=partition.facts,
         seconds=clock.seconds(),
     )
     form = requirement.frequency_form()
@@ -263,13 +270,15 @@ def _check_published(schema: Schema) -> None:
         raise ColumnError("A column without a name cannot be published. Name it, or make it a direct identifier.")
 
 
-def _check_partition(partition: Partition, rows: int) -> None:
+def _check_partition(partition: Partition, rows: int, attributes: int) -> None:
     """Check what compiled code relies on: an algorithm may be the caller's own."""
     groups = partition.groups
     if groups.shape != (rows,) or not np.issubdtype(groups.dtype, np.integer):
         raise InternalError("an algorithm returned something else than one group number for each row")
     if groups.min() < 0 or groups.max() >= partition.count or not np.bincount(groups, minlength=partition.count).all():
         raise InternalError("an algorithm returned group numbers that are not 0, 1, ... without a gap")
+    if partition.starred is not None and partition.starred.shape != (partition.count, attributes):
+        raise InternalError("an algorithm returned something else than one choice of stars for each group")
 
 
 def _check_options(**options: Any) -> None:

@@ -29,6 +29,8 @@ def test_every_name_is_its_algorithms():
         "mondrian",
         "mondrian-relaxed",
         "m-approximation",
+        "patterns",
+        "patterns-optimal",
         "matching",
         "sabre",
         "exact",

@@ -281,3 +281,24 @@ def test_a_proven_optimum_and_a_time_limit(shoal: Any, tmp_path: Path) -> None:
 def test_signals_are_as_they_were() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert stat.S_ISDIR(Path.cwd().stat().st_mode)
+
+
+def test_patterns_from_a_file(shoal: Any, patients: Path, roles: tuple[str, ...], tmp_path: Path) -> None:
+    file = tmp_path / "patterns.txt"
+    file.write_text("age, gender\ngender\n\n", encoding="utf-8")
+    request = ("anonymize", patients, *roles, "-k", 15, "--patterns", file)
+    found = shoal(*request, "--json", "-o", tmp_path / "out")
+    assert found.code == 0, found.err
+    assert found.json["algorithm"] == "patterns"
+    kept = [
+        tuple(name for name in ("age", "gender", "zip") if row[name] != "*")
+        for row in rows_of(tmp_path / "out/release.csv")
+    ]
+    assert set(kept) <= {("age", "gender"), ("gender",), ()}
+    assert sum(found.json["details"]["rows_by_pattern"].values()) == len(kept)
+    optimal = shoal(*request, "--json", "--algorithm", "patterns-optimal", "-o", tmp_path / "best")
+    assert optimal.json["cost"]["stars"] <= found.json["cost"]["stars"]
+    assert shoal(*request, "--algorithm", "tp", "-o", tmp_path / "no").code == 2
+    file.write_text("age, sex\n", encoding="utf-8")
+    wrong = shoal(*request, "-o", tmp_path / "no")
+    assert (wrong.code, "no quasi-identifier" in wrong.err) == (2, True)

@@ -30,6 +30,7 @@ FULL = """
 input = "data/patients.csv"
 output = "out"
 algorithm = "tp+"
+patterns = "/patterns.txt"
 time_limit = "2.5"
 recoding = "generalization"
 seed = 7
@@ -71,6 +72,7 @@ t_order = ["mild", "severe, fatal"]
 SAME_AS_FLAGS: dict[str, Any] = {
     "algorithm": "tp+",
     "time_limit": "2.5",
+    "patterns": "/patterns.txt",
     "coarsen": ["age=bins:10", "zip=level:/trees/zip.csv:2"],
     "recoding": "generalization",
     "seed": 7,
@@ -130,7 +132,7 @@ def test_every_flag_of_anonymize_is_a_key() -> None:
 def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
     spec = read_spec(write(FULL))
     used_elsewhere = {"input", "output", "columns", "privacy", "format", "spreadsheet_safe", "force", "json"}
-    used_elsewhere |= {"time_limit", "coarsen"}
+    used_elsewhere |= {"time_limit", "coarsen", "patterns"}
     settings = set(ReleaseSpec.__struct_fields__) - used_elsewhere
     from shoal.cli.anonymize import SETTINGS
 
@@ -292,12 +294,12 @@ def test_distances_that_cannot_be(given: dict[str, Any], said: str) -> None:
 
 def test_a_time_limit_goes_to_the_algorithms_that_have_one() -> None:
     request = ReleaseSpec(time_limit="1/2")
-    named, limited = request.limited("tp", "milp")
+    named, limited = request.chosen("tp", "milp")
     assert named == "tp"
     assert (limited.name, limited.parameters()["time_limit"]) == ("milp", 0.5)
-    assert ReleaseSpec().limited("milp", "tp") == ["milp", "tp"]
+    assert ReleaseSpec().chosen("milp", "tp") == ["milp", "tp"]
     for names in (("tp",), ("auto",), ("magic", "exact")):
         with pytest.raises(UsageError, match=r"--time-limit needs an algorithm that has one: .*milp"):
-            request.limited(*names)
+            request.chosen(*names)
     with pytest.raises(ParameterError, match="'time_limit' parameter of milp must be a number > 0"):
-        ReleaseSpec(time_limit=0).limited("milp")
+        ReleaseSpec(time_limit=0).chosen("milp")

@@ -10,6 +10,8 @@ from shoal.algorithms.m_approximation import MApproximation
 from shoal.algorithms.matching import Matching
 from shoal.algorithms.milp import GeneralizationVectors
 from shoal.algorithms.mondrian import Mondrian
+from shoal.algorithms.pattern_guided import PatternGuided
+from shoal.algorithms.patterns import PatternRule, Patterns
 from shoal.algorithms.sabre import Sabre
 from shoal.algorithms.three_phase import ThreePhase
 
@@ -26,6 +28,9 @@ __all__ = [
     "Matching",
     "Mondrian",
     "Partition",
+    "PatternGuided",
+    "PatternRule",
+    "Patterns",
     "Problem",
     "Sabre",
     "ThreePhase",

@@ -61,6 +61,11 @@ class Partition:
     guarantee: Guarantee
     details: dict[str, Any] = field(default_factory=dict)
     """What a researcher wants to know of the run: counts and names, never a cell."""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """What the certificate tells of the run beyond the guarantee: counts and names that are meant for its readers."""
+    starred: NDArray[np.bool_] | None = None
+    """Attributes that a group must publish as stars even where its rows agree, shape (count, quasi-identifiers); None
+    where nothing is to be starred without need."""
 
     def __repr__(self) -> str:
         return f"Partition(rows={len(self.groups)}, groups={self.count})"

@@ -12,6 +12,7 @@ from shoal.algorithms.m_approximation import MApproximation
 from shoal.algorithms.matching import Matching
 from shoal.algorithms.milp import GeneralizationVectors
 from shoal.algorithms.mondrian import Mondrian
+from shoal.algorithms.pattern_guided import PatternGuided
 from shoal.algorithms.sabre import Sabre
 from shoal.algorithms.three_phase import ThreePhase
 from shoal.errors import ParameterError, UnsupportedError, near_matches
@@ -30,6 +31,8 @@ ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
         "mondrian": Mondrian(),
         "mondrian-relaxed": Mondrian(relaxed=True),
         "m-approximation": MApproximation(),
+        "patterns": PatternGuided(),
+        "patterns-optimal": PatternGuided(optimal=True),
         "matching": Matching(),
         "sabre": Sabre(),
         "exact": Exact(),
@@ -38,7 +41,7 @@ ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
 )
 """Every algorithm by the name that users call it, with its default parameters."""
 
-PROVING = ("matching", "exact", "milp")
+PROVING = ("matching", "exact", "milp", "patterns-optimal")
 """Those that prove an optimum, which takes long or is refused on large tables: they run only where they are named."""
 
 

@@ -46,6 +46,7 @@ def anonymize(
     t_order: options.TOrder = None,
     algorithm: options.Algorithm = None,
     time_limit: options.TimeLimit = None,
+    patterns: options.PatternsFile = None,
     coarsen: options.Coarsen = None,
     recoding: options.Recoding = None,
     seed: options.Seed = None,
@@ -86,7 +87,8 @@ def anonymize(
     request = request_of(context.params)
     terminal.json = bool(request.json)
     arguments = request.arguments(*SETTINGS) | {"privacy": request.requested_models()} | request.preparations()
-    (arguments["algorithm"],) = request.limited(request.algorithm or "auto")
+    default = "auto" if request.patterns is None else "patterns"
+    (arguments["algorithm"],) = request.chosen(request.algorithm or default)
     publish(terminal, request.source(), request.folder(), request, arguments)
 
 

@@ -53,6 +53,7 @@ def compare(
     t_distance: options.TDistance = None,
     t_order: options.TOrder = None,
     time_limit: options.TimeLimit = None,
+    patterns: options.PatternsFile = None,
     coarsen: options.Coarsen = None,
     recoding: options.Recoding = None,
     seed: options.Seed = None,
@@ -75,7 +76,7 @@ def compare(
     settings = [name for name in SETTINGS if name not in ("algorithm", "keep_order")]
     arguments = request.arguments(*settings) | {
         "privacy": request.requested_models(),
-        "algorithms": request.limited(*names),
+        "algorithms": request.chosen(*names),
         **request.preparations(),
     }
     with terminal.progress() as progress:

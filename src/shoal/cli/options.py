@@ -34,6 +34,7 @@ __all__ = [
     "LVariant",
     "MissingSensitive",
     "Output",
+    "PatternsFile",
     "QuasiIdentifiers",
     "Recoding",
     "Released",
@@ -304,6 +305,16 @@ Recoding = Annotated[
         "--recoding",
         metavar="suppression|generalization",
         help="Publish stars, or the intervals and sets that cover a group's values.",
+        rich_help_panel=_METHOD,
+    ),
+]
+PatternsFile = Annotated[
+    str | None,
+    typer.Option(
+        "--patterns",
+        metavar="FILE",
+        help="For --algorithm patterns or patterns-optimal: the combinations of attributes that a row may keep, one a "
+        "line (attributes separated by commas; an empty line keeps none), or a JSON list of them.",
         rich_help_panel=_METHOD,
     ),
 ]

@@ -141,6 +141,7 @@ class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     privacy: Privacy = Privacy()
     algorithm: str | None = None
     time_limit: Number | None = None
+    patterns: str | tuple[str | tuple[str, ...], ...] | None = None
     coarsen: dict[str, str] | None = None
     recoding: str | None = None
     seed: int | None = None
@@ -208,25 +209,31 @@ class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         """
         return {"coarsen": coarsenings_of(self.coarsen)} if self.coarsen else {}
 
-    def limited(self, *algorithms: str) -> list[str | Algorithm]:
-        """Return algorithms as the library takes them: by name, or with the time limit that was asked for.
+    def chosen(self, *algorithms: str) -> list[str | Algorithm]:
+        """Return algorithms as the library takes them: by name, or with the patterns and the time limit asked for.
 
         Raises
         ------
         UsageError
-            Where there is a time limit and none of them has one; names those that do.
+            Where there are patterns or a time limit and none of them takes any; names those that do.
         """
-        if self.time_limit is None:
+        if self.time_limit is None and self.patterns is None:
             return list(algorithms)
-        from shoal.algorithms import ALGORITHMS
+        from shoal.algorithms import ALGORITHMS, Patterns
 
-        timed: dict[str, Any] = {
-            name: one for name, one in ALGORITHMS.items() if "time_limit" in getattr(one, "__dataclass_fields__", {})
-        }
-        if not timed.keys() & set(algorithms):
-            raise UsageError(f"--time-limit needs an algorithm that has one: {', '.join(timed)}. Name it.")
-        limit = as_number("--time-limit", self.time_limit)
-        return [replace(timed[name], time_limit=limit) if name in timed else name for name in algorithms]
+        named: dict[str, Any] = {name: ALGORITHMS[name] for name in algorithms if name in ALGORITHMS}
+        changes: dict[str, Any] = {}
+        if self.time_limit is not None:
+            changes["time_limit"] = as_number("--time-limit", self.time_limit)
+        if self.patterns is not None:
+            listed = self.patterns
+            changes["patterns"] = Patterns.from_file(listed) if isinstance(listed, str) else Patterns(listed)
+        for change, value in changes.items():
+            able = [name for name, one in ALGORITHMS.items() if change in getattr(one, "__dataclass_fields__", {})]
+            if not set(able) & named.keys():
+                raise UsageError(f"{_flag(change)} needs an algorithm that has one: {', '.join(able)}. Name it.")
+            named |= {name: replace(named[name], **{change: value}) for name in able if name in named}
+        return [named.get(name, name) for name in algorithms]
 
     def requested_models(self) -> list[PrivacyModel]:
         """Return the requested models.
@@ -317,6 +324,7 @@ def read_spec(path: str | os.PathLike[str]) -> ReleaseSpec:
         else {name: beside(path.parent, how) for name, how in spec.coarsen.items()},
         input=None if spec.input is None else _beside(path, spec.input),
         output=None if spec.output is None else str(path.parent / spec.output),
+        patterns=str(path.parent / spec.patterns) if isinstance(spec.patterns, str) else spec.patterns,
     )
 
 

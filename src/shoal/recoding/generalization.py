@@ -63,9 +63,15 @@ class _Covered:
 
 
 def generalize(
-    column: Column, groups: NDArray[np.int32], count: int, star: str, *, spell_out: bool = False
+    column: Column,
+    groups: NDArray[np.int32],
+    count: int,
+    star: str,
+    *,
+    starred: NDArray[np.bool_] | None = None,
+    spell_out: bool = False,
 ) -> RecodedColumn:
-    """Recode one quasi-identifier by generalization.
+    """Recode one quasi-identifier by generalization; a group that is `starred` publishes a star whatever it shares.
 
     With `spell_out` a sub-domain that is the whole domain is written as an interval or a set, not as a star: a reader
     who is to count with the release must know how far it reaches.
@@ -81,14 +87,15 @@ def generalize(
     check_star(column, text, star)
     codes = column.codes.astype(np.int32)
     low, high = group_extents(codes, groups, count)
-    kept = low == high
+    forced = np.zeros(count, dtype=np.bool_) if starred is None else starred
+    kept = (low == high) & ~forced
     if kept.all():
         return unchanged(column, low)
     whole = np.zeros(count, dtype=np.bool_) if spell_out else (low == 0) & (high == column.size - 1) & (low < high)
     if column.ordered:
-        covered = _intervals(column, text, (low, high), whole)
+        covered = _intervals(column, text, (low, high), whole | forced)
     else:
-        covered = _sets(column, text, groups, (low, high), whole)
+        covered = _sets(column, text, groups, (low, high), whole, forced)
     made = covered.text.filter(pl.Series(covered.made))
     if (made == star).any():
         raise ParameterError(
@@ -159,12 +166,14 @@ def _sets(
     groups: NDArray[np.int32],
     extents: tuple[NDArray[np.int32], NDArray[np.int32]],
     whole: NDArray[np.bool_],
+    forced: NDArray[np.bool_],
 ) -> _Covered:
     low, high = extents
     starts, members = _members(column, groups, len(low))
     sizes = np.diff(starts)
     stars = (sizes > _LARGEST_SET) | _mixed(column, low, high)
     stars |= whole & (sizes == column.size)
+    stars |= forced
     proper = np.flatnonzero(~stars & (sizes > 1))
     entries = _entries(starts, proper)
     listed = pl.DataFrame({"group": np.repeat(proper, sizes[proper]), "value": quoted(text).gather(members[entries])})

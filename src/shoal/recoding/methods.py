@@ -10,17 +10,19 @@ import numpy as np
 from shoal._validation import OneOf, validate
 from shoal.errors import ParameterError
 from shoal.recoding.generalization import generalize
-from shoal.recoding.recoded import Recoding
+from shoal.recoding.recoded import RecodedColumn, Recoding
 from shoal.recoding.suppression import suppress
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from numpy.typing import NDArray
 
     from shoal.table import Table
 
 __all__ = ["METHODS", "recode"]
 
-METHODS = {"suppression": suppress, "generalization": generalize}
+METHODS: Mapping[str, Callable[..., RecodedColumn]] = {"suppression": suppress, "generalization": generalize}
 
 
 def recode(
@@ -31,6 +33,7 @@ def recode(
     method: Literal["suppression", "generalization"] = "suppression",
     star: str = "*",
     spell_out: bool = False,
+    starred: NDArray[np.bool_] | None = None,
 ) -> Recoding:
     """Decide what every group of a partition publishes.
 
@@ -47,6 +50,9 @@ def recode(
         covers them.
     star : str
         The symbol of a suppressed value; no value of a quasi-identifier may read like it.
+    starred : bool array of shape (count, quasi-identifiers), optional
+        Which groups publish a star whatever their rows share: what an algorithm asks for that promises a shape of its
+        own. By default none.
 
     spell_out : bool
         Whether generalization writes a sub-domain that is the whole domain as an interval or a set, not as a star.
@@ -73,6 +79,9 @@ def recode(
     return Recoding(
         method=method,
         star=star,
-        columns=tuple(recode_column(column, groups, count, star) for column in table.quasi_identifiers),
+        columns=tuple(
+            recode_column(column, groups, count, star, starred=None if starred is None else starred[:, a])
+            for a, column in enumerate(table.quasi_identifiers)
+        ),
         sizes=np.bincount(groups, minlength=count),
     )

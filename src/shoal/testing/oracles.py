@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from decimal import Decimal, localcontext
 from enum import Enum
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, Final, Literal, NamedTuple
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "earth_movers_distance",
     "enhanced_beta_like",
     "entropy_diverse",
+    "fewest_stars_by_patterns",
     "frequency_diverse",
     "ground_of",
     "groups_of_labels",
@@ -480,3 +481,35 @@ def _penalty(cell: Any, domain: Collection[Any]) -> Fraction:
     if isinstance(cell, frozenset) and len(cell) > 1:
         return Fraction(len(cell) - 1, len(set(domain)) - 1)
     return Fraction(0)
+
+
+def fewest_stars_by_patterns(
+    rows: Sequence[Row], starred: Sequence[Sequence[bool]], k: int, weights: Sequence[Fraction | int]
+) -> Fraction | int | None:
+    """Return what the stars of the cheapest k-anonymous table cost whose rows each follow a pattern, by trying all.
+
+    Parameters
+    ----------
+    rows : sequence of tuple
+        At most seven or so: every row tries every pattern.
+    starred : sequence of sequence of bool
+        Which attributes each pattern stars.
+    k : int
+    weights : sequence of number
+        What a star in each attribute costs.
+
+    Returns
+    -------
+    number or None
+        None where no such table exists (Bredereck et al. 2013, Definition 3).
+    """
+    best: Fraction | int | None = None
+    for choice in product(starred, repeat=len(rows)):
+        published = [
+            tuple(None if star else (value,) for value, star in zip(row, stars, strict=True))
+            for row, stars in zip(rows, choice, strict=True)
+        ]
+        if min(Counter(published).values()) >= k:
+            cost = sum(weight for stars in choice for weight, star in zip(weights, stars, strict=True) if star)
+            best = cost if best is None else min(best, cost)
+    return best

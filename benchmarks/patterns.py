@@ -1,0 +1,141 @@
+"""Pattern-guided k-anonymity: stars and seconds of the greedy algorithm, its improvement, the optimum, and Mondrian."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+import shoal
+from benchmarks.harness import median_seconds
+from benchmarks.results import Grid, Part, Target
+from shoal.algorithms import Problem
+from shoal.datasets import census
+from shoal.models import Requirement
+from shoal.table import Schema, encode
+
+if TYPE_CHECKING:
+    from benchmarks.settings import Settings
+    from shoal.algorithms import Algorithm
+
+__all__ = ["measure"]
+
+_K_VALUES = (2, 5, 10, 25)
+_QI = ("age", "gender", "race", "marital_status", "birth_place", "education", "work_class")
+_LIMIT_SECONDS = 600.0
+_ADULT = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation")
+_FEW = shoal.PatternRule(most_stars=3)
+
+
+def measure(settings: Settings) -> Part:
+    """Measure the speed on census-like tables, and the quality on Adult where a copy exists."""
+    part = Part(name="patterns", title="Pattern-guided k-anonymity")
+    _speed(part, settings)
+    if settings.adult is None:
+        part.say("Adult was not measured: give a copy with --adult.")
+    else:
+        frame = pl.read_csv(settings.adult, separator=";", infer_schema=False).select(_ADULT)
+        _quality(part, frame, settings)
+    return part
+
+
+def _partition(frame: pl.DataFrame, algorithm: Algorithm, k: int) -> tuple[float, dict[str, float]]:
+    """Return the seconds that a partition takes, encoding included, and what the algorithm tells of it."""
+    start = time.perf_counter()
+    requirement = Requirement.of(shoal.KAnonymity(k), ())
+    table = encode(frame, Schema(quasi_identifiers=tuple(frame.columns)))
+    found = algorithm.partition(Problem(table=table, requirement=requirement, rng=np.random.default_rng(1)))
+    return time.perf_counter() - start, found.facts
+
+
+def _group_by(frame: pl.DataFrame) -> None:
+    frame.group_by(_QI).len()
+
+
+def _speed(part: Part, settings: Settings) -> None:
+    plain, improved = shoal.PatternGuided(_FEW, improve=False), shoal.PatternGuided(_FEW)
+    rows: list[tuple[object, ...]] = []
+    for n in (60_000,) if settings.quick else (600_000, 10_000_000):
+        frame = census(n, quasi_identifiers=list(_QI), seed=1).select(_QI)
+        _partition(frame.head(5_000), improved, 10)
+        unavoidable = median_seconds(partial(_group_by, frame), 3)
+        for name, algorithm in (("greedy", plain), ("improved", improved)):
+            seconds, facts = _partition(frame, algorithm, 10)
+            rows.append((f"{n:,}", name, seconds, seconds / unavoidable, facts["cost"]))
+            if n == 600_000 and name == "greedy":
+                part.targets.append(
+                    Target(what="greedy, 600,000 rows, over one group_by", limit=25, measured=seconds / unavoidable)
+                )
+            if n == 10_000_000:
+                part.targets.append(Target(what=f"{name}, 10,000,000 rows", limit=60, measured=seconds, unit=" s"))
+    part.show(
+        Grid(
+            title="Census-like rows, d = 7, k = 10, every pattern of at most three stars and the all-star one:",
+            header=("rows", "algorithm", "seconds with encoding", "over one group_by", "stars"),
+            rows=rows,
+        )
+    )
+
+
+def _quality(part: Part, frame: pl.DataFrame, settings: Settings) -> None:
+    limit = 10.0 if settings.quick else _LIMIT_SECONDS / 10
+    rows: list[tuple[object, ...]] = []
+    for k in _K_VALUES[:2] if settings.quick else _K_VALUES:
+        asked = {"quasi_identifiers": frame.columns, "privacy": shoal.KAnonymity(k), "seed": 1}
+        seconds, greedy = _partition(frame, shoal.PatternGuided(improve=False), k)
+        rows.append((k, "greedy", greedy["cost"], None, seconds))
+        seconds, improved = _partition(frame, shoal.PatternGuided(), k)
+        took, best = _partition(frame, shoal.PatternGuided(optimal=True, time_limit=limit), k)
+        bound = best["cost_bound"]
+        rows.append((k, "improved", improved["cost"], improved["cost"] / bound, seconds))
+        rows.append((k, "patterns-optimal", best["cost"], best["cost"] / bound, took))
+        start = time.perf_counter()
+        mondrian = shoal.anonymize(frame, algorithm="mondrian", **asked).certificate.cost.stars
+        rows.append((k, "mondrian", mondrian, mondrian / bound, time.perf_counter() - start))
+        part.targets += [
+            Target(
+                what=f"Adult, k = {k}: improved greedy over the bound", limit=1.10, measured=improved["cost"] / bound
+            ),
+            Target(
+                what=f"Adult, k = {k}: improved greedy over Mondrian", limit=1.0, measured=improved["cost"] / mondrian
+            ),
+        ]
+    part.show(
+        Grid(
+            title=f"Adult, eight attributes, every pattern; optimal with {limit:.0f} s:",
+            header=("k", "algorithm", "stars", "over the bound", "seconds"),
+            rows=rows,
+        )
+    )
+    counts: list[tuple[object, ...]] = []
+    for most in (1, 2, 3, 4, 8):
+        rule = shoal.PatternRule(most_stars=most)
+        patterns = len(rule.resolve(frame.columns).starred)
+        for name, algorithm in (
+            ("greedy", shoal.PatternGuided(rule, improve=False)),
+            ("improved", shoal.PatternGuided(rule)),
+        ):
+            seconds, facts = _partition(frame, algorithm, 10)
+            counts.append((patterns, name, facts["cost"], facts["completely_suppressed"], seconds))
+    part.show(
+        Grid(
+            title="Adult, k = 10, by the number of patterns:",
+            header=("patterns", "algorithm", "stars", "rows of stars", "seconds"),
+            rows=counts,
+        )
+    )
+    if settings.quick:
+        return
+    seconds, facts = _partition(frame, shoal.PatternGuided(_FEW, optimal=True, time_limit=_LIMIT_SECONDS), 5)
+    part.targets.append(
+        Target(
+            what="Adult, k = 5, at most three stars: gap of the program within ten minutes",
+            limit=1.0,
+            measured=100 * facts["gap"],
+            unit=" %",
+        )
+    )
+    part.say(f"The program with at most three stars took {seconds:.0f} s.")
