@@ -221,7 +221,7 @@ class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             return list(algorithms)
         from shoal.algorithms import ALGORITHMS, Patterns
 
-        named: dict[str, Any] = {name: ALGORITHMS[name] for name in algorithms if name in ALGORITHMS}
+        changed: dict[str, Any] = {}
         changes: dict[str, Any] = {}
         if self.time_limit is not None:
             changes["time_limit"] = as_number("--time-limit", self.time_limit)
@@ -230,10 +230,11 @@ class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             changes["patterns"] = Patterns.from_file(listed) if isinstance(listed, str) else Patterns(listed)
         for change, value in changes.items():
             able = [name for name, one in ALGORITHMS.items() if change in getattr(one, "__dataclass_fields__", {})]
-            if not set(able) & named.keys():
+            if not set(able) & set(algorithms):
                 raise UsageError(f"{_flag(change)} needs an algorithm that has one: {', '.join(able)}. Name it.")
-            named |= {name: replace(named[name], **{change: value}) for name in able if name in named}
-        return [named.get(name, name) for name in algorithms]
+            for name in set(able) & set(algorithms):
+                changed[name] = replace(changed.get(name, ALGORITHMS[name]), **{change: value})
+        return [changed.get(name, name) for name in algorithms]
 
     def requested_models(self) -> list[PrivacyModel]:
         """Return the requested models.
