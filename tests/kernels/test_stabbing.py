@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.attacks.intersection import _Tree
+from shoal.attacks.covering import PointTree
 from shoal.kernels.stabbing import collect_covering
+from shoal.verification.cells import Regions
 
 
 def cover_slowly(points, boxes, regions, carried):
@@ -35,18 +36,15 @@ def test_every_point_gets_what_covers_it(compiled, seed):
         members.append(listed)
     boxes = rng.integers(0, 12, (int(rng.integers(1, 20)), d)).astype(np.int32)
     carried = rng.integers(0, 2**63, (len(boxes), 2)).astype(np.uint64)
-    tree = _Tree(points)
+    tree = PointTree(points)
     collect = collect_covering if compiled else collect_covering.py_func
-    found = collect(
-        tree.points,
-        tree.least,
-        tree.greatest,
-        tree.levels,
-        boxes,
-        np.array(low, dtype=np.int32),
-        np.array(high, dtype=np.int32),
-        np.concatenate(([0], np.cumsum([len(one) for one in members]))).astype(np.int64),
-        np.array([rank for one in members for rank in one], dtype=np.int32),
-        carried,
-    )
-    assert np.array_equal(found, cover_slowly(points[tree.order], boxes, regions, carried))
+    low, high = np.array(low, dtype=np.int32), np.array(high, dtype=np.int32)
+    starts = np.concatenate(([0], np.cumsum([len(one) for one in members]))).astype(np.int64)
+    listed = np.array([rank for one in members for rank in one], dtype=np.int32)
+    found = collect(tree.points, tree.least, tree.greatest, tree.levels, boxes, low, high, starts, listed, carried)
+    assert np.array_equal(found, cover_slowly(tree.points, boxes, regions, carried))
+    again = tree.collect(boxes, Regions(low=low, high=high, starts=starts, members=listed), carried)
+    assert np.array_equal(again, cover_slowly(points, boxes, regions, carried))
+    ranges = [set(range(a, b + 1)) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
+    whole = tree.collect_ranges(low[boxes], high[boxes], carried)
+    assert np.array_equal(whole, cover_slowly(points, boxes, ranges, carried))

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal._progress import Progress, silent
+from shoal.attacks.covering import PointTree, distinct_rows
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
-from shoal.kernels.stabbing import collect_covering
 from shoal.verification.cells import Axis, Regions, cell_text, read_cell
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["IntersectionAttack", "intersection_attack"]
 
-_LEAF = 8
-"""Points of a leaf of the tree over all points."""
 _WORD = 64
 
 
@@ -280,23 +278,16 @@ def _candidates(
         points[:, place] = axis.ranks(distinct.to_list())[_codes(column, distinct)]
     offsets = np.cumsum([0, *(len(one.low) for one in regions[:-1])])
     lengths = np.concatenate([np.diff(one.starts) for one in regions])
-    distinct_points, which = _distinct(points)
-    tree = _Tree(distinct_points)
-    found = collect_covering(
-        tree.points,
-        tree.least,
-        tree.greatest,
-        tree.levels,
+    return PointTree(points).collect(
         (boxes + offsets).astype(np.int32),
-        np.concatenate([one.low for one in regions]),
-        np.concatenate([one.high for one in regions]),
-        np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
-        np.concatenate([one.members for one in regions]),
+        Regions(
+            low=np.concatenate([one.low for one in regions]),
+            high=np.concatenate([one.high for one in regions]),
+            starts=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
+            members=np.concatenate([one.members for one in regions]),
+        ),
         carried,
     )
-    back = np.empty_like(found)
-    back[tree.order] = found
-    return np.asarray(back[which])
 
 
 def _atoms(cells: Sequence[Cell]) -> list[str | None]:
@@ -315,7 +306,7 @@ def _boxes(
         distinct = column.unique(maintain_order=True)
         labels.append(distinct.to_list())
         coded.append(_codes(column, distinct))
-    boxes, of_row = _distinct(np.column_stack(coded).astype(np.int32))
+    boxes, of_row = distinct_rows(np.column_stack(coded).astype(np.int32))
     codes = _codes(secret, values)
     carried = np.zeros((len(boxes), -(-len(values) // _WORD)), dtype=np.uint64)
     np.bitwise_or.at(carried, (of_row, codes // _WORD), np.uint64(1) << (codes % _WORD).astype(np.uint64))
@@ -330,35 +321,3 @@ def _codes(column: pl.Series, distinct: pl.Series) -> NDArray[np.int64]:
     right = pl.DataFrame({"cell": distinct, "place": np.arange(len(distinct))})
     joined = left.join(right, on="cell", how="left", nulls_equal=True, maintain_order="left")
     return np.asarray(joined["place"].to_numpy(), dtype=np.int64)
-
-
-def _distinct(rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return the distinct rows, and which of them each row is."""
-    number = np.zeros(len(rows), dtype=np.int64)
-    for column in rows.T:
-        _, number = np.unique(number * (int(column.max(initial=0)) + 1) + column, return_inverse=True)
-    _, first, which = np.unique(number, return_index=True, return_inverse=True)
-    return rows[first], which
-
-
-class _Tree:
-    """A complete tree over points, cut at medians of the relatively widest attribute."""
-
-    def __init__(self, points: NDArray[np.int32]) -> None:
-        count = len(points)
-        self.levels = max(1, (count // _LEAF).bit_length())
-        self.order = np.arange(count)
-        span = np.maximum(points.max(axis=0) - points.min(axis=0), 1)
-        least, greatest = [], []
-        for level in range(self.levels):
-            bounds = count * np.arange((1 << level) + 1) >> level
-            here = points[self.order]
-            least.append(np.minimum.reduceat(here, bounds[:-1]))
-            greatest.append(np.maximum.reduceat(here, bounds[:-1]))
-            if level + 1 < self.levels:
-                widest = ((greatest[-1] - least[-1]) / span).argmax(axis=1)
-                node = np.repeat(np.arange(1 << level), np.diff(bounds))
-                self.order = self.order[np.lexsort((here[np.arange(count), widest[node]], node))]
-        self.points = points[self.order]
-        self.least = np.concatenate(least)
-        self.greatest = np.concatenate(greatest)

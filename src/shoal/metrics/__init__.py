@@ -19,6 +19,7 @@ from shoal.metrics.published import (
     published_stars,
     published_suppressed_tuples,
 )
+from shoal.metrics.queries import random_ranges, workload_error
 
 __all__ = [
     "Divergence",
@@ -33,10 +34,12 @@ __all__ = [
     "published_discernability",
     "published_stars",
     "published_suppressed_tuples",
+    "random_ranges",
     "recoded_cells_by_attribute",
     "stars",
     "stars_by_attribute",
     "stars_fraction",
     "suppressed_tuples",
     "suppressed_tuples_fraction",
+    "workload_error",
 ]
