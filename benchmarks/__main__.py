@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks import adult, emd, exact, figure7, matching, paper, patterns, plane, regions, speed, stars
+from benchmarks import adult, emd, exact, figure7, matching, paper, patterns, plane, regions, republish, speed, stars
 from benchmarks.machine import describe_load, describe_machine
 from benchmarks.results import Part, format_targets, save_part, write_summary
 from benchmarks.settings import ROOT, Settings
@@ -29,6 +29,7 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "points": plane.measure_points,
     "ordered": plane.measure_ordered,
     "patterns": patterns.measure,
+    "republish": republish.measure,
 }
 
 

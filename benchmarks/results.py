@@ -27,6 +27,7 @@ SUMMARY_ORDER = (
     "ordered",
     "regions",
     "patterns",
+    "republish",
 )
 """The parts in the order in which a reader wants them."""
 

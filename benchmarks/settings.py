@@ -65,6 +65,26 @@ class Settings:
     """A copy of the Adult table; measured where it exists."""
     counties: Path = ROOT.parent / "shared" / "data"
     """A folder with the graph of the US counties; measured where it exists."""
+    alive: int = 200_000
+    """People in each release of a history of re-publication."""
+    fixed_m: int = 10
+    """The m of the figures that vary something else."""
+    m_values: tuple[int, ...] = (2, 4, 6, 8, 10)
+    """The values of m of the figures over m."""
+    fixed_volume: int = 5_000
+    """People who are replaced at each release of the long history."""
+    update_volumes: tuple[int, ...] = (5_000, 10_000, 20_000, 40_000)
+    """The same of the figures over it."""
+    swept_volume: int = 5_000
+    """The same of the figures over m."""
+    diverse_volumes: tuple[int, ...] = (5_000, 10_000, 20_000, 40_000)
+    """The same of the histories that are published with l-diversity."""
+    diverse_l: tuple[int, ...] = (2, 4, 6, 8, 10)
+    """The values of l of these."""
+    queries: int = 1_000
+    """Counting queries that a release is asked."""
+    queried_releases: int = 5
+    """Releases of a history that are asked."""
     quick: bool = False
     """Whether this is a short run, whose figures do not enter RESULTS.md."""
     results: Path = ROOT / "benchmarks" / "results"

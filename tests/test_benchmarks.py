@@ -25,6 +25,7 @@ MODULES = (
     "paper",
     "plane",
     "regions",
+    "republish",
     "results",
     "settings",
     "speed",
@@ -63,6 +64,16 @@ def settings(benchmarks, tmp_path):
         ordered_values=500,
         adult=tmp_path / "nowhere.csv",
         counties=tmp_path / "nowhere",
+        alive=1_000,
+        fixed_m=4,
+        m_values=(2, 4),
+        fixed_volume=500,
+        update_volumes=(500, 1_000),
+        swept_volume=1_000,
+        diverse_volumes=(1_000,),
+        diverse_l=(2,),
+        queries=20,
+        queried_releases=2,
         quick=True,
         results=tmp_path,
     )
@@ -256,3 +267,16 @@ def test_matching_is_proven_beside_its_heuristics(benchmarks, settings, monkeypa
         assert stars == bound <= heuristic
         assert note == "optimal"
     assert "no copy of Adult" in benchmarks.matching.measure(settings).text()
+
+
+def test_republication_is_measured_over_a_history(benchmarks, settings):
+    part = benchmarks.republish.measure(settings)
+    measured = {target.what: target.measured for target in part.targets}
+    for name in ("OCC", "SAL"):
+        assert measured[f"{name}, m = 4, r = 500: vulnerable people"] == 0
+        assert measured[f"{name}, m = 4, r = 500: greatest confidence"] <= 1 / 4
+        history = part.figures[f"{name}, m = 4, r = 500: counterfeits (Figure 5):"]
+        counts = [int(one) for _, line in history["rows"] for one in line.split()]
+        assert len(counts) == 1 + 2_000 // 500
+        assert measured[f"{name}, m = 4, r = 500: most counterfeits of a release"] == max(counts)
+        assert part.figures[f"{name}: l-diversity by Mondrian (Figure 4):"]["rows"][0][:3] == [1_000, 2, 3]

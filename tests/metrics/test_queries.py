@@ -10,10 +10,12 @@ from shoal.metrics import random_ranges, workload_error
 
 
 def test_ranges_have_the_length_that_the_selectivity_asks_for():
-    low, high = random_ranges([100, 2, 50], 0.125, 1_000, np.random.default_rng(0))
-    assert set(map(tuple, high - low + 1)) == {(50, 1, 25)}
+    low, high = random_ranges([100, 3, 50], 0.125, 1_000, np.random.default_rng(0))
+    assert set(map(tuple, (high - low + 1)[:, [0, 2]])) == {(50, 25)}
+    assert set(high[:, 1] - low[:, 1] + 1) == {1, 2}
+    assert abs((high - low + 1)[:, 1].mean() - 1.5) < 0.1
     assert low.min() == 0
-    assert (high.max(axis=0) == [99, 1, 49]).all()
+    assert (high.max(axis=0) == [99, 2, 49]).all()
     low, high = random_ranges([7, 3], 1.0, 5, np.random.default_rng(0))
     assert (low == 0).all()
     assert (high == [6, 2]).all()

@@ -7,6 +7,7 @@ import pytest
 
 from shoal.republication.balancing import (
     assignments,
+    assignments_of_similar,
     assignments_to_known,
     fewest_counterfeits,
     largest_m,
@@ -91,3 +92,25 @@ def test_known_buckets_and_then_the_papers_assignment_take_every_row(seed):
         assert len(chosen) >= 3
         rest[chosen] -= alpha
     assert not rest.any()
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_buckets_of_similar_values_leave_eligible_rows(seed):
+    rng = np.random.default_rng(seed)
+    m, values = int(rng.integers(2, 5)), int(rng.integers(4, 15))
+    rest = rng.integers(0, 60, values)
+    if not oracles.is_eligible(rest.tolist(), m):
+        rest[:] = rest.max()
+    for alpha, chosen in assignments_of_similar(rest, rng.random((values, 2)), m):
+        assert alpha >= 1
+        assert len(set(chosen.tolist())) == m
+        assert max(rest) in rest[chosen], "the commonest value is among them"
+        rest[chosen] -= alpha
+        assert rest.min() >= 0
+        assert oracles.is_eligible(rest.tolist(), m)
+
+
+def test_similar_values_share_a_bucket():
+    profiles = np.array([[0.0], [5.0], [0.1], [5.1]])
+    steps = assignments_of_similar(np.array([10, 9, 9, 9]), profiles, 2)
+    assert [chosen.tolist() for _, chosen in steps][:2] == [[0, 2], [1, 3]]

@@ -21,8 +21,8 @@ def random_ranges(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return random ranges of codes for counting queries of an expected selectivity.
 
-    Each range has |A| * selectivity ** (1 / attributes) of the |A| codes of its attribute, rounded, at least one and at
-    most all, and starts anywhere.
+    Each range has on average |A| * selectivity ** (1 / attributes) of the |A| codes of its attribute: where that is no
+    whole number, chance decides between the two next to it. It has at least one code, and starts anywhere.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def random_ranges(
     count : int
         The number of queries.
     rng : numpy.random.Generator
-        Where they start.
+        Decides lengths and places.
 
     Returns
     -------
@@ -46,8 +46,10 @@ def random_ranges(
     Section 5.2. doi:10.1145/1247480.1247556
     """
     domain = np.asarray(sizes, dtype=np.int64)
-    lengths = np.clip(np.rint(domain * selectivity ** (1 / len(domain))).astype(np.int64), 1, domain)
-    low = rng.integers(0, domain - lengths + 1, (count, len(domain)))
+    wanted = domain * selectivity ** (1 / len(domain))
+    lengths = np.floor(wanted + rng.random((count, len(domain)))).astype(np.int64)
+    lengths = np.clip(lengths, 1, domain)
+    low = rng.integers(0, domain - lengths + 1)
     return low.astype(np.int32), (low + lengths - 1).astype(np.int32)
 
 

@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     Counts = NDArray[np.int64]
     Steps = list[tuple[int, NDArray[np.int32]]]
 
-__all__ = ["assignments", "assignments_to_known", "fewest_counterfeits", "largest_m", "shared_out", "withheld"]
+__all__ = [
+    "assignments",
+    "assignments_of_similar",
+    "assignments_to_known",
+    "fewest_counterfeits",
+    "largest_m",
+    "shared_out",
+    "withheld",
+]
 
 
 def largest_m(supply: Counts) -> int:
@@ -204,3 +212,52 @@ def assignments_to_known(rest: Counts, signatures: Signatures, heights: Counts, 
         rest.copy(), order, signatures.starts, signatures.values, buckets, merits, weights, m, _MOST_STEPS
     )
     return [(int(alpha), signatures[bucket]) for bucket, alpha in zip(chosen.tolist(), alphas, strict=True)]
+
+
+_CHOICE = 3
+"""Similar values are looked for among the 3 m commonest ones."""
+_LEAST_SHARE = 100
+"""A bucket of similar values is made for at least a hundredth of the rows: few tall buckets need few counterfeits."""
+
+
+def assignments_of_similar(rest: Counts, profiles: NDArray[np.float64], m: int) -> Steps:
+    """Return steps that put values into one bucket whose rows have similar quasi-identifiers.
+
+    The paper takes the beta commonest values at each step. Any m values will do, as long as the rows that are left stay
+    m-eligible; values whose rows are alike leave groups with narrower sub-domains. The commonest value is always taken,
+    and then, m - 1 times, the value whose mean is nearest to that of the values taken.
+
+    Parameters
+    ----------
+    rest : array
+        How many rows have each value; they are m-eligible.
+    profiles : array, shape (values, d)
+        The mean of the quasi-identifiers of each value's rows, in comparable units.
+    m : int
+        The m of m-invariance.
+
+    Returns
+    -------
+    list of (int, array)
+        As `assignments`; the rows that are left are m-eligible.
+    """
+    left = rest.copy()
+    steps: Steps = []
+    while True:
+        rows = int(left.sum())
+        commonest = np.argsort(-left, kind="stable")[: _CHOICE * m]
+        others = [int(value) for value in commonest if left[value] > 0]
+        if len(others) < m:
+            return steps
+        chosen = [others.pop(0)]
+        while len(chosen) < m:
+            away = profiles[others] - profiles[chosen].mean(axis=0)
+            chosen.append(others.pop(int((away**2).sum(axis=1).argmin())))
+        signature = np.sort(np.array(chosen, dtype=np.int32))
+        outside = left.copy()
+        outside[signature] = 0
+        alpha = min(int(left[signature].min()), (rows - m * int(outside.max())) // m)
+        if alpha <= 0 or alpha * m * _LEAST_SHARE < int(rest.sum()):
+            return steps
+        left[signature] -= alpha
+        steps.append((alpha, signature))

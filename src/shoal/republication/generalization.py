@@ -19,6 +19,7 @@ from shoal.errors import InfeasibleError, InternalError, ParameterError
 from shoal.kernels.invariance import balance_in_order, slots_of, sorted_lists, split_buckets
 from shoal.republication.balancing import (
     assignments,
+    assignments_of_similar,
     assignments_to_known,
     fewest_counterfeits,
     largest_m,
@@ -107,8 +108,8 @@ def generalize(
         Which rows balance a bucket, and the numbers of the groups, are random.
     balancing : {"fewest", "paper"}
         Whether buckets are balanced with the fewest counterfeits, and new rows preferably assigned to buckets that are
-        there already, which spares later releases counterfeits; or one bucket is balanced after the other and new rows
-        are assigned as in the paper's Figure 3.
+        there already, which spares later releases counterfeits, or, in the first release, put together by values whose
+        rows are alike; or one bucket is balanced after the other and new rows are assigned as in the paper's Figure 3.
     hold_back : bool
         Whether the fewest new rows may be left out when the new rows are not m-eligible; otherwise that is an error.
     progress : callable
@@ -149,10 +150,11 @@ def generalize(
     # Assignment: the other new rows go to buckets of their own, or that are there already.
     rest = supply - taken - waiting
     steps: Steps = []
-    if balancing == "fewest":
+    if balancing == "fewest" and heights.any():
         steps = assignments_to_known(rest, signatures, heights, m, np.bincount(value_of, minlength=values))
-        rest = rest - _of_steps(steps, values)
-    steps += assignments(rest, m)
+    elif balancing == "fewest":
+        steps = assignments_of_similar(rest, _profiles(quasi_identifiers[rows], value_of, values), m)
+    steps += assignments(rest - _of_steps(steps, values), m)
     grown, bucket_of = _with_buckets_of(steps, signatures)
     heights = np.concatenate((heights, np.zeros(len(grown) - len(signatures), dtype=np.int64)))
     for (alpha, _), bucket in zip(steps, bucket_of, strict=True):
@@ -222,6 +224,16 @@ def _balanced(
         return balance_in_order(deficits, signatures.values, supply.copy(), m), waiting
     taken = beyond + fewest_counterfeits(supply - beyond - waiting, demand - beyond, m)
     return shared_out(taken, deficits, signatures, rng.permutation(len(deficits))), waiting
+
+
+def _profiles(codes: NDArray[np.integer], value_of: Counts, values: int) -> NDArray[np.float64]:
+    """Return the mean of each quasi-identifier over the rows with each sensitive value, in standard deviations."""
+    if not len(codes):
+        return np.zeros((values, codes.shape[1]))
+    rows = np.maximum(np.bincount(value_of, minlength=values), 1)
+    sums = [np.bincount(value_of, weights=column, minlength=values) for column in codes.T]
+    spread = np.maximum(codes.std(axis=0), np.finfo(np.float64).tiny)
+    return np.asarray(np.column_stack(sums) / rows[:, None] / spread)
 
 
 def _of_steps(steps: Steps, values: int) -> Counts:

@@ -1,0 +1,271 @@
+"""Re-publication: counterfeits, seconds, query errors and vulnerable people over a history (Xiao, Tao 2007)."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import shoal
+from benchmarks.results import Grid, Part, Target
+from benchmarks.sweep import encoded, partitioned
+from shoal.algorithms import ALGORITHMS
+from shoal.attacks.covering import PointTree
+from shoal.datasets import census
+from shoal.kernels.recoding import group_extents
+from shoal.metrics import random_ranges, workload_error
+from shoal.models import Requirement
+from shoal.republication import Signatures, generalize
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from benchmarks.settings import Settings
+
+__all__ = ["measure"]
+
+_QUASI_IDENTIFIERS = ("age", "gender", "education", "birth_place")
+_SENSITIVE = {"OCC": "occupation", "SAL": "income"}
+_SELECTIVITY = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class People:
+    """Everybody who is ever in the table."""
+
+    frame: pl.DataFrame
+    """Quasi-identifiers and the sensitive attribute."""
+    codes: NDArray[np.int32]
+    """Their codes."""
+    sizes: tuple[int, ...]
+    """The number of codes of each attribute."""
+
+    @classmethod
+    def of(cls, settings: Settings, sensitive: str) -> People:
+        """Make a census-like table with the attributes of the paper's tables."""
+        frame = census(
+            settings.rows, sensitive=sensitive, quasi_identifiers=list(_QUASI_IDENTIFIERS), seed=settings.seed
+        )
+        codes = frame.to_numpy().astype(np.int32)
+        codes -= codes.min(axis=0)
+        return cls(frame=frame, codes=codes, sizes=tuple((codes.max(axis=0) + 1).tolist()))
+
+    def history(self, settings: Settings, volume: int) -> Iterator[NDArray[np.int64]]:
+        """Yield who is in each release: at first a sample, then `volume` people go and as many new ones come."""
+        rng = np.random.default_rng(settings.seed)
+        order = rng.permutation(len(self.codes))
+        present, pool = order[: settings.alive], order[settings.alive :]
+        yield present
+        for start in range(0, len(pool) - volume + 1, volume):
+            stay = rng.permutation(settings.alive)[volume:]
+            present = np.concatenate((present[stay], pool[start : start + volume]))
+            yield present
+
+
+@dataclass(frozen=True, kw_only=True)
+class Released:
+    """One release as arrays."""
+
+    seconds: float
+    counterfeits: int
+    first: NDArray[np.int32]
+    last: NDArray[np.int32]
+    people: NDArray[np.int64]
+    values: NDArray[np.int64]
+
+
+def _released(
+    codes: NDArray[np.int32],
+    groups: NDArray[np.int32],
+    count: int,
+    fakes: tuple[NDArray[np.int32], NDArray[np.int32]],
+    values: int,
+    seconds: float,
+) -> Released:
+    """Return what a reader sees of the groups of some rows."""
+    d = codes.shape[1] - 1
+    extents = [group_extents(np.ascontiguousarray(codes[:, a]), groups, count) for a in range(d)]
+    cells = np.bincount(groups.astype(np.int64) * values + codes[:, d], minlength=count * values)
+    cells += np.bincount(fakes[0].astype(np.int64) * values + fakes[1], minlength=count * values)
+    return Released(
+        seconds=seconds,
+        counterfeits=len(fakes[0]),
+        first=np.column_stack([low for low, _ in extents]),
+        last=np.column_stack([high for _, high in extents]),
+        people=np.bincount(groups, minlength=count),
+        values=cells.reshape(count, values),
+    )
+
+
+def _invariant(people: People, settings: Settings, m: int, volume: int, balancing: str) -> Iterator[Released]:
+    """Publish a history with m-invariance; the seconds are those of the generalization."""
+    rng = np.random.default_rng(settings.seed)
+    signature_of = np.full(len(people.codes), -1)
+    signatures = Signatures.of([])
+    values = people.sizes[-1]
+    for present in people.history(settings, volume):
+        codes = people.codes[present]
+        start = time.perf_counter()
+        made = generalize(
+            quasi_identifiers=codes[:, :-1],
+            sensitive=codes[:, -1],
+            values=values,
+            signature_of=signature_of[present],
+            signatures=signatures,
+            m=m,
+            rng=rng,
+            balancing=balancing,
+        )
+        seconds = time.perf_counter() - start
+        signature_of[present], signatures = made.signature_of, made.signatures
+        fakes = (made.counterfeit_groups, made.counterfeit_values)
+        yield _released(codes, made.groups, made.count, fakes, values, seconds)
+
+
+def _diverse(people: People, settings: Settings, l: int, volume: int) -> Iterator[Released]:
+    """Publish a history with l-diversity by Mondrian, each release for itself."""
+    nobody = np.empty(0, dtype=np.int32)
+    sensitive = people.frame.columns[-1]
+    requirement = Requirement.of(shoal.LDiversity(l), (sensitive,))
+    for present in people.history(settings, volume):
+        table = encoded(people.frame[present], list(_QUASI_IDENTIFIERS), sensitive)
+        start = time.perf_counter()
+        made = partitioned(table, ALGORITHMS["mondrian"], requirement)
+        seconds = time.perf_counter() - start
+        yield _released(people.codes[present], made.groups, made.count, (nobody, nobody), people.sizes[-1], seconds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What was measured over a history."""
+
+    counterfeits: list[int]
+    seconds: list[float]
+    errors: list[float]
+    """Query error of the releases that were asked."""
+    vulnerable: int
+    """People whose value is certain at the end."""
+    fewest: int
+    """Sensitive values left of the person with the fewest."""
+
+
+def _measured(people: People, settings: Settings, volume: int, releases: Iterator[Released], *, attack: bool) -> Found:
+    """Run through a history, ask queries of some releases, and play the adversary if asked to."""
+    total = 1 + (len(people.codes) - settings.alive) // volume
+    asked = set(np.linspace(0, total - 1, settings.queried_releases).astype(int).tolist())
+    rng = np.random.default_rng(settings.seed)
+    left = np.full(len(people.codes), ~np.uint64(0))
+    counterfeits, seconds, errors = [], [], []
+    for number, (present, one) in enumerate(zip(people.history(settings, volume), releases, strict=True)):
+        counterfeits.append(one.counterfeits)
+        seconds.append(one.seconds)
+        if number in asked:
+            queries = random_ranges(people.sizes, _SELECTIVITY, settings.queries, rng)
+            errors.append(workload_error(people.codes[present], (one.first, one.last), one.people, one.values, queries))
+        if attack:
+            bits = np.uint64(1) << np.arange(people.sizes[-1], dtype=np.uint64)
+            carried = np.bitwise_or.reduce(np.where(one.values > 0, bits, np.uint64(0)), axis=1)
+            tree = PointTree(people.codes[present, :-1])
+            left[present] &= tree.collect_ranges(one.first, one.last, carried[:, None])[:, 0]
+    sizes = np.bitwise_count(left)
+    return Found(
+        counterfeits=counterfeits,
+        seconds=seconds,
+        errors=errors,
+        vulnerable=int((sizes == 1).sum()),
+        fewest=int(sizes.min()),
+    )
+
+
+def measure(settings: Settings) -> Part:
+    """Measure the paper's Figures 4 to 9 on census-like tables."""
+    part = Part(name="republish", title="Re-publication with m-invariance")
+    part.say(
+        f"{settings.rows:,} census-like people, {settings.alive:,} of them alive, r of them replaced at each release, "
+        f"d = 4 (age, gender, education, birth place); {settings.queries:,} queries of an expected selectivity of 10 % "
+        f"for {settings.queried_releases} of the releases."
+    )
+    for name, sensitive in _SENSITIVE.items():
+        people = People.of(settings, sensitive)
+        _measure_history(part, settings, name, people)
+        _measure_sweep(part, settings, name, people)
+        _measure_diverse(part, settings, name, people)
+    return part
+
+
+def _measure_history(part: Part, settings: Settings, name: str, people: People) -> None:
+    """Figures 5 and 7 and the targets: one long history."""
+    m, volume = settings.fixed_m, settings.fixed_volume
+    rows = []
+    for balancing in ("fewest", "paper"):
+        releases = _invariant(people, settings, m, volume, balancing)
+        found = _measured(people, settings, volume, releases, attack=balancing == "fewest")
+        counts = found.counterfeits
+        times = (statistics.median(found.seconds), max(found.seconds))
+        average = statistics.mean(counts)
+        rows.append((balancing, len(counts), average, max(counts), counts.count(0), *times, max(found.errors)))
+        if balancing == "fewest":
+            _show_history(part, f"{name}, m = {m}, r = {volume:,}", found)
+            part.targets += _targets(f"{name}, m = {m}, r = {volume:,}: ", found, m)
+    header = ("balancing", "releases", "average", "most", "without", "median s", "slowest s", "worst query error")
+    part.show(Grid(title=f"{name}, m = {m}, r = {volume:,}: counterfeits by balancing:", header=header, rows=rows))
+
+
+def _targets(what: str, found: Found, m: int) -> list[Target]:
+    counts = found.counterfeits
+    return [
+        Target(what=what + "average counterfeits", limit=2.5, measured=float(statistics.mean(counts))),
+        Target(what=what + "most counterfeits of a release", limit=12, measured=max(counts)),
+        Target(what=what + "median seconds", limit=1, measured=statistics.median(found.seconds), unit=" s"),
+        Target(what=what + "vulnerable people", limit=0, measured=found.vulnerable),
+        Target(what=what + "greatest confidence", limit=1 / m, measured=1 / found.fewest),
+        Target(what=what + "worst query error", limit=0.1, measured=max(found.errors)),
+    ]
+
+
+def _show_history(part: Part, what: str, found: Found) -> None:
+    counts = found.counterfeits
+    rows = [
+        (f"{start + 1} to {min(start + 10, len(counts))}", " ".join(map(str, counts[start : start + 10])))
+        for start in range(0, len(counts), 10)
+    ]
+    part.show(Grid(title=f"{what}: counterfeits (Figure 5):", header=("releases", "counterfeits"), rows=rows))
+    numbers = np.linspace(1, len(counts), len(found.errors)).astype(int).tolist()
+    header = ("release", "median relative error")
+    part.show(
+        Grid(
+            title=f"{what}: query error (Figure 7):", header=header, rows=list(zip(numbers, found.errors, strict=True))
+        )
+    )
+
+
+def _measure_sweep(part: Part, settings: Settings, name: str, people: People) -> None:
+    """Figures 6, 8 and 9: over r at the largest m, and over m at one r."""
+    header = ("r", "m", "average counterfeits", "average query error", "average s")
+    by_volume = [(volume, settings.fixed_m) for volume in settings.update_volumes]
+    by_m = [(settings.swept_volume, m) for m in settings.m_values]
+    for title, pairs in (("over r", by_volume), ("over m", by_m)):
+        rows = []
+        for volume, m in pairs:
+            found = _measured(people, settings, volume, _invariant(people, settings, m, volume, "fewest"), attack=False)
+            means = map(statistics.mean, (found.counterfeits, found.errors, found.seconds))
+            rows.append((volume, m, *map(float, means)))
+        part.show(Grid(title=f"{name}: {title} (Figures 6, 8, 9):", header=header, rows=rows))
+
+
+def _measure_diverse(part: Part, settings: Settings, name: str, people: People) -> None:
+    """Figure 4: vulnerable people when the same history is published with l-diversity."""
+    rows = []
+    for volume in settings.diverse_volumes:
+        for l in settings.diverse_l:
+            run = partial(_diverse, people, settings, l, volume)
+            found = _measured(people, settings, volume, run(), attack=True)
+            rows.append((volume, l, len(found.seconds), found.vulnerable))
+    header = ("r", "l", "releases", "vulnerable people")
+    part.show(Grid(title=f"{name}: l-diversity by Mondrian (Figure 4):", header=header, rows=rows))
