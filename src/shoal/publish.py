@@ -18,12 +18,12 @@ from shoal._progress import Progress, silent
 from shoal._validation import Boolean, Integer, OneOf, Optional, validate
 from shoal.algorithms import Problem, choose, lower_bound, table_counts
 from shoal.certificate import Certificate, Cost
-from shoal.errors import ColumnError, DataError, InfeasibleError, InternalError, ParameterError
-from shoal.hierarchy import coarsen_columns
+from shoal.errors import ColumnError, DataError, InfeasibleError, InternalError, ParameterError, near_matches
+from shoal.hierarchy import as_hierarchy, coarsen_columns
 from shoal.io import open_frame, read
 from shoal.metrics import Metrics
 from shoal.models import Requirement
-from shoal.recoding import METHODS, canonical_order, published_frame, recode
+from shoal.recoding import METHODS, canonical_order, check_coverage, published_frame, recode
 from shoal.release import Release
 from shoal.table import Schema, encode, fingerprint
 from shoal.verification import verify
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.algorithms import Algorithm, Partition
-    from shoal.hierarchy import Coarsening
+    from shoal.hierarchy import Coarsening, Hierarchy
     from shoal.models import PrivacyModel
 
 __all__ = ["anonymize", "open_data", "roles"]
@@ -49,6 +49,7 @@ def anonymize(
     privacy: PrivacyModel | Sequence[PrivacyModel],
     algorithm: str | Algorithm = "auto",
     coarsen: Mapping[str | tuple[str, ...], Coarsening] | None = None,
+    hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None = None,
     recoding: Literal["suppression", "generalization"] = "suppression",
     direct_identifiers: Sequence[str] = (),
     insensitive: Sequence[str] = (),
@@ -77,6 +78,9 @@ def anonymize(
         A name ("tp+", "mondrian", ...) or an object such as `shoal.ThreePhase(refine="hilbert")`.
     coarsen : mapping of column to Coarsening, optional
         Quasi-identifiers to make less precise beforehand; a tuple of columns where a coarsening takes several.
+    hierarchies : mapping of column to Hierarchy or path, optional
+        For generalization: quasi-identifiers whose values become the lowest common ancestor of a group's values, in a
+        tree or a file of it (a line per value, from the value to the root). The root reads as a star.
     recoding : {"suppression", "generalization"}
         Whether a value that differs within a group becomes a star, or the smallest interval or set that covers them.
     direct_identifiers : sequence of str
@@ -119,12 +123,16 @@ def anonymize(
         schema.check(opened.frame.columns)
         _check_published(schema)
         requirement = Requirement.of(privacy, schema.sensitive)
+        trees = _trees(hierarchies or {}, schema.quasi_identifiers, recoding)
         chosen, reason = choose(algorithm, requirement, recoding)
         frame, rows = _rows_to_publish(opened.frame, schema, missing_sensitive)
     with clock.step("coarsen"):
         frame, coarsened, pictures = coarsen_columns(frame, coarsen or {}, schema.quasi_identifiers)
     with clock.step("encode"):
         table = encode(frame, schema)
+        for column in table.quasi_identifiers:
+            if column.name in trees:
+                check_coverage(column, trees[column.name])
         requirement.check_feasible(table_counts(table))
         digest = fingerprint(table)
         rng = np.random.default_rng(secrets.randbits(256) if seed is None else seed)
@@ -144,7 +152,13 @@ def anonymize(
         _check_partition(partition, table.rows, len(table.quasi_identifiers))
     with clock.step("recode"):
         recoded = recode(
-            table, partition.groups, partition.count, method=recoding, star=star, starred=partition.starred
+            table,
+            partition.groups,
+            partition.count,
+            method=recoding,
+            star=star,
+            hierarchies=trees,
+            starred=partition.starred,
         )
         published, order = published_frame(table, recoded, partition.groups, keep_order=keep_order, compact=True)
         rows = rows[order]
@@ -173,6 +187,7 @@ def anonymize(
         parameters={
             **chosen.parameters(),
             "coarsen": coarsened,
+            "hierarchies": {name: tree.to_dict() for name, tree in trees.items()},
             "recoding": recoding,
             "star": star,
             "keep_order": keep_order,
@@ -261,6 +276,28 @@ def roles(
 
 _COLUMNS = ("Series", "Expr", "ChunkedArray")
 """What callers may give by mistake in place of a name; its cells must not be taken for names, and shown."""
+
+
+def _trees(
+    hierarchies: Mapping[str, Hierarchy | str | PathLike[str]], allowed: Sequence[str], recoding: str
+) -> dict[str, Hierarchy]:
+    """Return the hierarchies of columns, read from their files where paths were given."""
+    if not isinstance(hierarchies, Mapping):
+        raise ParameterError(
+            "The 'hierarchies' parameter of anonymize must map names of columns to hierarchies. "
+            f"Got {type(hierarchies).__name__}."
+        )
+    if hierarchies and recoding != "generalization":
+        raise ParameterError(
+            "Hierarchies need recoding='generalization' (--recoding generalization): suppression publishes values and "
+            "stars only."
+        )
+    for name in hierarchies:
+        if name not in allowed:
+            raise ColumnError(
+                f"The column '{name}' cannot have a hierarchy: it is no quasi-identifier. {near_matches(name, allowed)}"
+            )
+    return {name: as_hierarchy(f"The hierarchy of '{name}'", given) for name, given in hierarchies.items()}
 
 
 def _check_published(schema: Schema) -> None:

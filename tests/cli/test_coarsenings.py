@@ -105,3 +105,16 @@ def test_the_help_names_every_kind(shoal: Any) -> None:
     said = re.sub(r"[\s│]+", "", shoal("anonymize", "--help").out)
     for kind in KINDS:
         assert kind in said or kind == "points"
+
+
+def test_hierarchies_on_the_command_line(shoal: Any, patients: Path, tmp_path: Path) -> None:
+    (tmp_path / "age.csv").write_text("20;young;*\n30;young;*\n40;old;*\n50;old;*\n")
+    flags = ("--hierarchy", f"age={tmp_path / 'age.csv'}", "-k", 30, "--json", "-o", tmp_path / "out")
+    refused = shoal("anonymize", patients, *ROLES, *flags)
+    assert refused.code == 2
+    assert "--recoding generalization" in json.dumps(refused.json)
+    found = shoal("anonymize", patients, *ROLES, *flags, "--recoding", "generalization", "--algorithm", "mondrian")
+    assert found.code == 0, found.err
+    assert found.json["parameters"]["hierarchies"] == {"age": {"values": 4, "height": 2}}
+    rows = csv.DictReader((tmp_path / "out" / "release.csv").read_text().splitlines())
+    assert {row["age"] for row in rows} <= {"20", "30", "40", "50", "young", "old", "*"}

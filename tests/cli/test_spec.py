@@ -48,6 +48,9 @@ json = true
 age = "bins:10"
 zip = "level:/trees/zip.csv:2"
 
+[hierarchies]
+zip = "/trees/zip.csv"
+
 [columns]
 quasi_identifiers = ["age", "last, first"]
 sensitive = ["disease"]
@@ -74,6 +77,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "time_limit": "2.5",
     "patterns": "/patterns.txt",
     "coarsen": ["age=bins:10", "zip=level:/trees/zip.csv:2"],
+    "hierarchies": ["zip=/trees/zip.csv"],
     "recoding": "generalization",
     "seed": 7,
     "keep_order": True,
@@ -103,7 +107,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "t_order": ['mild,"severe, fatal"'],
 }
 
-BY_COLUMN = ("coarsen",)
+BY_COLUMN = ("coarsen", "hierarchies")
 
 
 @pytest.fixture
@@ -132,7 +136,7 @@ def test_every_flag_of_anonymize_is_a_key() -> None:
 def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
     spec = read_spec(write(FULL))
     used_elsewhere = {"input", "output", "columns", "privacy", "format", "spreadsheet_safe", "force", "json"}
-    used_elsewhere |= {"time_limit", "coarsen", "patterns"}
+    used_elsewhere |= {"time_limit", "patterns", *BY_COLUMN}
     settings = set(ReleaseSpec.__struct_fields__) - used_elsewhere
     from shoal.cli.anonymize import SETTINGS
 
@@ -158,6 +162,8 @@ def test_a_flag_overrides_the_coarsening_of_its_column_only(write: Any, tmp_path
     assert merged.coarsen == {"age": "round:5", "zip": "level:/trees/zip.csv:2", "visit": "date:year"}
     beside = read_spec(write('[coarsen]\nzip = "level:trees/zip.csv:2"\nage = "bins:10"'))
     assert beside.coarsen == {"zip": f"level:{tmp_path}/trees/zip.csv:2", "age": "bins:10"}
+    trees = read_spec(write('[hierarchies]\nzip = "trees/zip.csv"'))
+    assert trees.hierarchies == {"zip": f"{tmp_path}/trees/zip.csv"}
 
 
 def test_columns_override_the_file(write: Any) -> None:

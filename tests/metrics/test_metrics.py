@@ -32,9 +32,14 @@ def test_every_metric_by_its_name(made: Metrics) -> None:
     assert facts["gcp"] == made.gcp == 0.75
     assert facts["kl_divergence"] == made.kl_divergence
     assert made.ncp == {"age": 1.0, "city": 0.5}
+    assert facts["precision"] == made.precision == 0.25
+    # Bits: 8 of 8 for the ages, 4 of 6 for the cities.
+    assert facts["non_uniform_entropy"] == made.non_uniform_entropy == pytest.approx(12 / 14)
+    entropy = facts["by_attribute"]["city"].pop("non_uniform_entropy")
+    assert entropy == pytest.approx(4 / 6)
     assert facts["by_attribute"] == {
-        "age": {"stars": 4, "recoded_cells": 4, "ncp": 1.0},
-        "city": {"stars": 2, "recoded_cells": 2, "ncp": 0.5},
+        "age": {"stars": 4, "recoded_cells": 4, "ncp": 1.0, "precision": 0.0, "non_uniform_entropy": 1.0},
+        "city": {"stars": 2, "recoded_cells": 2, "ncp": 0.5, "precision": 0.5},
     }
 
 

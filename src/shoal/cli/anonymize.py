@@ -48,6 +48,7 @@ def anonymize(
     time_limit: options.TimeLimit = None,
     patterns: options.PatternsFile = None,
     coarsen: options.Coarsen = None,
+    hierarchies: options.Hierarchies = None,
     recoding: options.Recoding = None,
     seed: options.Seed = None,
     keep_order: options.KeepOrder = None,

@@ -55,6 +55,7 @@ def compare(
     time_limit: options.TimeLimit = None,
     patterns: options.PatternsFile = None,
     coarsen: options.Coarsen = None,
+    hierarchies: options.Hierarchies = None,
     recoding: options.Recoding = None,
     seed: options.Seed = None,
     spec: options.Spec = None,

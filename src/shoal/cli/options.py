@@ -26,6 +26,7 @@ __all__ = [
     "Encoding",
     "Force",
     "Format",
+    "Hierarchies",
     "Insensitive",
     "Json",
     "K",
@@ -325,6 +326,16 @@ Coarsen = Annotated[
         metavar="NAME=HOW",
         help="Make a column less precise first; repeat it for others. HOW is prefix:3, bins:10, cuts:18,30,65, "
         "quantiles:4, date:year|quarter|month, level:FILE:2, round:5, top:90, bottom:18, labels:K, ordered:K, zip3.",
+        rich_help_panel=_METHOD,
+    ),
+]
+Hierarchies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--hierarchy",
+        metavar="NAME=FILE",
+        help="With --recoding generalization: publish the lowest common ancestor of a group's values, in a tree with a "
+        "line per value, from the value to the root; repeat it for other columns.",
         rich_help_panel=_METHOD,
     ),
 ]

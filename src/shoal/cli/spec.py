@@ -143,6 +143,7 @@ class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     time_limit: Number | None = None
     patterns: str | tuple[str | tuple[str, ...], ...] | None = None
     coarsen: dict[str, str] | None = None
+    hierarchies: dict[str, str] | None = None
     recoding: str | None = None
     seed: int | None = None
     keep_order: bool | None = None
@@ -200,14 +201,15 @@ class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return {name: value for name, value in values.items() if value is not None}
 
     def preparations(self) -> dict[str, Any]:
-        """Return what becomes of columns before they are anonymized, as arguments of a call.
+        """Return the coarsenings and the hierarchies of columns, as arguments of a call.
 
         Raises
         ------
         UsageError
             Where a coarsening is none.
         """
-        return {"coarsen": coarsenings_of(self.coarsen)} if self.coarsen else {}
+        coarsen = {"coarsen": coarsenings_of(self.coarsen)} if self.coarsen else {}
+        return coarsen | ({"hierarchies": self.hierarchies} if self.hierarchies else {})
 
     def chosen(self, *algorithms: str) -> list[str | Algorithm]:
         """Return algorithms as the library takes them: by name, or with the patterns and the time limit asked for.
@@ -268,8 +270,9 @@ def request_of(flags: Mapping[str, Any]) -> ReleaseSpec:
     said = {name: flags[name] for name in ReleaseSpec.__struct_fields__ if flags.get(name) is not None}
     if "output" in said:
         said["output"] = str(said["output"])
-    if "coarsen" in said:
-        said["coarsen"] = columns_and_words("--coarsen", said["coarsen"])
+    for name, option in {"coarsen": "--coarsen", "hierarchies": "--hierarchy"}.items():
+        if name in said:
+            said[name] = columns_and_words(option, said[name])
     privacy = {name: flags.get(name) for name in Privacy.__struct_fields__}
     privacy["t_order"] = names_in("--t-order", flags.get("t_order"))
     request = ReleaseSpec(
@@ -317,12 +320,13 @@ def read_spec(path: str | os.PathLike[str]) -> ReleaseSpec:
     privacy = spec.privacy
     if file and start + colon in _READ_FROM:
         privacy = msgspec.structs.replace(privacy, t_distance=f"{start}:{path.parent / file}")
+    coarsen = {name: beside(path.parent, words) for name, words in (spec.coarsen or {}).items()}
+    trees = {name: str(path.parent / file) for name, file in (spec.hierarchies or {}).items()}
     return msgspec.structs.replace(
         spec,
         privacy=privacy,
-        coarsen=None
-        if spec.coarsen is None
-        else {name: beside(path.parent, how) for name, how in spec.coarsen.items()},
+        coarsen=coarsen or None,
+        hierarchies=trees or None,
         input=None if spec.input is None else _beside(path, spec.input),
         output=None if spec.output is None else str(path.parent / spec.output),
         patterns=str(path.parent / spec.patterns) if isinstance(spec.patterns, str) else spec.patterns,

@@ -165,6 +165,10 @@ class Hierarchy:
         rows = self.rows()
         return Hierarchy.from_rows([rows[position] for position in positions.tolist()], source=self.source)
 
+    def to_dict(self) -> dict[str, int]:
+        """Return the hierarchy as it appears in a certificate, without a value."""
+        return {"values": len(self.values), "height": self.height}
+
     def __repr__(self) -> str:
         return f"Hierarchy(values={len(self.values)}, height={self.height})"
 

@@ -20,6 +20,12 @@ from shoal.metrics.published import (
     published_suppressed_tuples,
 )
 from shoal.metrics.queries import random_ranges, workload_error
+from shoal.metrics.specificity import (
+    non_uniform_entropy,
+    non_uniform_entropy_by_attribute,
+    precision,
+    precision_by_attribute,
+)
 
 __all__ = [
     "Divergence",
@@ -29,6 +35,10 @@ __all__ = [
     "gcp",
     "kl_divergence",
     "ncp",
+    "non_uniform_entropy",
+    "non_uniform_entropy_by_attribute",
+    "precision",
+    "precision_by_attribute",
     "published_average_class_size",
     "published_class_sizes",
     "published_discernability",

@@ -16,8 +16,10 @@ def ncp(recoding: Recoding) -> dict[str, float]:
     """Return the normalized certainty penalty of each quasi-identifier, averaged over its cells.
 
     A cell's penalty is 0 where the value was kept and 1 for a star; for an interval its length over the length of the
-    domain (numbers and dates by their values, declared categories by rank), and for a set
-    (values in it - 1) / (values in the domain - 1). In [0, 1]; lower is better. The domain is what occurs in the table.
+    domain (numbers and dates by their values, declared categories by rank), for a set
+    (values in it - 1) / (values in the domain - 1), and for a node of a hierarchy (values below it - 1) / (values below
+    the root - 1), where values that do not occur in the table are not counted. In [0, 1]; lower is better. The domain
+    is what occurs in the table.
 
     References
     ----------

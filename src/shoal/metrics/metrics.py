@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from shoal.metrics import certainty, classes, counts, divergence
+from shoal.metrics import certainty, classes, counts, divergence, specificity
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,7 +20,7 @@ __all__ = ["Metrics"]
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Metrics:
-    """The information loss of a release. Lower is better everywhere."""
+    """The information loss of a release. Lower is better everywhere but for the precision."""
 
     table: Table
     """The original microdata."""
@@ -73,6 +73,16 @@ class Metrics:
         return certainty.gcp(self.recoding)
 
     @cached_property
+    def precision(self) -> float:
+        """One minus the mean share of its hierarchy that a cell went up; see `shoal.metrics.precision`."""
+        return specificity.precision(self.recoding)
+
+    @cached_property
+    def non_uniform_entropy(self) -> float:
+        """Bits lost over the bits that stars everywhere would lose; see `shoal.metrics.non_uniform_entropy`."""
+        return specificity.non_uniform_entropy(self.table, self.recoding)
+
+    @cached_property
     def divergence(self) -> divergence.Divergence:
         """KL-divergence, or why it was not computed; see `shoal.metrics.kl_divergence`."""
         return divergence.kl_divergence(self.table, self.recoding, self.groups)
@@ -84,10 +94,21 @@ class Metrics:
 
     @cached_property
     def by_attribute(self) -> dict[str, dict[str, float]]:
-        """Stars, recoded cells and normalized certainty penalty of each quasi-identifier."""
+        """Stars, recoded cells, certainty penalty, precision and non-uniform entropy of each quasi-identifier."""
         stars = counts.stars_by_attribute(self.recoding)
         recoded = counts.recoded_cells_by_attribute(self.recoding)
-        return {name: {"stars": stars[name], "recoded_cells": recoded[name], "ncp": self.ncp[name]} for name in stars}
+        precision = specificity.precision_by_attribute(self.recoding)
+        entropy = specificity.non_uniform_entropy_by_attribute(self.table, self.recoding)
+        return {
+            name: {
+                "stars": stars[name],
+                "recoded_cells": recoded[name],
+                "ncp": self.ncp[name],
+                "precision": precision[name],
+                "non_uniform_entropy": entropy[name],
+            }
+            for name in stars
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Return every metric by its name, for JSON; computes those that were not asked for yet."""
@@ -99,6 +120,8 @@ class Metrics:
             "discernability": self.discernability,
             "average_class_size": self.average_class_size,
             "gcp": self.gcp,
+            "precision": self.precision,
+            "non_uniform_entropy": self.non_uniform_entropy,
             "kl_divergence": self.kl_divergence,
             "by_attribute": self.by_attribute,
         }

@@ -1,5 +1,6 @@
-"""Recoding: from a partition to published values, by suppression or by generalization to intervals and sets."""
+"""Recoding: from a partition to published values, by suppression or by generalization to intervals, sets and nodes."""
 
+from shoal.recoding.ancestors import check_coverage
 from shoal.recoding.frame import canonical_order, published_frame
 from shoal.recoding.methods import METHODS, recode
 from shoal.recoding.recoded import PublishedClasses, RecodedColumn, Recoding, SubDomains
@@ -11,6 +12,7 @@ __all__ = [
     "Recoding",
     "SubDomains",
     "canonical_order",
+    "check_coverage",
     "published_frame",
     "recode",
 ]

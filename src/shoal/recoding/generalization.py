@@ -30,7 +30,7 @@ from shoal.errors import DataError, ParameterError
 from shoal.kernels.recoding import group_extents
 from shoal.recoding.order import sort
 from shoal.recoding.penalty import interval_penalty, set_penalty
-from shoal.recoding.recoded import RecodedColumn, SubDomains
+from shoal.recoding.recoded import RecodedColumn, SubDomains, sub_domains_of
 from shoal.recoding.suppression import unchanged
 from shoal.recoding.text import check_star, dictionary_text, quoted
 
@@ -224,13 +224,5 @@ def _entries(starts: NDArray[np.int64], chosen: NDArray[np.int64]) -> NDArray[np
 
 def _runs(starts: NDArray[np.int64], members: NDArray[np.int32], chosen: NDArray[np.int64]) -> SubDomains:
     """Return the member sets of some groups as runs of consecutive codes."""
-    codes = members[_entries(starts, chosen)]
-    row = np.repeat(np.arange(len(chosen)), starts[chosen + 1] - starts[chosen])
-    apart = np.ones(len(codes) + 1, dtype=np.bool_)
-    apart[1:-1] = (row[1:] != row[:-1]) | (codes[1:] != codes[:-1] + 1)
-    begin = np.flatnonzero(apart)
-    return SubDomains(
-        starts=np.searchsorted(row[begin[:-1]], np.arange(len(chosen) + 1)).astype(np.int64),
-        first=codes[begin[:-1]],
-        last=codes[begin[1:] - 1],
-    )
+    sizes = starts[chosen + 1] - starts[chosen]
+    return sub_domains_of(np.concatenate(([0], np.cumsum(sizes))), members[_entries(starts, chosen)])

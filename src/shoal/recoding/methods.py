@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from shoal._validation import OneOf, validate
 from shoal.errors import ParameterError
+from shoal.recoding.ancestors import generalize_by
 from shoal.recoding.generalization import generalize
 from shoal.recoding.recoded import RecodedColumn, Recoding
 from shoal.recoding.suppression import suppress
@@ -18,11 +20,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from shoal.hierarchy import Hierarchy
     from shoal.table import Table
 
 __all__ = ["METHODS", "recode"]
 
 METHODS: Mapping[str, Callable[..., RecodedColumn]] = {"suppression": suppress, "generalization": generalize}
+
+_NONE: Mapping[str, Hierarchy] = MappingProxyType({})
 
 
 def recode(
@@ -32,6 +37,7 @@ def recode(
     *,
     method: Literal["suppression", "generalization"] = "suppression",
     star: str = "*",
+    hierarchies: Mapping[str, Hierarchy] = _NONE,
     spell_out: bool = False,
     starred: NDArray[np.bool_] | None = None,
 ) -> Recoding:
@@ -50,10 +56,11 @@ def recode(
         covers them.
     star : str
         The symbol of a suppressed value; no value of a quasi-identifier may read like it.
+    hierarchies : mapping of column to Hierarchy
+        For generalization: columns whose values become the lowest common ancestor of a group's values instead.
     starred : bool array of shape (count, quasi-identifiers), optional
         Which groups publish a star whatever their rows share: what an algorithm asks for that promises a shape of its
         own. By default none.
-
     spell_out : bool
         Whether generalization writes a sub-domain that is the whole domain as an interval or a set, not as a star.
 
@@ -66,8 +73,10 @@ def recode(
     ParameterError
         Where the method is unknown, or the star symbol is empty or a value of the data.
     DataError
-        Where a value of the data reads like an interval or a set of the release.
+        Where a value of the data reads like an interval or a set of the release, or a hierarchy misses values.
     """
+    if hierarchies and method != "generalization":
+        raise ParameterError("Hierarchies need recoding='generalization': suppression publishes values and stars only.")
     validate("recode", {"recoding": method}, {"recoding": OneOf(tuple(METHODS))})
     symbol: object = star
     if not isinstance(symbol, str) or not symbol:
@@ -75,12 +84,15 @@ def recode(
             f"The 'star' parameter of recode must be a text of at least one character. Got {symbol!r}."
         )
     groups = np.ascontiguousarray(groups, dtype=np.int32)
-    recode_column = partial(generalize, spell_out=True) if spell_out and method == "generalization" else METHODS[method]
+    by_default = partial(generalize, spell_out=True) if spell_out and method == "generalization" else METHODS[method]
+    by_column = {name: partial(generalize_by, tree) for name, tree in hierarchies.items()}
     return Recoding(
         method=method,
         star=star,
         columns=tuple(
-            recode_column(column, groups, count, star, starred=None if starred is None else starred[:, a])
+            by_column.get(column.name, by_default)(
+                column, groups, count, star, starred=None if starred is None else starred[:, a]
+            )
             for a, column in enumerate(table.quasi_identifiers)
         ),
         sizes=np.bincount(groups, minlength=count),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["PublishedClasses", "RecodedColumn", "Recoding", "SubDomains"]
+__all__ = ["PublishedClasses", "RecodedColumn", "Recoding", "SubDomains", "sub_domains_of"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -42,6 +42,27 @@ class SubDomains:
         return f"SubDomains(labels={len(self.starts) - 1})"
 
 
+def sub_domains_of(starts: NDArray[np.int64], members: NDArray[np.int32]) -> SubDomains:
+    """Return sets of codes as runs of consecutive ones.
+
+    Parameters
+    ----------
+    starts : int64 array
+        Where the codes of each label start in `members`; one more than there are labels.
+    members : int32 array
+        The codes of label after label, ascending within each.
+    """
+    row = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    apart = np.ones(len(members) + 1, dtype=np.bool_)
+    apart[1:-1] = (row[1:] != row[:-1]) | (members[1:] != members[:-1] + 1)
+    begin = np.flatnonzero(apart)
+    return SubDomains(
+        starts=np.searchsorted(row[begin[:-1]], np.arange(len(starts))).astype(np.int64),
+        first=members[begin[:-1]],
+        last=members[begin[1:] - 1],
+    )
+
+
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class RecodedColumn:
     """One quasi-identifier as it is published."""
@@ -60,6 +81,10 @@ class RecodedColumn:
     """Normalized certainty penalty of one cell of the group: 0 where it is kept, 1 where it is a star."""
     sub_domains: SubDomains
     """The values of the domain that each label stands for."""
+    levels: NDArray[np.int32] | None = None
+    """How many steps up its hierarchy each group publishes a node, the height for a star; None without a hierarchy."""
+    height: int = 1
+    """How many steps its hierarchy has; without one, a step makes a value a star."""
 
     def __repr__(self) -> str:
         return f"RecodedColumn({self.name!r}, groups={len(self.group_codes)}, labels={len(self.labels)})"
