@@ -71,8 +71,8 @@ def database_source(source: object) -> DatabaseSource | None:
 def read_database(source: DatabaseSource) -> pl.DataFrame:
     """Read a table, or the result of a query.
 
-    SQLite files need nothing but Python; they are opened for reading only. Other databases need the extra `sql`
-    (SQLAlchemy) and the database's driver.
+    SQLite files need nothing but Python; they are opened for reading only. Other databases need their
+    driver (for PostgreSQL the extra `postgresql`).
 
     Raises
     ------
@@ -105,10 +105,8 @@ def _read_sqlite(source: DatabaseSource) -> pl.DataFrame:
 
 
 def _read_with_sqlalchemy(source: DatabaseSource) -> pl.DataFrame:
-    try:
-        import sqlalchemy
-    except ImportError:
-        raise DataError(f"{source.shown} needs SQLAlchemy. Install it with: pip install 'shoal[sql]'") from None
+    import sqlalchemy
+
     try:
         engine = sqlalchemy.create_engine(source.url)
     except ImportError as error:

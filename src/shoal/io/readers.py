@@ -35,7 +35,7 @@ def read(source: str | Path, *, delimiter: str | None = None, encoding: str | No
     source : str or Path
         A path that ends in `.csv`, `.tsv`, `.txt` (each also with `.gz`), `.parquet`, `.arrow`, `.feather` or `.ipc`;
         or a database and a table or query: `sqlite:///file.db::table`, or any SQLAlchemy URL followed by `::table` or
-        `::SELECT ...` (with the extra `sql`).
+        `::SELECT ...` (with the database's driver).
     delimiter : str, optional
         For delimited text: one ASCII character, or "tab". None detects one of `,` `;` tab `|`.
     encoding : str, optional
