@@ -1,6 +1,9 @@
 """Hierarchies: trees over values, in ARX's file form."""
 
+from pathlib import Path
+
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -120,3 +123,26 @@ def test_bad_files(tmp_path, content, message):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(DataError, match="cannot be read"):
         Hierarchy.from_csv(tmp_path / "none.csv")
+
+
+ADULT = Path("/work/shared/data/adult")
+HEIGHTS = {
+    "age": 4,
+    "education": 3,
+    "marital-status": 2,
+    "native-country": 2,
+    "occupation": 2,
+    "workclass": 2,
+    "race": 1,
+    "salary-class": 1,
+    "sex": 1,
+}
+
+
+@pytest.mark.skipif(not ADULT.exists(), reason="the table is not here")
+@pytest.mark.parametrize("name", HEIGHTS)
+def test_the_adult_tables_hierarchies_load_and_cover_it(name):
+    tree = Hierarchy.from_csv(ADULT / f"adult_hierarchy_{name}.csv")
+    assert tree.height == HEIGHTS[name]
+    values = pl.read_csv(ADULT / "adult.csv", separator=";", infer_schema=False, columns=[name])[name].unique()
+    assert tree.positions(values.to_list(), column=name).min() >= 0

@@ -1,5 +1,15 @@
 """Hierarchies of values, and coarsenings: less precise columns before a table is anonymized."""
 
+from shoal.hierarchy.builders import (
+    automatic_hierarchy,
+    co_occurrence_hierarchy,
+    cut_hierarchy,
+    date_hierarchy,
+    frequency_hierarchy,
+    interval_hierarchy,
+    prefix_hierarchy,
+    quantile_hierarchy,
+)
 from shoal.hierarchy.coarsening import Coarsened, Coarsening, coarsen_columns
 from shoal.hierarchy.dates import DatePart
 from shoal.hierarchy.level import Level, as_hierarchy
@@ -22,6 +32,14 @@ __all__ = [
     "ThreeDigitZip",
     "TopCode",
     "as_hierarchy",
+    "automatic_hierarchy",
+    "co_occurrence_hierarchy",
+    "cut_hierarchy",
+    "date_hierarchy",
+    "frequency_hierarchy",
+    "interval_hierarchy",
+    "prefix_hierarchy",
+    "quantile_hierarchy",
     "coarsen_columns",
     "safe_harbor",
 ]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from shoal.table import Column
 
-__all__ = ["Bins", "BottomCode", "Round", "TopCode", "plain_number", "step_cuts"]
+__all__ = ["Bins", "BottomCode", "Round", "TopCode", "bin_names", "checked_cuts", "plain_number", "step_cuts"]
 
 _POSITIVE = RationalIn(low=Fraction(0), low_included=False)
 
@@ -83,7 +83,7 @@ class Bins(Coarsening):
             {"width": Optional(_POSITIVE), "quantiles": Optional(Integer(low=1)), "start": Finite()},
         )
         if self.cuts is not None:
-            object.__setattr__(self, "cuts", _checked_cuts("Bins", self.cuts))
+            object.__setattr__(self, "cuts", checked_cuts("Bins", self.cuts))
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
         """Return the column with the bin of each number; see `Coarsening.apply`."""
@@ -98,7 +98,7 @@ class Bins(Coarsening):
             labels = [f"[{number_text(low)}, {number_text(low + width)})" for low in lows]
         else:
             cuts = self._cuts(column, numbers)
-            names = _bin_names(cuts)
+            names = bin_names(cuts)
             labels = [names[bisect_right(cuts, number)] for number in numbers]
         return (in_order(column, labels, series.name),)
 
@@ -131,7 +131,14 @@ def step_cuts(column: Column, numbers: Sequence[Fraction], bins: int) -> list[Fr
     return [numbers[code] for code in (np.flatnonzero(np.diff(bin_of)) + 1).tolist()]
 
 
-def _checked_cuts(owner: str, cuts: object) -> tuple[Real | float, ...]:
+def checked_cuts(owner: str, cuts: object) -> tuple[Real | float, ...]:
+    """Return cuts as they were given, if they are numbers that ascend.
+
+    Raises
+    ------
+    ParameterError
+        Where they are not.
+    """
     if isinstance(cuts, str) or not isinstance(cuts, Iterable):
         raise ParameterError(f"The 'cuts' parameter of {owner} must be numbers, ascending. Got {type(cuts).__name__}.")
     listed = tuple(cuts)
@@ -143,7 +150,7 @@ def _checked_cuts(owner: str, cuts: object) -> tuple[Real | float, ...]:
     return listed
 
 
-def _bin_names(cuts: Sequence[Fraction]) -> list[str]:
+def bin_names(cuts: Sequence[Fraction]) -> list[str]:
     """Return how each bin reads, from below the first cut to above the last."""
     texts = [number_text(cut) for cut in cuts]
     if not texts:
