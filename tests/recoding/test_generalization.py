@@ -157,3 +157,15 @@ def test_generalization_never_stars_more_than_suppression(drawn: FrameTable, gro
     assert general.stars <= suppressed.stars
     assert general.recoded_cells == suppressed.recoded_cells
     assert general.recoded_tuples == suppressed.suppressed_tuples
+
+
+def test_a_whole_domain_is_a_star_unless_it_is_to_be_spelled_out() -> None:
+    for table, written in ((table_of([21, 25, 23, 24]), "[21, 25]"), (table_of(["a", "b", "a", "a"]), "{a, b}")):
+        assert cells(generalized(table, [0, 0, 1, 1]))[0] == "*"
+        spelled = generalized(table, [0, 0, 1, 1], spell_out=True)
+        assert cells(spelled)[0] == written
+        assert not spelled.stars.any()
+        assert spelled.penalty[0] == 1.0
+        assert spelled.sub_domains.sizes[spelled.group_codes[0]] == table.quasi_identifiers[0].size
+    mixed = generalized(table_of([21, None, 23, 24]), [0, 0, 1, 1], spell_out=True)
+    assert cells(mixed) == ["*", "[23, 24]"], "no interval holds a missing value"
