@@ -63,7 +63,8 @@ class Search:
         )
 
     def powers(self, power):
-        return np.concatenate(([0.0], np.arange(1.0, self.rows + 2) ** power))
+        counts = np.arange(1.0, self.rows + 2)
+        return np.concatenate((np.zeros((2, 1)), [counts**power, counts**2]), axis=1)
 
     def measure(self, power):
         return measure(
@@ -72,6 +73,7 @@ class Search:
             self.scales,
             self.positions,
             self.powers(power),
+            power,
             self.members,
             self.groups,
             self.tally,
@@ -88,6 +90,7 @@ class Search:
             self.scales,
             self.positions,
             self.powers(power),
+            power,
             self.orders,
             self.standing,
             self.members,

@@ -238,6 +238,7 @@ class GroupsAtWork:
             table.scales,
             table.positions,
             powers,
+            power,
             self._members,
             self._groups,
             self._tally,
@@ -247,8 +248,9 @@ class GroupsAtWork:
         return float(total) / max(self.rows * table.attributes, 1)
 
     def _powers(self, power: float) -> NDArray[np.float64]:
-        powers = np.arange(self.rows + 2, dtype=np.float64)
-        powers[1:] **= power
+        powers = np.tile(np.arange(self.rows + 2, dtype=np.float64), (2, 1))
+        powers[0, 1:] **= power
+        powers[1] **= 2
         return powers
 
     def exchange(self, moves: int, temperature: float, power: float, reach: int) -> int:
@@ -265,6 +267,7 @@ class GroupsAtWork:
             table.scales,
             table.positions,
             self._powers(power),
+            power,
             self._orders,
             self._standing,
             self._members,

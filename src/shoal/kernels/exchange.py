@@ -11,9 +11,11 @@ The state of the search is a handful of arrays that fit together:
   its counts that this is made of.
 
 What an attribute loses in a group is the length of its interval, or made of the counts c(v) of its values: a set loses
-`scale * (sum of c(v)^p - |G|^p)`, which for p = 0 is `scale * (values - 1)`, and a star that, at most 1. A larger p
-smooths the loss: a value that few rows have costs less than one that many have, which leads the search to groups that
-are nearly pure, and then pure. `powers[c]` is c^p, and 0 for c = 0.
+`scale * (sum of c(v)^p - |G|^p)`, which for p = 0 is `scale * (values - 1)`, and a star
+`(1 - sum of (c(v) / |G|)^2)^p`,
+which for p = 0 is 1 unless the group has one value only. A larger p smooths the loss: a value that few rows have costs
+less than one that many have, which leads the search to groups that are nearly pure, and then pure. `powers[0, c]` is
+c^p, and 0 for c = 0; `powers[1, c]` is c^2.
 """
 
 from __future__ import annotations
@@ -91,7 +93,7 @@ def lay_out(codes, labels, count, columns, members, groups, places, tally, exten
 
 
 @njit(cache=True)
-def measure(codes, columns, scales, positions, powers, members, groups, tally, extents, measured):
+def measure(codes, columns, scales, positions, powers, power, members, groups, tally, extents, measured):
     """Fill in what every group loses; return the sum over all rows."""
     total = 0.0
     largest = 1
@@ -108,13 +110,13 @@ def measure(codes, columns, scales, positions, powers, members, groups, tally, e
             if columns[c, MODE] != INTERVAL:
                 if first < tally.shape[1]:
                     for code in range(first, columns[c, LAST] + 1):
-                        spread += powers[tally[g, code]]
+                        spread += powers[columns[c, MODE] - 1, tally[g, code]]
                     if columns[c, MISSING] >= 0:
                         absent = tally[g, columns[c, MISSING]]
                 else:
                     for i in range(begin, begin + size):
                         k = seen[codes[members[i], c] - first]
-                        spread += powers[k + 1] - powers[k]
+                        spread += powers[columns[c, MODE] - 1, k + 1] - powers[columns[c, MODE] - 1, k]
                         seen[codes[members[i], c] - first] = k + 1
                     if columns[c, MISSING] >= 0:
                         absent = seen[columns[c, MISSING] - first]
@@ -125,7 +127,10 @@ def measure(codes, columns, scales, positions, powers, members, groups, tally, e
                 columns[c, MODE],
                 scales[c],
                 positions[extents[g, c, 1]] - positions[extents[g, c, 0]],
-                spread - powers[size],
+                spread,
+                size,
+                powers,
+                power,
                 0 < absent < size,
             )
             total += measured[g, c, LOSS] * size
@@ -133,15 +138,15 @@ def measure(codes, columns, scales, positions, powers, members, groups, tally, e
 
 
 @njit(cache=True, inline="always")
-def _loss(mode, scale, length, excess, mixed):
+def _loss(mode, scale, length, spread, size, powers, power, mixed):
     """Return what each row of a group loses in an attribute."""
     if mode == INTERVAL:
         return min(length, 1.0)
-    if mixed:
-        return 1.0
-    if mode == SET and excess < LARGEST_SET - 0.5:
-        return scale * excess
-    return min(scale * excess, 1.0) if mode == STAR else 1.0
+    if mode == STAR:
+        apart = 1.0 - spread / powers[1, size]
+        return 0.0 if apart < 1e-12 else apart**power
+    excess = spread - powers[0, size]
+    return 1.0 if mixed or excess > LARGEST_SET - 0.5 else scale * excess
 
 
 @njit(cache=True)
@@ -188,7 +193,21 @@ def _extent_without(gone, other, c, begin, size, low, high, codes, members, g, t
 
 @njit(cache=True)
 def _change(
-    g, leaving, joining, codes, columns, scales, positions, powers, members, groups, tally, extents, measured, after
+    g,
+    leaving,
+    joining,
+    codes,
+    columns,
+    scales,
+    positions,
+    powers,
+    power,
+    members,
+    groups,
+    tally,
+    extents,
+    measured,
+    after,
 ):
     """Find what a group would lose if a row left and another joined (-1: none does); return the change over all rows.
 
@@ -204,7 +223,8 @@ def _change(
         come = np.int64(codes[joining, c]) if joining >= 0 else np.int64(-1)
         if gone == come:
             continue
-        if columns[c, MODE] == INTERVAL:
+        mode = columns[c, MODE]
+        if mode == INTERVAL:
             low = np.int64(extents[g, c, 0])
             high = np.int64(extents[g, c, 1])
             at_end = gone == low or gone == high  # noqa: PLR1714
@@ -220,17 +240,17 @@ def _change(
             spread = measured[g, c, SPREAD]
             if gone >= 0:
                 k = _occurrences(gone, c, begin, size, codes, members, g, tally)
-                spread += powers[k - 1] - powers[k]
+                spread += powers[mode - 1, k - 1] - powers[mode - 1, k]
             if come >= 0:
                 k = _occurrences(come, c, begin, size, codes, members, g, tally)
-                spread += powers[k + 1] - powers[k]
+                spread += powers[mode - 1, k + 1] - powers[mode - 1, k]
             mixed = False
             missing = columns[c, MISSING]
             if missing >= 0:
                 absent = _occurrences(missing, c, begin, size, codes, members, g, tally)
                 absent += (1 if come == missing else 0) - (1 if gone == missing else 0)
                 mixed = 0 < absent < later
-            loss = _loss(columns[c, MODE], scales[c], 0.0, spread - powers[later], mixed)
+            loss = _loss(mode, scales[c], 0.0, spread, later, powers, power, mixed)
             after[c, 1] = spread
         after[c, 0] = loss
         change += loss * later - measured[g, c, LOSS] * size
@@ -327,6 +347,7 @@ def exchange_rows(
     scales,
     positions,
     powers,
+    power,
     orders,
     standing,
     members,
@@ -355,8 +376,8 @@ def exchange_rows(
         Sensitive codes of each row, see `acceptable`.
     columns, scales, positions : int64[d, 4], float64[d], float64[codes]
         Of each attribute how it is recoded, what the second value of a set costs, and where each code lies.
-    powers : float64[n + 2]
-        What a count adds to the spread.
+    powers, power : float64[2, n + 2], float
+        What a count adds to the spread, and p.
     orders, standing : int32[r, n]
         Several orders of the rows in which rows with equal attributes are near one another, and their inverses.
     members, groups, places, tally, extents, measured : arrays
@@ -404,10 +425,38 @@ def exchange_rows(
             continue
         limit = -temperature * math.log((_draw(state, 1 << 30) + 1) / (1 << 30))
         change = _change(
-            G, row, other, codes, columns, scales, positions, powers, members, groups, tally, extents, measured, here
+            G,
+            row,
+            other,
+            codes,
+            columns,
+            scales,
+            positions,
+            powers,
+            power,
+            members,
+            groups,
+            tally,
+            extents,
+            measured,
+            here,
         )
         change += _change(
-            H, other, row, codes, columns, scales, positions, powers, members, groups, tally, extents, measured, there
+            H,
+            other,
+            row,
+            codes,
+            columns,
+            scales,
+            positions,
+            powers,
+            power,
+            members,
+            groups,
+            tally,
+            extents,
+            measured,
+            there,
         )
         if change > limit:
             continue
