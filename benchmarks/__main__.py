@@ -9,7 +9,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks import adult, emd, exact, figure7, matching, paper, patterns, plane, regions, republish, speed, stars
+from benchmarks import (
+    adult,
+    closeness,
+    emd,
+    exact,
+    figure7,
+    matching,
+    paper,
+    patterns,
+    plane,
+    regions,
+    republish,
+    speed,
+    stars,
+)
 from benchmarks.machine import describe_load, describe_machine
 from benchmarks.results import Part, format_targets, save_part, write_summary
 from benchmarks.settings import ROOT, Settings
@@ -22,6 +36,7 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "paper": paper.measure,
     "adult": adult.measure,
     "emd": emd.measure,
+    "closeness": closeness.measure,
     "exact": exact.measure,
     "matching": matching.measure,
     "regions": regions.measure,

@@ -20,6 +20,7 @@ SUMMARY_ORDER = (
     "paper",
     "adult",
     "emd",
+    "closeness",
     "exact",
     "matching",
     "figure7",

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MODULES = (
     "__main__",
     "adult",
+    "closeness",
     "emd",
     "exact",
     "figure7",
@@ -108,6 +109,15 @@ def test_the_kernels_and_the_verification_find_the_same_distances(benchmarks, se
     assert [target.limit for target in part.targets] == [50.0, 50.0]
     (figures,) = part.figures.values()
     assert len(figures["rows"]) == 5
+
+
+def test_closeness_is_measured_on_census_like_and_on_tiny_tables(benchmarks, settings):
+    part = benchmarks.closeness.measure(replace(settings, rows=600))
+    assert not part.targets, "there is no copy of Adult"
+    census, tiny = part.figures.values()
+    assert [row[:2] for row in census["rows"]] == [[600, "sabre"], [600, "mondrian"]]
+    assert census["rows"][0][2] <= census["rows"][1][2]
+    assert all(row[2] >= 0 for row in tiny["rows"]), "nobody is below the optimum"
 
 
 def test_stars_and_the_papers_figures_are_tables_of_the_sweep(benchmarks, settings):

@@ -50,6 +50,9 @@ class Search:
         self.tally = np.zeros((self.count, self.width), dtype=np.int32)
         self.extents = np.empty((self.count, len(SIZES), 2), dtype=np.int32)
         self.measured = np.zeros((self.count, len(SIZES), 2))
+        self.held = np.zeros((self.count, 3 if self.width else 0), dtype=np.int64)
+        if self.width:
+            np.add.at(self.held, (labels, self.kinds), 1)
         lay_out(
             self.codes,
             labels,
@@ -99,6 +102,7 @@ class Search:
             self.tally,
             self.extents,
             self.measured,
+            self.held,
             *self.predicate,
             5,
             temperature,
@@ -140,14 +144,15 @@ def test_what_is_updated_is_what_is_measured(seed, power, tallied):
     for row, (g, slot) in enumerate(search.places.tolist()):
         assert search.members[slot] == row
         assert search.groups[g, 0] <= slot < search.groups[g, 0] + sizes[g]
-    kept = search.measured.copy(), search.extents.copy(), search.tally.copy()
-    search.set(search.places[:, 0].copy()) if (sizes <= search.groups[:, 2]).all() else None
+    kept = search.measured.copy(), search.extents.copy(), search.tally.copy(), search.held.copy()
+    search.set(search.places[:, 0].copy())
     search.measure(power)
     of_sets = [place for place, mode in enumerate(MODES) if mode != INTERVAL]
     assert np.allclose(kept[0][:, :, 0], search.measured[:, :, 0])
     assert np.allclose(kept[0][:, of_sets, 1], search.measured[:, of_sets, 1])
     assert (kept[1][:, 3] == search.extents[:, 3]).all()
     assert (kept[2] == search.tally).all()
+    assert (kept[3] == search.held).all()
 
 
 @pytest.mark.parametrize("tallied", [0, 5])

@@ -164,6 +164,12 @@ class GroupsAtWork:
         d = len(self._table.columns)
         self._extents = np.empty((count, d, 2), dtype=np.int32)
         self._measured = np.zeros((count, d, 2))
+        values = int(self._predicate[0][-1])
+        self._held = np.zeros((count, values if values * count <= _TALLIED else 0), dtype=np.int64)
+        if self._held.size:
+            for attribute in self._sensitive.T:
+                keys = labels.astype(np.int64) * values + attribute
+                self._held += np.bincount(keys, minlength=self._held.size).reshape(self._held.shape)
         lay_out(
             self._table.codes,
             labels,
@@ -212,8 +218,8 @@ class GroupsAtWork:
         begins = np.concatenate(([0], np.cumsum(np.bincount(labels, minlength=count)))).astype(np.int64)
         return order, begins
 
-    def cut(self, turn: int) -> None:
-        """Deal every group out in two, in one of the orders, where both halves are acceptable."""
+    def cut(self, turn: int) -> int:
+        """Deal every group out in two by one of the orders, where both halves are acceptable; return how many were."""
         labels = np.empty(self.rows, dtype=np.int32)
         count = deal_in_two(
             self._members,
@@ -225,8 +231,10 @@ class GroupsAtWork:
             self.smallest,
             labels,
         )
-        if count > self.count:
+        cuts = int(count) - self.count
+        if cuts:
             self.set_groups(labels, int(count))
+        return cuts
 
     def loss(self, power: float = 0.0) -> float:
         """Return what a cell loses on average, with sets smoothed by a power (0: as it is)."""
@@ -248,7 +256,8 @@ class GroupsAtWork:
         return float(total) / max(self.rows * table.attributes, 1)
 
     def _powers(self, power: float) -> NDArray[np.float64]:
-        powers = np.tile(np.arange(self.rows + 2, dtype=np.float64), (2, 1))
+        largest = int(self._groups[:, 2].max(initial=0))
+        powers = np.tile(np.arange(largest + 2, dtype=np.float64), (2, 1))
         powers[0, 1:] **= power
         powers[1] **= 2
         return powers
@@ -276,6 +285,7 @@ class GroupsAtWork:
             self._tally,
             self._extents,
             self._measured,
+            self._held,
             *self._predicate,
             reach,
             temperature,

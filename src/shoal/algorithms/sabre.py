@@ -37,14 +37,13 @@ _START = 1.5
 again."""
 _FAILURES = 0.01
 """Share of dealt groups that may fail, and be joined."""
-_DEALING_PAYS = 2
-"""The search starts from Mondrian's groups where those lose so many times less than the dealt ones, and
-otherwise only if what it found loses more than those."""
+_TRIAL = 10
+"""A trial makes so many times fewer moves than the search."""
 _LEAST_EFFORT = 100
 """Smaller tables get the moves of so many rows."""
-_FULL_EFFORT = 50_000
+_FULL_EFFORT = 40_000
 """Rows beyond these get less of the search."""
-_LESS = 8
+_LESS = 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +61,17 @@ class _Schedule:
         return first * (last / first) ** done, max(0.0, self.power * (1 - done / 0.8))
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _Start:
+    """Groups that a search may start from."""
+
+    name: str
+    schedule: _Schedule
+    loss: float
+    groups: NDArray[np.int32]
+    """Group of each row of the table."""
+
+
 _AFTER_DEALING = _Schedule(temperatures=(0.5, 0.03), power=0.7)
 _AFTER_CUTTING = _Schedule(temperatures=(0.3, 0.01), power=0.0)
 
@@ -73,7 +83,7 @@ class Sabre:
     Parameters
     ----------
     effort : int, default 200
-        Moves of rows that are tried for each row, fewer in tables of more than 50,000 rows. 0 leaves the groups as they
+        Moves of rows that are tried for each row, fewer in tables of more than 40,000 rows. 0 leaves the groups as they
         were dealt.
 
     Notes
@@ -95,8 +105,8 @@ class Sabre:
       annealing has it, while every group stays acceptable; the loss is the one of the recoding (certainty penalty or
       stars), smoothed at first so that groups become nearly pure and then pure. Groups are dealt out in two as soon as
       both halves are acceptable.
-    * Where Mondrian's groups lose far less than dealt ones, or less than what was found from those, the search starts
-      from them: never is more lost than by Mondrian.
+    * The search starts from dealt groups or from Mondrian's, whichever a short search made more of: never is more lost
+      than by Mondrian.
     * The random numbers of the search are the same for every table.
     """
 
@@ -138,39 +148,44 @@ class Sabre:
         size, count = _dealt_size(work)
         # Redistribution: like rows to the same group, by the order that loses least.
         losses = [work.deal(count, order) for order in range(work.orders)]
+        starts = [
+            _Start(
+                name="dealing",
+                schedule=_AFTER_DEALING,
+                loss=work.deal(count, int(np.argmin(losses))),
+                groups=work.groups_of_rows(),
+            )
+        ]
         cut = Mondrian().partition(problem).groups
-        cut_loss = work.set_groups_of_rows(cut)
-        details: dict[str, Any] = {"smallest_dealt_size": size, "dealt_loss": min(losses), "cut_loss": cut_loss}
-        made, loss, best = 0, np.inf, cut
-        if cut_loss * _DEALING_PAYS >= min(losses):
-            work.deal(count, int(np.argmin(losses)))
-            made, loss, best = self._exchange(problem, work, _AFTER_DEALING)
-        if loss > cut_loss:
-            work.set_groups_of_rows(cut)
-            made, loss, best = self._exchange(problem, work, _AFTER_CUTTING)
-            details["started_from"] = "mondrian"
-        return best, {"started_from": "dealing", **details, "moves": made, "loss": loss}
+        starts.append(_Start(name="mondrian", schedule=_AFTER_CUTTING, loss=work.set_groups_of_rows(cut), groups=cut))
+        details: dict[str, Any] = {"smallest_dealt_size": size}
+        details |= {f"{start.name}_loss": start.loss for start in starts}
+        # A short search from each start tells which one is worth a long one.
+        trials = [self._exchange(problem, work, start, self.effort // _TRIAL) for start in starts]
+        chosen = starts[int(np.argmin([loss for loss, _ in trials]))]
+        found = [*trials, self._exchange(problem, work, chosen, self.effort)]
+        loss, best = min(found, key=lambda one: one[0])
+        return best, {**details, "started_from": chosen.name, "loss": loss}
 
     def _exchange(
-        self, problem: Problem, work: GroupsAtWork, schedule: _Schedule
-    ) -> tuple[int, float, NDArray[np.int32]]:
-        """Search from the groups that are laid out; return the moves made, the loss, and the group of each row."""
-        rounds = min(max(work.rows // 8, _ROUNDS[0]), _ROUNDS[1]) if self.effort else 0
-        effort = max(min(work.rows, _FULL_EFFORT) + max(work.rows - _FULL_EFFORT, 0) // _LESS, _LEAST_EFFORT)
-        first, before = work.groups_of_rows(), work.loss()
-        made = 0
+        self, problem: Problem, work: GroupsAtWork, start: _Start, effort: int
+    ) -> tuple[float, NDArray[np.int32]]:
+        """Search from some groups; return what is lost, never more than at the start, and the group of each row."""
+        work.set_groups_of_rows(start.groups)
+        n = work.rows
+        rounds = min(max(n // 8, _ROUNDS[0]), _ROUNDS[1]) if effort else 0
+        moves = effort * max(min(n, _FULL_EFFORT) + max(n - _FULL_EFFORT, 0) // _LESS, _LEAST_EFFORT)
         for number in range(rounds):
             problem.progress(self.name, number, rounds)
             if number % _ROUNDS_PER_CUT == _ROUNDS_PER_CUT - 1:
                 work.cut(number // _ROUNDS_PER_CUT)
-            temperature, power = schedule.at(number / (rounds - 1))
-            made += work.exchange(-(-self.effort * effort // rounds), temperature, power, _REACH)
-        for order in range(work.orders):
-            work.cut(order)
+            temperature, power = start.schedule.at(number / (rounds - 1))
+            work.exchange(-(-moves // rounds), temperature, power, _REACH)
+        while work.cut(0):
+            pass
         problem.progress(self.name, max(rounds, 1), max(rounds, 1))
-        if work.loss() > before:  # chance led nowhere
-            return 0, before, first
-        return made, work.loss(), work.groups_of_rows()
+        loss = work.loss()
+        return (loss, work.groups_of_rows()) if loss < start.loss else (start.loss, start.groups)
 
 
 def _kinds(problem: Problem) -> NDArray[np.int32]:

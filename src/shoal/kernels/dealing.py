@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["count_failures", "deal", "deal_in_two", "join_failing"]
 
-ATTEMPTS = 12
+ATTEMPTS = 6
 """Ways of sharing a group out in two that are tried."""
 
 

@@ -40,6 +40,8 @@ __all__ = ["INTERVAL", "SET", "STAR", "exchange_rows", "lay_out", "measure"]
 INTERVAL, SET, STAR = range(3)
 """How an attribute is recoded: the first column of `columns`."""
 
+PARTNERS = 24
+"""Rows of a group that are looked at for one of the same kind."""
 LARGEST_SET = 256
 """A set of more values is published as a star."""
 MODE, FIRST, LAST, MISSING = range(4)
@@ -258,32 +260,38 @@ def _change(
 
 
 @njit(cache=True)
-def _still_acceptable(g, leaving, joining, sensitive, members, groups, touched, counts, starts, rules, bounds):
+def _still_acceptable(g, leaving, joining, sensitive, members, groups, held, touched, counts, starts, rules, bounds):
     """Ask the predicate of a group that a row leaves and another joins (-1: none does)."""
+    later = groups[g, SIZE] - (1 if leaving >= 0 else 0) + (1 if joining >= 0 else 0)
     distinct = 0
+    if held.shape[1] > 0:
+        counted = held[g]
+        for j in range(sensitive.shape[1]):
+            if leaving >= 0:
+                counted[sensitive[leaving, j]] -= 1
+            if joining >= 0:
+                counted[sensitive[joining, j]] += 1
+        for v in range(counted.size):
+            if counted[v] > 0:
+                touched[distinct] = v
+                distinct += 1
+        holds = acceptable(later, touched, distinct, counted, starts, rules, bounds)
+        for j in range(sensitive.shape[1]):
+            if leaving >= 0:
+                counted[sensitive[leaving, j]] += 1
+            if joining >= 0:
+                counted[sensitive[joining, j]] -= 1
+        return holds
     begin = groups[g, BEGIN]
-    size = groups[g, SIZE]
-    later = size
-    q = sensitive.shape[1]
-    for i in range(begin, begin + size):
-        row = members[i]
+    for i in range(begin, begin + groups[g, SIZE] + (1 if joining >= 0 else 0)):
+        row = members[i] if i < begin + groups[g, SIZE] else joining
         if row != leaving:
-            for j in range(q):
+            for j in range(sensitive.shape[1]):
                 v = sensitive[row, j]
                 if counts[v] == 0:
                     touched[distinct] = v
                     distinct += 1
                 counts[v] += 1
-        else:
-            later -= 1
-    if joining >= 0:
-        later += 1
-        for j in range(q):
-            v = sensitive[joining, j]
-            if counts[v] == 0:
-                touched[distinct] = v
-                distinct += 1
-            counts[v] += 1
     holds = acceptable(later, touched, distinct, counts, starts, rules, bounds)
     for i in range(distinct):
         counts[touched[i]] = 0
@@ -329,7 +337,7 @@ def _partner(row, H, kinds, members, groups, any_kind, state):
     size = groups[H, SIZE]
     start = _draw(state, size)
     if not any_kind:
-        for i in range(size):
+        for i in range(min(size, PARTNERS)):
             slot = begin + start + i
             if slot >= begin + size:
                 slot -= size
@@ -356,6 +364,7 @@ def exchange_rows(
     tally,
     extents,
     measured,
+    held,
     starts,
     rules,
     bounds,
@@ -376,12 +385,14 @@ def exchange_rows(
         Sensitive codes of each row, see `acceptable`.
     columns, scales, positions : int64[d, 4], float64[d], float64[codes]
         Of each attribute how it is recoded, what the second value of a set costs, and where each code lies.
-    powers, power : float64[2, n + 2], float
+    powers, power : float64[2, room + 2], float
         What a count adds to the spread, and p.
     orders, standing : int32[r, n]
         Several orders of the rows in which rows with equal attributes are near one another, and their inverses.
     members, groups, places, tally, extents, measured : arrays
         The state; every group is acceptable, before and after.
+    held : int64[groups, values]
+        Sensitive codes of each group, or of shape (groups, 0): they are counted when they are asked for.
     starts, rules, bounds : arrays
         The predicate.
     reach : int
@@ -461,10 +472,21 @@ def exchange_rows(
         if change > limit:
             continue
         if other < 0 or kinds[other] != kinds[row]:
-            if not _still_acceptable(G, row, other, sensitive, members, groups, touched, counts, starts, rules, bounds):
+            if not _still_acceptable(
+                G, row, other, sensitive, members, groups, held, touched, counts, starts, rules, bounds
+            ):
                 continue
-            if not _still_acceptable(H, other, row, sensitive, members, groups, touched, counts, starts, rules, bounds):
+            if not _still_acceptable(
+                H, other, row, sensitive, members, groups, held, touched, counts, starts, rules, bounds
+            ):
                 continue
+            if held.shape[1] > 0:
+                for j in range(sensitive.shape[1]):
+                    held[G, sensitive[row, j]] -= 1
+                    held[H, sensitive[row, j]] += 1
+                    if other >= 0:
+                        held[G, sensitive[other, j]] += 1
+                        held[H, sensitive[other, j]] -= 1
         _settle(G, row, other, codes, columns, tally, extents, measured, here)
         _settle(H, other, row, codes, columns, tally, extents, measured, there)
         slot = places[row, SLOT]
