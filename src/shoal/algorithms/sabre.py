@@ -107,6 +107,7 @@ class Sabre:
       both halves are acceptable.
     * The search starts from dealt groups or from Mondrian's, whichever a short search made more of: never is more lost
       than by Mondrian.
+    * Hierarchies of quasi-identifiers are not looked at: the loss that is searched for is that of intervals and sets.
     * The random numbers of the search are the same for every table.
     """
 
