@@ -23,6 +23,7 @@ from shoal.algorithms.hilbert import Hilbert
 from shoal.algorithms.m_approximation import MApproximation
 from shoal.algorithms.mondrian import Mondrian
 from shoal.algorithms.row_types import RowTypes, counted_groups, one_value
+from shoal.algorithms.sabre import Sabre
 from shoal.algorithms.three_phase import ThreePhase
 from shoal.errors import UnsupportedError
 from shoal.exact.generalization import Condition, GeneralizationProgram
@@ -40,7 +41,14 @@ if TYPE_CHECKING:
 
 __all__ = ["GeneralizationVectors"]
 
-_HEURISTICS: tuple[Algorithm, ...] = (ThreePhase(), MApproximation(), Hilbert(), Mondrian(), Mondrian(relaxed=True))
+_HEURISTICS: tuple[Algorithm, ...] = (
+    ThreePhase(),
+    MApproximation(),
+    Hilbert(),
+    Mondrian(),
+    Mondrian(relaxed=True),
+    Sabre(),
+)
 """What the program may start from: it never ends with more stars than the best of them."""
 _MOST_ENTRIES = 400_000
 
