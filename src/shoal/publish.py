@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 __all__ = ["anonymize", "open_data", "roles"]
 
+_SHOWN_ROWS = 20
+"""Row numbers that a message lists; the error itself has them all."""
+
 
 def anonymize(
     data: Any,
@@ -147,8 +150,7 @@ def anonymize(
                 Problem(table=table, requirement=requirement, rng=rng, progress=clock.progress, recoding=recoding)
             )
         except InfeasibleError as error:
-            error.rows = None if error.rows is None else np.sort(rows[error.rows])
-            raise
+            raise _with_row_numbers(error, rows) from error
         _check_partition(partition, table.rows, len(table.quasi_identifiers))
     with clock.step("recode"):
         recoded = recode(
@@ -305,6 +307,15 @@ def _check_published(schema: Schema) -> None:
         raise ColumnError("No column is left to publish. Name quasi-identifiers, sensitive or insensitive columns.")
     if "" in schema.published:
         raise ColumnError("A column without a name cannot be published. Name it, or make it a direct identifier.")
+
+
+def _with_row_numbers(error: InfeasibleError, rows: NDArray[np.int32]) -> InfeasibleError:
+    """Return the error with the numbers that its rows have in the input, the first ones in its message."""
+    if error.rows is None:
+        return error
+    numbers = np.sort(rows[error.rows])
+    shown = ", ".join(map(str, numbers[:_SHOWN_ROWS].tolist())) + (", ..." if len(numbers) > _SHOWN_ROWS else "")
+    return InfeasibleError(f"{error} Numbers of these rows, counted from 0: {shown}.", rows=numbers)
 
 
 def _check_partition(partition: Partition, rows: int, attributes: int) -> None:

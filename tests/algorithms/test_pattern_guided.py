@@ -151,6 +151,19 @@ def test_rows_that_follow_no_pattern_are_named(problem_of):
     assert caught.value.rows.tolist() == [2, 4]
 
 
+def test_their_numbers_are_those_of_the_input():
+    frame = pl.DataFrame({"a": [7, 0, 0, 8, 0], "visit": range(5), "disease": ["x"] * 5})
+    with pytest.raises(InfeasibleError, match=r"counted from 0: 0, 3\.$") as caught:
+        shoal.anonymize(
+            frame,
+            quasi_identifiers=["a"],
+            insensitive=["visit", "disease"],
+            privacy=shoal.KAnonymity(2),
+            algorithm=PatternGuided(["a"]),
+        )
+    assert caught.value.rows.tolist() == [0, 3]
+
+
 def test_a_release_that_may_exist_is_not_denied(problem_of):
     # Rows 0 and 1 share the first attribute, rows 1 and 2 the second: somebody stays alone.
     rows = [(0, 0), (0, 1), (1, 1)]

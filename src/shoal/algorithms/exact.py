@@ -126,7 +126,7 @@ class Exact:
                 f"and it stops at {self.most_steps:.1e} steps or {_MOST_STATES:.1e} sets of rows"
             )
         else:
-            estimate = "more time and memory than there is"
+            estimate = f"2**{float(np.log2(counts + 1.0).sum()):.0f} sets of rows, and it stops at {_MOST_STATES:.1e}"
         raise UnsupportedError(
             f"The algorithm 'exact' cannot serve this table of {int(counts.sum())} rows, {len(counts)} of them "
             f"distinct: it would take {estimate}. Coarsen quasi-identifiers so that rows become equal, or take 'milp', "

@@ -9,7 +9,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.console import Terminal, lines_of, path_line, plain
-from shoal.errors import ColumnError, DataError, OutputError, ParameterError
+from shoal.errors import ColumnError, DataError, OutputError, ParameterError, near_matches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -132,7 +132,10 @@ def _populations(people: Sequence[pl.DataFrame], releases: int, present: str | N
     import polars as pl
 
     if present not in people[0].columns:
-        raise ColumnError(f"There is no column '{present}' in the population.")
+        raise ColumnError(
+            f"There is no column '{present}' in the population: it says which of the releases each person is in, "
+            f"'1-3 5' for example. {near_matches(present, people[0].columns)}"
+        )
     told = people[0].get_column(present).cast(pl.String).fill_null("")
     numbers = {text: _numbers(text, releases) for text in told.unique().to_list()}
     return [

@@ -109,7 +109,9 @@ def _remarks(facts: Mapping[str, Any]) -> list[str]:
             f"Warning: k = 1. {who} unique: whoever knows the quasi-identifiers of these people recognizes them."
         )
     else:
-        remarks.append(f"Every record shares its quasi-identifiers with at least {number(achieved['k'] - 1)} others.")
+        company = achieved["k"] - 1
+        others = "one other" if company == 1 else f"{number(company)} others"
+        remarks.append(f"Every record shares its quasi-identifiers with at least {others}.")
     if diversity == 1:
         remarks.append(
             "Warning: l = 1. In some group all records have the same sensitive value: it is known of everyone there."

@@ -34,6 +34,8 @@ _CURVES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#0
 _MARKERS = "osD^vPX"
 _LAID_OUT, _MAJORIZATIONS = 400, 30
 """Graphs without coordinates are laid out where they have no more nodes, in so many steps."""
+_BARS = 100
+"""Up to so many classes have a bar each."""
 _SEPARATE = 20_000
 """More shapes than this are one image within an SVG: a file of a hundred megabytes opens nowhere."""
 _UNSIGNED = dict.fromkeys(("Creator", "Date", "Format", "Type"))
@@ -62,10 +64,14 @@ def plot_weights(grouping: Grouping, ax: Axes | None = None) -> Axes:
     """Draw the weights of the classes, largest first."""
     ax = _axes() if ax is None else ax
     weights = np.sort(grouping.weights)[::-1]
-    ax.stairs(weights, baseline=0, fill=True, color=_BAR, label="class")
+    few = len(weights) <= _BARS
+    if few:  # with a gap between them
+        ax.bar(np.arange(1, len(weights) + 1), weights, width=0.8, color=_BAR, label="class")
+    else:
+        ax.stairs(weights, baseline=0, fill=True, color=_BAR, label="class")
     ax.axhline(grouping.k, color=_LINE, linestyle="--", label="k")
-    ax.set(xlabel="classes, largest first", ylabel="records", ylim=(0, None), title=_title(grouping))
-    ax.legend(frameon=False)
+    ax.set(xlabel="classes, largest first", ylabel="records", ylim=(0, 1.2 * weights[0]), title=_title(grouping))
+    ax.legend(frameon=False, loc="upper right", ncols=2)  # above the bars
     return ax
 
 

@@ -54,7 +54,9 @@ def _template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(number=sentences.number, percent=sentences.percent, listed=sentences.listed)
+    environment.filters.update(
+        number=sentences.number, percent=sentences.percent, factor=sentences.factor, listed=sentences.listed
+    )
     return environment.get_template(name)
 
 

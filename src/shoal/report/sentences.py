@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["achieved_for", "gap_sentence", "listed", "model_title", "number", "percent", "promise", "reservations"]
+__all__ = [
+    "achieved_for",
+    "factor",
+    "gap_sentence",
+    "listed",
+    "model_title",
+    "number",
+    "percent",
+    "promise",
+    "reservations",
+]
 
 
 def number(value: object) -> str:
@@ -28,6 +38,17 @@ def number(value: object) -> str:
     if abs(value) >= 1000:
         return f"{value:,.1f}"
     return f"{value:.4g}"
+
+
+def factor(value: float) -> str:
+    """Return a factor that something is at most: rounded up in the third decimal.
+
+    Examples
+    --------
+    >>> factor(1.0362), factor(2.0), factor(12)
+    ('1.037', '2', '12')
+    """
+    return number(ceil(round(value * 1000, 6)) / 1000)
 
 
 def percent(share: float) -> str:
