@@ -269,7 +269,14 @@ def _guarantee(
         return Guarantee(text=text)
     return Guarantee(
         text=text,
-        stars_ratio=d if bound is None or found.cost() == 0 else Fraction(found.cost(), max(bound, 1)),
+        stars_ratio=_ratio(found.cost(), bound, d),
         stars_bound=bound,
         proof=None if bound is None else f"{proof}, over releases whose rows follow the patterns",
     )
+
+
+def _ratio(cost: int, bound: int | None, d: int) -> Fraction | int:
+    """Return by which factor a cost exceeds the fewest stars at most."""
+    if bound is None or (bound == 0 and cost > 0):
+        return d
+    return min(Fraction(cost, bound), Fraction(d)) if bound > 0 else 1
