@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
 
-__all__ = ["Progress", "silent"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["Clock", "Progress", "silent"]
 
 
 class Progress(Protocol):
@@ -19,3 +24,31 @@ class Progress(Protocol):
 
 def silent(step: str, done: int, total: int, /) -> None:
     """Ignore progress: the default."""
+
+
+class Clock:
+    """Wall time of the steps of a long work, with progress told as each begins.
+
+    Parameters
+    ----------
+    steps : sequence of str
+        The steps in their order.
+    progress : Progress, optional
+    """
+
+    def __init__(self, steps: Sequence[str], progress: Progress | None = None) -> None:
+        self.progress: Progress = progress or silent
+        self._steps = tuple(steps)
+        self._seconds: dict[str, float] = {}
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Take the time of a step."""
+        self.progress(name, self._steps.index(name), len(self._steps))
+        start = time.perf_counter()
+        yield
+        self._seconds[name] = time.perf_counter() - start
+
+    def seconds(self) -> dict[str, float]:
+        """Return the seconds of each step that ended, and of all of them."""
+        return {**self._seconds, "total": sum(self._seconds.values())}

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from os import PathLike
@@ -14,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from shoal._progress import Progress, silent
+from shoal._progress import Clock, Progress
 from shoal._validation import Boolean, Integer, OneOf, Optional, validate
 from shoal.algorithms import Problem, choose, lower_bound, table_counts
 from shoal.certificate import Certificate, Cost
@@ -29,8 +27,6 @@ from shoal.table import Schema, encode, fingerprint
 from shoal.verification import verify
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import polars as pl
     from numpy.typing import NDArray
 
@@ -40,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["anonymize", "open_data", "roles"]
 
+_STEPS = ("read", "coarsen", "encode", "partition", "recode", "verify", "bound")
 _SHOWN_ROWS = 20
 """Row numbers that a message lists; the error itself has them all."""
 
@@ -119,7 +116,7 @@ def anonymize(
         The release failed its verification. Please report it.
     """
     _check_options(recoding=recoding, missing_sensitive=missing_sensitive, star=star, keep_order=keep_order, seed=seed)
-    clock = _Clock(progress or silent)
+    clock = Clock(_STEPS, progress)
     with clock.step("read"):
         opened = open_data(data, delimiter=delimiter, encoding=encoding)
         schema = roles(quasi_identifiers, sensitive, direct_identifiers, insensitive)
@@ -368,23 +365,3 @@ def _rows_to_publish(
     if count == frame.height:
         raise DataError("Every row misses a sensitive value: there is nothing to publish.")
     return frame.filter(~absent), rows[~absent]
-
-
-class _Clock:
-    """Wall time by step, with progress told as each begins."""
-
-    _STEPS = ("read", "coarsen", "encode", "partition", "recode", "verify", "bound")
-
-    def __init__(self, progress: Progress) -> None:
-        self.progress = progress
-        self._seconds: dict[str, float] = {}
-
-    @contextmanager
-    def step(self, name: str) -> Iterator[None]:
-        self.progress(name, self._STEPS.index(name), len(self._STEPS))
-        start = time.perf_counter()
-        yield
-        self._seconds[name] = time.perf_counter() - start
-
-    def seconds(self) -> dict[str, float]:
-        return {**self._seconds, "total": sum(self._seconds.values())}

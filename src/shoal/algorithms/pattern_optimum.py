@@ -95,6 +95,7 @@ class _Search:
         self._dear = 2 * int(found.costs.max()) + 1
 
     def run(self, seconds: float) -> tuple[Assignment, int, str]:
+        """Return the best solution found, the bound, and what proves it; see `prove`."""
         began = time.perf_counter()
         found, outputs, k = self._found, self._outputs, self._found.k
         feasible = not found.waiting

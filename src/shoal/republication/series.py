@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import time
 from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from shoal._progress import Progress, silent
+from shoal._progress import Clock, Progress
 from shoal._validation import Boolean, Constraint, Integer, OneOf, Optional, validate
 from shoal.certificate import FORMAT
 from shoal.errors import InfeasibleError, InternalError, LedgerError, OutputError
@@ -45,6 +44,8 @@ if TYPE_CHECKING:
     from shoal.republication.records import Memory, RecordedSeries, SeriesColumns
 
 __all__ = ["Series"]
+
+_STEPS = ("read", "ledger", "match", "generalize", "recode", "verify", "remember")
 
 _PUBLISHED, _STAGED = "published", "staged"
 
@@ -126,7 +127,7 @@ class Series:
             raise OutputError(
                 f"'{output}' exists already and is kept. Choose another folder, or replace it with force (--force)."
             )
-        clock = _Clock(progress or silent)
+        clock = Clock(_STEPS, progress)
         with clock.step("read"):
             opened = open_data(data, delimiter=delimiter, encoding=encoding)
         with self._ledger._publishing() as told:
@@ -318,7 +319,7 @@ class Series:
             raise
 
     def _made(
-        self, matched: Matched, release: RecordedRelease, opened: OpenedData, clock: _Clock, keys: SeriesKeys
+        self, matched: Matched, release: RecordedRelease, opened: OpenedData, clock: Clock, keys: SeriesKeys
     ) -> tuple[Publication, RecordedRelease, Memory]:
         """Make a release of matched rows: the publication, its record and what is remembered after it."""
         table = matched.table
@@ -457,23 +458,3 @@ _CONSTRAINTS: dict[str, Constraint] = {
     "seed": Optional(Integer(low=0)),
     "format": Optional(OneOf(("csv", "parquet"))),
 }
-
-
-class _Clock:
-    """Wall time by step, with progress told as each begins."""
-
-    _STEPS = ("read", "ledger", "match", "generalize", "recode", "verify", "remember")
-
-    def __init__(self, progress: Progress) -> None:
-        self.progress = progress
-        self._seconds: dict[str, float] = {}
-
-    @contextmanager
-    def step(self, name: str) -> Iterator[None]:
-        self.progress(name, self._STEPS.index(name), len(self._STEPS))
-        start = time.perf_counter()
-        yield
-        self._seconds[name] = time.perf_counter() - start
-
-    def seconds(self) -> dict[str, float]:
-        return {**self._seconds, "total": sum(self._seconds.values())}
