@@ -104,4 +104,12 @@ class Settings:
             many_repeats=1,
             label_ks=40,
             point_counts=(100_000, 1_000_000),
+            m_values=(2, 10),
+            fixed_volume=40_000,
+            update_volumes=(40_000,),
+            swept_volume=40_000,
+            diverse_volumes=(40_000,),
+            diverse_l=(2, 10),
+            queries=200,
+            queried_releases=2,
         )
