@@ -60,7 +60,7 @@ def test_progress_and_being_stopped():
 
 
 @pytest.mark.parametrize(
-    ("rows", "most", "estimate"), [(30, 10**11, "38 hours"), (90, 10**11, "more time"), (9, 9, "0 s")]
+    ("rows", "most", "estimate"), [(30, 10**11, "38 hours"), (90, 10**11, "sets of rows"), (9, 9, "0 s")]
 )
 def test_tables_that_are_too_large_are_refused_with_an_estimate(problem_of, rows, most, estimate):
     problem = problem_of([list(range(rows))], [], KAnonymity(2))
