@@ -183,7 +183,7 @@ def _most_stars(d: int) -> int | None:
 def _serve(found: Assignment, problem: Problem, *, improve: bool) -> None:
     """Algorithm 1: the patterns in the order of their cost, each takes every projection with k rows that wait."""
     costs = found.costs
-    work = len(found.types) * len(costs)
+    improve = improve and len(found.types) * len(costs) <= _IMPROVED_WORK
     levels = np.unique(costs)
     steps = len(levels) + (_ROUNDS if improve else 0)
     for step, level in enumerate(levels):
@@ -191,18 +191,18 @@ def _serve(found: Assignment, problem: Problem, *, improve: bool) -> None:
         here = [j for j in found.order if costs[j] == level]
         for j in here:
             found.take(j)
-        if improve and work <= _IMPROVED_WORK and step + 1 < len(levels):
+        if improve and step + 1 < len(levels):
             worth = np.full(len(found.codes), levels[step + 1], dtype=np.int64)
             for j in here:
                 found.found(j, worth)
-    if improve and work <= _IMPROVED_WORK:
+    if improve:
         anything = np.full(len(found.codes), 2 * int(costs.max()) + 1, dtype=np.int64)
         for round_ in range(_ROUNDS):
             problem.progress("patterns", len(levels) + round_, steps)
             if sum(found.found(j, anything) for j in found.order) + found.dissolve() == 0:
                 break
     found.suppress_the_rest()
-    if improve and work <= _IMPROVED_WORK:
+    if improve:
         found.tighten()
     problem.progress("patterns", steps, steps)
 
@@ -214,7 +214,8 @@ def _rows_of(
 
     Which rows of a type go to which of its groups is left to chance.
     """
-    number = np.cumsum(np.bincount(found.groups, minlength=len(found.pattern)) > 0) - 1
+    used = np.bincount(found.groups, minlength=len(found.pattern)) > 0
+    number = np.cumsum(used) - 1
     by_type = np.argsort(found.types, kind="stable")
     labels = np.repeat(number[found.groups[by_type]], found.counts[by_type]).astype(np.int32)
     order = rows.order.copy()
@@ -223,8 +224,7 @@ def _rows_of(
         rng.shuffle(order[rows.starts[i] : rows.starts[i + 1]])
     groups = np.empty(len(order), dtype=np.int32)
     groups[order] = labels
-    kept = np.bincount(found.groups, minlength=len(found.pattern)) > 0
-    return groups, found.pattern[kept]
+    return groups, found.pattern[used]
 
 
 def _spoken(patterns: ResolvedPatterns, j: int) -> str:

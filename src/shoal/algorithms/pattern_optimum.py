@@ -112,9 +112,9 @@ class _Search:
         left = remaining(outputs, found.rows, k, prices=prices, upper=upper)
         bound = prices.bound
         time_left = max(seconds - (time.perf_counter() - began), 0.0)
-        if upper > bound and (time_left > 0 or left.sum() <= _SMALL_PROGRAM):
+        if upper > bound and (time_left > 0 or np.count_nonzero(left) <= _SMALL_PROGRAM):
             result = solve_program(
-                outputs, found.rows, k, prices=prices, upper=upper, time_limit=max(time_left, _WORTH_A_LOOK),
+                outputs, found.rows, k, keep=left, prices=prices, upper=upper, time_limit=max(time_left, _WORTH_A_LOOK),
                 progress=self._progress("program"),
             )  # fmt: skip
             if result is not None:
@@ -132,6 +132,9 @@ class _Search:
     def _by_parts(self, prices: Prices, upper: int, seconds: float) -> int:
         """Improve the solution part by part; return its cost."""
         outputs, found = self._outputs, self._found
+        left = remaining(outputs, found.rows, found.k, prices=prices, upper=upper)
+        if np.count_nonzero(left) <= _SMALL_PROGRAM:  # the whole of it is solved soon
+            return upper
         near = remaining(outputs, found.rows, found.k, prices=prices, upper=prices.bound + 2)
         near |= self._served > 0
         if found.all_star >= 0:
@@ -140,11 +143,9 @@ class _Search:
         parts = PartialPrograms(
             outputs, found.rows, found.k, pairs=pairs, rows=self._served[pairs], rng=deepcopy(self._problem.rng)
         )
-        left = np.count_nonzero(remaining(outputs, found.rows, found.k, prices=prices, upper=upper))
-        if left > _SMALL_PROGRAM:
-            upper = parts.run(seconds=0.8 * seconds, bound=prices.bound, progress=self._progress("parts"))
-            self._served[:] = 0
-            self._served[pairs] = parts.rows
+        upper = parts.run(seconds=0.8 * seconds, bound=prices.bound, progress=self._progress("parts"))
+        self._served[:] = 0
+        self._served[pairs] = parts.rows
         return upper
 
     def _progress(self, step: str) -> Progress:

@@ -31,8 +31,6 @@ from shoal.kernels.pattern_bound import fix_by_price, lagrangian
 from shoal.table.classes import mixed_radix_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
 __all__ = ["OutputTypes", "Prices", "Served", "price_rows", "remaining", "solve_program"]
@@ -156,7 +154,6 @@ def price_rows(
     *,
     upper: int,
     seconds: float,
-    improve: Callable[[NDArray[np.int64], NDArray[np.int64]], int] | None = None,
     progress: Progress = silent,
 ) -> Prices:
     """Find prices that prove a good bound, by a subgradient method.
@@ -171,9 +168,6 @@ def price_rows(
         Cost of the best solution known.
     seconds : float
         When to stop.
-    improve : callable, optional
-        Called now and then with the prices (in stars, rounded up to the unit) and the values of the output types: it
-        may find a better solution and returns the cost of the best one known.
     progress : callable
     """
     began = time.perf_counter()
@@ -190,8 +184,7 @@ def price_rows(
             best, best_prices, worse = bound, prices.copy(), 0
         else:
             worse += 1
-        if improve is not None and round_ % 50 == 49:
-            upper = improve(prices, values)
+        if round_ % 50 == 49:
             progress("prices", int(spent), max(int(seconds), 1))
         if -(-best // _UNIT) >= upper or not slack.any():
             break
@@ -210,6 +203,7 @@ def solve_program(
     sizes: NDArray[np.int64],
     k: int,
     *,
+    keep: NDArray[np.bool_],
     prices: Prices,
     upper: int,
     time_limit: float,
@@ -221,6 +215,8 @@ def solve_program(
     ----------
     outputs, sizes, k
         As for `price_rows`.
+    keep : bool array
+        The pairs that `remaining` left for a solution cheaper than `upper`, one per entry of `outputs.members`.
     prices : Prices
         What `price_rows` found.
     upper : int
@@ -235,13 +231,13 @@ def solve_program(
         A better solution with the bound that was proven; None where there is none, or where what is left is too large,
         with no more said than `prices` says. Whether it was too large, `remaining` tells.
     """
-    keep = np.flatnonzero(remaining(outputs, sizes, k, prices=prices, upper=upper))
-    if len(keep) > _LARGEST_PROGRAM:
+    pairs = np.flatnonzero(keep)
+    if len(pairs) > _LARGEST_PROGRAM:
         return None
-    types = outputs.members[keep]
+    types = outputs.members[pairs]
     if len(np.unique(types)) < len(sizes):  # some rows can be served by no better solution
         return Served(pairs=_NOTHING, counts=_NOTHING, bound=upper)
-    output_of = np.repeat(np.arange(len(outputs)), np.diff(outputs.starts))[keep]
+    output_of = np.repeat(np.arange(len(outputs)), np.diff(outputs.starts))[pairs]
     program = _program(outputs, sizes, k, types, output_of)
     solution = solve(program, time_limit=time_limit, step="program", progress=progress, keep_interrupted=True)
     if solution.status == "infeasible":
@@ -252,7 +248,7 @@ def solve_program(
     if solution.values is None or solution.objective >= upper:
         return Served(pairs=_NOTHING, counts=_NOTHING, bound=bound)
     counts = np.rint(solution.values[: len(types)]).astype(np.int64)
-    return Served(pairs=keep[counts > 0], counts=counts[counts > 0], bound=bound)
+    return Served(pairs=pairs[counts > 0], counts=counts[counts > 0], bound=bound)
 
 
 def remaining(

@@ -19,6 +19,7 @@ import numpy as np
 
 from shoal._progress import Progress, silent
 from shoal.exact.highs import Program, Rows, solve
+from shoal.table.compressed import entries_of_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -89,10 +90,12 @@ class PartialPrograms:
         return self.cost()
 
     def _pairs_of_outputs(self, outputs: NDArray[np.int64]) -> NDArray[np.int64]:
-        return _gathered(self._by_output, self._output_starts, outputs)
+        starts = self._output_starts
+        return self._by_output[entries_of_rows(starts[outputs], starts[outputs + 1])]
 
     def _pairs_of_types(self, types: NDArray[np.int64]) -> NDArray[np.int64]:
-        return _gathered(self._by_type, self._type_starts, types)
+        starts = self._type_starts
+        return self._by_type[entries_of_rows(starts[types], starts[types + 1])]
 
     def _around(self, seed: int) -> NDArray[np.int64]:
         """Return output types in use that share candidates with a first one, nearest first, up to so many rows."""
@@ -199,10 +202,3 @@ class PartialPrograms:
             upper=np.concatenate([free[of_type].astype(np.float64), np.ones(extra)]),
             rows=Rows.of(rows),
         )
-
-
-def _gathered(entries: NDArray[np.int64], starts: NDArray[np.int64], chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the entries of some rows of a compressed list, one row after the other."""
-    lengths = starts[chosen + 1] - starts[chosen]
-    before = np.cumsum(lengths) - lengths
-    return np.asarray(entries[np.arange(lengths.sum()) + np.repeat(starts[chosen] - before, lengths)])

@@ -31,6 +31,7 @@ from shoal.recoding.penalty import set_penalty
 from shoal.recoding.recoded import RecodedColumn, sub_domains_of
 from shoal.recoding.suppression import unchanged
 from shoal.recoding.text import check_star
+from shoal.table.compressed import entries_of_rows
 from shoal.table.text import dictionary_text
 
 if TYPE_CHECKING:
@@ -213,8 +214,6 @@ def _below(
     walk: _DepthFirst, begins: NDArray[np.int32], ends: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return the codes below each node, ascending node by node, and whose they are."""
-    lengths = (ends - begins).astype(np.int64)
-    before = np.cumsum(lengths) - lengths
-    owner = np.repeat(np.arange(len(begins)), lengths)
-    codes = walk.order[np.arange(lengths.sum()) + np.repeat(begins - before, lengths)]
+    owner = np.repeat(np.arange(len(begins)), ends - begins)
+    codes = walk.order[entries_of_rows(begins, ends)]
     return owner, codes[np.lexsort((codes, owner))]

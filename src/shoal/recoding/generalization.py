@@ -33,6 +33,7 @@ from shoal.recoding.penalty import interval_penalty, set_penalty
 from shoal.recoding.recoded import RecodedColumn, SubDomains, sub_domains_of
 from shoal.recoding.suppression import unchanged
 from shoal.recoding.text import check_star, dictionary_text, quoted
+from shoal.table.compressed import entries_of_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -175,7 +176,7 @@ def _sets(
     stars |= whole & (sizes == column.size)
     stars |= forced
     proper = np.flatnonzero(~stars & (sizes > 1))
-    entries = _entries(starts, proper)
+    entries = entries_of_rows(starts[proper], starts[proper + 1])
     listed = pl.DataFrame({"group": np.repeat(proper, sizes[proper]), "value": quoted(text).gather(members[entries])})
     joined = listed.group_by("group", maintain_order=True).agg(pl.col("value").str.join(", "))
     labels = pl.DataFrame({"group": np.arange(len(low)), "low": low, "set": sizes > 1}).with_columns(
@@ -215,14 +216,9 @@ def _members(column: Column, groups: NDArray[np.int32], count: int) -> tuple[NDA
     return starts.astype(np.int64), members
 
 
-def _entries(starts: NDArray[np.int64], chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where the entries of some of the compressed rows stand, row after row."""
-    lengths = starts[chosen + 1] - starts[chosen]
-    before = np.cumsum(lengths) - lengths
-    return np.asarray(np.arange(lengths.sum(), dtype=np.int64) + np.repeat(starts[chosen] - before, lengths))
-
-
 def _runs(starts: NDArray[np.int64], members: NDArray[np.int32], chosen: NDArray[np.int64]) -> SubDomains:
     """Return the member sets of some groups as runs of consecutive codes."""
     sizes = starts[chosen + 1] - starts[chosen]
-    return sub_domains_of(np.concatenate(([0], np.cumsum(sizes))), members[_entries(starts, chosen)])
+    return sub_domains_of(
+        np.concatenate(([0], np.cumsum(sizes))), members[entries_of_rows(starts[chosen], starts[chosen + 1])]
+    )
