@@ -234,6 +234,24 @@ def test_a_time_limit_leaves_a_release_with_its_gap():
     assert certificate.cost.bound.stars <= certificate.cost.stars
 
 
+def test_a_search_that_ends_at_once_returns_what_greed_found():
+    rng = np.random.default_rng(5)
+    frame = pl.DataFrame(rng.integers(0, 4, size=(400, 4)), schema=["a", "b", "c", "d"])
+    asked = {"quasi_identifiers": frame.columns, "privacy": shoal.KAnonymity(5), "seed": 1}
+    greedy = shoal.anonymize(frame, algorithm=PatternGuided(improve=False), **asked).certificate.cost.stars
+    at_once = PatternGuided(improve=False, optimal=True, time_limit=0)
+    assert shoal.anonymize(frame, algorithm=at_once, **asked).certificate.cost.stars <= greedy
+
+
+def test_the_factor_d_is_not_promised_of_weighted_stars(problem_of):
+    instance = ([(0, 0), (0, 1), (1, 0), (1, 1)], [[False, False], [True, True]], 2, [1, 5])
+    _, found = solve(problem_of, instance)
+    assert found.guarantee.stars_ratio is None
+    assert "Nothing is promised" in found.guarantee.text
+    _, unweighted = solve(problem_of, (*instance[:3], None))
+    assert "Theorem 4" in unweighted.guarantee.text
+
+
 @given(st.data())
 @settings(max_examples=60, deadline=None)
 def test_every_step_keeps_the_rows_and_the_floors(data):

@@ -261,8 +261,10 @@ def _guarantee(
     if bound is not None and bound == found.cost():
         text = f"The fewest {cost} {every} ({proof})."
     elif bound is not None:
-        over = 100 * (found.cost() - bound) / max(bound, 1)
+        over = -(-10_000 * (found.cost() - bound) // max(bound, 1)) / 100  # rounded up
         text = f"At most {over:.2f} % more than the fewest {cost} {every} ({proof})."
+    elif weighted:
+        text = "Nothing is promised of weighted stars; algorithm='patterns-optimal' proves a bound."
     else:
         text = f"At most d = {d} times the fewest stars {every} (Theorem 4)."
     if weighted:

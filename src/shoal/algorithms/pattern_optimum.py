@@ -99,6 +99,8 @@ class _Search:
         began = time.perf_counter()
         found, outputs, k = self._found, self._outputs, self._found.k
         feasible = not found.waiting
+        if feasible:
+            found.tighten()  # so that every group is one of the output types, of which dear twins were dropped
         upper = found.cost() if feasible else self._dear * int(found.rows.sum())
         prices = price_rows(
             outputs, found.rows, k, upper=upper, seconds=_PRICING_SHARE * seconds, progress=self._progress("prices")
