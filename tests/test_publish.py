@@ -19,6 +19,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import shoal
+from shoal.algorithms import Guarantee, Partition
 from shoal.errors import DataError, InfeasibleError, OutputError, ParameterError, ReleaseUnsafeError, UnsupportedError
 
 SECRET = "Zyzzyva"
@@ -464,3 +465,42 @@ class TestComparisons:
         assert [row["algorithm"] for row in shoal.compare(patients, **REQUEST, algorithms="tp").rows] == ["tp"]
         able = [row["algorithm"] for row in shoal.compare(patients, **REQUEST).rows]
         assert able == ["tp", "tp+", "hilbert", "mondrian", "mondrian-relaxed", "sabre"]
+
+
+class _OneGroup:
+    """An algorithm of a caller's own: all rows in one group, which publishes the first level of every hierarchy."""
+
+    name = "one group"
+    hierarchical = True
+
+    def unsupported(self, requirement):
+        return None
+
+    def parameters(self):
+        return {}
+
+    def partition(self, problem):
+        d = len(problem.levels)
+        return Partition(
+            groups=np.zeros(problem.table.rows, dtype=np.int32),
+            count=1,
+            guarantee=Guarantee(text="Nothing is promised."),
+            least=np.ones((1, d), dtype=np.int32),
+        )
+
+
+def test_an_algorithm_that_climbs_hierarchies_has_one_for_every_attribute():
+    table = pl.DataFrame({"age": [1, 1, 1, 1], "day": ["2020-01-01"] * 4, "job": ["a"] * 4, "none": [None] * 4})
+    asked = {"quasi_identifiers": ["age", "day", "job"], "privacy": shoal.KAnonymity(2), "algorithm": _OneGroup()}
+    tree = shoal.Hierarchy.from_rows([("a", "b", "*"), ("x", "b", "*"), ("y", "c", "*")])
+    release = shoal.anonymize(table, direct_identifiers=["none"], recoding="generalization",
+                              hierarchies={"job": tree}, **asked)  # fmt: skip
+    assert release.data.rows() == [("*", "*", "b")] * 4
+    told = release.certificate.parameters["hierarchies"]
+    assert {name: one["automatic"] for name, one in told.items()} == {"age": True, "day": True, "job": False}
+    starred = shoal.anonymize(table, direct_identifiers=["none"], **asked)
+    assert starred.data.rows() == [("*", "*", "*")] * 4
+    assert starred.certificate.parameters["hierarchies"] == {}
+    empty = shoal.anonymize(table, recoding="generalization", **(asked | {"quasi_identifiers": ["none"]}),
+                            insensitive=["age"], direct_identifiers=["day", "job"])  # fmt: skip
+    assert empty.data["none"].to_list() == ["*"] * 4

@@ -17,7 +17,7 @@ from shoal._validation import Boolean, Integer, OneOf, Optional, validate
 from shoal.algorithms import Problem, choose, lower_bound, table_counts
 from shoal.certificate import Certificate, Cost
 from shoal.errors import ColumnError, DataError, InfeasibleError, InternalError, ParameterError, near_matches
-from shoal.hierarchy import as_hierarchy, coarsen_columns
+from shoal.hierarchy import as_hierarchy, automatic_hierarchy, coarsen_columns
 from shoal.io import open_frame, read
 from shoal.metrics import Metrics
 from shoal.models import Requirement
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from shoal.algorithms import Algorithm, Partition
     from shoal.hierarchy import Coarsening, Hierarchy
     from shoal.models import PrivacyModel
+    from shoal.table import Table
 
 __all__ = ["anonymize", "open_data", "roles"]
 
@@ -130,6 +131,10 @@ def anonymize(
         frame, coarsened, pictures = coarsen_columns(frame, coarsen or {}, schema.quasi_identifiers)
     with clock.step("encode"):
         table = encode(frame, schema)
+        made: dict[str, Hierarchy] = {}
+        if recoding == "generalization" and getattr(chosen, "hierarchical", False):
+            made = _automatic_trees(frame, table, known=trees)
+            trees |= made
         for column in table.quasi_identifiers:
             if column.name in trees:
                 check_coverage(column, trees[column.name])
@@ -144,7 +149,14 @@ def anonymize(
     with clock.step("partition"):
         try:
             partition = chosen.partition(
-                Problem(table=table, requirement=requirement, rng=rng, progress=clock.progress, recoding=recoding)
+                Problem(
+                    table=table,
+                    requirement=requirement,
+                    rng=rng,
+                    progress=clock.progress,
+                    recoding=recoding,
+                    hierarchies=trees,
+                )
             )
         except InfeasibleError as error:
             raise _with_row_numbers(error, rows) from error
@@ -157,7 +169,7 @@ def anonymize(
             method=recoding,
             star=star,
             hierarchies=trees,
-            starred=partition.starred,
+            least=partition.least,
         )
         published, order = published_frame(table, recoded, partition.groups, keep_order=keep_order, compact=True)
         rows = rows[order]
@@ -186,7 +198,7 @@ def anonymize(
         parameters={
             **chosen.parameters(),
             "coarsen": coarsened,
-            "hierarchies": {name: tree.to_dict() for name, tree in trees.items()},
+            "hierarchies": {name: {**tree.to_dict(), "automatic": name in made} for name, tree in trees.items()},
             "recoding": recoding,
             "star": star,
             "keep_order": keep_order,
@@ -299,6 +311,16 @@ def _trees(
     return {name: as_hierarchy(f"The hierarchy of '{name}'", given) for name, given in hierarchies.items()}
 
 
+def _automatic_trees(frame: pl.DataFrame, table: Table, *, known: Mapping[str, Hierarchy]) -> dict[str, Hierarchy]:
+    """Return a hierarchy for each quasi-identifier that has none, and has a value."""
+    told = frame.get_column(table.sensitive[0].name) if table.sensitive else None
+    return {
+        column.name: automatic_hierarchy(frame.get_column(column.name), told)
+        for column in table.quasi_identifiers
+        if column.name not in known and column.size > column.has_missing
+    }
+
+
 def _check_published(schema: Schema) -> None:
     if not schema.published:
         raise ColumnError("No column is left to publish. Name quasi-identifiers, sensitive or insensitive columns.")
@@ -322,8 +344,8 @@ def _check_partition(partition: Partition, rows: int, attributes: int) -> None:
         raise InternalError("an algorithm returned something else than one group number for each row")
     if groups.min() < 0 or groups.max() >= partition.count or not np.bincount(groups, minlength=partition.count).all():
         raise InternalError("an algorithm returned group numbers that are not 0, 1, ... without a gap")
-    if partition.starred is not None and partition.starred.shape != (partition.count, attributes):
-        raise InternalError("an algorithm returned something else than one choice of stars for each group")
+    if partition.least is not None and partition.least.shape != (partition.count, attributes):
+        raise InternalError("an algorithm returned something else than one least level for each group and attribute")
 
 
 def _check_options(**options: Any) -> None:

@@ -16,6 +16,7 @@ from shoal.algorithms import PatternGuided, PatternRule
 from shoal.algorithms.pattern_assignment import Assignment
 from shoal.errors import InfeasibleError
 from shoal.models import KAnonymity
+from shoal.recoding import STAR_LEVEL
 from shoal.testing.oracles import fewest_stars_by_patterns
 
 METHODS = {
@@ -57,7 +58,7 @@ def solve(problem_of, instance, **options):
     each = [1] * d if weights is None else weights
     published = []
     for row, group in zip(rows, found.groups.tolist(), strict=True):
-        stars = found.starred[group].tolist()
+        stars = (found.least[group] == STAR_LEVEL).tolist()
         assert stars in starred
         published.append((group, *(None if star else value for value, star in zip(row, stars, strict=True))))
     sizes = Counter(published)
@@ -186,7 +187,7 @@ def test_splitting_a_type_leaves_the_choice_of_rows_to_chance(problem_of):
     chosen = set()
     for seed in range(12):
         found = PatternGuided(["11", "00"]).partition(replace(problem, rng=np.random.default_rng(seed)))
-        chosen.add(tuple(np.flatnonzero(found.starred[found.groups].all(axis=1)).tolist()))
+        chosen.add(tuple(np.flatnonzero(found.least[found.groups].all(axis=1)).tolist()))
     assert len(chosen) > 3
 
 

@@ -15,7 +15,7 @@ import shoal
 from shoal import metrics
 from shoal.errors import ColumnError, DataError, ParameterError
 from shoal.hierarchy import Hierarchy
-from shoal.recoding import RecodedColumn, published_frame, recode
+from shoal.recoding import STAR_LEVEL, RecodedColumn, published_frame, recode
 from shoal.table import Schema, Table, encode
 from shoal.testing import hierarchies as oracles
 from shoal.testing import oracles as loss
@@ -122,9 +122,12 @@ def trees(draw: st.DrawFn) -> list[list[str]]:
     nodes = list(range(leaves))
     for level in range(1, height + 1):
         merged = draw(st.lists(st.integers(0, 3), min_size=max(leaves, 4), max_size=max(leaves, 4)))
-        nodes = [0 if level == height else merged[node] for node in nodes]
+        below, nodes = nodes, [0 if level == height else merged[node] for node in nodes]
+        repeats = draw(st.booleans())
         for row, node in zip(rows, nodes, strict=True):
-            row.append(f"node {level}/{node}" if level < height else "root")
+            alone = len({other for other, up in zip(below, nodes, strict=True) if up == node}) == 1
+            name = row[-1] if repeats and alone else f"node {level}/{node}"
+            row.append(name if level < height else "root")
     return rows
 
 
@@ -137,18 +140,17 @@ def test_agrees_with_the_definitions(data: st.DataObject, paths: list[list[str]]
     groups = dense(data.draw(st.lists(st.integers(0, 4), min_size=len(values), max_size=len(values))))
     table, codes = table_of(values), np.array(groups, dtype=np.int32)
     options: dict[str, Any] = {"method": "generalization", "hierarchies": {"a": Hierarchy.from_rows(paths)}}
-    forced = data.draw(st.lists(st.booleans(), min_size=max(groups) + 1, max_size=max(groups) + 1))
-    starred = (
-        np.array(forced).reshape(-1, 1) if data.draw(st.booleans()) else np.zeros((max(groups) + 1, 1), dtype=bool)
-    )
-    recoding = recode(table, codes, max(groups) + 1, starred=starred, **options)
+    count = max(groups) + 1
+    asked = data.draw(st.lists(st.sampled_from([0, 0, 1, 2, 3, STAR_LEVEL]), min_size=count, max_size=count))
+    least = np.array(asked, dtype=np.int32).reshape(-1, 1)
+    recoding = recode(table, codes, count, least=least, **options)
     (column,) = recoding.columns
     occur = [by_value[value] for value in dict.fromkeys(values) if value is not None]
     domain, height = table.quasi_identifiers[0].dictionary.to_list(), len(paths[0]) - 1
     expected: list[tuple[Any, int]] = []
     for group in range(max(groups) + 1):
         members = [by_value.get(value) for value, of in zip(values, groups, strict=True) if of == group]
-        expected.append((oracles.STAR, height) if starred[group, 0] else oracles.common_ancestor(members, paths))
+        expected.append(oracles.common_ancestor(members, paths, asked[group]))
     assert cells(column) == [label for label, _ in expected]
     covered, penalties = [], []
     for group, (label, level) in enumerate(expected):
@@ -204,7 +206,7 @@ def test_a_release_with_hierarchies(tmp_path: Any, algorithm: str) -> None:
     assert set(release.data["school"]) - set(SCHOOL.values) - {"*"}
     cost = release.certificate.cost
     assert cost.bound.stars <= cost.recoded_cells
-    assert release.certificate.parameters["hierarchies"] == {"school": {"values": 6, "height": 3}}
+    assert release.certificate.parameters["hierarchies"] == {"school": {"values": 6, "height": 3, "automatic": False}}
     figures = release.metrics.by_attribute["school"]
     assert 0 < figures["ncp"] < 1
     assert 0 < figures["precision"] < 1

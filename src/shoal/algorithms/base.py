@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from shoal._progress import Progress, silent
+from shoal.recoding import Levels
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from shoal.hierarchy import Hierarchy
     from shoal.models import Requirement
     from shoal.table import Table
 
@@ -30,6 +34,13 @@ class Problem:
     progress: Progress = silent
     recoding: str = "suppression"
     """How the partition will be recoded, for algorithms that minimize what that loses."""
+    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
+    """Quasi-identifiers that will be recoded to nodes of a tree."""
+
+    @cached_property
+    def levels(self) -> tuple[Levels, ...]:
+        """The levels of each quasi-identifier: those of its hierarchy, or a value and a star."""
+        return tuple(Levels.of(column, self.hierarchies.get(column.name)) for column in self.table.quasi_identifiers)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,16 +74,20 @@ class Partition:
     """What a researcher wants to know of the run: counts and names, never a cell."""
     facts: dict[str, Any] = field(default_factory=dict)
     """What the certificate tells of the run beyond the guarantee: counts and names that are meant for its readers."""
-    starred: NDArray[np.bool_] | None = None
-    """Attributes that a group must publish as stars even where its rows agree, shape (count, quasi-identifiers); None
-    where nothing is to be starred without need."""
+    least: NDArray[np.int32] | None = None
+    """The least level of its hierarchy at which a group publishes each attribute, even where its rows agree on less,
+    shape (count, quasi-identifiers); 0 asks nothing, `STAR_LEVEL` for a star. None where nothing is asked."""
 
     def __repr__(self) -> str:
         return f"Partition(rows={len(self.groups)}, groups={self.count})"
 
 
 class Algorithm(Protocol):
-    """A published algorithm that partitions a table."""
+    """A published algorithm that partitions a table.
+
+    One that climbs hierarchies may say so with an attribute `hierarchical = True`: under generalization every
+    quasi-identifier then has one, built automatically where none was given.
+    """
 
     @property
     def name(self) -> str:

@@ -23,6 +23,7 @@ from shoal.algorithms.pattern_assignment import Assignment
 from shoal.algorithms.patterns import PatternRule, Patterns, ResolvedPatterns
 from shoal.algorithms.row_types import RowTypes
 from shoal.errors import InfeasibleError
+from shoal.recoding import STAR_LEVEL
 
 if TYPE_CHECKING:
     from numbers import Real
@@ -169,7 +170,7 @@ class PatternGuided:
             count=len(pattern),
             guarantee=_guarantee(found, patterns, bound, proof, weighted=self.weights is not None),
             facts=facts,
-            starred=patterns.starred[pattern],
+            least=np.where(patterns.starred[pattern], np.int32(STAR_LEVEL), np.int32(0)),
         )
 
 

@@ -222,7 +222,7 @@ def automatic_hierarchy(values: Values, sensitive: Values | None = None) -> Hier
     column = _column("automatic_hierarchy", values)
     if column.numbers is not None:
         return quantile_hierarchy(values)
-    if column.ordered and not isinstance(column.dictionary.dtype, pl.Enum):
+    if column.ordered and isinstance(column.dictionary.dtype, pl.Date | pl.Datetime | pl.String):
         return date_hierarchy(values)
     return frequency_hierarchy(values) if sensitive is None else co_occurrence_hierarchy(values, sensitive)
 

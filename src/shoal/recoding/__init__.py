@@ -2,11 +2,14 @@
 
 from shoal.recoding.ancestors import check_coverage
 from shoal.recoding.frame import canonical_order, published_frame
+from shoal.recoding.levels import STAR_LEVEL, Levels
 from shoal.recoding.methods import METHODS, recode
 from shoal.recoding.recoded import PublishedClasses, RecodedColumn, Recoding, SubDomains
 
 __all__ = [
     "METHODS",
+    "STAR_LEVEL",
+    "Levels",
     "PublishedClasses",
     "RecodedColumn",
     "Recoding",

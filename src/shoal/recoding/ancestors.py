@@ -27,6 +27,7 @@ import polars as pl
 
 from shoal.errors import ParameterError
 from shoal.kernels.recoding import group_extents
+from shoal.recoding.levels import lowest_levels
 from shoal.recoding.penalty import set_penalty
 from shoal.recoding.recoded import RecodedColumn, sub_domains_of
 from shoal.recoding.suppression import unchanged
@@ -61,9 +62,9 @@ def generalize_by(
     count: int,
     star: str,
     *,
-    starred: NDArray[np.bool_] | None = None,
+    least: NDArray[np.int32] | None = None,
 ) -> RecodedColumn:
-    """Recode one quasi-identifier to lowest common ancestors; a `starred` group publishes a star whatever it shares.
+    """Recode one quasi-identifier to lowest common ancestors, or to the node at a group's `least` level above them.
 
     Raises
     ------
@@ -76,12 +77,15 @@ def generalize_by(
     check_star(column, text, star)
     walk = _DepthFirst.of(tree, column, text)
     low, high = group_extents(walk.rank[column.codes], groups, count)
-    forced = np.zeros(count, dtype=np.bool_) if starred is None else starred
-    kept = (low == high) & ~forced
-    if kept.all():
-        return unchanged(column, walk.order[low])
     mixed = (high == walk.values) & (low < high)  # the missing value ranks last
     level = walk.meeting_level(low, np.where(mixed, low, high))
+    forced = np.zeros(count, dtype=np.bool_)
+    if least is not None:
+        forced = least >= tree.height
+        level = walk.raised(level, np.minimum(least, tree.height).astype(np.int32), low)
+    kept = (low == high) & (level == 0) & ~forced
+    if kept.all():
+        return unchanged(column, walk.order[low])
     begin, end = walk.extent(level, low)
     stars = mixed | forced | (~kept & walk.is_root(level, low))
     level[stars] = tree.height
@@ -123,15 +127,26 @@ class _DepthFirst:
     """Code at each place."""
     nodes: NDArray[np.int32]
     """Node of each place at each level, shape (height + 1, values)."""
+    lowest: NDArray[np.int32]
+    """The lowest level at which the node of each place at each level has the same name; the same shape."""
 
     @classmethod
     def of(cls, tree: Hierarchy, column: Column, text: pl.Series) -> _DepthFirst:
-        nodes = tree.levels[:, tree.positions(text.drop_nulls().to_list(), column=column.name)]
+        positions = tree.positions(text.drop_nulls().to_list(), column=column.name)
+        nodes = tree.levels[:, positions]
         values = nodes.shape[1]
         order = np.append(np.lexsort(nodes), [values] * column.has_missing).astype(np.int32)
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
-        return cls(tree=tree, values=values, rank=rank, order=order, nodes=nodes[:, order[:values]])
+        present = order[:values]
+        return cls(
+            tree=tree,
+            values=values,
+            rank=rank,
+            order=order,
+            nodes=nodes[:, present],
+            lowest=lowest_levels(tree, positions)[:, present],
+        )
 
     def meeting_level(self, low: NDArray[np.int32], high: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the lowest level at which the values at two places have the same node; 0 for a missing value."""
@@ -140,6 +155,12 @@ class _DepthFirst:
         for nodes in self.nodes:  # paths that have met stay together
             level += nodes[low] != nodes[high]
         return level
+
+    def raised(self, level: NDArray[np.int32], least: NDArray[np.int32], place: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the level at which a node is published that has to be at a least one; a missing value stays at 0."""
+        there = place < self.values
+        wanted = np.maximum(level, least)
+        return np.where(there, self.lowest[wanted, np.where(there, place, 0)], level)
 
     def extent(self, level: NDArray[np.int32], place: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the first place below each node, and the one behind its last."""

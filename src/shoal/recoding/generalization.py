@@ -69,10 +69,10 @@ def generalize(
     count: int,
     star: str,
     *,
-    starred: NDArray[np.bool_] | None = None,
+    least: NDArray[np.int32] | None = None,
     spell_out: bool = False,
 ) -> RecodedColumn:
-    """Recode one quasi-identifier by generalization; a group that is `starred` publishes a star whatever it shares.
+    """Recode one quasi-identifier by generalization; a least level above 0 is a star, whatever a group shares.
 
     With `spell_out` a sub-domain that is the whole domain is written as an interval or a set, not as a star: a reader
     who is to count with the release must know how far it reaches.
@@ -88,7 +88,7 @@ def generalize(
     check_star(column, text, star)
     codes = column.codes.astype(np.int32)
     low, high = group_extents(codes, groups, count)
-    forced = np.zeros(count, dtype=np.bool_) if starred is None else starred
+    forced = np.zeros(count, dtype=np.bool_) if least is None else least > 0
     kept = (low == high) & ~forced
     if kept.all():
         return unchanged(column, low)

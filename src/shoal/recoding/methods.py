@@ -39,7 +39,7 @@ def recode(
     star: str = "*",
     hierarchies: Mapping[str, Hierarchy] = _NONE,
     spell_out: bool = False,
-    starred: NDArray[np.bool_] | None = None,
+    least: NDArray[np.int32] | None = None,
 ) -> Recoding:
     """Decide what every group of a partition publishes.
 
@@ -58,9 +58,10 @@ def recode(
         The symbol of a suppressed value; no value of a quasi-identifier may read like it.
     hierarchies : mapping of column to Hierarchy
         For generalization: columns whose values become the lowest common ancestor of a group's values instead.
-    starred : bool array of shape (count, quasi-identifiers), optional
-        Which groups publish a star whatever their rows share: what an algorithm asks for that promises a shape of its
-        own. By default none.
+    least : int32 array of shape (count, quasi-identifiers), optional
+        The least level at which each group publishes each attribute, whatever its rows share: what an algorithm asks
+        for that recodes the whole table alike, or promises a shape of its own. By default 0, as specific as may be; a
+        column without a hierarchy has stars above that.
     spell_out : bool
         Whether generalization writes a sub-domain that is the whole domain as an interval or a set, not as a star.
 
@@ -91,7 +92,7 @@ def recode(
         star=star,
         columns=tuple(
             by_column.get(column.name, by_default)(
-                column, groups, count, star, starred=None if starred is None else starred[:, a]
+                column, groups, count, star, least=None if least is None else least[:, a]
             )
             for a, column in enumerate(table.quasi_identifiers)
         ),

@@ -20,12 +20,12 @@ __all__ = ["suppress", "unchanged"]
 
 
 def suppress(
-    column: Column, groups: NDArray[np.int32], count: int, star: str, starred: NDArray[np.bool_] | None = None
+    column: Column, groups: NDArray[np.int32], count: int, star: str, least: NDArray[np.int32] | None = None
 ) -> RecodedColumn:
     """Recode one quasi-identifier by suppression.
 
     A group whose rows all miss the value keeps it: its cells stay missing. A group where some do publishes stars, and
-    so does a group that is `starred`, whatever its rows share.
+    so does a group whose least level is above 0, whatever its rows share.
 
     Raises
     ------
@@ -36,8 +36,8 @@ def suppress(
     check_star(column, text, star)
     low, high = group_extents(column.codes.astype(np.int32), groups, count)
     kept = low == high
-    if starred is not None:
-        kept &= ~starred
+    if least is not None:
+        kept &= least == 0
     if kept.all():
         return unchanged(column, low)
     used = np.zeros(column.size, dtype=np.bool_)

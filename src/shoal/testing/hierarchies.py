@@ -16,7 +16,7 @@ Path = Sequence[str]
 """A value and its ancestors, up to the root."""
 
 
-def common_ancestor(paths: Sequence[Path | None], every: Collection[Path]) -> tuple[str | None, int]:
+def common_ancestor(paths: Sequence[Path | None], every: Collection[Path], least: int = 0) -> tuple[str | None, int]:
     """Return what a group publishes, and how many steps up that is.
 
     Parameters
@@ -25,17 +25,23 @@ def common_ancestor(paths: Sequence[Path | None], every: Collection[Path]) -> tu
         Those of the group's values; None where one is missing.
     every : collection of paths
         The whole hierarchy.
+    least : int
+        Lowest level that the group may publish; where its node repeats the name of one below, it counts as that one.
     """
     present = [path for path in paths if path is not None]
     height = len(next(iter(every))) - 1
+    if least >= height:
+        return STAR, height
     if not present:
         return None, 0
     if len(present) < len(paths):
         return STAR, height
-    level = min(step for step in range(height + 1) if len({path[step] for path in present}) == 1)
-    if level > 0 and all(path[level] == present[0][level] for path in every):
+    met = min(step for step in range(height + 1) if len({path[step] for path in present}) == 1)
+    wanted = max(met, least)
+    name = present[0][wanted]
+    if wanted > 0 and all(path[wanted] == name for path in every):
         return STAR, height
-    return present[0][level], level
+    return name, min(step for step in range(met, wanted + 1) if present[0][step] == name)
 
 
 def leaves_below(node: str, level: int, paths: Collection[Path]) -> set[str]:
