@@ -8,6 +8,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -189,17 +190,47 @@ def test_the_package_runs_as_a_module() -> None:
     assert found.stderr == ""
 
 
-def test_a_reader_that_leaves_is_no_bug() -> None:
-    # Standard output is closed at the other end before anything is written.
+def run_unread(stream: int, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line with a stream (1: output, 2: errors) that is closed at the other end from the start."""
     code = (
         "import os, sys\n"
-        "read, write = os.pipe(); os.close(read); os.dup2(write, 1)\n"
-        "sys.argv = ['shoal', 'version']\n"
+        f"read, write = os.pipe(); os.close(read); os.dup2(write, {stream})\n"
+        "sys.argv = ['shoal', *sys.argv[1:]]\n"
         "from shoal.cli.main import run; run()"
     )
-    found = run(code)
+    return run(code, *words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("version",), ("version", "--json"), ("--help",), ("anonymize", "--help"), ("audit", "in.csv", "--qi", "age")],
+    ids=" ".join,
+)
+def test_a_reader_that_leaves_is_no_bug(words: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("age\n1\n1\n")
+    found = run_unread(1, *(str(tmp_path / word) if word == "in.csv" else word for word in words))
     assert found.returncode == 141
     assert found.stderr == ""
+
+
+def test_a_failure_that_nobody_reads_is_a_failure() -> None:
+    call = ("anonymize", "not-there.csv", "--qi", "age", "-k", "2", "-o", "out")
+    found = run_unread(1, *call, "--json")
+    assert (found.returncode, found.stderr) == (2, "Error: There is no file 'not-there.csv'.\n")
+    assert run_unread(2, *call).returncode == 2
+    unread = run_unread(2, *call, "--json")
+    assert json.loads(unread.stdout)["exit_code"] == unread.returncode == 2
+    assert run_unread(2, "anonymize", "--no-such-option").returncode == 2
+
+
+def test_without_any_output_the_code_still_tells() -> None:
+    code = (
+        "import os, sys\n"
+        "os.close(1); os.close(2)\n"
+        "os.execv(sys.executable, [sys.executable, '-m', 'shoal', *sys.argv[1:]])"
+    )
+    assert run(code, "version").returncode == 0
+    assert run(code, "anonymize", "not-there.csv", "--qi", "age", "-k", "2", "-o", "out", "--json").returncode == 2
 
 
 def test_an_interrupt_from_the_keyboard_ends_the_process_quietly() -> None:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from shoal._progress import Progress
 
-__all__ = ["Terminal", "lines_of", "path_line", "plain"]
+__all__ = ["Terminal", "discard_if_unread", "lines_of", "path_line", "plain"]
 
 
 def plain(text: object) -> str:
@@ -41,6 +42,7 @@ class Terminal:
         """Print the one JSON object of a call."""
         # ASCII, so that no locale can spoil it.
         sys.stdout.write(json.dumps(facts, indent=2, allow_nan=False, default=_as_json) + "\n")
+        sys.stdout.flush()
 
     def say(self, *parts: RenderableType) -> None:
         """Print a part of the result for people; nothing when a program is listening."""
@@ -51,8 +53,9 @@ class Terminal:
                 console.print(part, soft_wrap=isinstance(part, PathLine))
 
     def note(self, text: str) -> None:
-        """Tell something that is not the result, on standard error."""
-        _console(stderr=True).print(_text(text))
+        """Tell something that is not the result, on standard error; nobody has to read it."""
+        with suppress(BrokenPipeError):
+            _console(stderr=True).print(_text(text))
 
     def fail(self, message: str, code: int, *, show: Callable[[], None] | None = None) -> int:
         """Say why a call failed, on standard error and to a listening program, and return its exit code.
@@ -66,12 +69,15 @@ class Terminal:
         show : callable, optional
             Prints the message on standard error in another way (with the usage, say).
         """
-        if show is not None:
-            show()
-        else:
-            sys.stderr.write(f"Error: {plain(message)}\n")
+        # The code says that the call failed, also where nobody reads why (rich leaves with SystemExit then).
+        with suppress(BrokenPipeError, SystemExit):
+            if show is not None:
+                show()
+            else:
+                sys.stderr.write(f"Error: {plain(message)}\n")
         if self.json:
-            self.result({"error": message, "exit_code": code})
+            with suppress(BrokenPipeError):
+                self.result({"error": message, "exit_code": code})
         return code
 
     @contextmanager
@@ -124,10 +130,24 @@ def _text(text: str) -> Any:
     return Text(plain(text))
 
 
+def discard_if_unread(stream: TextIO) -> None:
+    """Write what is left in a stream or, where its reader has left, drop it: the interpreter flushes once more."""
+    try:
+        stream.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def _console(*, stderr: bool) -> Console:
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    class Piped(Console):
+        """A console that tells when its reader has left, rather than ending the process with a code of its own."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    return Piped(stderr=stderr, highlight=False, markup=False, emoji=False)
 
 
 def _as_json(value: Any) -> Any:

@@ -15,7 +15,7 @@ from shoal.cli.anonymize import anonymize
 from shoal.cli.attack import attack
 from shoal.cli.audit import audit
 from shoal.cli.compare import compare
-from shoal.cli.console import Terminal
+from shoal.cli.console import Terminal, discard_if_unread
 from shoal.cli.demo import demo
 from shoal.cli.group import group
 from shoal.cli.group_labels import labels
@@ -37,20 +37,13 @@ _CallFault: type[Any] = typer.BadParameter.mro()[2]
 """The base of typer's own errors about a call (`ClickException`): typer exports only its leaves."""
 
 
-class _ReaderLeftError(Exception):
-    """Nobody reads standard output any more (`shoal compare ... | head -1`)."""
-
-
 class Commands(TyperGroup):
     """The group of commands, which turns every failure into a message, an exit code and perhaps a JSON object."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command, and notice when the reader of its output has left."""
-        try:
-            result = super().invoke(ctx)
-            sys.stdout.flush()
-        except BrokenPipeError:
-            raise _ReaderLeftError from None
+        """Run a command, and notice in time when its output cannot be written."""
+        result = super().invoke(ctx)
+        sys.stdout.flush()
         return result
 
     def main(
@@ -78,7 +71,7 @@ def _outcome(terminal: Terminal, call: Callable[[], Any]) -> int:
     """Return the exit code of a command, having said what went wrong if something did."""
     try:
         code = call() or 0
-    except _ReaderLeftError:
+    except BrokenPipeError:
         return READER_LEFT
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
@@ -86,7 +79,9 @@ def _outcome(terminal: Terminal, call: Callable[[], Any]) -> int:
         return terminal.fail(str(error), error.exit_code)
     except _CallFault as fault:
         return terminal.fail(fault.format_message(), fault.exit_code, show=fault.show)
-    except SystemExit:
+    except SystemExit as leaving:
+        if isinstance(leaving.__context__, BrokenPipeError):  # how rich leaves, which typer writes its help with
+            return READER_LEFT
         raise
     except BaseException as bug:  # a panic of compiled code (Polars) is no Exception
         if os.environ.get("SHOAL_DEBUG") == "1":
@@ -132,10 +127,10 @@ app.add_typer(republish)
 
 def run() -> None:
     """Run the command line of this process."""
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - None where the caller closed it
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     try:
         app()
-    except SystemExit as done:
-        if done.code == READER_LEFT:
-            # The interpreter flushes standard output once more on its way out; there must be somewhere to flush to.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            discard_if_unread(stream)
