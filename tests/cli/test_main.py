@@ -164,6 +164,7 @@ def test_help_is_shown(shoal: Any, command: str) -> None:
 
 def test_version(shoal: Any) -> None:
     assert shoal("version").out.startswith("shoal 0.")
+    assert shoal("--version") == shoal("version")
     assert set(shoal("version", "--json").json) == {"shoal", "python"}
 
 
@@ -171,16 +172,18 @@ def run(code: str, *words: str, **settings: Any) -> subprocess.CompletedProcess[
     return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False, **settings)
 
 
-def test_the_version_is_told_without_loading_what_is_heavy() -> None:
+@pytest.mark.parametrize("word", ["version", "--version"])
+def test_the_version_is_told_without_loading_what_is_heavy(word: str) -> None:
     code = (
         "import atexit, json, sys\n"
         "atexit.register(lambda: print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules}))))\n"
-        "sys.argv = ['shoal', 'version']\n"
+        f"sys.argv = ['shoal', {word!r}]\n"
         "from shoal.cli.main import run; run()"
     )
     version, modules = run(code).stdout.splitlines()
     assert version.startswith("shoal 0.")
     heavy = {"numpy", "numba", "polars", "pandas", "pyarrow", "narwhals", "jinja2", "msgspec", "sqlalchemy", "scipy"}
+    heavy |= {"rich", "matplotlib", "pytest"}
     assert heavy & set(json.loads(modules)) == set()
 
 

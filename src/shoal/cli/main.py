@@ -6,7 +6,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -107,9 +107,25 @@ def _report_of(bug: BaseException) -> str:
     )
 
 
+def _say_version(asked: bool) -> None:
+    if asked:
+        sys.stdout.write(f"shoal {installed_version()}\n")
+        raise typer.Exit
+
+
+def _first_options(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Take the options that come before any command."""
+
+
 app = typer.Typer(
     name="shoal",
     cls=Commands,
+    callback=_first_options,
     help="Publish a table about people without exposing anyone: anonymize it, prove what was achieved, audit releases.",
     no_args_is_help=True,
     add_completion=False,
