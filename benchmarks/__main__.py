@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(describe_load())
     if not settings.quick:
         summary = ROOT / "benchmarks" / "RESULTS.md" if options.results is None else settings.results / "RESULTS.md"
-        write_summary(settings.results, summary)
+        write_summary(settings.results, summary, _PARTS)
         print(f"The newest full run of every part is in {summary}.")
     return 0
 

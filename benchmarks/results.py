@@ -14,24 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Grid", "Part", "Target", "format_targets", "load_part", "save_part", "write_summary"]
 
-SUMMARY_ORDER = (
-    "speed",
-    "stars",
-    "paper",
-    "adult",
-    "emd",
-    "closeness",
-    "exact",
-    "matching",
-    "figure7",
-    "points",
-    "ordered",
-    "regions",
-    "patterns",
-    "republish",
-)
-"""The parts in the order in which a reader wants them."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
@@ -87,8 +69,8 @@ class Part:
     """speed, stars, paper, ..."""
     title: str
     """A heading."""
-    when: str = field(default_factory=describe_load)
-    """When it began, and what else the machine was doing."""
+    when: str = field(default_factory=lambda: f"commit {describe_machine()['commit']}, {describe_load()}")
+    """Of which commit, when it began, and what else the machine was doing."""
     targets: list[Target] = field(default_factory=list)
     """Figures with a limit."""
     blocks: list[list[str]] = field(default_factory=list)
@@ -137,12 +119,13 @@ def load_part(path: Path) -> Part:
     return Part(targets=targets, **stored)
 
 
-def write_summary(folder: Path, destination: Path) -> None:
-    """Write RESULTS.md of the newest full run of every part."""
-    parts = [load_part(path) for name in SUMMARY_ORDER if (path := folder / f"{name}.json").exists()]
-    facts = describe_machine()
+def write_summary(folder: Path, destination: Path, order: Iterable[str]) -> None:
+    """Write RESULTS.md of the newest full run of every part, in the given order."""
+    parts = [load_part(path) for name in order if (path := folder / f"{name}.json").exists()]
+    facts = {name: fact for name, fact in describe_machine().items() if name != "commit"}
     lines = ["# What `make bench` measured", ""]
-    lines += ["Written by the run; do not edit.", "", *(f"- {name}: {fact}" for name, fact in facts.items()), ""]
+    lines += ["Written by the runs, a part at a time; do not edit. The machine of the newest run:", ""]
+    lines += [*(f"- {name}: {fact}" for name, fact in facts.items()), ""]
     missed = [target for part in parts for target in part.targets if not target.met]
     total = sum(len(part.targets) for part in parts)
     lines += [f"{total - len(missed)} of {total} targets are met."]
