@@ -21,7 +21,7 @@ from shoal.hierarchy import as_hierarchy, automatic_hierarchy, coarsen_columns
 from shoal.io import open_frame, read
 from shoal.metrics import Metrics
 from shoal.models import Requirement
-from shoal.recoding import METHODS, canonical_order, check_coverage, published_frame, recode
+from shoal.recoding import METHODS, canonical_order, check_coverage, compose, published_frame, recode
 from shoal.release import Release
 from shoal.table import Schema, encode, fingerprint
 from shoal.verification import verify
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from shoal.algorithms import Algorithm, Partition
     from shoal.hierarchy import Coarsening, Hierarchy
     from shoal.models import PrivacyModel
-    from shoal.table import Table
+    from shoal.table import Column, Table
 
 __all__ = ["anonymize", "open_data", "roles"]
 
@@ -128,12 +128,13 @@ def anonymize(
         chosen, reason = choose(algorithm, requirement, recoding)
         frame, rows = _rows_to_publish(opened.frame, schema, missing_sensitive)
     with clock.step("coarsen"):
-        frame, coarsened, pictures = coarsen_columns(frame, coarsen or {}, schema.quasi_identifiers)
+        coarse, coarsened, pictures = coarsen_columns(frame, coarsen or {}, schema.quasi_identifiers)
     with clock.step("encode"):
-        table = encode(frame, schema)
+        table = encode(coarse, schema)
+        before = _before_coarsening(frame, coarsen or {})
         made: dict[str, Hierarchy] = {}
         if recoding == "generalization" and getattr(chosen, "hierarchical", False):
-            made = _automatic_trees(frame, table, known=trees)
+            made = _automatic_trees(coarse, table, known=trees)
             trees |= made
         for column in table.quasi_identifiers:
             if column.name in trees:
@@ -146,6 +147,7 @@ def anonymize(
             # that they came in.
             shuffled = rng.permutation(canonical_order(table))
             table, rows = table.gather(shuffled), rows[shuffled]
+            before = {name: column.gather(shuffled) for name, column in before.items()}
     with clock.step("partition"):
         try:
             partition = chosen.partition(
@@ -214,12 +216,18 @@ def anonymize(
         seconds=clock.seconds(),
     )
     form = requirement.frequency_form()
+    original = table.with_quasi_identifiers(before)
     return Release(
         frame=published,
         schema=schema,
         requirement=requirement,
         certificate=certificate,
-        metrics=Metrics(table, recoded, partition.groups, k=form.k if form is not None and form.k > 1 else None),
+        metrics=Metrics(
+            original,
+            compose(original, table, recoded),
+            partition.groups,
+            k=form.k if form is not None and form.k > 1 else None,
+        ),
         rows=rows,
         source_format=opened.format,
         restore=opened.restore,
@@ -319,6 +327,15 @@ def _automatic_trees(frame: pl.DataFrame, table: Table, *, known: Mapping[str, H
         for column in table.quasi_identifiers
         if column.name not in known and column.size > column.has_missing
     }
+
+
+def _before_coarsening(frame: pl.DataFrame, coarsen: Mapping[str | tuple[str, ...], Coarsening]) -> dict[str, Column]:
+    """Return the columns that are coarsened as they were before: what a release loses is measured against them."""
+    names = [name for key in coarsen for name in ((key,) if isinstance(key, str) else key)]
+    if not names:
+        return {}
+    table = encode(frame.select(names), Schema(quasi_identifiers=tuple(names)))
+    return {column.name: column for column in table.quasi_identifiers}
 
 
 def _check_published(schema: Schema) -> None:

@@ -44,7 +44,7 @@ class Release:
     certificate: Certificate
     """What was asked, achieved, guaranteed and bounded."""
     metrics: Metrics
-    """Information loss; each measure is computed when it is first asked for."""
+    """Information loss against the original table, before any coarsening; computed when it is first asked for."""
     rows: NDArray[np.int32]
     """Private: the original row number of each published row. Never publish it."""
     source_format: str = "csv"

@@ -115,6 +115,6 @@ def test_hierarchies_on_the_command_line(shoal: Any, patients: Path, tmp_path: P
     assert "--recoding generalization" in json.dumps(refused.json)
     found = shoal("anonymize", patients, *ROLES, *flags, "--recoding", "generalization", "--algorithm", "mondrian")
     assert found.code == 0, found.err
-    assert found.json["parameters"]["hierarchies"] == {"age": {"values": 4, "height": 2}}
+    assert found.json["parameters"]["hierarchies"] == {"age": {"values": 4, "height": 2, "automatic": False}}
     rows = csv.DictReader((tmp_path / "out" / "release.csv").read_text().splitlines())
     assert {row["age"] for row in rows} <= {"20", "30", "40", "50", "young", "old", "*"}

@@ -17,7 +17,7 @@ def version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     if request.param == "compiled":
         yield lambda kernel: kernel
         return
-    for name in ("_agree", "_project"):
+    for name in ("_agree", "_project", "_share"):
         monkeypatch.setattr(divergence, name, getattr(divergence, name).py_func)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "overflow encountered", RuntimeWarning)
@@ -29,17 +29,22 @@ POINTS = np.array([[0, 0, 1], [0, 1, 1], [0, 0, 1]], dtype=np.int32)
 POINT_OF_ROW = np.array([0, 1, 2, 0], dtype=np.int64)
 
 
+@pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize(
     ("multipliers", "injective"),
     [([4, 2, 1], True), ([1, 1, 1], False), ([0, 0, 0], False), ([2**62 + 1, 3, 5], False)],
 )
-def test_patterns(version: Callable[[Any], Any], multipliers: list[int], injective: bool) -> None:
+def test_patterns(version: Callable[[Any], Any], multipliers: list[int], injective: bool, shared: bool) -> None:
     # Rows 2 and 3 keep all; rows 0 and 1 keep the first attribute only and weigh a half.
     rows, starts = np.array([2, 3, 0, 1], dtype=np.int32), np.array([0, 2, 4])
     kept, weights = np.array([[True, True], [True, False]]), np.array([1.0, 0.5])
-    keys = np.array(multipliers, dtype=np.int64)
-    found = version(pattern_densities)(POINTS, keys, injective, POINT_OF_ROW, rows, starts, kept, weights)
-    assert found.tolist() == [1 + 2 * 0.5, 2 * 0.5, 1.0]
+    keys, offsets = np.array(multipliers, dtype=np.int64), np.array([0, 2])
+    # Code 0 of the first attribute stands for four values, code 1 of the second for two.
+    shares = np.array([0.25, 1.0, 1.0, 0.5]) if shared else np.zeros(0)
+    found = version(pattern_densities)(
+        POINTS, keys, injective, POINT_OF_ROW, rows, starts, kept, weights, offsets, shares
+    )
+    assert found.tolist() == ([0.25 * (1 + 2 * 0.5), 0.25 * 2 * 0.5, 0.5] if shared else [1 + 2 * 0.5, 2 * 0.5, 1.0])
 
 
 def test_box_bits_of_values_runs_and_the_whole_domain(version: Callable[[Any], Any]) -> None:

@@ -43,8 +43,18 @@ def _project(points, multipliers, kept, start, stop, keys):
 
 
 @njit(cache=True)
-def pattern_densities(points, multipliers, injective, point_of_row, rows, starts, kept, weights):
-    """Sum over the star patterns: `weights[q]` times the release rows of pattern q that could be each point.
+def _share(points, p, kept, offsets, shares):
+    """Multiply the shares of a point's kept codes."""
+    product = 1.0
+    for attribute in range(kept.size):
+        if kept[attribute]:
+            product *= shares[offsets[attribute] + points[attribute, p]]
+    return product
+
+
+@njit(cache=True)
+def pattern_densities(points, multipliers, injective, point_of_row, rows, starts, kept, weights, offsets, shares):
+    """Sum over the star patterns: the release rows of pattern q that could be each point, times `weights[q]`.
 
     Parameters
     ----------
@@ -54,6 +64,8 @@ def pattern_densities(points, multipliers, injective, point_of_row, rows, starts
     rows : int32 (n,), the rows in the order of their pattern; those of q are rows[starts[q]:starts[q + 1]]
     kept : bool (q, d), which attributes each pattern keeps
     weights : float64 (q,)
+    offsets : int64 (d,); shares : float64: where attribute a is kept, a point with code c of it weighs
+        shares[offsets[a] + c] as much. An empty array where all are one
 
     Returns float64 (s,). One hash table per pattern, of at most twice its rows.
     """
@@ -101,7 +113,10 @@ def pattern_densities(points, multipliers, injective, point_of_row, rows, starts
                 slot = ((key * _MULTIPLIER) >> shift) & mask
                 while slot_counts[slot] > 0:
                     if slot_keys[slot] == key and (injective or _agree(points, slot_points[slot], start + i, kept[q])):
-                        densities[start + i] += weights[q] * slot_counts[slot]
+                        weight = weights[q]
+                        if shares.size > 0:
+                            weight *= _share(points, start + i, kept[q], offsets, shares)
+                        densities[start + i] += weight * slot_counts[slot]
                         break
                     slot = (slot + 1) & mask
     return densities

@@ -11,12 +11,15 @@ import numpy as np
 
 from shoal.kernels.divergence import box_bits, box_densities, pattern_densities
 from shoal.recoding.order import rank, sort
+from shoal.table.compressed import entries_of_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-    from shoal.recoding import Recoding
-    from shoal.table import Table
+    from shoal.recoding import RecodedColumn, Recoding
+    from shoal.table import Column, Table
 
 __all__ = ["Divergence", "kl_divergence"]
 
@@ -72,10 +75,11 @@ def kl_divergence(
     values that occur in the table, a missing one included). In nats, from 0 (nothing is lost) upwards; lower is better.
     Several sensitive attributes count as one, whose values are their combinations.
 
-    Where the release holds values and stars only, there are at most 2**d star patterns, and the density of a pattern at
-    every distinct row is one hash look-up: O(2**d n). Else (or where that is more work) the released classes are boxes,
-    and the boxes that contain a row are found by intersecting, attribute after attribute, bit sets of the boxes that
-    allow its value. The result is exact either way, but for rounding.
+    Where no two cells of an attribute overlap but for stars (suppression, also of a coarsened table, and one
+    generalization for all rows), there are at most 2**d star patterns, and the density of a pattern at every distinct
+    row is one hash look-up: O(2**d n). Else (or where that is more work) the released classes are boxes, and the boxes
+    that contain a row are found by intersecting, attribute after attribute, bit sets of the boxes that allow its value.
+    The result is exact either way, but for rounding.
 
     Parameters
     ----------
@@ -100,11 +104,14 @@ def kl_divergence(
     points = _distinct_points(table)
     densities: NDArray[np.float64] | None = None
     steps = 0
-    if recoding.stars == recoding.recoded_cells:
+    blocks = [
+        _Blocks.of(column, original) for column, original in zip(recoding.columns, table.quasi_identifiers, strict=True)
+    ]
+    if all(one.disjoint for one in blocks):
         kept, pattern_of_group = _patterns(recoding)
         steps = _PATTERN_STEPS * len(kept) * len(points.counts)
         if steps <= limit:
-            densities = _densities_of_patterns(table, points, groups, kept, pattern_of_group)
+            densities = _densities_of_patterns(table, points, groups, kept, pattern_of_group, blocks)
     if densities is None:
         densities, steps = _densities_of_boxes(table, points, recoding, groups, limit)
     if densities is None:
@@ -143,12 +150,42 @@ def _distinct_points(table: Table) -> _Points:
     return _Points(codes=codes, counts=np.bincount(of_row, minlength=count), of_row=of_row, values=values)
 
 
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class _Blocks:
+    """What the cells of an attribute that are no stars stand for: blocks of its values, if no two of them overlap."""
+
+    disjoint: bool
+    """Whether they do not overlap; the rest means nothing where they do."""
+    of_code: NDArray[np.int32]
+    """The block of each code; those that only stars stand for have one of their own, the last."""
+    shares: NDArray[np.float64]
+    """One over the number of values in each block."""
+
+    @classmethod
+    def of(cls, column: RecodedColumn, original: Column) -> _Blocks:
+        domains = column.sub_domains
+        told = np.ones(len(column.labels), dtype=np.bool_)
+        told[column.group_codes[column.stars]] = False
+        run_told = np.repeat(told, np.diff(domains.starts))
+        block_of_run = np.repeat(np.arange(len(told), dtype=np.int32), np.diff(domains.starts))[run_told]
+        first, last = domains.first[run_told].astype(np.int64), domains.last[run_told].astype(np.int64)
+        order = np.argsort(first)
+        disjoint = bool((last[order][:-1] < first[order][1:]).all())
+        of_code = np.full(original.size, len(told), dtype=np.int32)
+        if disjoint:
+            of_code[entries_of_rows(first, last + 1)] = np.repeat(block_of_run, last - first + 1)
+        return cls(disjoint=disjoint, of_code=of_code, shares=np.append(1.0 / domains.sizes, 1.0))
+
+    def __repr__(self) -> str:
+        return f"_Blocks(values={len(self.of_code)}, blocks={len(self.shares)})"
+
+
 def _patterns(recoding: Recoding) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Return the patterns of kept attributes that occur, and the pattern of each group."""
-    of_group, count = rank([(column.kept, 2) for column in recoding.columns], len(recoding.sizes))
+    """Return the patterns of attributes without a star that occur, and the pattern of each group."""
+    of_group, count = rank([(column.stars, 2) for column in recoding.columns], len(recoding.sizes))
     kept = np.empty((count, len(recoding.columns)), dtype=np.bool_)
     for i, column in enumerate(recoding.columns):
-        kept[of_group, i] = column.kept
+        kept[of_group, i] = ~column.stars
     return kept, of_group
 
 
@@ -158,9 +195,14 @@ def _densities_of_patterns(
     groups: NDArray[np.int32],
     kept: NDArray[np.bool_],
     pattern_of_group: NDArray[np.int64],
+    blocks: Sequence[_Blocks],
 ) -> NDArray[np.float64]:
-    """Return n f*(p) of every point, where the release holds values and stars only."""
-    sizes = [column.size for column in table.quasi_identifiers]
+    """Return n f*(p) of every point, where the release holds blocks of values and stars only."""
+    codes = points.codes.copy()
+    for i, block in enumerate(blocks):
+        codes[i] = block.of_code[codes[i]]
+    sizes = [len(block.shares) for block in blocks]
+    shares = np.concatenate([block.shares for block in blocks])
     injective = math.prod(sizes) * points.values < _INJECTIVE_KEYS
     if injective:
         radices = [*sizes[1:], points.values, 1]
@@ -170,9 +212,13 @@ def _densities_of_patterns(
     pattern_of_row = pattern_of_group[groups]
     _, rows = sort([(pattern_of_row, len(kept))], table.rows)
     starts = np.concatenate(([0], np.cumsum(np.bincount(pattern_of_row, minlength=len(kept)))))
-    weights = np.where(kept, 1.0, 1.0 / np.array(sizes)).prod(axis=1)
+    domains = np.array([column.size for column in table.quasi_identifiers])
+    weights = np.where(kept, 1.0, 1.0 / domains).prod(axis=1)
+    if (shares == 1.0).all():
+        shares = shares[:0]
+    offsets = np.cumsum(sizes) - sizes
     return np.asarray(
-        pattern_densities(points.codes, multipliers, injective, points.of_row, rows, starts, kept, weights)
+        pattern_densities(codes, multipliers, injective, points.of_row, rows, starts, kept, weights, offsets, shares)
     )
 
 

@@ -20,12 +20,16 @@ __all__ = ["Metrics"]
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Metrics:
-    """The information loss of a release. Lower is better everywhere but for the precision."""
+    """The information loss of a release. Lower is better everywhere but for the precision.
+
+    It is measured against the original microdata: where columns were coarsened before, a published cell stands for all
+    original values that became what it shows, so that coarsening and anonymization count together.
+    """
 
     table: Table
     """The original microdata."""
     recoding: Recoding
-    """What every group publishes."""
+    """What every group publishes, in values of `table`; see `shoal.recoding.compose`."""
     groups: NDArray[np.int32]
     """Group of each row."""
     _: KW_ONLY

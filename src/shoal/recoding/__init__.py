@@ -1,6 +1,7 @@
 """Recoding: from a partition to published values, by suppression or by generalization to intervals, sets and nodes."""
 
 from shoal.recoding.ancestors import check_coverage
+from shoal.recoding.composition import compose
 from shoal.recoding.frame import canonical_order, published_frame
 from shoal.recoding.levels import STAR_LEVEL, Levels
 from shoal.recoding.methods import METHODS, recode
@@ -16,6 +17,7 @@ __all__ = [
     "SubDomains",
     "canonical_order",
     "check_coverage",
+    "compose",
     "published_frame",
     "recode",
 ]

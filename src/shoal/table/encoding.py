@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, partial
@@ -16,7 +16,7 @@ from shoal.errors import DataError
 from shoal.table.classes import EquivalenceClasses
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     import polars as pl
     from numpy.typing import NDArray
@@ -123,6 +123,13 @@ class Table:
             sensitive=tuple(column.gather(rows) for column in self.sensitive),
             insensitive=self.insensitive[rows] if self.insensitive.width else self.insensitive,
         )
+
+    def with_quasi_identifiers(self, columns: Mapping[str, Column]) -> Table:
+        """Return the table with other columns, of the same rows, in place of the quasi-identifiers of these names."""
+        if not columns:
+            return self
+        replaced = tuple(columns.get(column.name, column) for column in self.quasi_identifiers)
+        return replace(self, quasi_identifiers=replaced)
 
     def __repr__(self) -> str:
         return (
