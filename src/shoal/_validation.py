@@ -13,7 +13,7 @@ from fractions import Fraction
 from numbers import Integral, Number, Rational, Real
 from typing import Any, Protocol
 
-from shoal.errors import ParameterError
+from shoal.errors import ParameterError, did_you_mean
 
 __all__ = [
     "Boolean",
@@ -190,4 +190,13 @@ def validate(owner: str, parameters: Mapping[str, object], constraints: Mapping[
         value = parameters[name]
         if not constraint.accepts(value):
             got = repr(value) if isinstance(value, _SPOKEN) else type(value).__name__
-            raise ParameterError(f"The '{name}' parameter of {owner} must be {constraint.describe()}. Got {got}.")
+            meant = did_you_mean(value, _words_of(constraint)) if isinstance(value, str) else ""
+            raise ParameterError(
+                f"The '{name}' parameter of {owner} must be {constraint.describe()}. Got {got}. {meant}".rstrip()
+            )
+
+
+def _words_of(constraint: Constraint) -> tuple[str, ...]:
+    """Return the words that a constraint allows, if words are what it allows."""
+    inner = constraint.constraint if isinstance(constraint, Optional) else constraint
+    return inner.options if isinstance(inner, OneOf) else ()

@@ -45,6 +45,7 @@ __all__ = [
     "ShoalError",
     "UnsupportedError",
     "UsageError",
+    "did_you_mean",
     "near_matches",
 ]
 
@@ -119,6 +120,12 @@ class InternalError(ShoalError):
         )
 
 
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message that offers the words closest to a wrong one; empty where none is close."""
+    near = difflib.get_close_matches(name, list(known), n=3)
+    return "Did you mean " + " or ".join(f"'{match}'" for match in near) + "?" if near else ""
+
+
 def near_matches(name: str, known: Iterable[str]) -> str:
     """Return the part of a message that offers the names closest to an unknown one.
 
@@ -130,8 +137,8 @@ def near_matches(name: str, known: Iterable[str]) -> str:
     "Known are 'age', 'zip'."
     """
     known = list(known)
-    near = difflib.get_close_matches(name, known, n=3)
-    if near:
-        return "Did you mean " + " or ".join(f"'{match}'" for match in near) + "?"
+    meant = did_you_mean(name, known)
+    if meant:
+        return meant
     shown = ", ".join(f"'{other}'" for other in known[:20])
     return f"Known are {shown}{' and more' if len(known) > 20 else ''}."

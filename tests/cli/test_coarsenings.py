@@ -57,7 +57,7 @@ def test_columns_that_belong_together_and_a_level_of_a_file(tmp_path: Path) -> N
         ("prefix", "written like prefix:3"),
         ("prefix:", "written like prefix:3"),
         ("zip3:4", "written like zip3"),
-        ("prefix:0", "The 'n' parameter of Prefix must be an int >= 1. Got 0."),
+        ("prefix:0", "Its n must be a whole number >= 1. Got 0."),
         ("prefix:x", "'x' is no number"),
         ("cuts:3,2", "must ascend. Got 2 after 3"),
         ("date:week", "one of 'year', 'quarter', 'month'"),

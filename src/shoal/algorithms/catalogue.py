@@ -15,7 +15,7 @@ from shoal.algorithms.mondrian import Mondrian
 from shoal.algorithms.pattern_guided import PatternGuided
 from shoal.algorithms.sabre import Sabre
 from shoal.algorithms.three_phase import ThreePhase
-from shoal.errors import ParameterError, UnsupportedError, near_matches
+from shoal.errors import ParameterError, UnsupportedError, did_you_mean
 
 if TYPE_CHECKING:
     from shoal.algorithms.base import Algorithm
@@ -76,7 +76,7 @@ def choose(algorithm: str | Algorithm, requirement: Requirement, recoding: str) 
             known = ["auto", *ALGORITHMS]
             raise ParameterError(
                 f"The 'algorithm' parameter of anonymize must be one of {', '.join(known)}, or an algorithm object. "
-                f"Got {algorithm!r}. {near_matches(algorithm, known)}"
+                f"Got {algorithm!r}. {did_you_mean(algorithm, known)}".rstrip()
             )
         chosen = ALGORITHMS[algorithm]
     elif callable(getattr(algorithm, "partition", None)) and not isinstance(algorithm, type):

@@ -102,7 +102,7 @@ class GeneralizationVectors:
             return "it serves monotone models only: groups that publish the same cells merge"
         for model in requirement.models:
             if not model.is_linear:
-                return f"it serves models that are linear inequalities on a group's counts, and {model!r} is not"
+                return f"it serves models that are linear inequalities on a group's counts, and {model.words} is not"
         return None
 
     def partition(self, problem: Problem) -> Partition:

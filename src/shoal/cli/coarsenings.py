@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.cli.options import as_number, names_in
-from shoal.errors import UsageError
+from shoal.errors import ParameterError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from shoal.hierarchy import Coarsening
@@ -75,7 +75,10 @@ def coarsenings_of(said: Mapping[str, str]) -> dict[str | tuple[str, ...], Coars
     made: dict[str | tuple[str, ...], Coarsening] = {}
     for name, words in said.items():
         names = names_in("--coarsen", [name]) or (name,)
-        made[names if len(names) > 1 else names[0]] = _coarsening_of(words)
+        try:
+            made[names if len(names) > 1 else names[0]] = _coarsening_of(words)
+        except ParameterError as error:  # of a coarsening as Python has it
+            raise UsageError(f"--coarsen {name}={words} will not do. {error}") from error
     return made
 
 
@@ -83,7 +86,8 @@ def _coarsening_of(words: str) -> Coarsening:
     kind, _, value = words.partition(":")
     makers = _makers()
     if kind not in makers:
-        raise UsageError(f"'{kind}' is no coarsening. There are {', '.join(KINDS.values())}.")
+        near = did_you_mean(kind, KINDS) or f"There are {', '.join(KINDS.values())}."
+        raise UsageError(f"'{kind}' is no coarsening. {near}")
     if bool(value) == (kind == "zip3"):
         raise UsageError(f"The coarsening '{kind}' is written like {KINDS[kind]}.")
     return makers[kind](value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -25,6 +25,7 @@ from shoal.cli.group_regions import regions
 from shoal.cli.query import query
 from shoal.cli.republish import republish
 from shoal.cli.version import installed_version, version
+from shoal.cli.wording import flags_of, in_flags
 from shoal.errors import ShoalError
 
 __all__ = ["Commands", "app", "run"]
@@ -61,14 +62,14 @@ class Commands(TyperGroup):
         call = functools.partial(
             super().main, words, prog_name, complete_var, False, windows_expand_args, obj=terminal, **extra
         )
-        code = _outcome(terminal, call)
+        code = _outcome(terminal, call, flags=lambda: flags_of(self, words))
         if standalone_mode:
             sys.exit(code)
         return code
 
 
-def _outcome(terminal: Terminal, call: Callable[[], Any]) -> int:
-    """Return the exit code of a command, having said what went wrong if something did."""
+def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[], Mapping[str, str]]) -> int:
+    """Return the exit code of a command, having said what went wrong, in terms of its flags, if something did."""
     try:
         code = call() or 0
     except BrokenPipeError:
@@ -76,7 +77,7 @@ def _outcome(terminal: Terminal, call: Callable[[], Any]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except ShoalError as error:
-        return terminal.fail(str(error), error.exit_code)
+        return terminal.fail(in_flags(str(error), flags()), error.exit_code)
     except _CallFault as fault:
         return terminal.fail(fault.format_message(), fault.exit_code, show=fault.show)
     except SystemExit as leaving:

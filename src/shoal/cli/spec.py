@@ -13,7 +13,7 @@ import msgspec
 
 from shoal.cli.coarsenings import beside, coarsenings_of, columns_and_words
 from shoal.cli.options import as_number, names_in
-from shoal.errors import UsageError, near_matches
+from shoal.errors import UsageError, did_you_mean, near_matches
 
 if TYPE_CHECKING:
     from shoal.algorithms import Algorithm
@@ -128,7 +128,8 @@ def _ground_distance(named: str, order: Sequence[str] | None) -> GroundDistance:
     if kind == "hierarchy" and path:
         return Hierarchical(Hierarchy.from_csv(path))
     raise UsageError(
-        f"--t-distance must be equal, ordered, file:METRIC.csv or hierarchy:TREE.csv. Got '{kind}{colon}{path}'."
+        "--t-distance must be equal, ordered, file:METRIC.csv or hierarchy:TREE.csv. "
+        f"Got '{kind}{colon}{path}'. {did_you_mean(kind, ('equal', 'ordered', 'file', 'hierarchy'))}".rstrip()
     )
 
 

@@ -16,6 +16,8 @@ from shoal.models.linear import LinearForm, LinearRow
 from shoal.models.rationals import at_most, json_number, neighbours, rounded_up
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from shoal.models.domain import Domain
@@ -55,6 +57,7 @@ class KAnonymity(PrivacyModel):
     """Rows that every group has at least, >= 1."""
 
     name: ClassVar[str] = "k-anonymity"
+    flags: ClassVar[Mapping[str, str]] = {"k": "-k"}
     needs_sensitive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -98,6 +101,7 @@ class AlphaKAnonymity(PrivacyModel):
     """Rows that every group has at least, >= 1."""
 
     name: ClassVar[str] = "(alpha, k)-anonymity"
+    flags: ClassVar[Mapping[str, str]] = {"alpha": "--alpha", "k": "-k"}
 
     def __post_init__(self) -> None:
         constraints: dict[str, Constraint] = {
@@ -159,6 +163,7 @@ class KEAnonymity(PrivacyModel):
     """Smallest allowed distance of a group's largest and smallest number, >= 0; a float means its decimal number."""
 
     name: ClassVar[str] = "(k, e)-anonymity"
+    flags: ClassVar[Mapping[str, str]] = {"k": "-k", "e": "--e"}
 
     def __post_init__(self) -> None:
         validate("KEAnonymity", {"k": self.k, "e": self.e}, {"k": Integer(low=1), "e": RationalIn(low=Fraction(0))})

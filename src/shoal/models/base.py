@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from dataclasses import MISSING, dataclass, field, fields
 from enum import IntEnum
 from functools import cached_property
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from shoal.errors import ParameterError
 from shoal.models.domain import Domain
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from fractions import Fraction
 
     from numpy.typing import NDArray
@@ -146,11 +148,43 @@ class PrivacyModel(ABC):
     """Whether the model looks at a sensitive attribute at all."""
     compares_with_table: ClassVar[bool] = False
     """Whether a group must be like the table, so that groups which draw from it in proportion meet the model."""
+    flags: ClassVar[Mapping[str, str]] = {}
+    """The command line's flags for the parameters, by their names here."""
 
     @property
     def reads_values(self) -> bool:
         """Whether the model looks at what the sensitive values are (`GroupCounts.domain`), not only at their counts."""
         return False
+
+    @property
+    def words(self) -> str:
+        """The model as messages name it, for those who wrote Python and for those who wrote flags.
+
+        Examples
+        --------
+        >>> from shoal.models import LDiversity
+        >>> LDiversity(20, variant="distinct").words
+        'l-diversity (distinct) with l = 20 (-l 20 --l-variant distinct)'
+        """
+        asked = {field.name: getattr(self, field.name) for field in fields(self)}
+        given = {
+            field.name: asked[field.name]
+            for field in fields(self)
+            if field.default is MISSING or asked[field.name] != field.default
+        }
+        senses = [_sense(value) for value in given.values() if not isinstance(value, Real)]
+        numbers = [f"{name} = {value}" for name, value in given.items() if isinstance(value, Real)]
+        flags = [
+            f"{self.flags[name]} {value if isinstance(value, Real | str) else value.flag}"
+            for name, value in given.items()
+            if name in self.flags and getattr(value, "flag", True)
+        ]
+        return (
+            self.name
+            + (f" ({', '.join(senses)})" if senses else "")
+            + (f" with {' and '.join(numbers)}" if numbers else "")
+            + (f" ({' '.join(flags)})" if flags else "")
+        )
 
     def __repr__(self) -> str:
         asked = fields(self)
@@ -180,7 +214,7 @@ class PrivacyModel(ABC):
         reason = self.misfit(domain) if self.reads_values else None
         if reason is not None:
             about = "these values" if attribute is None else f"'{attribute}'"
-            raise ParameterError(f"{self!r} cannot be asked of {about}: {reason}.")
+            raise ParameterError(f"{self.words} cannot be asked of {about}: {reason}.")
 
     @abstractmethod
     def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:
@@ -235,3 +269,8 @@ class PrivacyModel(ABC):
     def necessary_distinct(self) -> int:
         """Return how many different sensitive values every acceptable group has at least; lower bounds use it."""
         return 1
+
+
+def _sense(value: object) -> str:
+    """Return in which sense a model is meant: the name of a variant, or of a ground distance."""
+    return value if isinstance(value, str) else str(getattr(value, "name", type(value).__name__))

@@ -14,6 +14,8 @@ from shoal.models.ground_distance import Equal, GroundDistance, Ordered, largest
 from shoal.models.rationals import at_most, json_number
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -53,6 +55,7 @@ class TCloseness(PrivacyModel):
     numbers, dates or declared categories), or a ground distance of `shoal.models`."""
 
     name: ClassVar[str] = "t-closeness"
+    flags: ClassVar[Mapping[str, str]] = {"t": "-t", "distance": "--t-distance"}
     compares_with_table: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

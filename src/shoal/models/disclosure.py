@@ -15,7 +15,7 @@ from shoal.models.linear import LinearForm, LinearRow
 from shoal.models.rationals import exponential, json_number, logarithm, neighbours
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -50,6 +50,7 @@ class BetaLikeness(PrivacyModel):
     """basic or enhanced."""
 
     name: ClassVar[str] = "beta-likeness"
+    flags: ClassVar[Mapping[str, str]] = {"beta": "--beta", "variant": "--beta-variant"}
     compares_with_table: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -114,6 +115,7 @@ class DeltaDisclosure(PrivacyModel):
     """Bound on the logarithm of the factor, > 0, not reached; a float means its decimal number."""
 
     name: ClassVar[str] = "delta-disclosure"
+    flags: ClassVar[Mapping[str, str]] = {"delta": "--delta"}
     compares_with_table: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -19,7 +19,7 @@ from shoal.models.linear import LinearForm, LinearRow
 from shoal.models.rationals import at_most, json_number, logarithm, neighbours, rounded_down
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -62,6 +62,7 @@ class LDiversity(PrivacyModel):
     """How dominant the most frequent value may be, > 0; for the variant recursive, and only for it."""
 
     name: ClassVar[str] = "l-diversity"
+    flags: ClassVar[Mapping[str, str]] = {"l": "-l", "variant": "--l-variant", "c": "--c"}
 
     def __post_init__(self) -> None:
         given = {"l": self.l, "variant": self.variant, "c": self.c}

@@ -44,6 +44,8 @@ class GroundDistance(ABC):
 
     name: ClassVar[str]
     """As it appears in certificates."""
+    flag: ClassVar[str] = ""
+    """How --t-distance names it; empty where it does not."""
     reads_values: ClassVar[bool] = True
     """Whether the distance depends on what the values are."""
 
@@ -165,6 +167,7 @@ class Equal(GroundDistance):
     """Any two different values are at distance 1: half the L1 norm of the two distributions."""
 
     name: ClassVar[str] = "equal"
+    flag: ClassVar[str] = "equal"
     reads_values: ClassVar[bool] = False
 
     def costs(self, groups: GroupCounts) -> tuple[NDArray[Any], int]:  # noqa: D102
@@ -213,6 +216,7 @@ class Ordered(GroundDistance):
     more values than the table does. None alone stands for a missing value."""
 
     name: ClassVar[str] = "ordered"
+    flag: ClassVar[str] = "ordered"
 
     def __post_init__(self) -> None:
         if self.order is None:

@@ -42,6 +42,7 @@ class Hierarchical(GroundDistance):
     """The values as leaves, all at the same depth."""
 
     name: ClassVar[str] = "hierarchical"
+    flag: ClassVar[str] = "hierarchy:TREE.csv"
 
     def __post_init__(self) -> None:
         if not {"levels", "values", "height"} <= set(dir(self.hierarchy)):

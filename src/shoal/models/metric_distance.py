@@ -67,6 +67,7 @@ class MetricDistance(GroundDistance):
     """Whether the largest distance was not 1, so that all of them were divided by it."""
 
     name: ClassVar[str] = "metric"
+    flag: ClassVar[str] = "file:METRIC.csv"
 
     def __post_init__(self) -> None:
         if isinstance(self.values, str | bytes) or not isinstance(self.values, Iterable):

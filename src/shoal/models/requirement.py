@@ -86,7 +86,7 @@ class Requirement:
                 )
             if model.needs_sensitive and not sensitive:
                 raise ParameterError(
-                    f"{model!r} needs a sensitive attribute: name one with sensitive=... (--sensitive)."
+                    f"{model.words} needs a sensitive attribute: name one with sensitive=... (--sensitive)."
                 )
         return cls(models=listed, sensitive=tuple(sensitive))
 
@@ -181,4 +181,4 @@ class Requirement:
                 if model.needs_sensitive:
                     model.check_values(table.domain, attribute=self.sensitive[position])
                 if model.monotone and not bool(model.acceptable(table)[0]):
-                    raise InfeasibleError(f"No release can satisfy {model!r}{about}: {model.best_feasible(table)}.")
+                    raise InfeasibleError(f"No release can satisfy {model.words}{about}: {model.best_feasible(table)}.")

@@ -84,7 +84,7 @@ def _check_models(counts: Sequence[GroupCounts], requirement: Requirement) -> No
         asked = range(len(requirement.sensitive)) if model.needs_sensitive else range(1)
         if not asked:
             raise ReleaseUnsafeError(
-                f"{model!r} cannot be checked without a sensitive attribute. Nothing was published."
+                f"{model.words} cannot be checked without a sensitive attribute. Nothing was published."
             )
         for position in asked:
             groups = counts[position]
@@ -94,7 +94,7 @@ def _check_models(counts: Sequence[GroupCounts], requirement: Requirement) -> No
                 failed = len(groups.sizes) - int(np.count_nonzero(accepted == np.True_))
                 about = f" of '{requirement.sensitive[position]}'" if model.needs_sensitive else ""
                 raise ReleaseUnsafeError(
-                    f"The release fails {model!r}{about} in {failed} of {len(groups.sizes)} groups. "
+                    f"The release fails {model.words}{about} in {failed} of {len(groups.sizes)} groups. "
                     "Nothing was published."
                 )
 
