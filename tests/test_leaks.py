@@ -26,7 +26,7 @@ from shoal.testing.strategies import CodeTable, code_tables, requirements
 
 SECRET = "Zyzzyva"
 ALGORITHMS: dict[str, Any] = {
-    **{name: name for name in ("tp", "tp+", "hilbert", "mondrian", "mondrian-relaxed", "m-approximation")},
+    **{name: name for name in ("tp", "tp+", "hilbert", "mondrian", "mondrian-relaxed", "m-approximation", "tds")},
     "tp+ with hilbert": shoal.ThreePhase(refine="hilbert"),
 }
 QI = ["age", "zip"]

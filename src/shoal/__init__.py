@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Patterns,
         Sabre,
         ThreePhase,
+        TopDownSpecialization,
     )
     from shoal.auditing import Audit, audit
     from shoal.certificate import Certificate
@@ -84,6 +85,7 @@ __all__ = [
     "Patterns",
     "Sabre",
     "ThreePhase",
+    "TopDownSpecialization",
     # coarsenings and hierarchies
     "Bins",
     "BottomCode",
@@ -146,6 +148,7 @@ _HOME = {
             "Patterns",
             "Sabre",
             "ThreePhase",
+            "TopDownSpecialization",
         ),
         "shoal.algorithms",
     ),

@@ -33,6 +33,7 @@ def test_every_name_is_its_algorithms():
         "patterns-optimal",
         "matching",
         "sabre",
+        "tds",
         "exact",
         "milp",
     ]
@@ -92,7 +93,7 @@ def test_the_alternatives_to_one_that_cannot():
         choose("m-approximation", asked(LDiversity(2)), "suppression")
     assert str(error.value) == (
         "The algorithm 'm-approximation' cannot serve this request: it serves k-anonymity alone. "
-        "These can: tp, tp+, hilbert, mondrian, mondrian-relaxed, matching, sabre, exact, milp."
+        "These can: tp, tp+, hilbert, mondrian, mondrian-relaxed, matching, sabre, tds, exact, milp."
     )
 
 

@@ -14,6 +14,7 @@ from shoal.algorithms.pattern_guided import PatternGuided
 from shoal.algorithms.patterns import PatternRule, Patterns
 from shoal.algorithms.sabre import Sabre
 from shoal.algorithms.three_phase import ThreePhase
+from shoal.algorithms.top_down_specialization import TopDownSpecialization
 
 __all__ = [
     "ALGORITHMS",
@@ -34,6 +35,7 @@ __all__ = [
     "Problem",
     "Sabre",
     "ThreePhase",
+    "TopDownSpecialization",
     "choose",
     "compile_requirement",
     "lower_bound",

@@ -15,6 +15,7 @@ from shoal.algorithms.mondrian import Mondrian
 from shoal.algorithms.pattern_guided import PatternGuided
 from shoal.algorithms.sabre import Sabre
 from shoal.algorithms.three_phase import ThreePhase
+from shoal.algorithms.top_down_specialization import TopDownSpecialization
 from shoal.errors import ParameterError, UnsupportedError, did_you_mean
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
         "patterns-optimal": PatternGuided(optimal=True),
         "matching": Matching(),
         "sabre": Sabre(),
+        "tds": TopDownSpecialization(),
         "exact": Exact(),
         "milp": GeneralizationVectors(),
     }
