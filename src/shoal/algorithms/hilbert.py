@@ -16,19 +16,28 @@ import numpy as np
 from shoal._validation import Boolean, validate
 from shoal.algorithms.base import Guarantee, Partition
 from shoal.algorithms.compiled import compile_requirement
+from shoal.algorithms.places import aligned_places, flat_trees
 from shoal.kernels.grouping import sort_by_key
 from shoal.kernels.hilbert_curve import WORD_BITS, hilbert_words
 from shoal.kernels.hilbert_greedy import sweep_predicate
-from shoal.kernels.hilbert_sweep import sweep_lists, sweep_sizes
+from shoal.kernels.hilbert_sweep import sweep_lists, sweep_penalties, sweep_sizes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from shoal.algorithms.base import Problem
     from shoal.models import FrequencyForm, Requirement
+    from shoal.recoding import Levels
     from shoal.table import Table
 
 __all__ = ["Hilbert", "curve_ranks", "hilbert_groups"]
+
+_ALIGNED_BITS = 24
+"""Bits of a coordinate for the subtrees of a hierarchy, at most: what is below, a curve need not tell apart."""
+_MOST_STEPS = 2_000_000_000
+"""Steps that the cuts of least penalty may take: a few seconds."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +64,10 @@ class Hilbert:
       asked for too (k > l) or l is a fraction.
     * For k-anonymity the cuts are optimal for that order, found by dynamic programming, where the cost of a group is
       the stars that it needs.
+    * Where values become nodes of hierarchies, the curve keeps the subtrees together: the children of a node share its
+      part of the cube, rounded to a power of two so that it is halved as the curve halves the cube. The cost of a group
+      is then the penalty of its lowest common ancestors, unless the rows times k are too many for that; an attribute
+      without a hierarchy counts as a star.
     * For any other monotone requirement a group is closed as soon as it is acceptable: an extension of ours.
     """
 
@@ -125,14 +138,14 @@ def _sweep(problem: Problem, rows: NDArray[np.integer], stretch: bool) -> tuple[
     if len(rows) == 0:
         return np.empty(0, dtype=np.int32), {}
     problem.progress("hilbert", 0, 3)
-    run = _run_of(problem.table, rows, stretch)
+    run = _run_of(problem, rows, stretch)
     problem.progress("hilbert", 1, 3)
     of_sequence = np.empty(len(rows), dtype=np.int32)
     form = problem.requirement.frequency_form()
     if form is None:
         details = _close_greedily(problem, run, of_sequence)
     elif form.l == 1:
-        details = _cut_optimally(problem.table, run, form.k, of_sequence)
+        details = _cut_optimally(problem, run, form.k, of_sequence)
     else:
         details = _sweep_lists(problem.table, run, form.within(problem.table.rows), of_sequence)
     problem.progress("hilbert", 2, 3)
@@ -142,8 +155,9 @@ def _sweep(problem: Problem, rows: NDArray[np.integer], stretch: bool) -> tuple[
     return of_row[rows], {"points": int(run.cell_ranks[-1]) + 1, **details}
 
 
-def _run_of(table: Table, rows: NDArray[np.integer], stretch: bool) -> _Run:
+def _run_of(problem: Problem, rows: NDArray[np.integer], stretch: bool) -> _Run:
     """Put rows in the order of the curve; a key is made for each class only."""
+    table = problem.table
     classes = table.classes
     cells = np.repeat(np.arange(len(classes.cell_values), dtype=np.int32), classes.cell_counts)
     sequence = classes.order
@@ -161,7 +175,7 @@ def _run_of(table: Table, rows: NDArray[np.integer], stretch: bool) -> _Run:
     # The classes that occur, numbered anew, and a row of each.
     class_begins = np.flatnonzero(np.diff(class_of_cell, prepend=-1))
     class_sizes = np.diff(np.append(class_begins, len(kept)))
-    ranks = curve_ranks(table, sequence[firsts[class_begins]], stretch)
+    ranks = curve_ranks(table, sequence[firsts[class_begins]], stretch, problem.levels if problem.hierarchies else ())
     cell_ranks = np.repeat(ranks, class_sizes)
     along = _argsort(cell_ranks.astype(np.int64), len(ranks))
     lengths = counts[along]
@@ -175,16 +189,26 @@ def _run_of(table: Table, rows: NDArray[np.integer], stretch: bool) -> _Run:
     )
 
 
-def curve_ranks(table: Table, representatives: NDArray[np.int32], stretch: bool) -> NDArray[np.int32]:
-    """Return the place along the curve of each class, given a row of each."""
-    columns = [column for column in table.quasi_identifiers if column.size > 1]
+def curve_ranks(
+    table: Table, representatives: NDArray[np.int32], stretch: bool, levels: Sequence[Levels] = ()
+) -> NDArray[np.int32]:
+    """Return the place along the curve of each class, given a row of each, and the levels of attributes, if any."""
     order = np.arange(len(representatives), dtype=np.int32)
+    columns = [(a, column) for a, column in enumerate(table.quasi_identifiers) if column.size > 1]
     if columns:
-        bits = max((column.size - 1).bit_length() for column in columns)
+        bits = max((column.size - 1).bit_length() for _, column in columns)
+        trees = {a: levels[a] for a, _ in columns if levels and levels[a].hierarchical}
+        aligned = {a: aligned_places(tree) for a, tree in trees.items()} if stretch else {}
+        bits = max([bits, *(min(needed, _ALIGNED_BITS) for _, needed in aligned.values())])
         points = np.empty((len(representatives), len(columns)), dtype=np.int32)
-        for place, column in enumerate(columns):
+        for place, (a, column) in enumerate(columns):
             codes = column.codes[representatives].astype(np.int64)
-            points[:, place] = codes * (1 << bits) // column.size if stretch else codes
+            if a in aligned:
+                points[:, place] = aligned[a][0][codes] * (1 << bits)
+            elif stretch:
+                points[:, place] = codes * (1 << bits) // column.size
+            else:
+                points[:, place] = trees[a].places[codes] if a in trees else codes
         words = hilbert_words(points, bits)
         last = bits * len(columns) - WORD_BITS * (len(words) - 1)
         # Least significant word first, stably.
@@ -219,9 +243,16 @@ def _sweep_lists(table: Table, run: _Run, form: FrequencyForm, groups: NDArray[n
     return {"sweep": "lists by sensitive value", "groups": int(count), "rows_served_because_they_must": int(forced)}
 
 
-def _cut_optimally(table: Table, run: _Run, k: int, groups: NDArray[np.int32]) -> dict[str, Any]:
-    changes = np.zeros((len(run.sequence), len(table.quasi_identifiers)), dtype=np.bool_)
-    for place, column in enumerate(table.quasi_identifiers):
+def _cut_optimally(problem: Problem, run: _Run, k: int, groups: NDArray[np.int32]) -> dict[str, Any]:
+    columns = problem.table.quasi_identifiers
+    if problem.hierarchies and groups.size * 2 * k * len(columns) <= _MOST_STEPS:
+        places = np.empty((len(run.sequence), len(columns)), dtype=np.int32)
+        for place, (column, levels) in enumerate(zip(columns, problem.levels, strict=True)):
+            places[:, place] = levels.places[column.codes[run.sequence]]
+        count, penalty = sweep_penalties(places, flat_trees(problem.levels, every=True), k, groups)
+        return {"sweep": "least penalty along the curve", "groups": int(count), "penalty": float(penalty)}
+    changes = np.zeros((len(run.sequence), len(columns)), dtype=np.bool_)
+    for place, column in enumerate(columns):
         codes = column.codes[run.sequence]
         np.not_equal(codes[1:], codes[:-1], out=changes[1:, place])
     count, stars = sweep_sizes(changes, k, groups)

@@ -16,7 +16,9 @@ import numpy as np
 from shoal._validation import Boolean, validate
 from shoal.algorithms.base import Guarantee, Partition
 from shoal.algorithms.compiled import compile_requirement
+from shoal.algorithms.places import flat_trees
 from shoal.kernels.mondrian import LEAVES, OPEN, ROWS_DONE, STACK_DEPTH, cut_records
+from shoal.kernels.mondrian_trees import SCRATCH, cut_along_trees
 from shoal.models import RuleKind
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from shoal.algorithms.base import Problem
     from shoal.algorithms.compiled import CompiledRequirement
     from shoal.models import Requirement
-    from shoal.table import Column, Table
+    from shoal.table import Column
 
 __all__ = ["Mondrian"]
 
@@ -56,6 +58,15 @@ class Mondrian:
       they are shared out evenly in their order, and at last the strict cuts are tried;
     * a cut is allowed when both sides satisfy the requirement, whatever monotone models it is made of; the paper asks
       for k rows on both sides.
+
+    Where values become nodes of a hierarchy, some of this differs, and a table without hierarchies is cut as above:
+
+    * the width of an attribute with a hierarchy is the penalty of the lowest common ancestor of its values in the part,
+      and a cut divides the children of that ancestor: every child that is acceptable alone becomes a part, the others
+      stay together, and where these are not acceptable, the smallest of the first join them;
+    * of the cuts that the attributes allow, the one is taken that lowers the penalty most for each bit of entropy of
+      the split, not the widest attribute's;
+    * where no subtrees can be parted, cuts between values side by side in the hierarchy follow, relaxed ones too.
     """
 
     relaxed: bool = False
@@ -94,47 +105,42 @@ class Mondrian:
 
     def _cut(self, problem: Problem, groups: NDArray[np.int32]) -> int:
         """Run the cuts in stretches; fill in the group of each row and return how many groups there are."""
-        table = problem.table
-        compiled = compile_requirement(table, problem.requirement)
-        records = _records(table, compiled)
+        rows, compiled = problem.table.rows, compile_requirement(problem.table, problem.requirement)
+        trees = flat_trees(problem.levels, every=False) if problem.hierarchies else None
+        records = _records(problem, compiled)
         spare = np.empty_like(records)
-        positions, offsets, ranges = _positions(table.quasi_identifiers)
+        positions, offsets, ranges = _positions(problem.table.quasi_identifiers)
         marks = np.full(len(positions), -1, dtype=np.int32)
-        stack = np.zeros((STACK_DEPTH, 2), dtype=np.int64)
-        stack[0, 1] = table.rows
+        waiting = STACK_DEPTH if trees is None else rows // compiled.smallest + 2
+        stack = np.zeros((waiting, 2), dtype=np.int64)
+        stack[0, 1] = rows
         state = np.zeros(4, dtype=np.int64)
         state[OPEN] = 1
+        asked = (compiled.starts, compiled.rules, compiled.bounds, compiled.smallest, self.relaxed)
+        measured = (records, spare, positions, offsets, ranges)
+        if trees is not None:
+            scratch = np.full((SCRATCH, rows), -1, dtype=np.int32)
         while state[OPEN]:
-            problem.progress(self.name, int(state[ROWS_DONE]), table.rows)
-            cut_records(
-                records,
-                spare,
-                positions,
-                offsets,
-                ranges,
-                marks,
-                compiled.starts,
-                compiled.rules,
-                compiled.bounds,
-                compiled.smallest,
-                self.relaxed,
-                stack,
-                state,
-                groups,
-                _RECORDS_PER_CALL,
-            )
-        problem.progress(self.name, table.rows, table.rows)
+            problem.progress(self.name, int(state[ROWS_DONE]), rows)
+            if trees is None:
+                cut_records(*measured, marks, *asked, stack, state, groups, _RECORDS_PER_CALL)
+            else:
+                cut_along_trees(*measured, trees, marks, scratch, *asked, stack, state, groups, _RECORDS_PER_CALL)
+        problem.progress(self.name, rows, rows)
         return int(state[LEAVES])
 
 
-def _records(table: Table, compiled: CompiledRequirement) -> NDArray[np.int32]:
+def _records(problem: Problem, compiled: CompiledRequirement) -> NDArray[np.int32]:
     """Return the rows as the kernel wants them, sorted by class, so that nothing depends on the order of the table."""
+    table = problem.table
     order = table.classes.order
     sensitive = compiled.codes.shape[1] if (compiled.rules[:, 0] != RuleKind.SIZE).any() else 0
     d = len(table.quasi_identifiers)
     records = np.empty((table.rows, d + sensitive + 1), dtype=np.int32)
     for place, column in enumerate(table.quasi_identifiers):
         records[:, place] = column.codes[order]
+        if column.name in problem.hierarchies:
+            records[:, place] = problem.levels[place].places[records[:, place]]
     for place in range(sensitive):
         records[:, d + place] = compiled.codes[order, place]
     records[:, -1] = order

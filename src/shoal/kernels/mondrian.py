@@ -19,7 +19,20 @@ if TYPE_CHECKING:
     Codes = NDArray[np.int32]
     Counts = NDArray[np.int64]
 
-__all__ = ["LEAVES", "MEASURED", "OPEN", "ROWS_DONE", "STACK_DEPTH", "cut_records"]
+__all__ = [
+    "LEAVES",
+    "MEASURED",
+    "OPEN",
+    "ROWS_DONE",
+    "STACK_DEPTH",
+    "cut_records",
+    "find_cut",
+    "find_extents",
+    "goes_left",
+    "interval_span",
+    "part_range",
+    "span_of",
+]
 
 STACK_DEPTH = 64
 """Ranges that can wait at once: of two parts the smaller goes first, so that the logarithm of the rows is enough."""
@@ -75,7 +88,7 @@ def _around(records: Codes, start: int, end: int, a: int, code: int) -> tuple[in
 
 
 @njit(cache=True)
-def _goes_left(c: int, code: int, seen: int, equal: int, left: int, spread: bool) -> bool:
+def goes_left(c: int, code: int, seen: int, equal: int, left: int, spread: bool) -> bool:
     """Return on which side of a cut a code lies; of the `equal` records at the cut, `left` go left.
 
     They are the first ones, or evenly spread ones; `seen` of them came before this one.
@@ -109,7 +122,7 @@ def _allowed(
     seen = 0
     for i in range(start, end):
         c = records[i, a]
-        side = 0 if _goes_left(c, code, seen, equal, left, spread) else 1
+        side = 0 if goes_left(c, code, seen, equal, left, spread) else 1
         seen += c == code
         sizes[side] += 1
         for j in range(d, last):
@@ -128,7 +141,7 @@ def _allowed(
 
 
 @njit(cache=True)
-def _find_cut(
+def find_cut(
     records: Codes,
     start: int,
     end: int,
@@ -177,7 +190,7 @@ def _find_cut(
 
 
 @njit(cache=True)
-def _part(records: Codes, spare: Codes, start: int, end: int, cut: Counts) -> int:
+def part_range(records: Codes, spare: Codes, start: int, end: int, cut: Counts) -> int:
     """Rearrange a range so that the left side of a cut comes first, each side in its order; return where it ends."""
     a, code, equal, left = cut[0], cut[1], cut[2], cut[3]
     spread = cut[4] == 1
@@ -187,14 +200,14 @@ def _part(records: Codes, spare: Codes, start: int, end: int, cut: Counts) -> in
     aside = 0
     for i in range(start, end):
         c = records[i, a]
-        goes_left = _goes_left(c, code, seen, equal, left, spread)
+        on_left = goes_left(c, code, seen, equal, left, spread)
         seen += c == code
         for j in range(width):
-            if goes_left:
+            if on_left:
                 records[middle, j] = records[i, j]
             else:
                 spare[aside, j] = records[i, j]
-        if goes_left:
+        if on_left:
             middle += 1
         else:
             aside += 1
@@ -216,6 +229,50 @@ def _different(records: Codes, start: int, end: int, a: int, offset: int, mark: 
 
 
 @njit(cache=True)
+def find_extents(records: Codes, start: int, end: int, extents: Codes) -> None:
+    """Find the smallest and the largest code of each attribute in a range."""
+    d = extents.shape[0]
+    for a in range(d):
+        extents[a, 0] = records[start, a]
+        extents[a, 1] = records[start, a]
+    for i in range(start + 1, end):
+        for a in range(d):
+            extents[a, 0] = min(extents[a, 0], records[i, a])
+            extents[a, 1] = max(extents[a, 1], records[i, a])
+
+
+@njit(cache=True)
+def interval_span(
+    a: int, low: int, high: int, positions: NDArray[np.float64], offsets: Counts, ranges: NDArray[np.float64]
+) -> float:
+    """Return the normalised span between two codes of an attribute that is measured by its positions."""
+    if low == high:
+        return 0.0
+    return float(min((positions[offsets[a] + high] - positions[offsets[a] + low]) / ranges[a], 1.0))
+
+
+@njit(cache=True)
+def span_of(
+    records: Codes,
+    start: int,
+    end: int,
+    a: int,
+    low: int,
+    high: int,
+    positions: NDArray[np.float64],
+    offsets: Counts,
+    ranges: NDArray[np.float64],
+    mark: int,
+    marks: Codes,
+) -> float:
+    """Return the normalised span of an attribute in a range, given its smallest and its largest code there."""
+    if low == high or ranges[a] > 0:
+        return interval_span(a, low, high, positions, offsets, ranges)
+    domain = offsets[a + 1] - offsets[a]
+    return float((_different(records, start, end, a, offsets[a], mark, marks) - 1) / (domain - 1))
+
+
+@njit(cache=True)
 def _measure(
     records: Codes,
     start: int,
@@ -229,23 +286,11 @@ def _measure(
     widest: Counts,
 ) -> None:
     """Find the smallest and largest code of each attribute, and sort the attributes by their normalised span."""
-    d = ranges.size
-    for a in range(d):
-        extents[a, 0] = records[start, a]
-        extents[a, 1] = records[start, a]
-    for i in range(start + 1, end):
-        for a in range(d):
-            extents[a, 0] = min(extents[a, 0], records[i, a])
-            extents[a, 1] = max(extents[a, 1], records[i, a])
-    spans = np.empty(d, dtype=np.float64)
-    for a in range(d):
+    find_extents(records, start, end, extents)
+    spans = np.empty(ranges.size, dtype=np.float64)
+    for a in range(ranges.size):
         low, high = extents[a, 0], extents[a, 1]
-        span = 0.0
-        if low < high and ranges[a] > 0:
-            span = min((positions[offsets[a] + high] - positions[offsets[a] + low]) / ranges[a], 1.0)
-        elif low < high:
-            domain = offsets[a + 1] - offsets[a]
-            span = (_different(records, start, end, a, offsets[a], mark, marks) - 1) / (domain - 1)
+        span = span_of(records, start, end, a, low, high, positions, offsets, ranges, mark, marks)
         at = a
         while at > 0 and spans[at - 1] < span:
             spans[at] = spans[at - 1]
@@ -338,7 +383,7 @@ def cut_records(
                 if low < high or (relaxed and choice == 0):
                     cut[0] = a
                     budget -= end - start
-                    found = _find_cut(
+                    found = find_cut(
                         records,
                         start,
                         end,
@@ -357,7 +402,7 @@ def cut_records(
                     if found:
                         break
         if found:
-            _wait(stack, state, start, _part(records, spare, start, end, cut), end)
+            _wait(stack, state, start, part_range(records, spare, start, end, cut), end)
         else:
             groups[records[start:end, -1]] = state[LEAVES]
             state[LEAVES] += 1

@@ -70,6 +70,13 @@ class Levels:
         """The codes in an order in which those below a node stand side by side, at every level."""
         return np.lexsort(self.nodes).astype(np.int32)
 
+    @cached_property
+    def places(self) -> NDArray[np.int32]:
+        """Where each code stands in `order`."""
+        places = np.empty_like(self.order)
+        places[self.order] = np.arange(len(places), dtype=np.int32)
+        return places
+
     @classmethod
     def of(cls, column: Column, tree: Hierarchy | None = None) -> Levels:
         """Return the levels of a column.
