@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from shoal.algorithms.base import Problem
 from shoal.algorithms.hilbert import Hilbert, hilbert_groups
 from shoal.errors import ParameterError
+from shoal.hierarchy import Hierarchy
 from shoal.models import (
     AlphaKAnonymity,
     BetaLikeness,
@@ -214,3 +215,39 @@ def test_the_table_is_not_changed():
     after = [column.codes for column in (*asked.table.quasi_identifiers, *asked.table.sensitive)]
     assert all((a == b).all() for a, b in zip(before, after, strict=True))
     assert (order == asked.table.classes.order).all()
+
+
+def test_hierarchies_keep_subtrees_together():
+    # The names say nothing of the subtrees: in the order of their names, neighbours share the root alone.
+    tree = Hierarchy.from_rows(
+        [(letter, "odd" if place % 2 else "even", "*") for place, letter in enumerate("abcdefgh")]
+    )
+    columns, rows = [list("abcdefgh") * 2, list("xy") * 8], 16
+    frame = pl.DataFrame({"q0": columns[0], "q1": [f"{n:2}" for n in range(rows)]})
+    asked = Problem(
+        table=encode(frame, Schema(quasi_identifiers=("q0", "q1"))),
+        requirement=Requirement.of(KAnonymity(4), ()),
+        rng=np.random.default_rng(0),
+        recoding="generalization",
+        hierarchies={"q0": tree},
+    )
+    result = Hilbert().partition(asked)
+    assert result.details["sweep"] == "least penalty along the curve"
+    for group in range(result.count):
+        letters = {columns[0][row] for row in np.flatnonzero(result.groups == group)}
+        assert letters <= set("aceg") or letters <= set("bdfh")
+
+
+def test_too_many_steps_leave_the_cuts_of_fewest_stars(monkeypatch):
+    monkeypatch.setattr("shoal.algorithms.hilbert._MOST_STEPS", 10)
+    frame = pl.DataFrame({"q0": list("aabb") * 4})
+    asked = Problem(
+        table=encode(frame, Schema(quasi_identifiers=("q0",))),
+        requirement=Requirement.of(KAnonymity(4), ()),
+        rng=np.random.default_rng(0),
+        recoding="generalization",
+        hierarchies={"q0": Hierarchy.from_rows([("a", "*"), ("b", "*")])},
+    )
+    assert Hilbert().partition(asked).details == {
+        "points": 2, "sweep": "optimal cuts along the curve", "groups": 4, "stars": 0
+    }  # fmt: skip

@@ -1,4 +1,5 @@
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -9,11 +10,13 @@ from hypothesis import strategies as st
 from shoal.algorithms.base import Problem
 from shoal.algorithms.mondrian import Mondrian
 from shoal.errors import ParameterError
+from shoal.hierarchy import Hierarchy
 from shoal.models import KAnonymity, LDiversity, MUniqueness, Requirement
 from shoal.table import Schema, encode
 from shoal.testing.invariants import check_partition
+from shoal.testing.mondrian import SlowMondrian, SlowTreeMondrian
 from shoal.testing.oracles import predicate_of
-from shoal.testing.strategies import code_tables, models, requirements
+from shoal.testing.strategies import code_tables, hierarchy_rows, models, requirements
 
 BOTH = [Mondrian(), Mondrian(relaxed=True)]
 
@@ -45,65 +48,6 @@ def columns_of(codes, as_text):
 def bags(rows, groups):
     """The partition without row numbers: how often each group occurs, as a bag of rows."""
     return Counter(tuple(sorted(rows[row] for row in group)) for group in groups)
-
-
-class SlowMondrian:
-    """Mondrian in plain Python, over rows that are tuples of quasi-identifier codes and a sensitive code."""
-
-    def __init__(self, rows, text, acceptable, relaxed):
-        self.rows, self.text, self.acceptable, self.relaxed = rows, text, acceptable, relaxed
-        self.domains = [sorted({row[a] for row in rows}) for a in range(len(text))]
-
-    def run(self):
-        """The groups, as lists of rows."""
-        waiting, groups = [sorted(self.rows)], []
-        while waiting:
-            part = waiting.pop()
-            sides = next(self.cuts(part), None)
-            if sides is None:
-                groups.append(part)
-            else:
-                waiting.extend(sides)
-        return groups
-
-    def span(self, part, a):
-        values, domain = sorted({row[a] for row in part}), self.domains[a]
-        if self.text[a]:
-            return (len(values) - 1) / max(len(domain) - 1, 1)
-        return (values[-1] - values[0]) / max(domain[-1] - domain[0], 1)
-
-    def cuts(self, part):
-        """The allowed cuts, the one to take first."""
-        widest = sorted(range(len(self.text)), key=lambda a: -self.span(part, a))
-        for position, a in enumerate(widest):
-            alike = self.span(part, a) == 0
-            if alike and not (self.relaxed and position == 0):
-                continue
-            median = sorted(row[a] for row in part)[(len(part) - 1) // 2]
-            candidates = list(self.halves(part, a, median)) if self.relaxed else []
-            values = sorted({row[a] for row in part})
-            between = [tuple([r for r in part if (r[a] > v) == side] for side in (False, True)) for v in values[:-1]]
-            candidates += sorted(between, key=lambda sides: (-min(map(len, sides)), len(sides[0])))
-            for left, right in candidates:
-                if left and right and self.acceptable(left) and self.acceptable(right):
-                    yield left, right
-
-    def halves(self, part, a, median):
-        """Equal sides: the first rows with the median value go left, or evenly spread ones."""
-        equal = [row for row in part if row[a] == median]
-        below = sum(row[a] < median for row in part)
-        wanted = len(part) // 2 - below
-        for spread in (False, True):
-            left, right, seen = [], [], 0
-            for row in part:
-                goes_left = row[a] < median
-                if row[a] == median:
-                    goes_left = seen < wanted
-                    if spread:
-                        goes_left = (seen + 1) * wanted // len(equal) > seen * wanted // len(equal)
-                    seen += 1
-                (left if goes_left else right).append(row)
-            yield left, right
 
 
 def test_the_papers_patients():
@@ -178,6 +122,59 @@ def test_relaxed_groups_stay_below_twice_k_and_strict_ones_keep_equal_rows_toget
     home = {}
     for row, group in zip(codes.rows, strict.groups.tolist(), strict=True):
         assert home.setdefault(row, group) == group
+
+
+@st.composite
+def tables_with_trees(draw):
+    """Columns of text, numbers or values of a hierarchy, some missing; and what the oracle wants to know of them."""
+    codes = draw(code_tables(max_rows=25, max_domain=8))
+    columns, trees, paths, text, rows = [], {}, [], [], []
+    for a, column in enumerate(codes.quasi_identifiers.T.tolist()):
+        kind = draw(st.sampled_from(["tree", "tree", "text", "number"]))
+        names = [f"value {code}" for code in range(max(column) + 1)]
+        values = [names[code] for code in column] if kind != "number" else column
+        if kind == "tree":
+            drawn = {row[0]: row for row in draw(hierarchy_rows(names))}
+            trees[f"q{a}"] = Hierarchy.from_rows(list(drawn.values()))
+            absent = draw(st.sampled_from([None, None, *names[: len(names) // 2]]))
+            values = [None if value == absent else value for value in values]
+            names = [name for name in names if name != absent]
+            paths.append([drawn[name] for name in names] + [None])
+            rows.append([len(names) if value is None else names.index(value) for value in values])
+        else:
+            paths.append(None)
+            rows.append(column)
+        columns.append(values)
+        text.append(kind == "text")
+    return (
+        codes,
+        columns,
+        trees,
+        {"text": text, "paths": paths},
+        [(*row, s) for *row, s in zip(*rows, codes.values, strict=True)],
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+@pytest.mark.parametrize("relaxed", [False, True])
+def test_same_groups_as_plain_python_with_hierarchies(relaxed, data):
+    codes, columns, trees, known, rows = data.draw(tables_with_trees())
+    privacy = data.draw(requirements(codes))
+    predicates = [predicate_of(model, codes.values) for model in privacy]
+    asked = replace(problem(columns, [codes.values], privacy), recoding="generalization", hierarchies=trees)
+    result = Mondrian(relaxed=relaxed).partition(asked)
+    groups = check_partition(result, rows=len(rows), sensitive=[codes.values], predicates=predicates)
+
+    def acceptable(part):
+        return all(p([row[-1] for row in part]) for p in predicates)
+
+    slow = (
+        SlowTreeMondrian(rows, acceptable=acceptable, relaxed=relaxed, **known)
+        if trees
+        else SlowMondrian(rows, known["text"], acceptable, relaxed)
+    )
+    assert bags(rows, groups) == Counter(tuple(sorted(group)) for group in slow.run())
 
 
 def test_a_missing_value_is_far_from_every_number():

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from shoal.kernels.hilbert_sweep import sweep_lists, sweep_sizes
+from shoal.kernels.hilbert_sweep import sweep_lists, sweep_penalties, sweep_sizes
+from shoal.kernels.trees import Trees
 
 INF = float("inf")
 
@@ -187,3 +188,50 @@ def test_python_and_compiled_sizes_agree():
         fast, slow = run_sizes(sweep_sizes, codes, k), run_sizes(sweep_sizes.py_func, codes, k)
         assert (fast[0] == slow[0]).all()
         assert fast[1:] == slow[1:]
+
+
+# Eight values: pairs, then fours, then all; a second attribute of three values below a star.
+NODES = [[0, 1, 2, 3, 4, 5, 6, 7], [0, 0, 1, 1, 2, 2, 3, 3], [0] * 4 + [1] * 4, [0] * 8, [0, 1, 2], [0] * 3]
+PENALTY = [[0.0] * 8, [1 / 7] * 8, [3 / 7] * 8, [1.0] * 8, [0.0] * 3, [1.0] * 3]
+TREES = Trees(
+    heights=np.array([3, 1]),
+    begins=np.array([0, 32]),
+    sizes=np.array([8, 3]),
+    nodes=i32([node for level in NODES for node in level]),
+    penalty=np.array([penalty for level in PENALTY for penalty in level]),
+)
+
+
+def lost(places, begin, end):
+    """What the cells of a run lose, by the definition of a lowest common ancestor."""
+    total = 0.0
+    for a, first in ((0, 0), (1, 4)):
+        inside = {place[a] for place in places[begin:end]}
+        level = next(up for up in range(first, len(NODES)) if len({NODES[up][place] for place in inside}) == 1)
+        total += PENALTY[level][0]
+    return (end - begin) * total
+
+
+def least_lost(places, k):
+    """The best cuts by trying all of them, groups of any size."""
+    cost = [0.0] + [INF] * len(places)
+    for end in range(k, len(places) + 1):
+        cost[end] = min(cost[begin] + lost(places, begin, end) for begin in range(end - k + 1))
+    return cost[-1]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 2)), min_size=1, max_size=25), st.integers(1, 6))
+@pytest.mark.parametrize("kernel", [sweep_penalties, sweep_penalties.py_func])
+def test_cuts_by_size_lose_least_in_hierarchies(kernel, places, k):
+    assume(len(places) >= k)
+    groups = np.full(len(places), -1, dtype=np.int32)
+    count, penalty = kernel(i32(places), TREES, k, groups)
+    assert (np.diff(groups) >= 0).all()
+    sizes = np.bincount(groups, minlength=count)
+    assert len(sizes) == count
+    assert k <= sizes.min() <= sizes.max() < 2 * k
+    ends = np.cumsum(sizes)
+    made = sum(lost(places, end - size, end) for end, size in zip(ends.tolist(), sizes.tolist(), strict=True))
+    assert penalty == pytest.approx(made)
+    assert penalty == pytest.approx(least_lost(places, k))

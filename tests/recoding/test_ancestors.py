@@ -19,7 +19,7 @@ from shoal.recoding import STAR_LEVEL, RecodedColumn, published_frame, recode
 from shoal.table import Schema, Table, encode
 from shoal.testing import hierarchies as oracles
 from shoal.testing import oracles as loss
-from shoal.testing.strategies import dense
+from shoal.testing.strategies import dense, hierarchy_rows
 
 SECRET = "Zyzzyva"
 SCHOOL = Hierarchy.from_rows(
@@ -114,25 +114,11 @@ def test_a_hierarchy_must_have_every_value_and_its_method() -> None:
         recode(table_of(["9th"]), np.zeros(1, dtype=np.int32), 1, hierarchies={"a": SCHOOL})
 
 
-@st.composite
-def trees(draw: st.DrawFn) -> list[list[str]]:
-    leaves = draw(st.integers(1, 9))
-    height = draw(st.integers(1, 4))
-    rows = [[f"value {number}"] for number in draw(st.permutations(range(leaves)))]
-    nodes = list(range(leaves))
-    for level in range(1, height + 1):
-        merged = draw(st.lists(st.integers(0, 3), min_size=max(leaves, 4), max_size=max(leaves, 4)))
-        below, nodes = nodes, [0 if level == height else merged[node] for node in nodes]
-        repeats = draw(st.booleans())
-        for row, node in zip(rows, nodes, strict=True):
-            alone = len({other for other, up in zip(below, nodes, strict=True) if up == node}) == 1
-            name = row[-1] if repeats and alone else f"node {level}/{node}"
-            row.append(name if level < height else "root")
-    return rows
-
-
 @settings(max_examples=300, deadline=None)
-@given(data=st.data(), paths=trees())
+@given(
+    data=st.data(),
+    paths=st.integers(1, 9).flatmap(lambda leaves: hierarchy_rows([f"value {leaf}" for leaf in range(leaves)])),
+)
 def test_agrees_with_the_definitions(data: st.DataObject, paths: list[list[str]]) -> None:
     by_value: dict[Any, list[str]] = {path[0]: path for path in paths}
     drawn = st.sampled_from([*by_value, None])

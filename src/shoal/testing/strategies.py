@@ -30,6 +30,7 @@ __all__ = [
     "frame_tables",
     "ground_distances",
     "group_counts",
+    "hierarchy_rows",
     "models",
     "requirements",
 ]
@@ -237,6 +238,31 @@ def frame_tables(
     return FrameTable(
         frame=pl.DataFrame(draw(st.permutations(columns))), quasi_identifiers=names, sensitive="s", codes=codes
     )
+
+
+@st.composite
+def hierarchy_rows(draw: st.DrawFn, values: Sequence[str], max_height: int = 4) -> list[list[str]]:
+    """Draw a hierarchy: a row for each value, from the value to the root; some branches are short.
+
+    Parameters
+    ----------
+    values : sequence of str
+        All different; none reads like "node 1/2" or "root".
+    max_height : int
+        The most steps from a value to the root.
+    """
+    height = draw(st.integers(1, max_height))
+    rows = [[value] for value in draw(st.permutations(values))]
+    nodes = list(range(len(rows)))
+    for level in range(1, height + 1):
+        merged = draw(st.lists(st.integers(0, 3), min_size=max(len(rows), 4), max_size=max(len(rows), 4)))
+        below, nodes = nodes, [0 if level == height else merged[node] for node in nodes]
+        repeats = draw(st.booleans())
+        for row, node in zip(rows, nodes, strict=True):
+            alone = len({other for other, up in zip(below, nodes, strict=True) if up == node}) == 1
+            name = row[-1] if repeats and alone else f"node {level}/{node}"
+            row.append(name if level < height else "root")
+    return rows
 
 
 @st.composite
