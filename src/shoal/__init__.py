@@ -49,16 +49,19 @@ if TYPE_CHECKING:
     from shoal.publish import anonymize
     from shoal.release import Release
     from shoal.republication import Ledger, Publication, Series
+    from shoal.tuning import Tuning, tune
 
 __all__ = [
     # publishing, auditing, comparing
     "anonymize",
     "audit",
     "compare",
+    "tune",
     "Audit",
     "Certificate",
     "Comparison",
     "Release",
+    "Tuning",
     # publishing again and again
     "Ledger",
     "Publication",
@@ -120,6 +123,7 @@ _HOME = {
         "shoal.hierarchy",
     ),
     "Release": "shoal.release",
+    **dict.fromkeys(("Tuning", "tune"), "shoal.tuning"),
     **dict.fromkeys(("Ledger", "Publication", "Series"), "shoal.republication"),
     **dict.fromkeys(
         (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from os import PathLike
@@ -17,7 +17,7 @@ from shoal._validation import Boolean, Integer, OneOf, Optional, validate
 from shoal.algorithms import Problem, choose, lower_bound, table_counts
 from shoal.certificate import Certificate, Cost
 from shoal.errors import ColumnError, DataError, InfeasibleError, InternalError, ParameterError, near_matches
-from shoal.hierarchy import as_hierarchy, automatic_hierarchy, coarsen_columns
+from shoal.hierarchy import as_hierarchy, automatic_hierarchy, coarsen_columns, tree_after
 from shoal.io import open_frame, read
 from shoal.metrics import Metrics
 from shoal.models import Requirement
@@ -35,7 +35,16 @@ if TYPE_CHECKING:
     from shoal.models import PrivacyModel
     from shoal.table import Column, Table
 
-__all__ = ["anonymize", "open_data", "roles"]
+__all__ = [
+    "anonymize",
+    "automatic_trees",
+    "columns_before",
+    "drawn_order",
+    "open_data",
+    "roles",
+    "rows_to_publish",
+    "trees_of",
+]
 
 _STEPS = ("read", "coarsen", "encode", "partition", "recode", "verify", "bound")
 _SHOWN_ROWS = 20
@@ -124,17 +133,24 @@ def anonymize(
         schema.check(opened.frame.columns)
         _check_published(schema)
         requirement = Requirement.of(privacy, schema.sensitive)
-        trees = _trees(hierarchies or {}, schema.quasi_identifiers, recoding)
+        if hierarchies and recoding != "generalization":
+            raise ParameterError(
+                "Hierarchies need recoding='generalization' (--recoding generalization): suppression publishes values "
+                "and stars only."
+            )
+        trees = trees_of(hierarchies or {}, schema.quasi_identifiers)
         chosen, reason = choose(algorithm, requirement, recoding)
-        frame, rows = _rows_to_publish(opened.frame, schema, missing_sensitive)
+        frame, rows = rows_to_publish(opened.frame, schema, missing_sensitive)
     with clock.step("coarsen"):
         coarse, coarsened, pictures = coarsen_columns(frame, coarsen or {}, schema.quasi_identifiers)
+        trees = {name: tree_after(tree, (coarsen or {}).get(name)) for name, tree in trees.items()}
     with clock.step("encode"):
         table = encode(coarse, schema)
-        before = _before_coarsening(frame, coarsen or {})
+        before = columns_before(frame, coarsen or {})
         made: dict[str, Hierarchy] = {}
         if recoding == "generalization" and getattr(chosen, "hierarchical", False):
-            made = _automatic_trees(coarse, table, known=trees)
+            told = coarse.get_column(table.sensitive[0].name) if table.sensitive else None
+            made = automatic_trees(coarse.select(schema.quasi_identifiers), told, known=trees)
             trees |= made
         for column in table.quasi_identifiers:
             if column.name in trees:
@@ -142,10 +158,8 @@ def anonymize(
         requirement.check_feasible(table_counts(table))
         digest = fingerprint(table)
         rng = np.random.default_rng(secrets.randbits(256) if seed is None else seed)
-        if schema.insensitive or keep_order or len(schema.sensitive) > 1:
-            # Rows that an algorithm takes for equal differ to a reader then: chance decides between them, not the order
-            # that they came in.
-            shuffled = rng.permutation(canonical_order(table))
+        shuffled = drawn_order(table, rng, keep_order=keep_order)
+        if shuffled is not None:
             table, rows = table.gather(shuffled), rows[shuffled]
             before = {name: column.gather(shuffled) for name, column in before.items()}
     with clock.step("partition"):
@@ -297,19 +311,13 @@ _COLUMNS = ("Series", "Expr", "ChunkedArray")
 """What callers may give by mistake in place of a name; its cells must not be taken for names, and shown."""
 
 
-def _trees(
-    hierarchies: Mapping[str, Hierarchy | str | PathLike[str]], allowed: Sequence[str], recoding: str
+def trees_of(
+    hierarchies: Mapping[str, Hierarchy | str | PathLike[str]], allowed: Sequence[str]
 ) -> dict[str, Hierarchy]:
     """Return the hierarchies of columns, read from their files where paths were given."""
     if not isinstance(hierarchies, Mapping):
         raise ParameterError(
-            "The 'hierarchies' parameter of anonymize must map names of columns to hierarchies. "
-            f"Got {type(hierarchies).__name__}."
-        )
-    if hierarchies and recoding != "generalization":
-        raise ParameterError(
-            "Hierarchies need recoding='generalization' (--recoding generalization): suppression publishes values and "
-            "stars only."
+            f"The 'hierarchies' parameter must map names of columns to hierarchies. Got {type(hierarchies).__name__}."
         )
     for name in hierarchies:
         if name not in allowed:
@@ -319,17 +327,39 @@ def _trees(
     return {name: as_hierarchy(f"The hierarchy of '{name}'", given) for name, given in hierarchies.items()}
 
 
-def _automatic_trees(frame: pl.DataFrame, table: Table, *, known: Mapping[str, Hierarchy]) -> dict[str, Hierarchy]:
-    """Return a hierarchy for each quasi-identifier that has none, and has a value."""
-    told = frame.get_column(table.sensitive[0].name) if table.sensitive else None
+def automatic_trees(
+    columns: Iterable[pl.Series], told: pl.Series | None, *, known: Container[str] = ()
+) -> dict[str, Hierarchy]:
+    """Return a hierarchy for each quasi-identifier that has none, and has a value.
+
+    Parameters
+    ----------
+    columns : iterable of series
+        The quasi-identifiers as they will be partitioned.
+    told : series, optional
+        The (first) sensitive attribute.
+    known : container of str
+        The names of those that have one.
+    """
     return {
-        column.name: automatic_hierarchy(frame.get_column(column.name), told)
-        for column in table.quasi_identifiers
-        if column.name not in known and column.size > column.has_missing
+        column.name: automatic_hierarchy(column, told)
+        for column in columns
+        if column.name not in known and column.null_count() < len(column)
     }
 
 
-def _before_coarsening(frame: pl.DataFrame, coarsen: Mapping[str | tuple[str, ...], Coarsening]) -> dict[str, Column]:
+def drawn_order(table: Table, rng: np.random.Generator, *, keep_order: bool = False) -> NDArray[np.int64] | None:
+    """Return an order for the rows that tells nothing of how they came in, or None where theirs does not matter.
+
+    Rows that an algorithm takes for equal differ to a reader where there are columns that it does not see: chance
+    decides between them then, not the order that they came in.
+    """
+    if table.insensitive.width or keep_order or len(table.sensitive) > 1:
+        return rng.permutation(canonical_order(table))
+    return None
+
+
+def columns_before(frame: pl.DataFrame, coarsen: Mapping[str | tuple[str, ...], Coarsening]) -> dict[str, Column]:
     """Return the columns that are coarsened as they were before: what a release loses is measured against them."""
     names = [name for key in coarsen for name in ((key,) if isinstance(key, str) else key)]
     if not names:
@@ -380,7 +410,7 @@ def _check_options(**options: Any) -> None:
         raise ParameterError("The 'star' parameter of anonymize must be a text that is not blank.")
 
 
-def _rows_to_publish(
+def rows_to_publish(
     frame: pl.DataFrame, schema: Schema, missing_sensitive: str
 ) -> tuple[pl.DataFrame, NDArray[np.int32]]:
     """Return the rows whose sensitive values are there (or may be missing), and their numbers."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from shoal.certificate import Certificate
     from shoal.metrics import Metrics
     from shoal.models import Requirement
+    from shoal.report import TradeOff
     from shoal.table import Schema
 
 __all__ = ["Release"]
@@ -53,6 +54,8 @@ class Release:
     """Makes the caller's kind of table of the published one."""
     pictures: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     """What draws the coarsenings of columns as SVG, for the page."""
+    trade_off: Callable[[], TradeOff] | None = None
+    """What tells how its coarsening was tuned, for the page."""
 
     @cached_property
     def data(self) -> Any:
@@ -173,6 +176,7 @@ class Release:
             insensitive=self.schema.insensitive,
             direct_identifiers=self.schema.direct_identifiers,
             pictures={columns: draw() for columns, draw in self.pictures.items()},
+            trade_off=None if self.trade_off is None else self.trade_off(),
         )
 
     def __repr__(self) -> str:

@@ -28,6 +28,7 @@ KINDS = {
     "ordered": "ordered:50",
     "points": "points:50",
     "zip3": "zip3",
+    "any": "any",
 }
 """Every kind of coarsening that words can say, with an example."""
 
@@ -88,14 +89,14 @@ def _coarsening_of(words: str) -> Coarsening:
     if kind not in makers:
         near = did_you_mean(kind, KINDS) or f"There are {', '.join(KINDS.values())}."
         raise UsageError(f"'{kind}' is no coarsening. {near}")
-    if bool(value) == (kind == "zip3"):
+    if bool(value) == (kind in ("zip3", "any")):
         raise UsageError(f"The coarsening '{kind}' is written like {KINDS[kind]}.")
     return makers[kind](value)
 
 
 def _makers() -> dict[str, Callable[[str], Coarsening]]:
     from shoal.geography import Labels, Ordered, Points
-    from shoal.hierarchy import Bins, BottomCode, DatePart, Prefix, Round, ThreeDigitZip, TopCode
+    from shoal.hierarchy import Bins, BottomCode, DatePart, OneValue, Prefix, Round, ThreeDigitZip, TopCode
 
     def number(text: str) -> Any:
         return as_number("--coarsen", text)
@@ -114,6 +115,7 @@ def _makers() -> dict[str, Callable[[str], Coarsening]]:
         "ordered": lambda text: Ordered(k=number(text)),
         "points": lambda text: Points(k=number(text)),
         "zip3": lambda _: ThreeDigitZip(),
+        "any": lambda _: OneValue(),
     }
 
 

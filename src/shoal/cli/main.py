@@ -24,6 +24,7 @@ from shoal.cli.group_points import points
 from shoal.cli.group_regions import regions
 from shoal.cli.query import query
 from shoal.cli.republish import republish
+from shoal.cli.tune import tune
 from shoal.cli.version import installed_version, version
 from shoal.cli.wording import flags_of, in_flags
 from shoal.errors import ShoalError
@@ -133,7 +134,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (anonymize, audit, compare, demo, query, version):
+for command in (anonymize, audit, compare, demo, query, tune, version):
     app.command()(command)
 for grouping in (labels, ordered, points, regions):
     group.command()(grouping)

@@ -39,6 +39,7 @@ __all__ = [
     "QuasiIdentifiers",
     "Recoding",
     "Released",
+    "Seconds",
     "Seed",
     "Sensitive",
     "Source",
@@ -49,6 +50,7 @@ __all__ = [
     "TDistance",
     "TOrder",
     "TimeLimit",
+    "TunedLoss",
     "as_number",
     "names_in",
 ]
@@ -325,7 +327,8 @@ Coarsen = Annotated[
         "--coarsen",
         metavar="NAME=HOW",
         help="Make a column less precise first; repeat it for others. HOW is prefix:3, bins:10, cuts:18,30,65, "
-        "quantiles:4, date:year|quarter|month, level:FILE:2, round:5, top:90, bottom:18, labels:K, ordered:K, zip3.",
+        "quantiles:4, date:year|quarter|month, level:FILE:2, round:5, top:90, bottom:18, labels:K, ordered:K, zip3, "
+        "any (all values as one).",
         rich_help_panel=_METHOD,
     ),
 ]
@@ -347,6 +350,19 @@ TimeLimit = Annotated[
         help="How long an algorithm that proves an optimum may search; then the best so far is published with its gap.",
         rich_help_panel=_METHOD,
     ),
+]
+TunedLoss = Annotated[
+    str | None,
+    typer.Option(
+        "--loss",
+        metavar="kl_divergence|gcp|non_uniform_entropy",
+        help="What to minimize; kl_divergence with --recoding suppression, gcp with generalization unless given.",
+        rich_help_panel=_METHOD,
+    ),
+]
+Seconds = Annotated[
+    str | None,
+    typer.Option("--seconds", metavar="NUMBER", help="How long to search; 30 unless given.", rich_help_panel=_METHOD),
 ]
 Seed = Annotated[
     int | None,

@@ -6,20 +6,17 @@ colours can be told apart by people who see colours differently (Wong 2011, Tol 
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from shoal.errors import OutputError
+from shoal._figures import new_axes, svg_element, write_picture
 
 if TYPE_CHECKING:
     from os import PathLike
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
     from numpy.typing import ArrayLike, NDArray
 
     from shoal.geography.grouping import Grouping
@@ -38,8 +35,6 @@ _BARS = 100
 """Up to so many classes have a bar each."""
 _SEPARATE = 20_000
 """More shapes than this are one image within an SVG: a file of a hundred megabytes opens nowhere."""
-_UNSIGNED = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-_FORMATS = (".svg", ".png")
 
 
 def plot(grouping: Grouping, ax: Axes | None = None) -> Axes:
@@ -51,7 +46,7 @@ def plot(grouping: Grouping, ax: Axes | None = None) -> Axes:
     ax : matplotlib Axes, optional
         Where to; new axes by default.
     """
-    ax = _axes() if ax is None else ax
+    ax = new_axes() if ax is None else ax
     rectangles = getattr(grouping, "rectangles", None)
     if rectangles is not None:
         return plot_rectangles(rectangles, grouping.weights, grouping.k, ax)
@@ -62,7 +57,7 @@ def plot(grouping: Grouping, ax: Axes | None = None) -> Axes:
 
 def plot_weights(grouping: Grouping, ax: Axes | None = None) -> Axes:
     """Draw the weights of the classes, largest first."""
-    ax = _axes() if ax is None else ax
+    ax = new_axes() if ax is None else ax
     weights = np.sort(grouping.weights)[::-1]
     few = len(weights) <= _BARS
     if few:  # with a gap between them
@@ -80,7 +75,7 @@ def plot_regions(grouping: RegionGrouping, ax: Axes | None = None) -> Axes:
 
     The graph is drawn at the coordinates given with it; a small one without is laid out so that neighbours are near.
     """
-    ax = _axes() if ax is None else ax
+    ax = new_axes() if ax is None else ax
     colours = _region_colours(grouping)
     if grouping.graph.polygons is not None:
         _draw_polygons(grouping, colours, ax)
@@ -106,7 +101,7 @@ def plot_rectangles(rectangles: ArrayLike, weights: ArrayLike, k: int, ax: Axes 
     """
     from matplotlib.collections import PolyCollection
 
-    ax = _axes() if ax is None else ax
+    ax = new_axes() if ax is None else ax
     x_min, x_max, y_min, y_max = np.asarray(rectangles, dtype=np.float64).T
     corners = np.stack([np.stack(c, axis=-1) for c in ((x_min, y_min), (x_max, y_min), (x_max, y_max), (x_min, y_max))])
     ratios = np.asarray(weights, dtype=np.float64) / k
@@ -133,7 +128,7 @@ def ratio_curve(ks: Sequence[int], curves: Mapping[str, Sequence[float]], ax: Ax
         The ratios of each method, one for each k.
     ax : matplotlib Axes, optional
     """
-    ax = _axes() if ax is None else ax
+    ax = new_axes() if ax is None else ax
     for place, (name, ratios) in enumerate(curves.items()):
         few = len(ks) <= 40
         ax.plot(
@@ -159,40 +154,12 @@ def save(grouping: Grouping, path: str | PathLike[str]) -> None:
     OutputError
         The name ends in something else.
     """
-    path = Path(path)
-    if path.suffix.lower() not in _FORMATS:
-        raise OutputError(f"A picture is written as .svg or .png. Got '{path.name}'.")
-    figure = _figure_of(plot(grouping))
-    if path.suffix.lower() == ".svg":
-        path.write_text(_svg_of(figure), encoding="utf-8")
-    else:
-        figure.savefig(path, dpi=160, bbox_inches="tight")
+    write_picture(plot(grouping), path)
 
 
 def svg(grouping: Grouping) -> str:
     """Return the picture as one SVG element, to stand within a page."""
-    text = _svg_of(_figure_of(plot(grouping)))
-    return text[text.index("<svg") :]
-
-
-def _axes() -> Axes:
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(8, 5.5), layout="constrained").subplots()
-
-
-def _figure_of(ax: Axes) -> Figure:
-    return cast("Figure", ax.get_figure(root=True))
-
-
-def _svg_of(figure: Figure) -> str:
-    import matplotlib as mpl
-
-    written = io.StringIO()
-    # Text stays text, and nothing depends on the day: the same grouping gives the same file.
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "shoal", "font.family": "sans-serif"}):
-        figure.savefig(written, format="svg", bbox_inches="tight", metadata=_UNSIGNED)
-    return written.getvalue()
+    return svg_element(plot(grouping))
 
 
 def _title(grouping: Grouping) -> str:

@@ -12,8 +12,9 @@ from shoal.hierarchy.builders import (
 )
 from shoal.hierarchy.coarsening import Coarsened, Coarsening, coarsen_columns
 from shoal.hierarchy.dates import DatePart
-from shoal.hierarchy.level import Level, as_hierarchy
+from shoal.hierarchy.level import Level, as_hierarchy, tree_after
 from shoal.hierarchy.numeric import Bins, BottomCode, Round, TopCode
+from shoal.hierarchy.one_value import OneValue
 from shoal.hierarchy.postal import SPARSE_ZIP3, Prefix, ThreeDigitZip
 from shoal.hierarchy.presets import safe_harbor
 from shoal.hierarchy.tree import Hierarchy
@@ -27,6 +28,7 @@ __all__ = [
     "DatePart",
     "Hierarchy",
     "Level",
+    "OneValue",
     "Prefix",
     "Round",
     "ThreeDigitZip",
@@ -42,4 +44,5 @@ __all__ = [
     "quantile_hierarchy",
     "coarsen_columns",
     "safe_harbor",
+    "tree_after",
 ]

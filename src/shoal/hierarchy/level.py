@@ -20,7 +20,7 @@ from shoal.table.text import dictionary_text
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Level", "as_hierarchy"]
+__all__ = ["Level", "as_hierarchy", "tree_after"]
 
 
 @dataclass(frozen=True)
@@ -92,3 +92,15 @@ def as_hierarchy(what: str, given: object) -> Hierarchy:
     if isinstance(given, str | os.PathLike):
         return Hierarchy.from_csv(Path(given).expanduser())
     raise ParameterError(f"{what} must be a Hierarchy or a path to its file. Got {type(given).__name__}.")
+
+
+def tree_after(tree: Hierarchy, coarsening: object) -> Hierarchy:
+    """Return what is left of a column's hierarchy when the column was coarsened to one of its levels.
+
+    The hierarchy itself where the column was coarsened otherwise, or not at all: it has the coarser values then.
+    """
+    if isinstance(coarsening, Level):
+        climbed = as_hierarchy("The hierarchy", coarsening.hierarchy)
+        if climbed.labels == tree.labels and np.array_equal(climbed.levels, tree.levels):
+            return tree.above(coarsening.level)
+    return tree

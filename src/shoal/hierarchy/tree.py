@@ -165,6 +165,17 @@ class Hierarchy:
         rows = self.rows()
         return Hierarchy.from_rows([rows[position] for position in positions.tolist()], source=self.source)
 
+    def above(self, level: int) -> Hierarchy:
+        """Return the hierarchy of the nodes of a level.
+
+        Examples
+        --------
+        >>> tree = Hierarchy.from_rows([("flu", "lung", "*"), ("cough", "lung", "*"), ("ulcer", "stomach", "*")])
+        >>> tree.above(1).rows()
+        [('lung', '*'), ('stomach', '*')]
+        """
+        return Hierarchy.from_rows(dict.fromkeys(row[level:] for row in self.rows()), source=self.source)
+
     def to_dict(self) -> dict[str, int]:
         """Return the hierarchy as it appears in a certificate, without a value."""
         return {"values": len(self.values), "height": self.height}

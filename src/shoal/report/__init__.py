@@ -1,6 +1,6 @@
 """The page that goes with a release: facts as dataclasses, plain sentences, one self-contained HTML file."""
 
-from shoal.report.facts import AttributeLoss, ReportFacts, SizeBin, size_bins
+from shoal.report.facts import AttributeLoss, ReportFacts, SizeBin, TradeOff, size_bins
 from shoal.report.page import render, render_publication, write_report
 from shoal.report.sentences import achieved_for, gap_sentence, model_title, promise, reservations
 
@@ -8,6 +8,7 @@ __all__ = [
     "AttributeLoss",
     "ReportFacts",
     "SizeBin",
+    "TradeOff",
     "achieved_for",
     "gap_sentence",
     "model_title",

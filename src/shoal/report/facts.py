@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["AttributeLoss", "ReportFacts", "SizeBin", "size_bins"]
+__all__ = ["AttributeLoss", "ReportFacts", "SizeBin", "TradeOff", "size_bins"]
 
 _SEPARATE_SIZES = 14
 """Up to so many different group sizes get a bar each."""
@@ -45,6 +45,23 @@ class SizeBin:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
+class TradeOff:
+    """How a release was tuned: the coarsening that was chosen among many, and what those would have lost."""
+
+    sentences: tuple[str, ...]
+    """What was searched, how it ended, and what was chosen."""
+    header: tuple[str, ...]
+    """Names of the columns of the table of settings."""
+    rows: tuple[tuple[str, ...], ...]
+    """The settings that no other one beats in both kinds of loss, from the finest to the coarsest."""
+    picture: str
+    """All settings as points: an SVG element that we drew, with no cell in it."""
+
+    def __repr__(self) -> str:
+        return f"TradeOff(settings={len(self.rows)})"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ReportFacts:
     """Everything that the page of one release says."""
 
@@ -62,6 +79,8 @@ class ReportFacts:
     """Columns that were dropped."""
     pictures: Mapping[str, str] = field(default_factory=dict)
     """For columns that were coarsened, their names and a picture: an SVG element that we drew, with no cell in it."""
+    trade_off: TradeOff | None = None
+    """How the coarsening was tuned, where it was."""
     title: str = "Release report"
     """Heading of the page."""
 

@@ -1,0 +1,162 @@
+"""`shoal tune`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import typer  # noqa: TC002 - typer reads the annotations
+
+from shoal.cli import options
+from shoal.cli.anonymize import SETTINGS
+from shoal.cli.console import Terminal, path_line, plain
+from shoal.errors import OutputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rich.console import RenderableType
+
+    from shoal.cli.spec import ReleaseSpec
+    from shoal.tuning import Setting, Tuning
+
+__all__ = ["tune"]
+
+_SHOWN = 12
+"""Settings that the table shows at most."""
+
+
+def tune(
+    context: typer.Context,
+    *,
+    source: options.Source = None,
+    loss: options.TunedLoss = None,
+    seconds: options.Seconds = None,
+    quasi_identifiers: options.QuasiIdentifiers = None,
+    sensitive: options.Sensitive = None,
+    direct_identifiers: options.DirectIdentifiers = None,
+    insensitive: options.Insensitive = None,
+    missing_sensitive: options.MissingSensitive = None,
+    star: options.Star = None,
+    k: options.K = None,
+    l: options.L = None,
+    l_variant: options.LVariant = None,
+    c: options.C = None,
+    alpha: options.Alpha = None,
+    beta: options.Beta = None,
+    beta_variant: options.BetaVariant = None,
+    delta: options.Delta = None,
+    e: options.E = None,
+    t: options.T = None,
+    t_distance: options.TDistance = None,
+    t_order: options.TOrder = None,
+    algorithm: options.Algorithm = None,
+    time_limit: options.TimeLimit = None,
+    patterns: options.PatternsFile = None,
+    coarsen: options.Coarsen = None,
+    hierarchies: options.Hierarchies = None,
+    recoding: options.Recoding = None,
+    seed: options.Seed = None,
+    keep_order: options.KeepOrder = None,
+    output: options.Output = None,
+    spec: options.Spec = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    format: options.Format = None,  # noqa: A002 - as the flag
+    spreadsheet_safe: options.SpreadsheetSafe = None,
+    force: options.Force = None,
+    json: options.Json = None,
+) -> None:
+    """Search for the coarsening of the quasi-identifiers that loses the least once the table is anonymized.
+
+    Example: shoal tune patients.csv --qi age,zip --sensitive disease -l 4 --seconds 60 -o out
+
+    Coarser columns need fewer stars. What both lose together is measured against the original table, and the search
+    is never worse than no coarsening. Columns with --hierarchy are coarsened to its levels, others to what fits their
+    values; those with --coarsen are coarsened like that in any case. With -o the best release is published, and its
+    report shows the trade-off; Ctrl-C ends the search and keeps what it found.
+
+    Exit codes: 0 done; 1 the request cannot be met; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
+    """
+    from shoal.cli.spec import request_of
+    from shoal.tuning import tune as search
+
+    terminal: Terminal = context.obj
+    request = request_of(context.params)
+    terminal.json = bool(request.json)
+    arguments = request.arguments(*SETTINGS) | {"privacy": request.requested_models()} | request.preparations()
+    default = "auto" if request.patterns is None else "patterns"
+    (arguments["algorithm"],) = request.chosen(request.algorithm or default)
+    if loss is not None:
+        arguments["loss"] = loss
+    if seconds is not None:
+        arguments["seconds"] = options.as_number("--seconds", seconds)
+    folder = None if request.output is None else request.folder()
+    if folder is not None and os.path.exists(folder) and not request.force:
+        raise OutputError(f"The output '{folder}' exists. Name another one with -o, or replace it with --force.")
+    with terminal.progress() as progress:
+        tuning = search(request.source(), progress=progress, **arguments)
+    facts = tuning.to_dict()
+    if not terminal.json:
+        terminal.say("", *_summary_of(tuning))
+    if folder is not None:
+        facts["certificate"] = _published(terminal, tuning, folder, request)
+    if terminal.json:
+        terminal.result(facts)
+
+
+def _published(terminal: Terminal, tuning: Tuning, folder: Path, request: ReleaseSpec) -> dict[str, Any]:
+    """Save the best release, say what it is, and return its certificate."""
+    with terminal.progress() as progress:
+        certificate = tuning.release(progress=progress).save(
+            folder,
+            force=bool(request.force),
+            format=request.format,
+            spreadsheet_safe=bool(request.spreadsheet_safe),
+        )
+    facts = certificate.to_dict()
+    if not terminal.json:
+        from shoal.cli.summary import summary_of
+
+        terminal.say(*summary_of(facts, folder))
+    return facts
+
+
+def _summary_of(tuning: Tuning) -> list[RenderableType]:
+    """Return what was found: sentences, a table of the trade-off, and the words that ask for the best setting."""
+    lines: list[RenderableType] = [plain(sentence) for sentence in tuning.sentences()]
+    lines += [_table_of(tuning)]
+    words = [f"--coarsen '{name}={said}'" for name, said in tuning.words.items()]
+    if words:
+        lines.append(path_line("best", " ".join(words)))
+    lines.append("")
+    return lines
+
+
+def _table_of(tuning: Tuning) -> RenderableType:
+    """Return the settings that no other one beats in both kinds of loss, as a table."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from shoal.report.sentences import number, percent
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("setting", overflow="fold", min_width=24)
+    for title in ("loss", "coarsening", "added", "stars", "of cells"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for setting in _shown(tuning):
+        coarse, added = setting.losses
+        stars = number(setting.stars), percent(setting.stars_share or 0)
+        figures = (number(setting.loss), number(coarse), number(added), *stars)
+        table.add_row(plain(setting.text), *figures, style="bold" if setting is tuning.best else None)
+    return table
+
+
+def _shown(tuning: Tuning) -> Sequence[Setting]:
+    """Return the settings of the trade-off, spread evenly where they are many; the best is among them."""
+    front = list(tuning.trade_off)
+    if len(front) <= _SHOWN:
+        return front
+    places = {round(at * (len(front) - 1) / (_SHOWN - 2)) for at in range(_SHOWN - 1)}
+    return [setting for at, setting in enumerate(front) if at in places or setting is tuning.best]

@@ -1,0 +1,58 @@
+"""The coarsest form of a column: all of its values as one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from shoal.errors import DataError, ParameterError
+from shoal.hierarchy.coarsening import Coarsening
+from shoal.hierarchy.columns import by_code, encoded
+from shoal.table.text import dictionary_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["OneValue"]
+
+
+@dataclass(frozen=True)
+class OneValue(Coarsening):
+    """All values become one, `any`: the column is there and says nothing, but for the values that are missing.
+
+    Parameters
+    ----------
+    label : str
+        How the value reads.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> OneValue().apply((pl.Series("town", ["Ulm", "Bonn", None]),))[0].to_list()
+    ['any', 'any', None]
+    """
+
+    label: str = field(default="any", kw_only=True)
+    """How the value reads."""
+
+    def __post_init__(self) -> None:
+        label: object = self.label
+        if not isinstance(label, str) or not label.strip():
+            raise ParameterError("The 'label' parameter of OneValue must be a text that is not blank.")
+
+    def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
+        """Return the column with one value; see `Coarsening.apply`."""
+        (series,) = columns
+        column = encoded(series)
+        if column is None:
+            return columns
+        texts: Sequence[str] = dictionary_text(column.dictionary.drop_nulls()).to_list()
+        if self.label in texts:
+            raise DataError("OneValue would write what reads like a value. Choose another label.")
+        return (by_code(column, pl.Series([self.label] * len(texts), dtype=pl.String), series.name),)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the coarsening as it appears in a certificate."""
+        return {"coarsening": "one-value", "label": self.label}

@@ -1,0 +1,269 @@
+"""What a search found: the best setting, all that were tried, and the trade-off between two kinds of loss."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from shoal.publish import OpenedData, anonymize
+from shoal.report import TradeOff
+from shoal.report.sentences import number, percent
+from shoal.tuning.words import in_words
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    import polars as pl
+    from matplotlib.axes import Axes
+
+    from shoal.errors import ShoalError
+    from shoal.hierarchy import Coarsening
+    from shoal.release import Release
+    from shoal.tuning.ladders import Ladder, Rung
+
+__all__ = ["LOSS_NAMES", "Setting", "Tuning"]
+
+LOSS_NAMES = {
+    "kl_divergence": "KL-divergence",
+    "gcp": "global certainty penalty",
+    "non_uniform_entropy": "non-uniform entropy",
+}
+"""How the losses are called in sentences."""
+_ENDS = {
+    "complete": "every setting was tried",
+    "settled": "nothing better was in sight",
+    "time": "the time was over",
+    "interrupted": "it was interrupted",
+}
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Setting:
+    """One coarsening of the table, and what a release of it loses."""
+
+    rungs: Mapping[str | tuple[str, ...], Rung]
+    """The coarsening of each column that has one, beside those that must be."""
+    seconds: float
+    """How long it took to evaluate."""
+    loss: float | None = None
+    """What coarsening and anonymization lose together, against the original table; None where there is no release."""
+    loss_of_coarsening: float | None = None
+    """What the coarsening alone loses: as if the coarser table were published as it is."""
+    stars: int | None = None
+    """Suppressed cells of the release."""
+    stars_share: float | None = None
+    """The same as a share of all cells of quasi-identifiers."""
+    suppressed_tuples: int | None = None
+    """Rows of the release with a star."""
+    groups: int | None = None
+    """Equivalence classes of the release."""
+    error: ShoalError | None = None
+    """Why there is no release."""
+
+    @property
+    def loss_of_anonymization(self) -> float | None:
+        """What anonymization adds to the loss of the coarsening."""
+        if self.loss is None or self.loss_of_coarsening is None:
+            return None
+        return self.loss - self.loss_of_coarsening
+
+    @property
+    def losses(self) -> tuple[float, float]:
+        """What the coarsening loses alone, and what anonymization adds; infinite where there is no release."""
+        if self.loss is None or self.loss_of_coarsening is None:
+            return math.inf, math.inf
+        return self.loss_of_coarsening, self.loss - self.loss_of_coarsening
+
+    @property
+    def text(self) -> str:
+        """The coarsenings in words, `age=bins:5 zip=prefix:3`."""
+        return " ".join(f"{_name(key)}={rung.text}" for key, rung in self.rungs.items()) or "untouched"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the setting and its figures, for JSON."""
+        return {
+            "coarsen": {_name(key): rung.text for key, rung in self.rungs.items()},
+            "loss": self.loss,
+            "loss_of_coarsening": self.loss_of_coarsening,
+            "loss_of_anonymization": self.loss_of_anonymization,
+            "stars": self.stars,
+            "stars_share": self.stars_share,
+            "suppressed_tuples": self.suppressed_tuples,
+            "groups": self.groups,
+            "seconds": round(self.seconds, 4),
+            "error": None if self.error is None else str(self.error),
+        }
+
+    def __repr__(self) -> str:
+        return f"Setting({self.text!r}, loss={self.loss})"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Tuning:
+    """What a search for the best coarsening found."""
+
+    loss: str
+    """What was minimized."""
+    best: Setting
+    """The setting with the lowest loss."""
+    settings: tuple[Setting, ...]
+    """All that were tried, in their order; the first one leaves the columns that are tuned untouched."""
+    ladders: tuple[Ladder, ...]
+    """What there was to choose from."""
+    always: Mapping[str | tuple[str, ...], Coarsening] = field(default_factory=dict)
+    """The coarsenings that every setting has."""
+    ended: str
+    """Why the search ended: "complete" (every setting was tried), "settled" (nothing better was in sight), "time" or
+    "interrupted"; after the last two another run may find something else."""
+    seconds: float
+    """How long it took."""
+    opened: OpenedData
+    """The table. Private."""
+    request: Mapping[str, Any]
+    """What was asked for, as arguments of `shoal.anonymize`."""
+
+    @property
+    def untouched(self) -> Setting:
+        """The setting that coarsens nothing (beyond what must be)."""
+        return self.settings[0]
+
+    @property
+    def size(self) -> int:
+        """How many settings there are."""
+        return math.prod(len(ladder.rungs) + 1 for ladder in self.ladders)
+
+    @property
+    def coarsen(self) -> dict[str | tuple[str, ...], Coarsening]:
+        """The best coarsenings, ready for `shoal.anonymize(coarsen=...)`."""
+        return {**self.always, **{key: rung.coarsening for key, rung in self.best.rungs.items()}}
+
+    @property
+    def words(self) -> dict[str, str]:
+        """The best coarsenings in the words of the command line and of spec files, by column.
+
+        A level of a hierarchy names its file. A coarsening that has no words is not in it.
+        """
+        said = {key: in_words(coarsening) for key, coarsening in self.always.items()}
+        said |= {key: rung.words for key, rung in self.best.rungs.items()}
+        return {_name(key): words for key, words in said.items() if words is not None}
+
+    def to_toml(self) -> str:
+        """Return the best coarsenings as a section of a spec file."""
+        lines = [f"{json.dumps(name)} = {json.dumps(words)}" for name, words in self.words.items()]
+        return "\n".join(["[coarsen]", *lines, ""])
+
+    @cached_property
+    def trade_off(self) -> tuple[Setting, ...]:
+        """The settings that no other one beats in both kinds of loss, from the finest to the coarsest.
+
+        The loss of the coarsening grows from one to the next, what anonymization adds falls. The best is among them.
+        """
+        able = [setting for setting in self.settings if setting.loss is not None]
+        able.sort(key=lambda setting: setting.losses)
+        front: list[Setting] = []
+        for setting in able:
+            if not front or setting.losses[1] < front[-1].losses[1]:
+                front.append(setting)
+        return tuple(front)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as a dictionary, for JSON."""
+        return {
+            "loss": self.loss,
+            "ended": self.ended,
+            "seconds": round(self.seconds, 4),
+            "settings": self.size,
+            "coarsen": self.words,
+            "best": self.best.to_dict(),
+            "untouched": self.untouched.to_dict(),
+            "trade_off": [setting.to_dict() for setting in self.trade_off],
+            "tried": [setting.to_dict() for setting in self.settings],
+        }
+
+    def to_json(self) -> str:
+        """Return everything as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return all settings that were tried as a Polars frame, in their order."""
+        import polars as pl
+
+        rows = [{**setting.to_dict(), "coarsen": setting.text} for setting in self.settings]
+        return pl.DataFrame(rows, infer_schema_length=None).rename({"coarsen": "setting"})
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the trade-off, and return the axes: what anonymization adds against what the coarsening loses."""
+        from shoal.tuning.picture import plot
+
+        return plot(self, ax)
+
+    def save_plot(self, path: str | PathLike[str]) -> None:
+        """Write the picture of the trade-off as SVG or PNG, whichever the name ends in."""
+        from shoal._figures import write_picture
+
+        write_picture(self.plot(), path)
+
+    def release(self, **changes: Any) -> Release:
+        """Anonymize the table with the best coarsening, and verify it; its report shows the trade-off.
+
+        Parameters
+        ----------
+        **changes
+            Arguments of `shoal.anonymize` that shall differ from those that were tuned with.
+        """
+        release = anonymize(self.opened.frame, **{**self.request, "coarsen": self.coarsen, **changes})
+        return replace(
+            release, source_format=self.opened.format, restore=self.opened.restore, trade_off=self._for_report
+        )
+
+    def sentences(self) -> tuple[str, ...]:
+        """Return what was searched, how that ended, and what was chosen."""
+        best, untouched, name = self.best, self.untouched, LOSS_NAMES[self.loss]
+        searched = (
+            f"{number(len(self.settings))} of {number(self.size)} settings were tried in {self.seconds:.1f} s, until "
+            f"{_ENDS[self.ended]}."
+        )
+        if untouched.loss is None:
+            return searched, f"The best loses {number(best.loss)} ({name}); without a coarsening there is no release."
+        if best is untouched:
+            return searched, f"No coarsening loses less than none: {number(best.loss)} ({name})."
+        change = percent(1 - (best.loss or 0) / untouched.loss) if untouched.loss else percent(0)
+        chosen = (
+            f"The best loses {number(best.loss)} ({name}) in place of {number(untouched.loss)} without a coarsening, "
+            f"{change} less: {number(best.loss_of_coarsening)} by the coarsening and "
+            f"{number(best.loss_of_anonymization)} by anonymization."
+        )
+        return searched, chosen
+
+    def _for_report(self) -> TradeOff:
+        from shoal._figures import svg_element
+
+        return TradeOff(
+            sentences=self.sentences(),
+            header=("Setting", "Loss", "by coarsening", "by anonymization", "stars"),
+            rows=tuple(
+                (
+                    setting.text,
+                    number(setting.loss),
+                    number(setting.loss_of_coarsening),
+                    number(setting.loss_of_anonymization),
+                    number(setting.stars),
+                )
+                for setting in self.trade_off
+            ),
+            picture=svg_element(self.plot()),
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Tuning(best={self.best.text!r}, loss={self.best.loss}, untouched={self.untouched.loss}, "
+            f"tried={len(self.settings)} of {self.size}, ended={self.ended!r})"
+        )
+
+
+def _name(key: str | tuple[str, ...]) -> str:
+    return key if isinstance(key, str) else ",".join(key)
