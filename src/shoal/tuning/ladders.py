@@ -29,10 +29,10 @@ __all__ = ["Ladder", "Rung", "given_ladders", "ladder_of"]
 
 _MOST_BINS = 250
 """The first rung of bins has no more of them."""
-_SHARES = (200, 100, 50, 20, 10, 5, 3)
-"""Names are joined until each class has one over this of the rows."""
+_LEAST_SHARE, _LARGEST_SHARE = 300, 3
+"""Names are joined until each class has a round number of rows, from one over this to one over that of all."""
 _MANY_NAMES = 2_000
-"""With more names than this every other size is tried: joining them takes long."""
+"""With more names than this only powers of ten are tried: joining them takes long."""
 _LONGEST_CODE = 16
 _WORTH_A_RUNG = Fraction(9, 10)
 """A rung leaves at most this share of the values of the one before."""
@@ -206,7 +206,9 @@ def _prefixes(column: Column) -> Iterator[Coarsening]:
 
 
 def _classes(column: Column) -> list[Coarsening]:
-    """Return classes of growing size for names, or for declared categories in their order."""
+    """Return classes of growing, round size for names, or for declared categories in their order."""
     rows = len(column.codes)
-    sizes = sorted({rows // share for share in _SHARES[column.size > _MANY_NAMES :: 1 + (column.size > _MANY_NAMES)]})
-    return [Ordered(k=k) if column.ordered else Labels(k=k) for k in sizes if k > 1]
+    many = column.size > _MANY_NAMES
+    round_sizes = [digit * 10**power for power in range(len(str(rows))) for digit in ((1,) if many else (1, 2, 5))]
+    sizes = [k for k in round_sizes if k > 1 and rows <= _LEAST_SHARE * k and _LARGEST_SHARE * k <= rows]
+    return [Ordered(k=k) if column.ordered else Labels(k=k) for k in sizes]
