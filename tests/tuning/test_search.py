@@ -43,26 +43,33 @@ def test_with_patience_every_setting_is_tried_once(lattice: tuple[list[int], Los
 
 @settings(max_examples=150, deadline=None)
 @given(lattices(), st.integers(0, 5))
-def test_without_patience_the_end_is_a_local_optimum(lattice: tuple[list[int], Losses], patience: int) -> None:
+def test_it_is_deterministic_and_knows_whether_it_tried_all(lattice: tuple[list[int], Losses], patience: int) -> None:
     heights, losses = lattice
     complete = lattice_search(heights, losses.of, patience=patience)
     assert len(set(losses.asked)) == len(losses.asked)
     assert complete == (len(losses.asked) == len(losses))
-    tried = {node: losses[node] for node in losses.asked}
-    # Of each ladder, the two rungs above the best setting were looked at.
-    assert any(
-        all(
-            (*node[:at], rung, *node[at + 1 :]) in tried
-            for at, height in enumerate(heights)
-            for rung in range(node[at] + 1, min(node[at] + 2, height) + 1)
-        )
-        for node, loss in tried.items()
-        if loss == min(tried.values())
-    )
     # The same losses are asked for in the same order.
     again = Losses(dict(losses))
     lattice_search(heights, again.of, patience=patience)
     assert again.asked == losses.asked
+
+
+@settings(max_examples=150, deadline=None)
+@given(lattices())
+def test_without_patience_the_end_is_a_local_optimum(lattice: tuple[list[int], Losses]) -> None:
+    heights, losses = lattice
+    lattice_search(heights, losses.of, patience=0)
+    tried = {node: losses[node] for node in losses.asked}
+    # Of each ladder, the two rungs above and below one of the best settings were looked at.
+    assert any(
+        all(
+            (*node[:at], rung, *node[at + 1 :]) in tried
+            for at, height in enumerate(heights)
+            for rung in range(max(node[at] - 2, 0), min(node[at] + 2, height) + 1)
+        )
+        for node, loss in tried.items()
+        if loss == min(tried.values())
+    )
 
 
 def test_it_climbs_several_ladders_one_after_the_other() -> None:
