@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.metrics import Divergence, divergence, kl_divergence
-from shoal.recoding import Recoding, recode
+from shoal.hierarchy import Hierarchy
+from shoal.metrics import Divergence, divergence, kl_divergence, kl_divergence_by_attribute
+from shoal.recoding import STAR_LEVEL, Recoding, recode
 from shoal.table import Schema, Table, encode
 from shoal.testing import oracles
 from shoal.testing.strategies import CodeTable, code_tables, dense
@@ -183,3 +184,56 @@ def test_a_hard_suppressed_case_falls_back_to_boxes(monkeypatch: pytest.MonkeyPa
     expected = kl_divergence(*case).value
     monkeypatch.setattr(divergence, "_PATTERN_STEPS", 10**9)
     assert kl_divergence(*case).value == pytest.approx(expected)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    data=st.data(),
+    codes=code_tables(min_columns=1, max_columns=3),
+    missing=st.lists(st.booleans(), min_size=3, max_size=3),
+    method=st.sampled_from(["suppression", "generalization"]),
+    ordered=st.booleans(),
+)
+def test_each_attribute_diverges_by_its_own_distribution(
+    data: st.DataObject, codes: CodeTable, missing: list[bool], method: Any, ordered: bool
+) -> None:
+    n = len(codes.values)
+    groups = dense(data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)))
+    table = table_of(as_columns(codes, missing), [codes.values])
+    table = replace(table, quasi_identifiers=tuple(replace(c, ordered=ordered) for c in table.quasi_identifiers))
+    recoding = recode(table, np.array(groups, dtype=np.int32), max(groups) + 1, method=method)
+    found = kl_divergence_by_attribute(table, recoding)
+    assert list(found) == [column.name for column in table.quasi_identifiers]
+    for place, (column, sets) in enumerate(
+        zip(table.quasi_identifiers, zip(*published_sets(recoding, groups), strict=True), strict=True)
+    ):
+        rows = [(code,) for code in column.codes.tolist()]
+        cells = [(published,) for published in sets]
+        expected = oracles.kl_divergence(rows, [0] * n, cells, [range(column.size)])
+        assert found[column.name] == pytest.approx(expected, abs=1e-12)
+        if recoding.columns[place].kept.all():
+            assert found[column.name] == 0
+
+
+def test_a_recoding_of_the_whole_table_alike_is_exact_and_quick() -> None:
+    """One generalization for all rows, whose cells never overlap, and some rows of stars: no box is looked at."""
+    rng = np.random.default_rng(5)
+    rows, sizes = 20_000, (12, 40, 9)
+    columns = [np.minimum(rng.integers(0, size, rows), rng.integers(0, size, rows)) for size in sizes]
+    trees = {
+        f"q{a}": Hierarchy.from_rows([(str(v), f"{v // 3} of three", "*") for v in range(size)])
+        for a, size in enumerate(sizes)
+    }
+    table = table_of(columns, [rng.integers(0, 8, rows)])
+    groups = np.zeros(rows, dtype=np.int64)
+    for column in columns:
+        groups = groups * 100 + column // 3
+    groups[rng.random(rows) < 0.02] = -1
+    groups = np.unique(groups, return_inverse=True)[1].astype(np.int32)
+    least = np.where(np.arange(groups.max() + 1)[:, None] == 0, STAR_LEVEL, np.ones(3)).astype(np.int32)
+    recoding = recode(table, groups, int(groups.max()) + 1, method="generalization", hierarchies=trees, least=least)
+    assert recoding.stars > 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(divergence, "_densities_of_boxes", None)
+        found = kl_divergence(table, recoding, groups).value
+    assert found == pytest.approx(by_boxes(table, recoding, groups))

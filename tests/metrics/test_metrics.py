@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,12 @@ def test_every_metric_by_its_name(made: Metrics) -> None:
     assert facts["non_uniform_entropy"] == made.non_uniform_entropy == pytest.approx(12 / 14)
     entropy = facts["by_attribute"]["city"].pop("non_uniform_entropy")
     assert entropy == pytest.approx(4 / 6)
+    # The stars give a third of two cities to each; the ages are as even as stars have them.
+    apart = facts["by_attribute"]["city"].pop("kl_divergence")
+    assert apart == pytest.approx(math.log(3 / 4) / 2 + math.log(3 / 2) / 2)
+    even = {"kl_divergence": 0.0}
     assert facts["by_attribute"] == {
-        "age": {"stars": 4, "recoded_cells": 4, "ncp": 1.0, "precision": 0.0, "non_uniform_entropy": 1.0},
+        "age": {"stars": 4, "recoded_cells": 4, "ncp": 1.0, "precision": 0.0, "non_uniform_entropy": 1.0, **even},
         "city": {"stars": 2, "recoded_cells": 2, "ncp": 0.5, "precision": 0.5},
     }
 

@@ -10,7 +10,7 @@ from shoal.metrics.counts import (
     suppressed_tuples,
     suppressed_tuples_fraction,
 )
-from shoal.metrics.divergence import Divergence, kl_divergence
+from shoal.metrics.divergence import Divergence, kl_divergence, kl_divergence_by_attribute
 from shoal.metrics.metrics import Metrics
 from shoal.metrics.published import (
     published_average_class_size,
@@ -34,6 +34,7 @@ __all__ = [
     "discernability",
     "gcp",
     "kl_divergence",
+    "kl_divergence_by_attribute",
     "ncp",
     "non_uniform_entropy",
     "non_uniform_entropy_by_attribute",

@@ -98,11 +98,12 @@ class Metrics:
 
     @cached_property
     def by_attribute(self) -> dict[str, dict[str, float]]:
-        """Stars, recoded cells, certainty penalty, precision and non-uniform entropy of each quasi-identifier."""
+        """Stars, recoded cells, certainty penalty, precision, non-uniform entropy, KL-divergence of each attribute."""
         stars = counts.stars_by_attribute(self.recoding)
         recoded = counts.recoded_cells_by_attribute(self.recoding)
         precision = specificity.precision_by_attribute(self.recoding)
         entropy = specificity.non_uniform_entropy_by_attribute(self.table, self.recoding)
+        marginal = divergence.kl_divergence_by_attribute(self.table, self.recoding)
         return {
             name: {
                 "stars": stars[name],
@@ -110,6 +111,7 @@ class Metrics:
                 "ncp": self.ncp[name],
                 "precision": precision[name],
                 "non_uniform_entropy": entropy[name],
+                "kl_divergence": marginal[name],
             }
             for name in stars
         }
