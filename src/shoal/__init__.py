@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from shoal import datasets, errors, geography
     from shoal.algorithms import (
         Exact,
+        FullDomain,
         GeneralizationVectors,
         Hilbert,
         MApproximation,
@@ -78,6 +79,7 @@ __all__ = [
     "TCloseness",
     # algorithms
     "Exact",
+    "FullDomain",
     "GeneralizationVectors",
     "Hilbert",
     "MApproximation",
@@ -142,6 +144,7 @@ _HOME = {
     **dict.fromkeys(
         (
             "Exact",
+            "FullDomain",
             "GeneralizationVectors",
             "Hilbert",
             "MApproximation",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.algorithms import ALGORITHMS, PROVING, MApproximation, Sabre, ThreePhase, choose
+from shoal.algorithms import ALGORITHMS, PROVING, FullDomain, MApproximation, Sabre, ThreePhase, choose
 from shoal.errors import UnsupportedError
 from shoal.hierarchy import Hierarchy
 from shoal.models import (
@@ -33,6 +33,7 @@ EVERY = {
     # Those that prove an optimum have a suite of their own, on small tables: test_proving.py.
     **{name: algorithm for name, algorithm in ALGORITHMS.items() if name not in PROVING},
     "sabre": Sabre(effort=10),  # enough for what is tested here
+    "full-domain": FullDomain(most_nodes=300),  # the lattices of many columns have billions of nodes
     "tp+ with hilbert": ThreePhase(refine="hilbert"),
     "m-approximation unrefined": MApproximation(refine=False),
 }

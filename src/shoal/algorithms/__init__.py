@@ -5,6 +5,7 @@ from shoal.algorithms.bounds import LowerBound, lower_bound
 from shoal.algorithms.catalogue import ALGORITHMS, PROVING, choose
 from shoal.algorithms.compiled import compile_requirement, table_counts
 from shoal.algorithms.exact import Exact
+from shoal.algorithms.full_domain import FullDomain
 from shoal.algorithms.hilbert import Hilbert
 from shoal.algorithms.m_approximation import MApproximation
 from shoal.algorithms.matching import Matching
@@ -21,6 +22,7 @@ __all__ = [
     "PROVING",
     "Algorithm",
     "Exact",
+    "FullDomain",
     "GeneralizationVectors",
     "Guarantee",
     "Hilbert",

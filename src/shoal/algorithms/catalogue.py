@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from shoal.algorithms.exact import Exact
+from shoal.algorithms.full_domain import FullDomain
 from shoal.algorithms.hilbert import Hilbert
 from shoal.algorithms.m_approximation import MApproximation
 from shoal.algorithms.matching import Matching
@@ -35,6 +36,7 @@ ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
         "patterns": PatternGuided(),
         "patterns-optimal": PatternGuided(optimal=True),
         "matching": Matching(),
+        "full-domain": FullDomain(),
         "sabre": Sabre(),
         "tds": TopDownSpecialization(),
         "exact": Exact(),

@@ -1,0 +1,199 @@
+"""Full-domain generalization by trying every node of the lattice, as its definition reads."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from shoal.testing.oracles import STAR, kl_divergence
+
+__all__ = ["FullDomainNode", "every_node", "loss_of_node"]
+
+Ways = Mapping[Any, Sequence[str]]
+"""The values of a hierarchy, each with its ancestors up to the root; a missing value (None) is not among them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FullDomainNode:
+    """A node of the lattice where the rows can be published."""
+
+    levels: tuple[int, ...]
+    """The level of each attribute."""
+    cells: tuple[tuple[Any, ...], ...]
+    """What each row publishes: a label, None where the value is missing, or `STAR`."""
+    suppressed: tuple[int, ...]
+    """The rows of stars."""
+    steps: tuple[tuple[int, ...], ...]
+    """How many steps up each cell is."""
+
+
+def every_node(
+    rows: Sequence[Sequence[Any]],
+    ways: Sequence[Ways],
+    accepts: Callable[[Sequence[int]], bool],
+    limit: Fraction,
+) -> tuple[list[FullDomainNode], int]:
+    """Return every feasible node, and the fewest rows that any node suppresses before others join them.
+
+    Parameters
+    ----------
+    rows : sequence of sequences
+        The quasi-identifiers, None where one is missing.
+    ways : sequence of mapping
+        The hierarchy of each attribute; without one, each value and a star above it.
+    accepts : callable
+        Whether a group, given as row numbers, satisfies the requirement. The whole table does.
+    limit : Fraction
+        The largest share of suppressed rows.
+
+    Returns
+    -------
+    nodes : list of FullDomainNode
+    fewest : int
+    """
+    most = limit * len(rows)
+    columns = [[row[a] for row in rows] for a in range(len(ways))]
+    nodes, fewest = [], len(rows)
+    for levels in product(*(_levels_that_count(way) for way in ways)):
+        published = [_published(*each) for each in zip(columns, ways, levels, strict=True)]
+        cells = list(zip(*(labels for labels, _ in published), strict=True)) or [()] * len(rows)
+        steps = list(zip(*(up for _, up in published), strict=True)) or [()] * len(rows)
+        classes: dict[tuple[Any, ...], list[int]] = {}
+        for row, shown in enumerate(cells):
+            classes.setdefault(shown, []).append(row)
+        refused = [row for members in classes.values() if not accepts(members) for row in members]
+        hidden = len(rows) if levels and all(cell is STAR for cell in cells[0]) else 0
+        fewest = min(fewest, max(len(refused), hidden))
+        able = [members for members in classes.values() if accepts(members)]
+        able.sort(key=lambda members: (len(members), _place(cells[members[0]], cells, columns)))
+        while refused and len(refused) <= most and not accepts(refused) and able:
+            refused += able.pop(0)
+        if max(len(refused), hidden) > most or (refused and not accepts(refused)):
+            continue
+        gone = set(refused)
+        heights = [len(next(iter(way.values()))) - 1 for way in ways]
+        nodes.append(
+            FullDomainNode(
+                levels=levels,
+                cells=tuple((STAR,) * len(ways) if row in gone else shown for row, shown in enumerate(cells)),
+                suppressed=tuple(sorted(gone)),
+                steps=tuple(tuple(heights) if row in gone else up for row, up in enumerate(steps)),
+            )
+        )
+    return nodes, fewest
+
+
+def _levels_that_count(way: Ways) -> list[int]:
+    """Return the levels but those below the last whose only node is the root."""
+    height = len(next(iter(way.values()))) - 1
+    return [level for level in range(height) if len({path[level] for path in way.values()}) > 1 or level == 0] + [
+        height
+    ]
+
+
+def _published(column: Sequence[Any], way: Ways, level: int) -> tuple[list[Any], list[int]]:
+    """Return what each value of a column publishes at a level, and how many steps up that counts."""
+    height = len(next(iter(way.values()))) - 1
+    labels: list[Any] = []
+    steps: list[int] = []
+    for value in column:
+        if level == height:
+            labels.append(STAR)
+            steps.append(height)
+        elif value is None:
+            labels.append(None)
+            steps.append(0)
+        else:
+            name = way[value][level]
+            labels.append(name)
+            steps.append(min(up for up in range(level + 1) if way[value][up] == name))
+    return labels, steps
+
+
+def _place(shown: Sequence[Any], cells: Sequence[Sequence[Any]], columns: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
+    """Return where a class stands: by the first value, in their order, that each of its labels stands for."""
+    place = []
+    for a, label in enumerate(shown):
+        values = [column_value for column_value, other in zip(columns[a], cells, strict=True) if other[a] == label]
+        present = [value for value in values if value is not None]
+        place.append((0, min(present)) if present else (1, ""))
+    return tuple(place)
+
+
+def loss_of_node(
+    node: FullDomainNode,
+    rows: Sequence[Sequence[Any]],
+    sensitive: Sequence[Any],
+    ways: Sequence[Ways],
+    metric: str,
+) -> Fraction | float:
+    """Return a metric of what a node publishes, by its definition; lower is better (one minus the precision)."""
+    n, d = len(rows), len(ways)
+    sizes = Counter(node.cells).values()
+    if metric == "stars":
+        return Fraction(sum(cell is STAR for cells in node.cells for cell in cells))
+    if metric == "suppressed_tuples":
+        return Fraction(sum(STAR in cells for cells in node.cells))
+    if metric == "discernability":
+        return Fraction(sum(size * size for size in sizes))
+    if metric == "average_class_size":
+        return Fraction(n, len(sizes))
+    if metric == "precision":
+        heights = [max(len(next(iter(way.values()))) - 1, 1) for way in ways]
+        gone = [
+            Fraction(1) if cell is STAR else Fraction(step, height)
+            for cells, steps in zip(node.cells, node.steps, strict=True)
+            for cell, step, height in zip(cells, steps, heights, strict=True)
+        ]
+        return sum(gone, Fraction(0)) / len(gone) if gone else Fraction(0)
+    columns = [[row[a] for row in rows] for a in range(d)]
+    covered = [
+        [_below(cells[a], columns[a], ways[a], node.levels[a], row[a]) for a in range(d)]
+        for cells, row in zip(node.cells, rows, strict=True)
+    ]
+    if metric == "gcp":
+        cells_lost = [
+            Fraction(1) if node.cells[row][a] is STAR else _penalty(covered[row][a], columns[a])
+            for row in range(n)
+            for a in range(d)
+        ]
+        return sum(cells_lost, Fraction(0)) / len(cells_lost) if cells_lost else Fraction(0)
+    if metric == "non_uniform_entropy":
+        return _entropy(columns, covered)
+    if metric == "kl_divergence":
+        release = [
+            tuple(STAR if cell is STAR else inside for cell, inside in zip(cells, each, strict=True))
+            for cells, each in zip(node.cells, covered, strict=True)
+        ]
+        return kl_divergence(rows, sensitive, release, [set(column) for column in columns])
+    raise ValueError(metric)
+
+
+def _below(cell: Any, column: Sequence[Any], way: Ways, level: int, value: Any) -> frozenset[Any]:
+    """Return the values of a column that a cell stands for."""
+    if cell is STAR:
+        return frozenset(column)
+    if value is None:
+        return frozenset({None})
+    return frozenset(other for other in column if other is not None and way[other][level] == cell)
+
+
+def _penalty(inside: Collection[Any], column: Sequence[Any]) -> Fraction:
+    values = len({value for value in column if value is not None})
+    return Fraction(len(inside) - 1, values - 1) if len(inside) > 1 else Fraction(0)
+
+
+def _entropy(columns: Sequence[Sequence[Any]], covered: Sequence[Sequence[Collection[Any]]]) -> float:
+    lost, most = [], []
+    for a, column in enumerate(columns):
+        counts = Counter(column)
+        for row, value in enumerate(column):
+            inside = sum(counts[other] for other in covered[row][a])
+            lost.append(math.log2(inside / counts[value]))
+            most.append(math.log2(len(column) / counts[value]))
+    return math.fsum(lost) / math.fsum(most) if math.fsum(most) > 0 else 0.0
