@@ -34,6 +34,7 @@ def test_every_name_is_its_algorithms():
         "matching",
         "sabre",
         "tds",
+        "full-domain",
         "exact",
         "milp",
     ]
@@ -93,7 +94,8 @@ def test_the_alternatives_to_one_that_cannot():
         choose("m-approximation", asked(LDiversity(2)), "suppression")
     assert str(error.value) == (
         "The algorithm 'm-approximation' cannot serve this request: it serves k-anonymity alone. "
-        "These can: tp, tp+, hilbert, mondrian, mondrian-relaxed, matching, sabre, tds, exact, milp."
+        "These can: tp, tp+, hilbert, mondrian, mondrian-relaxed, matching, sabre, tds, full-domain, "
+        "exact, milp."
     )
 
 

@@ -302,3 +302,20 @@ def test_patterns_from_a_file(shoal: Any, patients: Path, roles: tuple[str, ...]
     file.write_text("age, sex\n", encoding="utf-8")
     wrong = shoal(*request, "-o", tmp_path / "no")
     assert (wrong.code, "no quasi-identifier" in wrong.err) == (2, True)
+
+
+def test_full_domain_generalization(shoal: Any, patients: Path, roles: tuple[str, ...], tmp_path: Path) -> None:
+    request = ("anonymize", patients, *roles, "-k", 5, "--algorithm", "full-domain", "--recoding", "generalization")
+    found = shoal(*request, "--suppression-limit", "1/4", "--cost", "precision", "--json", "-o", tmp_path / "out")
+    assert found.code == 0, found.err
+    details = found.json["details"]
+    assert (details["metric"], details["optimal"]) == ("precision", True)
+    assert found.json["parameters"]["suppression_limit"] == 0.25
+    assert set(details["levels"]) == {"age", "gender", "zip"}
+    rows = rows_of(tmp_path / "out/release.csv")
+    hidden = sum({row[name] for name in ("age", "gender", "zip")} == {"*"} for row in rows)
+    assert hidden == details["suppressed_rows"] <= len(rows) / 4
+    over = shoal(*request, "--suppression-limit", "5 %", "-o", tmp_path / "no")
+    assert (over.code, "'5 %' is no number" in over.err) == (2, True)
+    over = shoal(*request, "--suppression-limit", "1.1", "-o", tmp_path / "no")
+    assert (over.code, "--suppression-limit must be a number >= 0 and <= 1. Got 1.1." in over.err) == (2, True)

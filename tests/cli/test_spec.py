@@ -32,6 +32,9 @@ output = "out"
 algorithm = "tp+"
 patterns = "/patterns.txt"
 time_limit = "2.5"
+suppression_limit = "1/20"
+cost = "precision"
+local = true
 recoding = "generalization"
 seed = 7
 keep_order = true
@@ -75,6 +78,9 @@ t_order = ["mild", "severe, fatal"]
 SAME_AS_FLAGS: dict[str, Any] = {
     "algorithm": "tp+",
     "time_limit": "2.5",
+    "suppression_limit": "1/20",
+    "cost": "precision",
+    "local": True,
     "patterns": "/patterns.txt",
     "coarsen": ["age=bins:10", "zip=level:/trees/zip.csv:2"],
     "hierarchies": ["zip=/trees/zip.csv"],
@@ -136,7 +142,7 @@ def test_every_flag_of_anonymize_is_a_key() -> None:
 def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
     spec = read_spec(write(FULL))
     used_elsewhere = {"input", "output", "columns", "privacy", "format", "spreadsheet_safe", "force", "json"}
-    used_elsewhere |= {"time_limit", "patterns", *BY_COLUMN}
+    used_elsewhere |= {"time_limit", "suppression_limit", "cost", "local", "patterns", *BY_COLUMN}
     settings = set(ReleaseSpec.__struct_fields__) - used_elsewhere
     from shoal.cli.anonymize import SETTINGS
 
@@ -309,3 +315,12 @@ def test_a_time_limit_goes_to_the_algorithms_that_have_one() -> None:
             request.chosen(*names)
     with pytest.raises(ParameterError, match="'time_limit' parameter of milp must be a number > 0"):
         ReleaseSpec(time_limit=0).chosen("milp")
+
+
+def test_full_domain_takes_a_limit_a_metric_and_local_recoding() -> None:
+    request = ReleaseSpec(suppression_limit="1/20", cost="stars", local=True)
+    (chosen,) = request.chosen("full-domain")
+    assert not isinstance(chosen, str)
+    assert {"suppression_limit": 0.05, "cost": "stars", "local": True}.items() <= chosen.parameters().items()
+    with pytest.raises(UsageError, match="--suppression-limit needs an algorithm that has one: full-domain"):
+        request.chosen("auto")

@@ -36,9 +36,9 @@ ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
         "patterns": PatternGuided(),
         "patterns-optimal": PatternGuided(optimal=True),
         "matching": Matching(),
-        "full-domain": FullDomain(),
         "sabre": Sabre(),
         "tds": TopDownSpecialization(),
+        "full-domain": FullDomain(),
         "exact": Exact(),
         "milp": GeneralizationVectors(),
     }

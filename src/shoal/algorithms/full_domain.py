@@ -299,8 +299,8 @@ def _infeasible(task: _Task, best: Best, asked: FullDomain) -> InfeasibleError:
     return InfeasibleError(
         f"No full-domain generalization suppresses at most {float(asked.suppression_limit):.4%} of the rows. The "
         f"nearest one{searched} has the levels {levels} and suppresses {rows:,} of {total:,} rows "
-        f"({float(share):.4%}). Raise suppression_limit (--suppression-limit) above that, ask for less, give hierarchies "
-        "with more levels, or use local recoding (local=True, --local)."
+        f"({float(share):.4%}). Allow more with suppression_limit=... (--suppression-limit), ask for less, "
+        "give hierarchies with more levels, or recode locally with local=True (--local)."
     )
 
 
@@ -399,6 +399,6 @@ def _infeasible_locally(task: _Task, asked: FullDomain) -> InfeasibleError:
     total = task.problem.table.rows
     return InfeasibleError(
         f"Local recoding of these {total:,} rows leaves more than {float(asked.suppression_limit):.4%} of them "
-        "completely suppressed. Raise suppression_limit (--suppression-limit), ask for less, or give hierarchies with "
-        "more levels."
+        "completely suppressed. Allow more with suppression_limit=... (--suppression-limit), ask for less, or give "
+        "hierarchies with more levels."
     )

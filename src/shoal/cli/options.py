@@ -18,6 +18,7 @@ __all__ = [
     "BetaVariant",
     "C",
     "Coarsen",
+    "Cost",
     "Delimiter",
     "Delta",
     "DemoOutput",
@@ -33,6 +34,7 @@ __all__ = [
     "KeepOrder",
     "L",
     "LVariant",
+    "Local",
     "MissingSensitive",
     "Output",
     "PatternsFile",
@@ -46,6 +48,7 @@ __all__ = [
     "Spec",
     "SpreadsheetSafe",
     "Star",
+    "SuppressionLimit",
     "T",
     "TDistance",
     "TOrder",
@@ -363,6 +366,34 @@ TunedLoss = Annotated[
 Seconds = Annotated[
     str | None,
     typer.Option("--seconds", metavar="NUMBER", help="How long to search; 30 unless given.", rich_help_panel=_METHOD),
+]
+SuppressionLimit = Annotated[
+    str | None,
+    typer.Option(
+        "--suppression-limit",
+        metavar="SHARE",
+        help="For --algorithm full-domain: the largest share of records that may be suppressed, 0 to 1 (0.05, 1/20); "
+        "1 unless given.",
+        rich_help_panel=_METHOD,
+    ),
+]
+Cost = Annotated[
+    str | None,
+    typer.Option(
+        "--cost",
+        metavar="METRIC",
+        help="For --algorithm full-domain: the metric to minimize, gcp unless given; precision (maximized), "
+        "non_uniform_entropy, stars, suppressed_tuples, discernability, average_class_size, kl_divergence.",
+        rich_help_panel=_METHOD,
+    ),
+]
+Local = Annotated[
+    bool | None,
+    typer.Option(
+        "--local/--no-local",
+        help="For --algorithm full-domain: search again for the suppressed records, as often as that gains something.",
+        rich_help_panel=_METHOD,
+    ),
 ]
 Seed = Annotated[
     int | None,

@@ -107,6 +107,8 @@ _BELONGS_TO = {
     "t_distance": "t",
     "t_order": "t_distance",
 }
+_OF_ALGORITHMS = ("time_limit", "suppression_limit", "cost", "local", "patterns")
+"""Settings that are parameters of single algorithms."""
 _READ_FROM = ("file:", "hierarchy:")
 """What `t_distance` starts with where a file says how far apart two values are."""
 
@@ -142,6 +144,9 @@ class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     privacy: Privacy = Privacy()
     algorithm: str | None = None
     time_limit: Number | None = None
+    suppression_limit: Number | None = None
+    cost: str | None = None
+    local: bool | None = None
     patterns: str | tuple[str | tuple[str, ...], ...] | None = None
     coarsen: dict[str, str] | None = None
     hierarchies: dict[str, str] | None = None
@@ -213,25 +218,25 @@ class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return coarsen | ({"hierarchies": self.hierarchies} if self.hierarchies else {})
 
     def chosen(self, *algorithms: str) -> list[str | Algorithm]:
-        """Return algorithms as the library takes them: by name, or with the patterns and the time limit asked for.
+        """Return algorithms as the library takes them: by name, or with the parameters of their own that were given.
 
         Raises
         ------
         UsageError
-            Where there are patterns or a time limit and none of them takes any; names those that do.
+            Where a parameter was given that none of them has; names those that do.
         """
-        if self.time_limit is None and self.patterns is None:
+        given = {name: getattr(self, name) for name in _OF_ALGORITHMS if getattr(self, name) is not None}
+        if not given:
             return list(algorithms)
         from shoal.algorithms import ALGORITHMS, Patterns
 
         changed: dict[str, Any] = {}
-        changes: dict[str, Any] = {}
-        if self.time_limit is not None:
-            changes["time_limit"] = as_number("--time-limit", self.time_limit)
-        if self.patterns is not None:
-            listed = self.patterns
-            changes["patterns"] = Patterns.from_file(listed) if isinstance(listed, str) else Patterns(listed)
-        for change, value in changes.items():
+        for change, said in given.items():
+            value = said
+            if change == "patterns":
+                value = Patterns.from_file(said) if isinstance(said, str) else Patterns(said)
+            elif change in ("time_limit", "suppression_limit"):
+                value = as_number(_flag(change), said)
             able = [name for name, one in ALGORITHMS.items() if change in getattr(one, "__dataclass_fields__", {})]
             if not set(able) & set(algorithms):
                 raise UsageError(f"{_flag(change)} needs an algorithm that has one: {', '.join(able)}. Name it.")

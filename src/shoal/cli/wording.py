@@ -8,7 +8,7 @@ from typing import Any
 
 __all__ = ["flags_of", "in_flags"]
 
-_PARAMETER = re.compile(r"The '(\w+)' parameter of (\w+) must be ")
+_PARAMETER = re.compile(r"The '(\w+)' parameter of ([\w+-]+) must be ")
 _BOTH_WAYS = re.compile(r"(?:\w+=\S+|\w+\([^()]*\)|\bforce) \((--[\w-]+(?: [\w-]+)?)\)")
 """What to do in Python, and in parentheses the flag that does it."""
 _RENAMED = {
