@@ -12,6 +12,7 @@ from pathlib import Path
 from benchmarks import (
     adult,
     closeness,
+    divergence,
     emd,
     exact,
     figure7,
@@ -34,6 +35,7 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "speed": speed.measure,
     "stars": stars.measure,
     "paper": paper.measure,
+    "divergence": divergence.measure,
     "adult": adult.measure,
     "emd": emd.measure,
     "closeness": closeness.measure,

@@ -119,7 +119,7 @@ def _show_seconds(part: Part, settings: Settings) -> None:
 
 
 def _show_divergence(part: Part, settings: Settings, sweep: Iterable[Measurement]) -> None:
-    """Show what Figures 7 and 8 show of our algorithms; TDS, the rival there, is not among them."""
+    """Show what Figures 7 and 8 show of all star algorithms, on one table each; `divergence` has TDS, and averages."""
     measured = [one for one in sweep if one.divergence]
     d, l = settings.fixed_d, settings.fixed_l
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -39,8 +39,12 @@ __all__ = [
     "encoded",
     "partitioned",
     "run_sweep",
+    "side_by_side",
     "yardstick_frame",
 ]
+
+_T = TypeVar("_T")
+_M = TypeVar("_M")
 
 SENSITIVE = {"SAL": "income", "OCC": "occupation"}
 """The paper's tables by the sensitive attribute of ours."""
@@ -161,21 +165,25 @@ def partitioned(table: Table, algorithm: Algorithm, requirement: Requirement) ->
 @lru_cache(maxsize=4)
 def run_sweep(settings: Settings) -> tuple[Measurement, ...]:
     """Measure all tables that the settings ask for, side by side; equal settings are measured once."""
-    tasks = list(_tasks(settings))
-    found: list[Measurement] = []
+    return tuple(side_by_side(_measure, list(_tasks(settings)), settings.workers))
+
+
+def side_by_side(work: Callable[[_T], list[_M]], tasks: list[_T], workers: int) -> list[_M]:
+    """Return what every task measures, in their order; a terminal sees how far it is."""
+    found: list[_M] = []
     start = time.perf_counter()
-    with _mapper(settings.workers) as mapper:
-        for done, measurements in enumerate(mapper(_measure, tasks), 1):
+    with _mapper(workers) as mapper:
+        for done, measurements in enumerate(mapper(work, tasks), 1):
             found.extend(measurements)
             if sys.stderr.isatty():
                 sys.stderr.write(f"\r{done} of {len(tasks)} tables, {time.perf_counter() - start:.0f} s ")
     if sys.stderr.isatty():
         sys.stderr.write("\n")
-    return tuple(found)
+    return found
 
 
 @contextmanager
-def _mapper(workers: int) -> Iterator[Callable[[Callable[[_Task], list[Measurement]], list[_Task]], Any]]:
+def _mapper(workers: int) -> Iterator[Callable[..., Any]]:
     if workers <= 1:
         yield map
         return

@@ -17,6 +17,7 @@ MODULES = (
     "__main__",
     "adult",
     "closeness",
+    "divergence",
     "emd",
     "exact",
     "figure7",
@@ -118,6 +119,22 @@ def test_closeness_is_measured_on_census_like_and_on_tiny_tables(benchmarks, set
     assert [row[:2] for row in census["rows"]] == [[600, "sabre"], [600, "mondrian"]]
     assert census["rows"][0][2] <= census["rows"][1][2]
     assert all(row[2] >= 0 for row in tiny["rows"]), "nobody is below the optimum"
+
+
+def test_divergences_of_every_table_are_averaged(benchmarks, settings):
+    part = benchmarks.divergence.measure(settings)
+    assert [target.limit for target in part.targets] == [1.0] * 4
+    (over_l, over_d) = (figure["rows"] for figure in part.figures.values())
+    assert [row[0] for row in over_l] == [2, 4]
+    assert [row[0] for row in over_d] == [1, 2, 4]
+    assert over_l[1][1:] == over_d[1][1:], "both are at d = 2 and l = 4"
+    assert all(cell >= 0 for row in (*over_l, *over_d) for cell in row)
+    task = benchmarks.divergence._Task(rows=3_000, seed=0, table="OCC", quasi_identifiers=("age",), l_values=(4,))
+    (one,) = benchmarks.divergence._measure(task)
+    assert (one.table, one.d, one.l) == ("OCC", 1, 4)
+    assert list(one.by_algorithm) == ["tds", "tp+ hilbert", "tp+"]
+    assert all(0 < value < 1 for value in one.by_algorithm.values())
+    assert "has the lower divergence in" in part.text()
 
 
 def test_stars_and_the_papers_figures_are_tables_of_the_sweep(benchmarks, settings):
