@@ -14,7 +14,7 @@ from shoal.algorithms import Problem, TopDownSpecialization
 from shoal.algorithms import top_down_specialization as module
 from shoal.algorithms.compiled import compile_requirement
 from shoal.algorithms.taxonomy import Taxonomy
-from shoal.errors import UnsupportedError
+from shoal.errors import DataError, UnsupportedError
 from shoal.hierarchy import Hierarchy, automatic_hierarchy
 from shoal.kernels.specialization import DECIDED, LISTED, REFUSED, UNIT
 from shoal.models import KAnonymity, LDiversity, MUniqueness, Requirement
@@ -318,6 +318,64 @@ def test_global_recoding_publishes_one_node_for_each_value():
         assert pairs["value"].is_unique().all()
     assert release.certificate.achieved["k"] >= 20
     assert release.certificate.guarantee.text.startswith("No value can be specialized further")
+
+
+@pytest.mark.parametrize("recoding", ["generalization", "suppression"])
+def test_releases_of_columns_with_missing_values_are_verified(recoding):
+    recoded = 0
+    for seed in range(12):
+        chance = Random(seed)
+        rows = 60
+        frame = pl.DataFrame(
+            {
+                "age": [chance.choice([None, *range(20, 40)]) for _ in range(rows)],
+                "town": [chance.choice([None, "a", "b", "c", "d"]) for _ in range(rows)],
+                "never": pl.Series([None] * rows, dtype=pl.String),
+                "s": [row % 4 for row in range(rows)],
+            }
+        )
+        release = shoal.anonymize(
+            frame,
+            quasi_identifiers=["age", "town", "never"],
+            sensitive="s",
+            privacy=[KAnonymity(5), LDiversity(2)],
+            algorithm="tds",
+            recoding=recoding,
+            seed=seed,
+        )
+        assert release.certificate.achieved["k"] >= 5
+        assert release.data["never"].is_null().all()
+        assert release.metrics.kl_divergence >= 0
+        recoded += 0 < release.certificate.cost.recoded_cells < 2 * rows
+    assert recoded > 0 or recoding == "suppression"
+
+
+def test_a_hierarchy_that_misses_values_is_an_error():
+    with pytest.raises(DataError, match="misses 1 of the 2 values of the column 'q'"):
+        shoal.anonymize(
+            pl.DataFrame({"q": ["a", "b"], "s": [1, 2]}),
+            quasi_identifiers=["q"],
+            sensitive="s",
+            privacy=KAnonymity(2),
+            algorithm="tds",
+            recoding="generalization",
+            hierarchies={"q": Hierarchy.from_rows([("a", "*")])},
+        )
+
+
+def test_the_order_of_the_rows_changes_nothing():
+    data = shoal.datasets.census(1500, quasi_identifiers=4, seed=4)
+    request = {
+        "quasi_identifiers": data.columns[:-1],
+        "sensitive": "income",
+        "privacy": LDiversity(5),
+        "algorithm": "tds",
+        "recoding": "generalization",
+    }
+    one = shoal.anonymize(data, **request).data
+    other = shoal.anonymize(data.sample(fraction=1, shuffle=True, seed=2), **request).data
+    assert one.equals(other)
+    assert one.select(data.columns[:-1]).n_unique() > 1
 
 
 def test_other_models_are_refused():

@@ -83,7 +83,7 @@ def test_rows_keep_their_order_on_request(call: Any, patients: Path, tmp_path: P
     assert [row["visit_id"] for row in before] == [row["visit_id"] for row in after]
 
 
-@pytest.mark.parametrize("algorithm", ["tp", "tp+", "hilbert", "mondrian"])
+@pytest.mark.parametrize("algorithm", ["tp", "tp+", "hilbert", "mondrian", "tds"])
 @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
 def test_algorithms_and_recodings(
     call: Any, shoal: Any, roles: Any, tmp_path: Path, algorithm: str, recoding: str

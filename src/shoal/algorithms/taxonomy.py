@@ -76,6 +76,7 @@ class Taxonomy:
             order=order,
             cut=cut,
             branch=branch,
+            heads=np.where(parent < 0, 0, -1).astype(np.int32),  # one group has everything
         )
         level = np.concatenate([one.level for one in columns])
         return cls(trees=trees, level=level, roots=roots, offsets=offsets)

@@ -267,6 +267,7 @@ def _room(columns: int, room: int) -> Groups:
         spread=np.zeros(room, dtype=np.int64),
         nodes=np.zeros((columns, room), dtype=np.int32),
         gains=np.zeros((columns, room), dtype=np.int64),
+        following=np.full((columns, room), -1, dtype=np.int32),
         changed=np.zeros(room, dtype=np.int32),
     )
 

@@ -50,7 +50,7 @@ UNIT = 1 << 24
 
 GROUPS, ANONYMITY, LISTED, PERFORMED, DECIDED, VISITS = range(6)
 """Places in the state: groups, the size of the smallest one, valid candidates, specializations so far, nodes below
-which nothing is open any more, records that were looked at."""
+which nothing is open any more, records and candidates that were looked at."""
 
 ABSENT, VALID, REFUSED, GONE = range(4)
 """What a node is: not in the cut yet (or a leaf), a candidate, one whose specialization is invalid, one of the past."""
@@ -88,6 +88,8 @@ class Trees(NamedTuple):
     """The node of the cut above each place."""
     branch: Codes
     """The number of that node's child above each place; 0 where it has none."""
+    heads: Codes
+    """A group of each node of the cut, from which `Groups.following` leads to the others; -1 where there is none."""
 
 
 class Groups(NamedTuple):
@@ -103,6 +105,8 @@ class Groups(NamedTuple):
     """Its node in each column, shape (columns, room)."""
     gains: Counts
     """What it adds to the gain of that node, where it is a candidate; the same shape."""
+    following: Codes
+    """The next group of the same node, or -1; the same shape."""
     changed: Codes
     """Scratch: the groups to look at again."""
 
@@ -342,12 +346,20 @@ def _best(trees: Trees, candidates: Candidates, state: Counts) -> int:
 def _room_for(trees: Trees, groups: Groups, node: int, state: Counts) -> int:
     """Return how many groups there are at most after a specialization."""
     children = trees.child_starts[node + 1] - trees.child_starts[node]
-    nodes = groups.nodes[trees.column[node]]
     room = int(state[GROUPS])
-    for g in range(state[GROUPS]):
-        if nodes[g] == node:
-            room += min(children, groups.stops[g] - groups.starts[g]) - 1
+    g = trees.heads[node]
+    while g >= 0:
+        room += min(children, groups.stops[g] - groups.starts[g]) - 1
+        g = groups.following[trees.column[node], g]
     return room
+
+
+@njit(cache=True)
+def _enlist(trees: Trees, groups: Groups, g: int, a: int, node: int) -> None:
+    """Put a group below a node in column a."""
+    groups.nodes[a, g] = node
+    groups.following[a, g] = trees.heads[node]
+    trees.heads[node] = g
 
 
 @njit(cache=True)
@@ -390,11 +402,12 @@ def _split(
             part = state[GROUPS]
             state[GROUPS] += 1
             for other in range(attributes):
-                groups.nodes[other, part] = groups.nodes[other, g]
+                if other != a:
+                    _enlist(trees, groups, part, other, groups.nodes[other, g])
         groups.starts[part] = begin
         begin = start + scratch.places[child]
         groups.stops[part] = begin
-        groups.nodes[a, part] = trees.children[trees.child_starts[node] + child]
+        _enlist(trees, groups, part, a, trees.children[trees.child_starts[node] + child])
         scratch.sizes[child] = 0
     return found
 
@@ -456,9 +469,9 @@ def specialize(
             return ROOM
         a = trees.column[node]
         number = 0
-        for g in range(state[GROUPS]):
-            if groups.nodes[a, g] != node:
-                continue
+        g = trees.heads[node]
+        while g >= 0:
+            after = groups.following[a, g]
             before = state[GROUPS]
             _split(records, trees, groups, candidates, g, a, scratch, state)
             groups.changed[number] = g
@@ -466,9 +479,11 @@ def specialize(
             for part in range(before, state[GROUPS]):
                 groups.changed[number] = part
                 number += 1
+            g = after
         _replace(trees, candidates, node, state)
         state[PERFORMED] += 1
         state[DECIDED] += 1
+        state[VISITS] += state[LISTED]
         for n in range(number):
             size = describe(records, groups, groups.changed[n], scratch)
             state[ANONYMITY] = min(state[ANONYMITY], size)
