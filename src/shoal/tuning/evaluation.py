@@ -128,23 +128,27 @@ class Evaluator:
         return {ladder.key: ladder.rungs[step - 1] for ladder, step in zip(self.ladders, node, strict=True) if step > 0}
 
     def evaluate(self, node: Node) -> Setting:
-        """Return what a setting loses, or why it cannot be published."""
+        """Return what a setting loses, or why it cannot be published.
+
+        Raises
+        ------
+        UsageError
+            Where a coarsening does not fit its column.
+        """
         start = time.perf_counter()
         rungs = self.rungs_of(node)
+        prepared = [self._prepared(ladder, step) for ladder, step in zip(self.ladders, node, strict=True) if step > 0]
         try:
-            measured = self._measured(node)
+            measured = self._measured(prepared)
         except (InfeasibleError, UsageError) as error:
             return Setting(rungs=rungs, error=error, seconds=time.perf_counter() - start)
         return Setting(rungs=rungs, seconds=time.perf_counter() - start, **measured)
 
-    def _measured(self, node: Node) -> dict[str, Any]:
-        columns: dict[str, Column] = {}
+    def _measured(self, prepared: Sequence[_Prepared]) -> dict[str, Any]:
+        columns = {name: column for one in prepared for name, column in one.columns.items()}
         trees = dict(self._untouched)
-        for ladder, step in zip(self.ladders, node, strict=True):
-            if step > 0:
-                prepared = self._prepared(ladder, step)
-                columns |= prepared.columns
-                trees |= prepared.trees
+        for one in prepared:
+            trees |= one.trees
         table = self.table.with_quasi_identifiers(columns)
         before = {column.name: column for column in self.table.quasi_identifiers if column.name in columns}
         before |= self._before
