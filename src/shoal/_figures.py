@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["new_axes", "svg_element", "svg_file", "write_picture"]
+__all__ = ["check_picture_name", "new_axes", "svg_element", "svg_file", "write_picture"]
 
 _UNSIGNED = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 _FORMATS = (".svg", ".png")
@@ -36,8 +36,7 @@ def write_picture(ax: Axes, path: str | PathLike[str]) -> None:
         The name ends in something else, or the file cannot be written.
     """
     path = Path(path)
-    if path.suffix.lower() not in _FORMATS:
-        raise OutputError(f"A picture is written as .svg or .png. Got '{path.name}'.")
+    check_picture_name(path)
     try:
         if path.suffix.lower() == ".svg":
             path.write_text(svg_file(ax), encoding="utf-8")
@@ -45,6 +44,19 @@ def write_picture(ax: Axes, path: str | PathLike[str]) -> None:
             _figure_of(ax).savefig(path, dpi=160, bbox_inches="tight")
     except OSError as error:
         raise OutputError(f"The picture cannot be written to '{path}': {error.strerror}.") from error
+
+
+def check_picture_name(path: str | PathLike[str]) -> None:
+    """Check that a name ends in what pictures can be written as.
+
+    Raises
+    ------
+    OutputError
+        Where it does not.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in _FORMATS:
+        raise OutputError(f"A picture is written as .svg or .png. Got '{path.name}'.")
 
 
 def svg_element(ax: Axes) -> str:

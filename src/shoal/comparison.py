@@ -2,24 +2,45 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from shoal._figures import new_axes, write_picture
+from shoal._progress import Progress, silent
+from shoal._validation import OneOf, validate
 from shoal.algorithms import ALGORITHMS, PROVING
-from shoal.errors import UnsupportedError
+from shoal.errors import InfeasibleError, MissingExtraError, ParameterError, UnsupportedError, near_matches
 from shoal.models import Requirement
 from shoal.publish import anonymize, open_data, roles
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     import polars as pl
+    from matplotlib.axes import Axes
 
     from shoal.algorithms import Algorithm
     from shoal.models import PrivacyModel
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["LOSSES", "Comparison", "compare", "fitting_algorithms"]
+
+LOSSES = {
+    "gcp": "global certainty penalty",
+    "kl_divergence": "KL-divergence",
+    "non_uniform_entropy": "non-uniform entropy",
+    "stars": "stars",
+    "recoded_cells": "recoded cells",
+    "suppressed_tuples": "records with a star",
+    "discernability": "discernability",
+    "average_class_size": "average group size",
+}
+"""What algorithms can be compared by, lower is better everywhere, and how it is called."""
+_MARKERS = "osD^vPX*<>hp"
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,11 +49,20 @@ class Comparison:
 
     rows: tuple[dict[str, Any], ...]
     """Per algorithm: its name, seconds, stars, suppressed_tuples, recoded_cells, groups, gcp, kl_divergence,
-    average_class_size, guarantee, lower_bound (of recoded cells) and error (why it could not run, else None)."""
+    non_uniform_entropy, discernability, average_class_size, guarantee, lower_bound (of recoded cells) and error (why it
+    could not run, else None)."""
+    loss: str = "gcp"
+    """What a chart shows against the time."""
+
+    @property
+    def measured(self) -> tuple[dict[str, Any], ...]:
+        """The rows of the algorithms that ran and whose loss was computed, the least loss first."""
+        able = [row for row in self.rows if row["error"] is None and row[self.loss] is not None]
+        return tuple(sorted(able, key=lambda row: (row[self.loss], row["seconds"])))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as a dictionary."""
-        return {"rows": [dict(row) for row in self.rows]}
+        return {"rows": [dict(row) for row in self.rows], "loss": self.loss}
 
     def to_json(self) -> str:
         """Return the comparison as JSON text."""
@@ -42,7 +72,39 @@ class Comparison:
         """Return the comparison as a Polars frame."""
         import polars as pl
 
-        return pl.DataFrame(list(self.rows))
+        return pl.DataFrame(list(self.rows), infer_schema_length=None)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the loss of each algorithm against its time, and return the axes; left and low is best.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to; new axes by default.
+        """
+        ax = new_axes(7, 4.6) if ax is None else ax
+        for at, row in enumerate(self.measured):
+            ax.plot(
+                row["seconds"],
+                row[self.loss],
+                _MARKERS[at % len(_MARKERS)],
+                color=_COLOURS[at % len(_COLOURS)],
+                markersize=8,
+                linestyle="none",
+                label=row["algorithm"],
+            )
+        ax.set(xlabel="seconds", ylabel=LOSSES[self.loss])
+        if self.measured:
+            ax.set_xscale("log")
+            ax.set_ylim(bottom=0)
+            ax.margins(x=0.1)
+            # Beside the points: names would hide one another where algorithms are alike.
+            ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5), title="least loss first")
+        return ax
+
+    def save_plot(self, path: str | PathLike[str]) -> None:
+        """Write the chart of loss against time as SVG or PNG, whichever the name ends in."""
+        write_picture(self.plot(), path)
 
 
 def compare(
@@ -52,6 +114,8 @@ def compare(
     sensitive: str | Sequence[str] | None = None,
     privacy: PrivacyModel | Sequence[PrivacyModel],
     algorithms: Sequence[str | Algorithm] | None = None,
+    loss: str = "gcp",
+    progress: Progress | None = None,
     **options: Any,
 ) -> Comparison:
     """Run several algorithms on the same request and measure what each loses.
@@ -62,37 +126,77 @@ def compare(
         As for `anonymize`.
     algorithms : sequence of str or Algorithm, optional
         By default every algorithm that can serve the request, but for those that prove an optimum: name these.
+    loss : str
+        What a chart shows against the time: "gcp", "kl_divergence", "non_uniform_entropy", "stars", "recoded_cells",
+        "suppressed_tuples", "discernability" or "average_class_size". All are measured anyway, against the table before
+        any coarsening.
+    progress : callable, optional
+        Called with (algorithm, done, total) now and then.
     **options
-        What else `anonymize` takes.
+        What else `anonymize` takes: hierarchies, coarsen, recoding, seed, ...
 
     Returns
     -------
     Comparison
-        An algorithm that cannot serve the request has its reason in `error`; all others were verified.
+        An algorithm that cannot serve the request, or finds no release that meets it, has its reason in `error`; all
+        others were verified. The seconds are those of one run; the first one of an algorithm may have compiled it.
+
+    Raises
+    ------
+    ParameterError
+        There is no such option.
+    InfeasibleError
+        No algorithm finds a release that meets the request.
     """
+    _check_options(options)
+    validate("compare", {"loss": loss}, {"loss": OneOf(tuple(LOSSES))})
     opened = open_data(data, delimiter=options.pop("delimiter", None), encoding=options.pop("encoding", None))
     schema = roles(quasi_identifiers, sensitive)
     if isinstance(algorithms, str):
         algorithms = [algorithms]
     if algorithms is None:
-        requirement = Requirement.of(privacy, schema.sensitive)
-        quick = [name for name in ALGORITHMS if name not in PROVING]
-        algorithms = [name for name in quick if ALGORITHMS[name].unsupported(requirement) is None]
+        algorithms = fitting_algorithms(privacy, schema.sensitive)
     request = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "privacy": privacy, **options}
-    rows = [_measure(opened.frame, algorithm, request) for algorithm in algorithms]
+    found = [_measure(opened.frame, algorithm, request, progress or silent) for algorithm in algorithms]
+    rows = [row for row, _ in found]
+    infeasible = [error for _, error in found if isinstance(error, InfeasibleError)]
+    if infeasible and all(row["error"] for row in rows):
+        raise infeasible[0]
     # Each bound holds for every release of the table: the best one is everybody's.
     best = max((row["lower_bound"] for row in rows if row["error"] is None), default=None)
-    return Comparison(rows=tuple(row if row["error"] else row | {"lower_bound": best} for row in rows))
+    return Comparison(rows=tuple(row if row["error"] else row | {"lower_bound": best} for row in rows), loss=loss)
 
 
-def _measure(frame: pl.DataFrame, algorithm: str | Algorithm, request: dict[str, Any]) -> dict[str, Any]:
+def fitting_algorithms(privacy: PrivacyModel | Sequence[PrivacyModel], sensitive: Sequence[str]) -> list[str]:
+    """Return the names of the algorithms that can serve a request and do not take long to prove an optimum."""
+    requirement = Requirement.of(privacy, tuple(sensitive))
+    quick = [name for name in ALGORITHMS if name not in PROVING]
+    return [name for name in quick if ALGORITHMS[name].unsupported(requirement) is None]
+
+
+def _check_options(options: dict[str, Any]) -> None:
+    own = [name for name, one in inspect.signature(compare).parameters.items() if one.kind != one.VAR_KEYWORD]
+    known = [*own, *(name for name in inspect.signature(anonymize).parameters if name not in (*own, "algorithm"))]
+    for name in options:
+        if name not in known:
+            raise ParameterError(f"compare has no parameter '{name}'. {near_matches(name, known)}")
+
+
+def _measure(
+    frame: pl.DataFrame, algorithm: str | Algorithm, request: dict[str, Any], progress: Progress
+) -> tuple[dict[str, Any], Exception | None]:
+    """Return the row of an algorithm, and why it could not run."""
     name = algorithm if isinstance(algorithm, str) else algorithm.name
+
+    def told(step: str, done: int, total: int, /) -> None:
+        progress(name, done, total)
+
     start = time.perf_counter()
     try:
-        release = anonymize(frame, algorithm=algorithm, **request)
-    except UnsupportedError as error:
+        release = anonymize(frame, algorithm=algorithm, progress=told, **request)
+    except (UnsupportedError, InfeasibleError, MissingExtraError) as error:
         empty = dict.fromkeys(_MEASURES)
-        return {"algorithm": name, "seconds": None, **empty, "error": str(error)}
+        return {"algorithm": name, "seconds": None, **empty, "error": str(error)}, error
     seconds = time.perf_counter() - start
     certificate, metrics = release.certificate, release.metrics
     measures = {
@@ -103,10 +207,12 @@ def _measure(frame: pl.DataFrame, algorithm: str | Algorithm, request: dict[str,
         "groups": certificate.achieved["groups"],
         "gcp": metrics.gcp,
         "kl_divergence": metrics.kl_divergence,
+        "non_uniform_entropy": metrics.non_uniform_entropy,
+        "discernability": metrics.discernability,
         "average_class_size": metrics.recoding.rows / max(metrics.recoding.classes.count, 1),
         "guarantee": certificate.guarantee.text,
     }
-    return {"algorithm": name, "seconds": round(seconds, 4), **measures, "error": None}
+    return {"algorithm": name, "seconds": round(seconds, 4), **measures, "error": None}, None
 
 
 _MEASURES = (
@@ -117,6 +223,8 @@ _MEASURES = (
     "groups",
     "gcp",
     "kl_divergence",
+    "non_uniform_entropy",
+    "discernability",
     "average_class_size",
     "guarantee",
 )

@@ -34,7 +34,29 @@ def test_an_algorithm_that_cannot_serve_says_so(shoal: Any, patients: Path, role
     assert "tp: " in found.out
 
 
-@pytest.mark.parametrize(("words", "code"), [(("--algorithms", "magic", "-l", 4), 2), (("-l", 40), 1)])
+def test_a_chart_in_a_file_and_on_the_terminal(
+    shoal: Any, patients: Path, roles: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = (*roles, "-l", 4, "--algorithms", "tp,tp+", "--loss", "kl_divergence")
+    found = shoal("compare", patients, *words, "--chart", tmp_path / "chart.svg", "--json")
+    assert found.code == 0, found.err
+    assert found.json["loss"] == "kl_divergence"
+    assert "KL-divergence" in (tmp_path / "chart.svg").read_text()
+    monkeypatch.setenv("COLUMNS", "100")
+    assert "KL-divergence" in shoal("compare", patients, *words).out
+    monkeypatch.setenv("COLUMNS", "60")
+    assert "KL-divergence" not in shoal("compare", patients, *words).out
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("--algorithms", "magic", "-l", 4), 2),
+        (("-l", 40), 1),
+        (("-l", 4, "--loss", "l2"), 2),
+        (("-l", 4, "--chart", "chart.pdf"), 2),
+    ],
+)
 def test_what_cannot_be_compared(shoal: Any, patients: Path, roles: Any, words: tuple[object, ...], code: int) -> None:
     assert shoal("compare", patients, *roles, *words).code == code
 

@@ -17,7 +17,9 @@ __all__ = [
     "Beta",
     "BetaVariant",
     "C",
+    "Chart",
     "Coarsen",
+    "ComparedLoss",
     "Cost",
     "Delimiter",
     "Delta",
@@ -302,7 +304,29 @@ Algorithm = Annotated[
 Algorithms = Annotated[
     list[str] | None,
     typer.Option(
-        "--algorithms", metavar="NAMES", help="The algorithms to compare, separated by commas.", rich_help_panel=_METHOD
+        "--algorithms",
+        metavar="NAMES",
+        help="The algorithms to compare, separated by commas; all that fit and are quick unless given.",
+        rich_help_panel=_METHOD,
+    ),
+]
+ComparedLoss = Annotated[
+    str | None,
+    typer.Option(
+        "--loss",
+        metavar="NAME",
+        help="What the chart shows against the time: gcp unless given, kl_divergence, non_uniform_entropy, stars, "
+        "recoded_cells, suppressed_tuples, discernability or average_class_size.",
+        rich_help_panel=_METHOD,
+    ),
+]
+Chart = Annotated[
+    Path | None,
+    typer.Option(
+        "--chart",
+        metavar="FILE",
+        help="Draw loss against time into a file, .svg or .png; it is replaced if it exists.",
+        rich_help_panel=_FILES,
     ),
 ]
 Recoding = Annotated[

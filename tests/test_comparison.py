@@ -1,0 +1,117 @@
+"""Comparisons: algorithms that fail, options that are none, losses and charts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import shoal
+from shoal.comparison import LOSSES, fitting_algorithms
+from shoal.errors import ColumnError, InfeasibleError, OutputError, ParameterError
+
+TABLE = pl.DataFrame(
+    {
+        "age": [20 + row * 7 % 23 for row in range(60)],
+        "town": ["abcde"[row * row % 5] for row in range(60)],
+        "disease": [f"Zyzzyva {row * 5 % 7}" for row in range(60)],
+    }
+)
+REQUEST: dict[str, Any] = {
+    "quasi_identifiers": ["age", "town"],
+    "sensitive": "disease",
+    "privacy": shoal.LDiversity(3),
+    "seed": 1,
+}
+
+
+class _Refuses:
+    name = "refuses"
+
+    def unsupported(self, requirement: Any) -> None:
+        return None
+
+    def parameters(self) -> dict[str, Any]:
+        return {}
+
+    def partition(self, problem: Any) -> Any:
+        raise InfeasibleError("No node within the limit.")
+
+
+def test_an_algorithm_that_finds_no_release_is_a_row_with_its_error() -> None:
+    found = shoal.compare(TABLE, algorithms=["tp", _Refuses(), "mondrian"], **REQUEST)
+    assert [row["error"] for row in found.rows] == [None, "No node within the limit.", None]
+    assert found.rows[1]["seconds"] is None
+    assert [row["algorithm"] for row in found.measured] != ["tp", "refuses", "mondrian"]
+    assert found.to_frame().height == 3
+    with pytest.raises(InfeasibleError, match="No node within the limit"):
+        shoal.compare(TABLE, algorithms=[_Refuses()], **REQUEST)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"foo": 1}, ParameterError, "compare has no parameter 'foo'. Known are 'data'"),
+        ({"hierarchy": {}}, ParameterError, "Did you mean 'hierarchies'"),
+        ({"algorithm": "tp"}, ParameterError, "Did you mean 'algorithms'"),
+        ({"loss": "l2"}, ParameterError, "The 'loss' parameter of compare must be one of 'gcp'"),
+        ({"coarsen": {"disease": shoal.Bins(2)}}, ColumnError, "no quasi-identifier"),
+        ({"recoding": "none"}, ParameterError, "recoding"),
+    ],
+)
+def test_bad_input(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        shoal.compare(TABLE, **REQUEST, **options)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_loss_can_be_charted(loss: str, tmp_path: Path) -> None:
+    found = shoal.compare(TABLE, algorithms=["tp", "tp+", "m-approximation"], loss=loss, **REQUEST)
+    assert found.to_dict()["loss"] == loss
+    losses = [row[loss] for row in found.measured]
+    assert len(losses) == 2
+    assert losses == sorted(losses)
+    ax = found.plot()
+    assert len(ax.lines) == 2
+    assert ax.get_ylabel() == LOSSES[loss]
+    assert {line.get_ydata()[0] for line in ax.lines} == set(losses)
+    found.save_plot(tmp_path / "chart.svg")
+    assert "tp+" in (tmp_path / "chart.svg").read_text()
+
+
+def test_a_chart_without_a_point_and_names_that_are_no_picture(tmp_path: Path) -> None:
+    found = shoal.compare(TABLE, algorithms=["m-approximation"], **REQUEST)
+    assert found.measured == ()
+    found.save_plot(tmp_path / "empty.png")
+    with pytest.raises(OutputError, match=r"\.svg or \.png"):
+        found.save_plot(tmp_path / "chart.pdf")
+    with pytest.raises(OutputError, match="cannot be written"):
+        found.save_plot(tmp_path / "nowhere" / "chart.svg")
+
+
+def test_options_of_anonymize_are_taken() -> None:
+    tree = shoal.Hierarchy.from_rows([(town, "ab" if town in "ab" else "cde", "*") for town in "abcde"])
+    told: list[str] = []
+    found = shoal.compare(
+        TABLE.with_row_index("visit"),
+        algorithms=["mondrian", "hilbert"],
+        recoding="generalization",
+        hierarchies={"town": tree},
+        coarsen={"age": shoal.Bins(5)},
+        direct_identifiers=["visit"],
+        progress=lambda name, done, total: told.append(name),
+        **REQUEST,
+    )
+    assert [row["error"] for row in found.rows] == [None, None]
+    assert set(told) == {"mondrian", "hilbert"}
+    # Bins lose something even where nothing else does.
+    assert all(row["gcp"] > 0 for row in found.rows)
+
+
+def test_fitting_algorithms_are_quick_and_able() -> None:
+    names = fitting_algorithms(shoal.KAnonymity(3), ())
+    assert "m-approximation" in names
+    assert not {"exact", "milp", "matching"} & set(names)
+    assert "m-approximation" not in fitting_algorithms(shoal.LDiversity(3), ("s",))
