@@ -24,6 +24,7 @@ from benchmarks import (
     republish,
     speed,
     stars,
+    tune,
 )
 from benchmarks.machine import describe_load, describe_machine
 from benchmarks.results import Part, format_targets, save_part, write_summary
@@ -47,6 +48,7 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "ordered": plane.measure_ordered,
     "patterns": patterns.measure,
     "republish": republish.measure,
+    "tune": tune.measure,
 }
 
 

@@ -85,6 +85,8 @@ class Settings:
     """Counting queries that a release is asked."""
     queried_releases: int = 5
     """Releases of a history that are asked."""
+    tuning_seconds: float = 60
+    """How long each search of the tuner may take."""
     quick: bool = False
     """Whether this is a short run, whose figures do not enter RESULTS.md."""
     results: Path = ROOT / "benchmarks" / "results"
@@ -112,4 +114,5 @@ class Settings:
             diverse_l=(2, 10),
             queries=200,
             queried_releases=2,
+            tuning_seconds=10,
         )

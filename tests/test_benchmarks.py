@@ -33,6 +33,7 @@ MODULES = (
     "speed",
     "stars",
     "sweep",
+    "tune",
 )
 
 
@@ -76,6 +77,7 @@ def settings(benchmarks, tmp_path):
         diverse_l=(2,),
         queries=20,
         queried_releases=2,
+        tuning_seconds=0.2,
         quick=True,
         results=tmp_path,
     )
@@ -309,3 +311,22 @@ def test_republication_is_measured_over_a_history(benchmarks, settings):
         assert len(counts) == 1 + 2_000 // 500
         assert measured[f"{name}, m = 4, r = 500: most counterfeits of a release"] == max(counts)
         assert part.figures[f"{name}: l-diversity by Mondrian (Figure 4):"]["rows"][0][:3] == [1_000, 2, 3]
+
+
+def test_the_tuner_is_held_against_no_coarsening(benchmarks, settings, tmp_path, monkeypatch):
+    demo = shoal.datasets.demo()
+    monkeypatch.setattr(shoal.datasets, "demo", lambda: replace(demo, frame=demo.frame.head(1_000)))
+    frame = shoal.datasets.census(600, quasi_identifiers=7, seed=1)
+    adult = tmp_path / "adult.csv"
+    names = (*benchmarks.tune._QUASI_IDENTIFIERS, benchmarks.tune._SENSITIVE)
+    frame.rename(dict(zip(frame.columns, names, strict=True))).write_csv(adult, separator=";")
+    ages = sorted(set(frame.to_series(1)))
+    (tmp_path / "adult_hierarchy_age.csv").write_text("".join(f"{age};{age // 10}x;*\n" for age in ages))
+    part = benchmarks.tune.measure(replace(settings, adult=adult))
+    assert [target.limit for target in part.targets] == [0.9999, 60]
+    assert part.targets[0].measured <= 1
+    (grid,) = part.figures.values()
+    assert len(grid["rows"]) == 6
+    for _, _, _, untouched, best, coarse, *_ in grid["rows"]:
+        assert 0 <= coarse <= best <= untouched
+    assert "no copy of Adult" in benchmarks.tune.measure(settings).text()
