@@ -1,6 +1,6 @@
 """How the tests of this room make a problem: from columns of values."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from shoal.algorithms import Problem
+from shoal.hierarchy import Hierarchy
 from shoal.models import PrivacyModel, Requirement
 from shoal.table import Schema, encode
 
@@ -16,8 +17,12 @@ def make_problem(
     columns: Sequence[Sequence[Any]],
     sensitive: Sequence[Sequence[Any]],
     privacy: PrivacyModel | Sequence[PrivacyModel],
+    hierarchies: Mapping[str, Hierarchy] | None = None,
 ) -> Problem:
-    """Return the problem of a table with the quasi-identifiers q0, q1, ... and the sensitive attributes s0, s1, ..."""
+    """Return the problem of a table with the quasi-identifiers q0, q1, ... and the sensitive attributes s0, s1, ...
+
+    With hierarchies, even without any, it will be recoded by generalization.
+    """
     named = {f"q{place}": column for place, column in enumerate(columns)}
     named |= {f"s{place}": column for place, column in enumerate(sensitive)}
     schema = Schema(
@@ -28,6 +33,8 @@ def make_problem(
         table=encode(pl.DataFrame(named), schema),
         requirement=Requirement.of(privacy, schema.sensitive),
         rng=np.random.default_rng(0),
+        recoding="suppression" if hierarchies is None else "generalization",
+        hierarchies=hierarchies or {},
     )
 
 

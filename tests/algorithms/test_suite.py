@@ -1,17 +1,20 @@
 """One suite that every algorithm passes, for every kind of requirement that it supports."""
 
 from collections import Counter
+from datetime import date, timedelta
 from fractions import Fraction
 from random import Random
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal import anonymize, audit
 from shoal.algorithms import ALGORITHMS, PROVING, FullDomain, MApproximation, Sabre, ThreePhase, choose
 from shoal.errors import UnsupportedError
-from shoal.hierarchy import Hierarchy
+from shoal.hierarchy import Hierarchy, date_hierarchy, interval_hierarchy, prefix_hierarchy
 from shoal.models import (
     AlphaKAnonymity,
     BetaLikeness,
@@ -25,9 +28,11 @@ from shoal.models import (
     Requirement,
     TCloseness,
 )
+from shoal.recoding import published_frame, recode
 from shoal.testing.invariants import check_partition, unchanged
 from shoal.testing.oracles import predicate_of
-from shoal.testing.strategies import code_tables, requirements
+from shoal.testing.strategies import code_tables, hierarchy_rows, requirements
+from shoal.verification import verify
 
 EVERY = {
     # Those that prove an optimum have a suite of their own, on small tables: test_proving.py.
@@ -37,6 +42,7 @@ EVERY = {
     "tp+ with hilbert": ThreePhase(refine="hilbert"),
     "m-approximation unrefined": MApproximation(refine=False),
 }
+PROVERS = {name: ALGORITHMS[name] for name in PROVING}
 
 HIERARCHICAL = Hierarchical(
     Hierarchy.from_rows([(str(v), f"{v // 4} of {v % 2}", f"half {v % 2}", "*") for v in range(60)])
@@ -192,6 +198,83 @@ def test_any_table_and_any_conjunction(problem_of, algorithm, data):
     problem = problem_of([[column[row] for row in order] for column in columns], [sensitive], models)
     shuffled = check(algorithm, problem, [sensitive], models)
     assert contents(codes, groups, range(len(order))) == contents(codes, shuffled, order)
+
+
+@st.composite
+def tables_with_hierarchies(draw, max_rows):
+    """A table of codes; its columns as text, values missing in some; a hierarchy for each column."""
+    codes = draw(code_tables(min_columns=1, min_rows=2, max_rows=max_rows, max_columns=4, max_domain=8, max_values=6))
+    columns, trees = [], {}
+    for place, column in enumerate(codes.quasi_identifiers.T.tolist()):
+        names = [f"value {code}" for code in range(max(column) + 1)]
+        absent = draw(st.sampled_from([None, None, names[-1]]))
+        columns.append([None if names[code] == absent else names[code] for code in column])
+        trees[f"q{place}"] = Hierarchy.from_rows(draw(hierarchy_rows(names)))
+    return codes, columns, trees
+
+
+@pytest.mark.parametrize("algorithm", {**EVERY, **PROVERS}.values(), ids={**EVERY, **PROVERS})
+@settings(max_examples=15, deadline=None)
+@given(st.data())
+def test_any_table_with_hierarchies(problem_of, algorithm, data):
+    codes, columns, trees = data.draw(tables_with_hierarchies(7 if algorithm in PROVERS.values() else 25))
+    if not getattr(algorithm, "hierarchical", False):
+        trees = {name: tree for name, tree in trees.items() if data.draw(st.integers(0, 3))}
+    models = data.draw(requirements(codes))
+    choices = [models, [KAnonymity(data.draw(st.integers(1, len(codes.values))))], [KAnonymity(2)]]
+    models = next(asked for asked in choices if algorithm.unsupported(Requirement.of(asked, ("s0",))) is None)
+    problem = problem_of(columns, [codes.values], models, trees)
+    check(algorithm, problem, [codes.values], models)
+    found = algorithm.partition(problem)
+    recoding = recode(
+        problem.table, found.groups, found.count, method="generalization", hierarchies=trees, least=found.least
+    )
+    published, _ = published_frame(problem.table, recoding, found.groups)
+    names = [column.name for column in problem.table.quasi_identifiers]
+    verify(published, quasi_identifiers=names, sensitive=["s0"], requirement=problem.requirement)
+
+
+def sample(rows):
+    """A sample with numbers, words, codes and dates, some missing."""
+    rng = np.random.default_rng(rows)
+    ages = [None if age > 88 else age for age in rng.integers(18, 90, rows).tolist()]
+    towns = [f"{code:05}" for code in rng.integers(0, 300, rows).tolist()]
+    days = [date(2020, 1, 1) + timedelta(days=day) for day in rng.integers(0, 700, rows).tolist()]
+    school = rng.choice(["9th", "10th", "bachelor", "master", "doctor", None], rows).tolist()
+    return pl.DataFrame({"age": ages, "town": towns, "day": days, "school": school, "job": rng.integers(0, 7, rows)})
+
+
+SCHOOL = Hierarchy.from_rows(
+    [
+        ("9th", "school", "lower", "*"),
+        ("10th", "school", "lower", "*"),
+        ("bachelor", "college", "higher", "*"),
+        ("master", "college", "higher", "*"),
+        ("doctor", "doctor", "higher", "*"),
+    ]
+)
+
+
+@pytest.mark.parametrize("every", [True, False], ids=["all columns", "some columns"])
+@pytest.mark.parametrize("algorithm", {**EVERY, **PROVERS}.values(), ids={**EVERY, **PROVERS})
+def test_a_release_with_hierarchies_and_its_audit(algorithm, every):
+    data = sample(14 if algorithm in PROVERS.values() else 300)
+    trees = {"school": SCHOOL, "age": interval_hierarchy(data["age"], 5)}
+    if every:
+        trees |= {"town": prefix_hierarchy(data["town"]), "day": date_hierarchy(data["day"])}
+    models = [KAnonymity(2), LDiversity(2)]
+    if algorithm.unsupported(Requirement.of(models, ("job",))) is not None:
+        models = KAnonymity(2)
+    roles = {"quasi_identifiers": ["age", "town", "day", "school"], "sensitive": "job", "privacy": models}
+    release = anonymize(data, **roles, algorithm=algorithm, recoding="generalization", hierarchies=trees, seed=3)
+    found = audit(release.data, **roles)
+    assert not found.violations
+    assert found.achieved.to_dict() == release.certificate.achieved
+    told = release.certificate.parameters["hierarchies"]
+    assert {name for name in told if not told[name]["automatic"]} == set(trees)
+    assert release.data.height == data.height
+    allowed = {None, "*", *(name for names in SCHOOL.labels[:-1] for name in names)}
+    assert set(release.data["school"].to_list()) <= allowed
 
 
 def contents(codes, groups, row_of):

@@ -88,6 +88,16 @@ def test_missing_values() -> None:
     assert column.sub_domains.sizes.tolist() == [2, 1, 1, 4]
 
 
+def test_a_column_without_a_value_stays_missing_or_becomes_stars() -> None:
+    column = generalized([None, None, None], [0, 0, 1])
+    assert cells(column) == [None, None]
+    assert column.penalty.tolist() == [0.0, 0.0]
+    asked = np.array([[0], [STAR_LEVEL]], dtype=np.int32)
+    assert cells(generalized([None, None, None], [0, 0, 1], least=asked)) == [None, "*"]
+    raised = np.array([[0], [1]], dtype=np.int32)
+    assert cells(generalized([None, None, None], [0, 0, 1], least=raised)) == [None, None]
+
+
 def test_numbers_find_their_names() -> None:
     tree = Hierarchy.from_rows([(str(age), f"{age // 10 * 10}s", "*") for age in range(100)])
     column = generalized([21, 25, 31, 39, 40, 40], [0, 0, 1, 1, 2, 2], tree)

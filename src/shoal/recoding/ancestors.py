@@ -150,6 +150,8 @@ class _DepthFirst:
 
     def meeting_level(self, low: NDArray[np.int32], high: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the lowest level at which the values at two places have the same node; 0 for a missing value."""
+        if self.values == 0:
+            return np.zeros(len(low), dtype=np.int32)
         low, high = np.minimum(low, self.values - 1), np.minimum(high, self.values - 1)
         level = np.zeros(len(low), dtype=np.int32)
         for nodes in self.nodes:  # paths that have met stay together
@@ -158,6 +160,8 @@ class _DepthFirst:
 
     def raised(self, level: NDArray[np.int32], least: NDArray[np.int32], place: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the level at which a node is published that has to be at a least one; a missing value stays at 0."""
+        if self.values == 0:
+            return level
         there = place < self.values
         wanted = np.maximum(level, least)
         return np.where(there, self.lowest[wanted, np.where(there, place, 0)], level)
