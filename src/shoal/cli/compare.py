@@ -24,9 +24,9 @@ __all__ = ["compare"]
 
 _COLUMNS = {
     "stars": "stars",
-    "suppressed_tuples": "records touched",
+    "suppressed_tuples": "records",
     "groups": "groups",
-    "average_class_size": "group size",
+    "average_class_size": "size",
     "gcp": "GCP",
     "kl_divergence": "KL",
     "seconds": "seconds",
@@ -116,10 +116,10 @@ def _table_of(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
 
     from shoal.report.sentences import number
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("algorithm", no_wrap=True)
     for title in _COLUMNS.values():
-        table.add_column(title, justify="right")
+        table.add_column(title, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(row["algorithm"], *("-" if row.get(name) is None else number(row[name]) for name in _COLUMNS))
     return table

@@ -208,7 +208,7 @@ def _prefixes(column: Column) -> Iterator[Coarsening]:
 def _classes(column: Column) -> list[Coarsening]:
     """Return classes of growing, round size for names, or for declared categories in their order."""
     rows = len(column.codes)
-    many = column.size > _MANY_NAMES
-    round_sizes = [digit * 10**power for power in range(len(str(rows))) for digit in ((1,) if many else (1, 2, 5))]
-    sizes = [k for k in round_sizes if k > 1 and rows <= _LEAST_SHARE * k and _LARGEST_SHARE * k <= rows]
+    digits = (10,) if column.size > _MANY_NAMES else (10, 12, 15, 20, 25, 30, 40, 50, 60, 80)
+    round_sizes = [digit * 10**power // 10 for power in range(len(str(rows))) for digit in digits]
+    sizes = [k for k in dict.fromkeys(round_sizes) if k > 1 and rows <= _LEAST_SHARE * k and _LARGEST_SHARE * k <= rows]
     return [Ordered(k=k) if column.ordered else Labels(k=k) for k in sizes]
