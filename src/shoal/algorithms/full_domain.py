@@ -36,13 +36,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal._progress import Progress
     from shoal.algorithms.base import Problem
     from shoal.algorithms.lattice import Classes, Node
     from shoal.algorithms.lattice_search import Best
     from shoal.models import Requirement
 
-__all__ = ["FullDomain"]
+__all__ = ["FullDomain", "Task"]
 
 _CHARGES = (1.0, 1 / 32)
 """What a suppressed cell counts in the first round of local recoding, of what a star loses: where later rounds are to
@@ -140,7 +139,7 @@ class FullDomain:
             Where every node suppresses more rows than the limit allows; describes the nearest one.
         """
         most = int(exact_fraction(self.suppression_limit) * problem.table.rows)
-        task = _Task.of(problem, self.cost)
+        task = Task.of(problem, self.cost)
         budget = Budget(nodes=int(self.most_nodes), until=time.perf_counter() + float(self.time_limit))
         if self.local:
             return _local(task, most, budget, self)
@@ -161,7 +160,7 @@ class FullDomain:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class _Task:
+class Task:
     """A problem as its lattice, its judge and its costs."""
 
     problem: Problem
@@ -175,7 +174,8 @@ class _Task:
     cost: str
 
     @classmethod
-    def of(cls, problem: Problem, cost: str) -> _Task:
+    def of(cls, problem: Problem, cost: str) -> Task:
+        """Lay out a problem and a metric."""
         table, levels = problem.table, problem.levels
         lattice = Lattice.of(levels)
         penalty = CellLosses.of("gcp", lattice, levels, table)
@@ -221,7 +221,7 @@ class _Task:
 class _Layers:
     """Groups that are made round by round, each with its levels; what is left in the end are stars."""
 
-    def __init__(self, task: _Task) -> None:
+    def __init__(self, task: Task) -> None:
         self._task = task
         self.left = np.ones(len(task.judge.classes.sizes), dtype=np.bool_)
         self.least: list[list[int]] = []
@@ -254,7 +254,7 @@ class _Layers:
         return self._group[self._task.judge.class_of_row]
 
 
-def _guarantee(task: _Task, best: Best) -> Guarantee:
+def _guarantee(task: Task, best: Best) -> Guarantee:
     metric = task.cost
     what = "full-domain generalizations of these hierarchies"
     if best.proven:
@@ -270,7 +270,7 @@ def _shown(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.6g}"
 
 
-def _facts(task: _Task, best: Best) -> dict[str, Any]:
+def _facts(task: Task, best: Best) -> dict[str, Any]:
     assert best.node is not None
     found, bound = task.value(best.cost), task.value(best.bound)
     larger = max(abs(found), abs(bound))
@@ -289,22 +289,22 @@ def _facts(task: _Task, best: Best) -> dict[str, Any]:
     }
 
 
-def _infeasible(task: _Task, best: Best, asked: FullDomain) -> InfeasibleError:
+def _infeasible(task: Task, best: Best, asked: FullDomain) -> InfeasibleError:
     """Describe the node that suppresses the fewest rows."""
     rows, node = best.nearest
     total = task.problem.table.rows
     share = Fraction(rows, total)
     levels = ", ".join(f"{name} {level}" for name, level in task.levels_of(node).items())
-    searched = "" if best.proven else f" that was found in {best.evaluated:,} of {task.lattice.size:,} nodes"
+    searched = "" if best.proven else f" of {best.evaluated:,} nodes out of {task.lattice.size:,}"
     return InfeasibleError(
-        f"No full-domain generalization suppresses at most {float(asked.suppression_limit):.4%} of the rows. The "
-        f"nearest one{searched} has the levels {levels} and suppresses {rows:,} of {total:,} rows "
-        f"({float(share):.4%}). Allow more with suppression_limit=... (--suppression-limit), ask for less, "
+        f"No full-domain generalization suppresses at most {float(asked.suppression_limit):.4%} of the rows. In the "
+        f"nearest one{searched}, with the levels {levels}, {rows:,} of {total:,} rows ({float(share):.4%}) are in "
+        "classes that are not acceptable. Allow more with suppression_limit=... (--suppression-limit), ask for less, "
         "give hierarchies with more levels, or recode locally with local=True (--local)."
     )
 
 
-def _local(task: _Task, most: int, budget: Budget, asked: FullDomain) -> Partition:
+def _local(task: Task, most: int, budget: Budget, asked: FullDomain) -> Partition:
     """Repeat the search on what is left, with several charges for a suppressed cell; return what loses least."""
     problem = task.problem
     charges = _CHARGES if task.cost in ("gcp", "precision", "non_uniform_entropy") else _CHARGES[:1]
@@ -316,10 +316,7 @@ def _local(task: _Task, most: int, budget: Budget, asked: FullDomain) -> Partiti
             until=began + (budget.until - began) * (number + 1) / len(charges),
         )
 
-        def told(step: str, done: int, total: int, number: int = number) -> None:
-            problem.progress(step, number * total + done, len(charges) * total)
-
-        layers, rounds = _rounds(task, most, charge, share, told)
+        layers, rounds = _rounds(task, most, charge, share, (number, len(charges)))
         if layers is None:
             continue
         results += [(_loss(task, layers, tight=tight), number, tight, layers, rounds) for tight in (False, True)]
@@ -347,7 +344,7 @@ def _local(task: _Task, most: int, budget: Budget, asked: FullDomain) -> Partiti
 
 
 def _rounds(
-    task: _Task, most: int, charge: float, budget: Budget, progress: Progress
+    task: Task, most: int, charge: float, budget: Budget, part: tuple[int, int]
 ) -> tuple[_Layers | None, list[dict[str, int]]]:
     """Search, and search again what was suppressed, until all of it would be suppressed again.
 
@@ -355,6 +352,12 @@ def _rounds(
     """
     layers = _Layers(task)
     rounds: list[dict[str, int]] = []
+    rows = task.problem.table.rows
+
+    def progress(step: str, done: int, total: int) -> None:
+        grouped = rows - classes.rows
+        task.problem.progress(step, part[0] * rows + grouped, part[1] * rows)
+
     while layers.left.any():
         classes = layers.rest
         search = task.search(classes, classes.rows, charge)
@@ -376,7 +379,7 @@ def _rounds(
     return layers, rounds
 
 
-def _loss(task: _Task, layers: _Layers, *, tight: bool) -> float:
+def _loss(task: Task, layers: _Layers, *, tight: bool) -> float:
     """Return the metric of a local recoding, lower for better: at its groups' levels, or as low as they can be."""
     problem = task.problem
     least = None if tight else np.array(layers.least, dtype=np.int32).reshape(len(layers.least), -1)
@@ -395,7 +398,7 @@ def _loss(task: _Task, layers: _Layers, *, tight: bool) -> float:
     return 1 - value if task.cost == "precision" else float(value)
 
 
-def _infeasible_locally(task: _Task, asked: FullDomain) -> InfeasibleError:
+def _infeasible_locally(task: Task, asked: FullDomain) -> InfeasibleError:
     total = task.problem.table.rows
     return InfeasibleError(
         f"Local recoding of these {total:,} rows leaves more than {float(asked.suppression_limit):.4%} of them "

@@ -96,6 +96,9 @@ class Cost(Protocol):
     def total(self, found: Evaluation) -> int:
         """Return the cost."""
 
+    def least(self, found: Evaluation) -> int:
+        """Return a bound on the cost whatever else is suppressed for the sake of the others."""
+
     def value(self, total: int) -> float:
         """Return the metric that a cost stands for."""
 
@@ -201,6 +204,9 @@ class CellCost:
     def total(self, found: Evaluation) -> int:
         return self.floor(found.node) + int(found.refused[3 + self.row])
 
+    def least(self, found: Evaluation) -> int:
+        return self.total(found)
+
     def value(self, total: int) -> float:
         lost = max(total - self.cells.base, 0) * self.cells.unit / self.cells.norm
         return 1.0 - lost if self.name == "precision" else lost
@@ -227,6 +233,9 @@ class SuppressedTuples:
     def total(self, found: Evaluation) -> int:
         return max(self.floor(found.node), int(found.refused[0]))
 
+    def least(self, found: Evaluation) -> int:
+        return self.total(found)
+
     def value(self, total: int) -> float:
         return float(total)
 
@@ -249,6 +258,9 @@ class Discernability:
 
     def total(self, found: Evaluation) -> int:
         return int(found.whole[2]) + int(found.refused[0]) ** 2 - int(found.refused[2])
+
+    def least(self, found: Evaluation) -> int:
+        return self.total(found)
 
     def value(self, total: int) -> float:
         return float(total)
@@ -273,6 +285,9 @@ class AverageClassSize:
 
     def total(self, found: Evaluation) -> int:
         return -int(found.whole[1]) + max(int(found.refused[1]) - 1, 0)
+
+    def least(self, found: Evaluation) -> int:
+        return self.total(found)
 
     def value(self, total: int) -> float:
         return self.rows / -total
@@ -313,6 +328,9 @@ class KLDivergence:
 
     def total(self, found: Evaluation) -> int:
         return max(round((self.entropy - float(self._sums(found)[1]) / self.rows) / _DIVERGENCE_UNIT), 0)
+
+    def least(self, found: Evaluation) -> int:
+        return self.floor(found.node, found) + self.added(found)
 
     def value(self, total: int) -> float:
         return total * _DIVERGENCE_UNIT

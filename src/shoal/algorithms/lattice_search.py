@@ -92,11 +92,11 @@ class Search:
         surcharges: NDArray[np.int64],
         most: int,
     ) -> None:
-        self._lattice, self._judge, self._cost, self._second = lattice, judge, cost, second
+        self._lattice, self._judge, self.cost, self._second = lattice, judge, cost, second
         self._places, self._surcharges, self._most = places, surcharges, most
         self.at = ClassesOfNodes(lattice, classes, int(judge.offset[-1]))
         self._rows = classes.rows
-        self._known: dict[Node, _Known] = {}
+        self.known: dict[Node, _Known] = {}
         self._best: tuple[int, int, Node] | None = None
         self._suppressed = self._joined = 0
         self._nearest: tuple[int, Node] | None = None
@@ -110,9 +110,9 @@ class Search:
             self._exchange(budget)
         bound, settled = _NEVER, 0
         heap: list[tuple[_Bound, Node, Node]] = []
-        self._push(heap, lattice.bottom, lattice.top, self._known[lattice.top].added)
+        self._push(heap, lattice.bottom, lattice.top, self.known[lattice.top].added)
         while heap:
-            if not budget.left(len(self._known)):
+            if not budget.left(len(self.known)):
                 bound = heap[0][0]
                 break
             below, low, high = heapq.heappop(heap)
@@ -120,17 +120,17 @@ class Search:
             if self._beaten(below, low):
                 settled += count
                 continue
-            if high not in self._known or (not self._cost.precomputed and low not in self._known):
-                self._evaluate(high)
-                if not self._cost.precomputed and low not in self._known:
-                    self._evaluate(low)
-                if low == high or not self._push(heap, low, high, self._known[high].added):
+            if high not in self.known or (not self.cost.precomputed and low not in self.known):
+                self.evaluate(high)
+                if not self.cost.precomputed and low not in self.known:
+                    self.evaluate(low)
+                if low == high or not self._push(heap, low, high, self.known[high].added):
                     settled += count
             elif low == high:
                 settled += count
             else:
                 for lower, upper in self._halves(low, high):
-                    if not self._push(heap, lower, upper, self._known[high].added):
+                    if not self._push(heap, lower, upper, self.known[high].added):
                         settled += _count(lower, upper)
             progress(name, settled * _PARTS // lattice.size, _PARTS)
         progress(name, _PARTS, _PARTS)
@@ -143,7 +143,7 @@ class Search:
             suppressed=self._suppressed,
             joined=self._joined,
             proven=bound == _NEVER,
-            evaluated=len(self._known),
+            evaluated=len(self.known),
             nearest=self._nearest,
         )
 
@@ -158,6 +158,8 @@ class Search:
         verdict = np.empty(len(classes.sizes), dtype=np.int8)
         tally = np.zeros((3, 5), dtype=np.int64)
         complete = self._judge_classes(node, classes, _NOBODY, verdict, tally)
+        if node == self._lattice.top:  # all rows together are acceptable: that was checked, and exactly
+            verdict[:], tally[:2], complete = ACCEPTED, 0, True
         return Evaluation(node=node, classes=classes, verdict=verdict, tally=tally, complete=complete)
 
     def _judge_classes(
@@ -192,28 +194,28 @@ class Search:
         order = able[np.lexsort([*columns, classes.sizes[able]])].astype(np.int64)
         return len(order) > 0 and self._judge_classes(found.node, classes, order, found.verdict, found.tally)
 
-    def _evaluate(self, node: Node) -> tuple[int, int] | None:
+    def evaluate(self, node: Node) -> tuple[int, int] | None:
         """Judge the classes at a node; return its cost where it is feasible, and remember the best."""
-        if node in self._known:
+        if node in self.known:
             return None
         found = self._judged(node, self.at(node))
         refused = int(found.refused[0])
         second = self._second
-        added = (self._cost.added(found), second.added(found))
+        added = (self.cost.added(found), second.added(found))
         if found.in_vain[0] > self._most or (self._most == 0 and refused):
             added = _NEVER
-        self._known[node] = _Known(floor=(self._cost.floor(node, found), second.floor(node)), added=added)
+        self.known[node] = _Known(floor=(self.cost.floor(node, found), second.floor(node)), added=added)
         hidden = bool(node) and node == self._lattice.top  # nothing but stars
         shown = self._rows if hidden else refused
         if self._nearest is None or (shown, node) < self._nearest:
             self._nearest = (shown, node)
         if shown > self._most:
             return None
-        if self._best is not None and (self._cost.total(found), second.total(found), node) >= self._best:
-            return None  # it does not become cheaper when others join
+        if self._best is not None and (self.cost.least(found), second.total(found), node) >= self._best:
+            return None
         if not self._complete(found):
             return None
-        cost = (self._cost.total(found), second.total(found))
+        cost = (self.cost.total(found), second.total(found))
         if self._best is None or (*cost, node) < self._best:
             self._best = (*cost, node)
             self._suppressed = self._rows if hidden else int(found.refused[0])
@@ -221,15 +223,15 @@ class Search:
         return cost
 
     def _floor(self, node: Node) -> _Bound:
-        known = self._known.get(node)
-        return (self._cost.floor(node, None), self._second.floor(node)) if known is None else known.floor
+        known = self.known.get(node)
+        return (self.cost.floor(node, None), self._second.floor(node)) if known is None else known.floor
 
     def _push(self, heap: list[tuple[_Bound, Node, Node]], low: Node, high: Node, added: _Bound) -> bool:
         """Put a box on the heap unless it is beaten; return whether it is there."""
         if added == _NEVER:
             return False
         floor = self._floor(low)
-        bound = (self._cost.joint(floor[0], added[0]), floor[1] + added[1])
+        bound = (self.cost.joint(floor[0], added[0]), floor[1] + added[1])
         if self._beaten(bound, low):
             return False
         heapq.heappush(heap, (bound, low, high))
@@ -253,11 +255,11 @@ class Search:
     def _descend(self, budget: Budget) -> None:
         """Go down from the top as long as one step makes the best node better."""
         at = self._lattice.top
-        self._evaluate(at)
-        while budget.left(len(self._known)):
+        self.evaluate(at)
+        while budget.left(len(self.known)):
             for a in range(len(at)):
                 if at[a] > 0:
-                    self._evaluate((*at[:a], at[a] - 1, *at[a + 1 :]))
+                    self.evaluate((*at[:a], at[a] - 1, *at[a + 1 :]))
             if self._best is None or self._best[2] == at:
                 return
             at = self._best[2]
@@ -269,9 +271,9 @@ class Search:
         while self._best is not None and self._best[2] != at:
             at = self._best[2]
             for node in self._neighbours(at):
-                if not half.left(len(self._known)):
+                if not half.left(len(self.known)):
                     return
-                self._evaluate(node)
+                self.evaluate(node)
 
     def _neighbours(self, node: Node) -> Iterator[Node]:
         top, d = self._lattice.top, len(node)
