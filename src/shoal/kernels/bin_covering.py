@@ -112,7 +112,7 @@ def longest_first(sizes, levels, bin_of):
         lightest = heap[0]
         bin_of[i] = lightest
         levels[lightest] += sizes[i]
-        _sift_down(heap, levels, 0)
+        _sift_down(heap, levels, np.int64(0))
 
 
 @njit(cache=True)
@@ -271,7 +271,7 @@ def _improve(sizes, bin_of, levels, k, goal, first, second, reached_by, work):
             # A bin above the goal gives to others, the lightest first; one below k takes, from the fullest first.
             wanting = levels[fullest] > goal if upwards == 1 else levels[lightest] < k
             a = fullest if upwards == 1 else lightest
-            b = _next_by_level(levels, -1, upwards == 1)
+            b = _next_by_level(levels, np.int64(-1), upwards == 1)
             while wanting and b >= 0:
                 if work[0] < 0:
                     return False

@@ -58,7 +58,7 @@ def keep_largest_parts(keys, items, radix, left, taken, first_row, rows, groups,
     i = 0
     while i < n:
         projection = keys[i] // radix
-        cells = 0
+        cells = np.int64(0)
         last = np.int64(-1)
         j = i
         while j < n and keys[j] < (projection + 1) * radix:
@@ -70,7 +70,7 @@ def keep_largest_parts(keys, items, radix, left, taken, first_row, rows, groups,
             cell_counts[cells - 1] += left[items[j]]
             j += 1
         cell_starts[cells] = j
-        height = largest_height(cell_counts, 0, cells, num, den, k) if cells * den >= num else 0
+        height = largest_height(cell_counts, np.int64(0), cells, num, den, k) if cells * den >= num else 0
         for c in range(cells):
             quota = height
             for p in range(cell_starts[c], cell_starts[c + 1]):

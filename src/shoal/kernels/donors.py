@@ -158,7 +158,7 @@ def complete_with_donors(
     donors = np.empty((longest_chain, 2), dtype=np.int64)
     still = np.empty(n, dtype=np.int32)
     remaining = 0
-    i = 0
+    i = np.int64(0)
     while i < n:
         projection = keys[i] // radix
         chain = head[_slot_of(table, projection)]
@@ -304,7 +304,7 @@ def complete_with_spare_rows(
     log = np.empty(_LONGEST_LOG, dtype=np.int64)
     still = np.empty(n, dtype=np.int32)
     remaining = 0
-    i = 0
+    i = np.int64(0)
     while i < n:
         projection = keys[i] // radix
         chain = head[_slot_of(table, projection)]

@@ -263,7 +263,7 @@ def _change(
 def _still_acceptable(g, leaving, joining, sensitive, members, groups, held, touched, counts, starts, rules, bounds):
     """Ask the predicate of a group that a row leaves and another joins (-1: none does)."""
     later = groups[g, SIZE] - (1 if leaving >= 0 else 0) + (1 if joining >= 0 else 0)
-    distinct = 0
+    distinct = np.int64(0)
     if held.shape[1] > 0:
         counted = held[g]
         for j in range(sensitive.shape[1]):
@@ -419,7 +419,7 @@ def exchange_rows(
         row = _draw(state, n)
         order = _draw(state, orders.shape[0])
         away = _draw(state, np.int64(1) << _draw(state, reach + 1)) + 1
-        if _draw(state, 2) == 1:
+        if _draw(state, np.int64(2)) == 1:
             away = -away
         stand = standing[order, row] + away
         if stand < 0 or stand >= n:
@@ -428,13 +428,13 @@ def exchange_rows(
         H = places[orders[order, stand], GROUP]
         if G == H:
             continue
-        move = _draw(state, ALL_KINDS)
+        move = _draw(state, np.int64(ALL_KINDS))
         other = np.int64(-1)
         if move >= RELOCATIONS:
             other = _partner(row, H, kinds, members, groups, move < ANY_SWAPS, state)
         elif groups[G, SIZE] < 2 or groups[H, SIZE] >= groups[H, ROOM]:
             continue
-        limit = -temperature * math.log((_draw(state, 1 << 30) + 1) / (1 << 30))
+        limit = -temperature * math.log((_draw(state, np.int64(1 << 30)) + 1) / (1 << 30))
         change = _change(
             G,
             row,

@@ -72,7 +72,7 @@ def _close_groups(
     """Close groups along the curve; return how many. Group g is `begins[g] <= row < begins[g + 1]`."""
     n = codes.shape[0]
     count = 0
-    distinct = 0
+    distinct = np.int64(0)
     ask = smallest
     begins[0] = 0
     for i in range(n):
@@ -129,7 +129,7 @@ def _place_tail(
         home = -1
         while home < 0 and reach[v] >= 0 and budget > 0:
             g = reach[v]
-            distinct = _count_in(codes, row, row + 1, touched, 0, counts)
+            distinct = _count_in(codes, row, row + 1, touched, np.int64(0), counts)
             size, distinct = _count_group(codes, begins, g, joined, following, touched, distinct, counts)
             if acceptable(size + 1, touched, distinct, counts, starts, rules, bounds):
                 home = g
@@ -161,7 +161,7 @@ def _merge_tail(
     bounds: Counts,
 ) -> int:
     """Merge a tail with the last groups until it is acceptable, at the latest with all; return the first of them."""
-    distinct = 0
+    distinct = np.int64(0)
     for row in tail:
         distinct = _count_in(codes, row, row + 1, touched, distinct, counts)
     size = tail.size

@@ -235,12 +235,12 @@ def overlapping(opening, closing, low, high, places):
     for e in range(opening.shape[0]):
         while at < closing.shape[0] and closing[at, 0] < opening[e, 0]:
             r = closing[at, 1]
-            _add(begun, low[r], -1)
-            _add(ended, high[r], -1)
+            _add(begun, low[r], np.int64(-1))
+            _add(ended, high[r], np.int64(-1))
             at += 1
         r = opening[e, 1]
         if _sum_before(begun, high[r] + 1) - _sum_before(ended, low[r]) > 0:
             return True
-        _add(begun, low[r], 1)
-        _add(ended, high[r], 1)
+        _add(begun, low[r], np.int64(1))
+        _add(ended, high[r], np.int64(1))
     return False

@@ -126,15 +126,15 @@ def nearest_pairs(codes, values, counts, by_mask, weights, most, found):
     types = counts.size
     masks = np.empty(types, dtype=np.int64)
     costs = np.empty(types * most, dtype=np.int64)
-    stored = 0
+    stored = np.int64(0)
     for i in range(types):
         differing_attributes(codes, i, masks)
-        own = 0
+        own = np.int64(0)
         for j in range(types):
             if (i == j and counts[i] < 2) or (values[i] >= 0 and values[i] == values[j]):
                 continue
             price = _price(masks[j], by_mask, weights)
-            own = _insert(found, costs, stored, own, most, min(i, j), max(i, j), -1, price)
+            own = _insert(found, costs, stored, own, most, min(i, j), max(i, j), np.int64(-1), price)
         stored += own
     return stored
 
@@ -165,11 +165,11 @@ def scan_groups(
     types = counts.size
     masks = np.empty(types, dtype=np.int64)
     odd = np.zeros(cut_duals.size, dtype=np.bool_)
-    stored = 0
+    stored = np.int64(0)
     total = 0
     for i in range(first, last):
         differing_attributes(codes, i, masks)
-        own = 0
+        own = np.int64(0)
         for p in range(cut_starts[i], cut_starts[i + 1]):
             odd[cuts[p]] = not odd[cuts[p]]
         cut_i = np.int64(0)
@@ -192,9 +192,9 @@ def scan_groups(
                     missing[i] = max(missing[i], (1 - cost) // 2)
                     missing[j] = max(missing[j], (1 - cost) // 2)
                 if most > 0:
-                    own = _insert(found, costs, stored, own, most, i, j, -1, cost)
+                    own = _insert(found, costs, stored, own, most, i, j, np.int64(-1), cost)
                 elif stored < costs.size:
-                    _insert(found, costs, stored, 0, 1, i, j, -1, cost)
+                    _insert(found, costs, stored, np.int64(0), np.int64(1), i, j, np.int64(-1), cost)
                     stored += 1
             if 3 * pair - reach[i] - 2 * reach[j] > limit:
                 continue
@@ -220,7 +220,7 @@ def scan_groups(
                     if most > 0:
                         own = _insert(found, costs, stored, own, most, i, j, k, cost)
                     elif stored < costs.size:
-                        _insert(found, costs, stored, 0, 1, i, j, k, cost)
+                        _insert(found, costs, stored, np.int64(0), np.int64(1), i, j, k, cost)
                         stored += 1
             for p in range(cut_starts[j], cut_starts[j + 1]):
                 odd[cuts[p]] = not odd[cuts[p]]

@@ -119,7 +119,7 @@ def _allowed(
     sizes = np.zeros(2, dtype=np.int64)
     distinct = np.zeros(2, dtype=np.int64)
     last = records.shape[1] - 1
-    seen = 0
+    seen = np.int64(0)
     for i in range(start, end):
         c = records[i, a]
         side = 0 if goes_left(c, code, seen, equal, left, spread) else 1
@@ -195,7 +195,7 @@ def part_range(records: Codes, spare: Codes, start: int, end: int, cut: Counts) 
     a, code, equal, left = cut[0], cut[1], cut[2], cut[3]
     spread = cut[4] == 1
     width = records.shape[1]
-    seen = 0
+    seen = np.int64(0)
     middle = start
     aside = 0
     for i in range(start, end):

@@ -92,7 +92,7 @@ def lagrangian(prices, output_costs, starts, members, sizes, k, slack, values):
     filler = np.empty(k + 1, dtype=np.int64)
     for j in range(output_costs.size):
         value, fillers, _ = _value(
-            starts[j], starts[j + 1], output_costs[j], members, prices, sizes, k, extra, filler, True
+            starts[j], starts[j + 1], output_costs[j], members, prices, sizes, k, extra, filler, np.bool_(True)
         )
         values[j] = value
         if value < 0:
@@ -119,7 +119,9 @@ def fix_by_price(prices, output_costs, starts, members, sizes, k, bound, limit, 
     for j in range(output_costs.size):
         first = starts[j]
         last = starts[j + 1]
-        value, _, dearest = _value(first, last, output_costs[j], members, prices, sizes, k, extra, filler, False)
+        value, _, dearest = _value(
+            first, last, output_costs[j], members, prices, sizes, k, extra, filler, np.bool_(False)
+        )
         rise = max(value, np.int64(0))
         for q in range(first, last):
             more = output_costs[j] - prices[members[q]]

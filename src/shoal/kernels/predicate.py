@@ -193,14 +193,14 @@ def acceptable(
         elif kind == SPREAD:
             holds = _spread(touched, distinct, first, a, bounds, offset)
         elif kind == SHARE:
-            holds = _share(size, touched, distinct, counts, first, last, bounds, offset, False)
+            holds = _share(size, touched, distinct, counts, first, last, bounds, offset, np.bool_(False))
         elif kind == PRESENCE:
             # Every value of the table has a positive bound, so every one must occur.
             holds = _distinct(touched, distinct, first, last) == last - first and _share(
-                size, touched, distinct, counts, first, last, bounds, offset, True
+                size, touched, distinct, counts, first, last, bounds, offset, np.bool_(True)
             )
         elif kind == HEIGHT:
-            holds = _frequency(touched, distinct, counts, first, last, 1, a)
+            holds = _frequency(touched, distinct, counts, first, last, np.int64(1), a)
         elif kind == CLOSE:
             holds = within_equal(size, touched, distinct, counts, first, last, a, b, rules[r, 4], bounds, offset)
         elif kind == CLOSE_ORDERED:

@@ -41,7 +41,7 @@ def _accepts(change, temperature, random):
         return True
     if change > 30.0 * temperature:
         return False
-    return _draw(random, 1 << 40) < np.exp(-change / temperature) * (1 << 40)
+    return _draw(random, np.int64(1 << 40)) < np.exp(-change / temperature) * (1 << 40)
 
 
 @njit(cache=True)
@@ -73,7 +73,7 @@ def _reach(offsets, targets, parts, start, without, queue, seen, stamp):
 def _random_tree(offsets, targets, parts, p, q, r, start, parent, order, frontier, seen, stamp, random):
     """Grow a random spanning tree of three parts (some the same), parents first in `order`; return how many nodes."""
     filled = 0
-    waiting = 1
+    waiting = np.int64(1)
     frontier[0, 0] = start
     frontier[0, 1] = -1
     while waiting > 0:
@@ -259,7 +259,7 @@ def _recombine(
         total += loads[q]
         before += _square(loads[q])
         x = targets[offsets[v] + _draw(random, offsets[v + 1] - offsets[v])]
-        if _draw(random, 100) < _THIRD and parts[x] != p and parts[x] != q:
+        if _draw(random, np.int64(100)) < _THIRD and parts[x] != p and parts[x] != q:
             r = parts[x]
             total += loads[r]
             before += _square(loads[r])
@@ -269,7 +269,7 @@ def _recombine(
         offsets, targets, parts, p, q, r, u, parent, order, frontier, seen, state[STAMP], random
     )  # fmt: skip
     pieces = total // least
-    if old == 3 or (pieces > 2 and _draw(random, 2) == 0):
+    if old == 3 or (pieces > 2 and _draw(random, np.int64(2)) == 0):
         wanted = 2 + (_draw(random, pieces - 1) if pieces > 2 else 0)
         wanted = min(wanted, old + 1)
         room = total // wanted - least
@@ -363,7 +363,7 @@ def improve_parts(
         # Within one part there is nothing to exchange; a part that is heavy enough can be cut in two.
         if parts[u] == parts[v] and (loads[parts[u]] < 2 * least or step % 8 != 0):
             continue
-        kind = _draw(random, 100)
+        kind = _draw(random, np.int64(100))
         if kind < _MOVE and parts[u] != parts[v]:
             change = _move(
                 offsets, targets, weights, least, parts, loads, sizes, anchors, u, v, temperature, random, queue, seen,

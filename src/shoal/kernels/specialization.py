@@ -468,7 +468,7 @@ def specialize(
         if _room_for(trees, groups, node, state) > groups.starts.size:
             return ROOM
         a = trees.column[node]
-        number = 0
+        number = np.int64(0)
         g = trees.heads[node]
         while g >= 0:
             after = groups.following[a, g]

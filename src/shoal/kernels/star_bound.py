@@ -26,7 +26,7 @@ def viable_cells(keys, cells, radix, counts, num, den, k, distinct):
     while i < n:
         end = (keys[i] // radix + 1) * radix
         last = np.int64(-1)
-        values = 0
+        values = np.int64(0)
         j = i
         while j < n and keys[j] < end:
             if keys[j] != last:
@@ -35,7 +35,7 @@ def viable_cells(keys, cells, radix, counts, num, den, k, distinct):
                 values += 1
             merged[values - 1] += counts[cells[j]]
             j += 1
-        if values >= distinct and largest_height(merged, 0, values, num, den, k) > 0:
+        if values >= distinct and largest_height(merged, np.int64(0), values, num, den, k) > 0:
             for p in range(i, j):
                 viable[cells[p]] = True
         i = j

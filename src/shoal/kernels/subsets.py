@@ -37,15 +37,15 @@ def close_vectors(numbers, radices, totals, a, b, c, bounds):
     touched = np.zeros(m, dtype=np.int32)
     accepted = np.zeros(numbers.size, dtype=np.bool_)
     for i in range(numbers.size):
-        size = 0
-        distinct = 0
+        size = np.int64(0)
+        distinct = np.int64(0)
         for v in range(m):
             counts[v] = numbers[i] // radices[v] % (totals[v] + 1)
             if counts[v] > 0:
                 touched[distinct] = v
                 distinct += 1
                 size += counts[v]
-        accepted[i] = within_metric(size, touched, distinct, counts, 0, m, a, b, c, bounds, 0)
+        accepted[i] = within_metric(size, touched, distinct, counts, np.int64(0), m, a, b, c, bounds, np.int64(0))
     return accepted
 
 

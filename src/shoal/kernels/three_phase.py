@@ -37,7 +37,7 @@ def phase_one(counts, values, starts, num, den, k, residue):
     """Cut every group to its largest acceptable part; what is cut goes to `residue`. Returns what each cell keeps."""
     keep = np.empty(counts.size, dtype=np.int32)
     for group in range(starts.size - 1):
-        start, stop = starts[group], starts[group + 1]
+        start, stop = np.int64(starts[group]), np.int64(starts[group + 1])
         height = largest_height(counts, start, stop, num, den, k)
         for j in range(start, stop):
             keep[j] = min(height, counts[j])
