@@ -82,14 +82,24 @@ class Terminal:
 
     @contextmanager
     def progress(self) -> Iterator[Progress | None]:
-        """Draw a bar for each step of the work while it lasts; none where standard error is no terminal."""
+        """Draw a bar for each step of the work while it lasts; none where standard error is no terminal.
+
+        Either way it is said when the work is new to this machine and must be compiled.
+        """
+        from shoal.cli.compilation import announced_compilation
+
         if not sys.stderr.isatty():
-            yield None
+            with announced_compilation(self.note):
+                yield None
             return
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-        with Progress(*columns, console=_console(stderr=True), transient=True) as bars:
+        console = _console(stderr=True)  # lines appear above the bars
+        with (
+            announced_compilation(lambda words: console.print(_text(words))),
+            Progress(*columns, console=console, transient=True) as bars,
+        ):
             tasks: dict[str, Any] = {}
 
             def told(step: str, done: int, total: int, /) -> None:

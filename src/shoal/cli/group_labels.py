@@ -84,6 +84,8 @@ def labels(
         )
     # The order of the lines changes nothing.
     lines = pl.DataFrame({"value": values, "count": counts}).sort("value")
-    made = group_them(lines["count"].to_numpy(), k, method=method, order=order, eps=as_number("--eps", eps), seed=seed)
+    fineness = as_number("--eps", eps)
+    with terminal.progress():
+        made = group_them(lines["count"].to_numpy(), k, method=method, order=order, eps=fineness, seed=seed)
     classes = lines.select("value", pl.Series("class", made.classes))
     deliver(terminal, made, output, tables={"classes.csv": classes}, force=force)

@@ -54,7 +54,8 @@ def ordered(
     table = read(source, delimiter=delimiter, encoding=encoding)
     values = column_of(table, column, "--column")
     counts = None if count is None else whole_numbers(column_of(table, count, "--count")).to_numpy()
-    made = group_them(values, k, counts=counts)
+    with terminal.progress():
+        made = group_them(values, k, counts=counts)
     # One line for each distinct value, in their order.
     _, first = np.unique(made.codes, return_index=True)
     classes = pl.DataFrame({"value": values.gather(first), "class": made.classes[first]})

@@ -86,7 +86,8 @@ def points(
         coordinates.append(numbers.to_numpy())
     counts = None if count is None else whole_numbers(column_of(table, count, "--count")).to_numpy()
     degrees = is_geographic(x, y) if geographic is None else geographic
-    made = group_them(np.stack(coordinates, axis=1), k, multiplicity=counts, geographic=degrees, method=method)
+    with terminal.progress():
+        made = group_them(np.stack(coordinates, axis=1), k, multiplicity=counts, geographic=degrees, method=method)
     classes = pl.DataFrame({"row": np.arange(len(made.classes)), "class": made.classes})
     deliver(
         terminal,
