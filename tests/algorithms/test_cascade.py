@@ -1,5 +1,6 @@
 """The cascade around its kernels: the order of patterns, and the rows that stay."""
 
+from inspect import signature
 from itertools import combinations
 
 import numpy as np
@@ -7,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.algorithms import ThreePhase, cascade
 from shoal.algorithms.cascade import split_rows, star_patterns, starred_attributes
-from shoal.models import LDiversity
+from shoal.models import KAnonymity, LDiversity
 from shoal.testing.strategies import code_tables
 
 
@@ -60,3 +62,33 @@ def test_split_rows(problem_of, data):
     if len(rows):
         expected = sum(len({codes.rows[row][a] for row in rows}) > 1 for a in range(codes.quasi_identifiers.shape[1]))
         assert starred_attributes(table, rows) == expected
+
+
+_GROUP_KEYS = list(signature(cascade.complete_with_donors.py_func).parameters).index("group_keys")
+
+
+def test_only_patterns_that_some_group_fits_ask_for_donors(problem_of, monkeypatch):
+    # Two attributes of many values and one of two: nothing shorter than two stars makes a group of 40.
+    rows = np.arange(100)
+    problem = problem_of([(rows % 50).tolist(), (rows // 2).tolist(), (rows % 2).tolist()], [], KAnonymity(40))
+    sought, asked = [], []
+    project, complete = cascade.Cascade._project, cascade.complete_with_donors
+
+    def projected(self, stars, made=None):
+        if made is not None:
+            sought.append(stars)
+        return project(self, stars, made)
+
+    def completed(*arguments):
+        asked.append(bool((arguments[_GROUP_KEYS] >= 0).any()))
+        return complete(*arguments)
+
+    monkeypatch.setattr(cascade.Cascade, "_project", projected)
+    monkeypatch.setattr(cascade, "complete_with_donors", completed)
+    partition = ThreePhase().partition(problem)
+    assert np.bincount(partition.groups).tolist() == [50, 50]
+    assert sought == []
+    problem = problem_of([(rows // 45).tolist(), (rows // 2).tolist(), (rows % 7).tolist()], [], KAnonymity(40))
+    assert np.bincount(ThreePhase().partition(problem).groups).min() >= 40
+    assert asked
+    assert all(asked)

@@ -278,6 +278,8 @@ class Cascade:
         spare = spare_of_groups(made.counts, made.starts, form.l.numerator, form.l.denominator, form.k)
         group = np.repeat(np.arange(len(made.sizes), dtype=np.int32), made.sizes)
         loose = np.flatnonzero(spare[group] > 0)
+        if len(loose) == 0:
+            return
         rows, group = made.rows[loose], group[loose]
         values = np.repeat(made.values, made.counts)[loose]
         codes = self._codes_of(rows)
@@ -300,9 +302,13 @@ class Cascade:
         waiting, form, made = self._waiting, self._form, self._collect_groups()
         everything = tuple(range(len(self._sizes)))
         longest_chain = max(_SHORTEST_CHAIN, _DONOR_WORK // len(self._active))
+        donating = np.unique(made.pattern)
         for stars in [*self._patterns, everything]:
             if len(self._active) == 0:
                 break
+            pattern = sum(1 << a for a in stars)
+            if not (donating[donating != pattern] & ~pattern == 0).any():
+                continue  # no group has fewer stars, and those among these attributes
             keys, items, projections = self._project(stars, made)
             self._active, next_group = complete_with_donors(
                 keys, items, self._radix, waiting.left, waiting.taken, waiting.first_row, waiting.rows, self._groups,

@@ -1,4 +1,4 @@
-"""What is said while kernels compile: the first run of an algorithm on a machine takes long, and nobody would know why."""
+"""What is said while kernels compile: a first run takes long, and nobody would know why."""
 
 from __future__ import annotations
 

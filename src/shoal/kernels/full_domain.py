@@ -190,7 +190,7 @@ def judge(
         numbers[:] = 0
     if tally[1, 0] == 0:
         return True
-    distinct = 0
+    distinct = np.int64(0)
     joined = -sizes.size
     while tally[1, 0] <= most:
         # First the classes that are suppressed, then those that join.
