@@ -67,7 +67,7 @@ def literals_in(tree: ast.Module) -> list[str]:
 
 @pytest.mark.parametrize("name", _TREES)
 def test_kernels_are_called_with_numbers(name: str) -> None:
-    """Start counters as `np.int64(0)`, and write `np.int64(1)` for an argument."""
+    """Start counters as `ZERO` of `shoal.kernels.whole`, or `np.int64(0)`, and hand such numbers over."""
     assert literals_in(_TREES[name]) == []
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels.predicate import acceptable
+from shoal.kernels.whole import ZERO
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -99,7 +100,7 @@ def count_failures(order, begins, sensitive, starts, rules, bounds, enough):
     touched = np.empty(counts.size, dtype=np.int32)
     failures = 0
     for g in range(begins.size - 1):
-        distinct = np.int64(0)
+        distinct = ZERO
         for i in range(begins[g], begins[g + 1]):
             distinct = _count(order[i], sensitive, touched, distinct, counts)
         if not acceptable(begins[g + 1] - begins[g], touched, distinct, counts, starts, rules, bounds):
@@ -135,8 +136,8 @@ def join_failing(order, begins, sensitive, starts, rules, bounds, joined):
     count = begins.size - 1
     counts = np.zeros(starts[starts.size - 1], dtype=np.int64)
     touched = np.empty(counts.size, dtype=np.int32)
-    distinct = np.int64(0)
-    size = np.int64(0)
+    distinct = ZERO
+    size = ZERO
     left = 0
     for g in range(count):
         joined[g] = left
@@ -145,7 +146,7 @@ def join_failing(order, begins, sensitive, starts, rules, bounds, joined):
             distinct = _count(order[i], sensitive, touched, distinct, counts)
         if acceptable(size, touched, distinct, counts, starts, rules, bounds):
             left += 1
-            size = np.int64(0)
+            size = ZERO
             distinct = _clear(touched, distinct, counts)
     if size == 0:
         return left
@@ -244,8 +245,8 @@ def deal_in_two(members, groups, kinds, standing, sensitive, starts, rules, boun
             _deal_odd_rows(keys, order, attempt, second)
             both = True
             for side in range(2):
-                distinct = np.int64(0)
-                rows = np.int64(0)
+                distinct = ZERO
+                rows = ZERO
                 for i in range(size):
                     if second[i] == side:
                         rows += 1

@@ -27,6 +27,7 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels.predicate import acceptable
+from shoal.kernels.whole import TWO, ZERO
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -263,7 +264,7 @@ def _change(
 def _still_acceptable(g, leaving, joining, sensitive, members, groups, held, touched, counts, starts, rules, bounds):
     """Ask the predicate of a group that a row leaves and another joins (-1: none does)."""
     later = groups[g, SIZE] - (1 if leaving >= 0 else 0) + (1 if joining >= 0 else 0)
-    distinct = np.int64(0)
+    distinct = ZERO
     if held.shape[1] > 0:
         counted = held[g]
         for j in range(sensitive.shape[1]):
@@ -419,7 +420,7 @@ def exchange_rows(
         row = _draw(state, n)
         order = _draw(state, orders.shape[0])
         away = _draw(state, np.int64(1) << _draw(state, reach + 1)) + 1
-        if _draw(state, np.int64(2)) == 1:
+        if _draw(state, TWO) == 1:
             away = -away
         stand = standing[order, row] + away
         if stand < 0 or stand >= n:

@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels.predicate import acceptable
+from shoal.kernels.whole import ZERO
 
 __all__ = ["ACCEPTED", "IN_VAIN", "JOINED", "REFUSED", "judge", "log_densities", "roll_up"]
 
@@ -190,7 +191,7 @@ def judge(
         numbers[:] = 0
     if tally[1, 0] == 0:
         return True
-    distinct = np.int64(0)
+    distinct = ZERO
     joined = -sizes.size
     while tally[1, 0] <= most:
         # First the classes that are suppressed, then those that join.

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels.predicate import acceptable
+from shoal.kernels.whole import ZERO
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,7 +73,7 @@ def _close_groups(
     """Close groups along the curve; return how many. Group g is `begins[g] <= row < begins[g + 1]`."""
     n = codes.shape[0]
     count = 0
-    distinct = np.int64(0)
+    distinct = ZERO
     ask = smallest
     begins[0] = 0
     for i in range(n):
@@ -129,7 +130,7 @@ def _place_tail(
         home = -1
         while home < 0 and reach[v] >= 0 and budget > 0:
             g = reach[v]
-            distinct = _count_in(codes, row, row + 1, touched, np.int64(0), counts)
+            distinct = _count_in(codes, row, row + 1, touched, ZERO, counts)
             size, distinct = _count_group(codes, begins, g, joined, following, touched, distinct, counts)
             if acceptable(size + 1, touched, distinct, counts, starts, rules, bounds):
                 home = g
@@ -161,7 +162,7 @@ def _merge_tail(
     bounds: Counts,
 ) -> int:
     """Merge a tail with the last groups until it is acceptable, at the latest with all; return the first of them."""
-    distinct = np.int64(0)
+    distinct = ZERO
     for row in tail:
         distinct = _count_in(codes, row, row + 1, touched, distinct, counts)
     size = tail.size

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels.trees import Trees, meeting_level
+from shoal.kernels.whole import ZERO
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -234,11 +235,11 @@ def sweep_lists(
         _chain(levels, lists, v)
     served = heap.copy()
     drawn = size
-    count = np.int64(0)
+    count = ZERO
     forced = 0
     while rows > 0:
         for i in range(drawn):  # the lists that the last group drew on are open again
-            v = np.int64(served[i])
+            v = ZERO + served[i]
             lists[TAKEN, v] = 0
             if lists[REMAINING, v] > 0:
                 lists[KEY, v] = _key(cell_ranks, lists, v)
@@ -250,7 +251,7 @@ def sweep_lists(
         filled = 0
         drawn = 0
         while filled < wanted:
-            v = np.int64(served[drawn] if drawn < must else heap[0])
+            v = ZERO + (served[drawn] if drawn < must else heap[0])
             some = int(lists[REMAINING, v]) - keep if drawn < must else 1
             if lists[TAKEN, v] == 0:
                 forced += some if drawn < must else 0
@@ -365,7 +366,7 @@ def sweep_sizes(changes: NDArray[np.bool_], k: int, groups: Codes) -> tuple[int,
             high = min(least[t] - 1, end - k)
             offered[t] = max(offered[t], low)
             if offered[t] == 0 and high >= 0:
-                back[t] = _offer(queues[t], front[t], back[t], cost, t, np.int64(0), np.int64(0))
+                back[t] = _offer(queues[t], front[t], back[t], cost, t, ZERO, ZERO)
             back[t] = _offer(queues[t], front[t], back[t], cost, t, max(offered[t], k), high)
             offered[t] = max(offered[t], high + 1)
             while front[t] < back[t] and queues[t, front[t] % (k + 1)] < low:

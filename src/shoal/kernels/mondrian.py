@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels.predicate import acceptable
+from shoal.kernels.whole import ZERO
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -119,7 +120,7 @@ def _allowed(
     sizes = np.zeros(2, dtype=np.int64)
     distinct = np.zeros(2, dtype=np.int64)
     last = records.shape[1] - 1
-    seen = np.int64(0)
+    seen = ZERO
     for i in range(start, end):
         c = records[i, a]
         side = 0 if goes_left(c, code, seen, equal, left, spread) else 1
@@ -195,7 +196,7 @@ def part_range(records: Codes, spare: Codes, start: int, end: int, cut: Counts) 
     a, code, equal, left = cut[0], cut[1], cut[2], cut[3]
     spread = cut[4] == 1
     width = records.shape[1]
-    seen = np.int64(0)
+    seen = ZERO
     middle = start
     aside = 0
     for i in range(start, end):

@@ -26,6 +26,7 @@ from shoal.kernels.mondrian import (
 )
 from shoal.kernels.predicate import acceptable
 from shoal.kernels.trees import Trees, meeting_level, node_penalty
+from shoal.kernels.whole import TWO, ZERO
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -144,7 +145,7 @@ def _mark_alone(
         size = scratch[SIZE, child]
         if size >= smallest:
             distinct = _count_child(
-                records, start, d, scratch[SEQUENCE], begins[child], begins[child + 1], touched, np.int64(0), counts
+                records, start, d, scratch[SEQUENCE], begins[child], begins[child + 1], touched, ZERO, counts
             )
             if acceptable(size, touched, distinct, counts, starts, rules, bounds):
                 scratch[SIDE, child] = REST + 1
@@ -166,8 +167,8 @@ def _fill_rest(
     bounds: Counts,
 ) -> int:
     """Let children join the rest, the smallest first, until it is acceptable; return its records."""
-    rest = np.int64(0)
-    distinct = np.int64(0)
+    rest = ZERO
+    distinct = ZERO
     for turn in range(2 * children):
         # What is in the rest is counted first; then the others come one by one.
         child = turn if turn < children else scratch[LOW, turn - children]
@@ -182,7 +183,7 @@ def _fill_rest(
             records, start, d, scratch[SEQUENCE], begins[child], begins[child + 1], touched, distinct, counts
         )
     _clear(touched, distinct, counts)
-    return rest
+    return int(rest)
 
 
 @njit(cache=True)
@@ -293,7 +294,7 @@ def _worth_of_cut(
         else:
             saved -= size * (different - 1) / (offsets[a + 1] - offsets[a] - 1)
         scratch[SIZE, side] = size
-    return _worth(saved, end - start, scratch[SIZE], np.int64(2))
+    return _worth(saved, end - start, scratch[SIZE], TWO)
 
 
 @njit(cache=True)
@@ -397,7 +398,7 @@ def _choose(
         low, high = extents[a, 0], extents[a, 1]
         on_tree = trees.heights[a] > 0
         found[0], found[2] = a, 0
-        parts = np.int64(0)
+        parts = ZERO
         worth = 0.0
         state[MEASURED] += 2
         if on_tree and low < high and not anywhere:
@@ -498,7 +499,7 @@ def cut_along_trees(
     while state[OPEN] > 0 and budget > 0:
         state[OPEN] -= 1
         start, end = stack[state[OPEN], 0], stack[state[OPEN], 1]
-        sides = np.int64(0)
+        sides = ZERO
         if end - start >= 2 * smallest:
             budget -= (end - start) * d
             state[MEASURED] += 1

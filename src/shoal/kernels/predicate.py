@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels.emd import within_equal, within_hierarchical, within_metric, within_ordered
+from shoal.kernels.whole import NO, ONE, YES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -193,14 +194,14 @@ def acceptable(
         elif kind == SPREAD:
             holds = _spread(touched, distinct, first, a, bounds, offset)
         elif kind == SHARE:
-            holds = _share(size, touched, distinct, counts, first, last, bounds, offset, np.bool_(False))
+            holds = _share(size, touched, distinct, counts, first, last, bounds, offset, NO)
         elif kind == PRESENCE:
             # Every value of the table has a positive bound, so every one must occur.
             holds = _distinct(touched, distinct, first, last) == last - first and _share(
-                size, touched, distinct, counts, first, last, bounds, offset, np.bool_(True)
+                size, touched, distinct, counts, first, last, bounds, offset, YES
             )
         elif kind == HEIGHT:
-            holds = _frequency(touched, distinct, counts, first, last, np.int64(1), a)
+            holds = _frequency(touched, distinct, counts, first, last, ONE, a)
         elif kind == CLOSE:
             holds = within_equal(size, touched, distinct, counts, first, last, a, b, rules[r, 4], bounds, offset)
         elif kind == CLOSE_ORDERED:

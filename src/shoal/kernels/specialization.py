@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels.predicate import acceptable
+from shoal.kernels.whole import ZERO
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -468,7 +469,7 @@ def specialize(
         if _room_for(trees, groups, node, state) > groups.starts.size:
             return ROOM
         a = trees.column[node]
-        number = np.int64(0)
+        number = ZERO
         g = trees.heads[node]
         while g >= 0:
             after = groups.following[a, g]

@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels.emd import within_metric
+from shoal.kernels.whole import ZERO
 
 __all__ = ["NEVER", "cheapest_covers", "cheapest_first_group", "close_vectors", "price_groups"]
 
@@ -37,15 +38,15 @@ def close_vectors(numbers, radices, totals, a, b, c, bounds):
     touched = np.zeros(m, dtype=np.int32)
     accepted = np.zeros(numbers.size, dtype=np.bool_)
     for i in range(numbers.size):
-        size = np.int64(0)
-        distinct = np.int64(0)
+        size = ZERO
+        distinct = ZERO
         for v in range(m):
             counts[v] = numbers[i] // radices[v] % (totals[v] + 1)
             if counts[v] > 0:
                 touched[distinct] = v
                 distinct += 1
                 size += counts[v]
-        accepted[i] = within_metric(size, touched, distinct, counts, np.int64(0), m, a, b, c, bounds, np.int64(0))
+        accepted[i] = within_metric(size, touched, distinct, counts, ZERO, m, a, b, c, bounds, ZERO)
     return accepted
 
 
