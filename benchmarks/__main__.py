@@ -12,6 +12,7 @@ from pathlib import Path
 from benchmarks import (
     adult,
     closeness,
+    comparison,
     divergence,
     emd,
     exact,
@@ -38,6 +39,7 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "paper": paper.measure,
     "divergence": divergence.measure,
     "adult": adult.measure,
+    "comparison": comparison.measure,
     "emd": emd.measure,
     "closeness": closeness.measure,
     "exact": exact.measure,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from benchmarks.settings import Settings
     from shoal.algorithms import Algorithm
 
-__all__ = ["measure"]
+__all__ = ["Source", "adult", "measure"]
 
 _L_VALUES = (2, 3, 4, 5, 6)
 _K = 5
@@ -36,7 +36,7 @@ _FOR_ANONYMITY: dict[str, Algorithm] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Source:
+class Source:
     """A table with its roles."""
 
     name: str
@@ -51,7 +51,7 @@ def measure(settings: Settings) -> Part:
     part = Part(name="adult", title="Real tables")
     demo = shoal.datasets.demo()
     sources = [
-        _Source(
+        Source(
             name="demo",
             frame=demo.frame,
             quasi_identifiers=demo.quasi_identifiers,
@@ -60,7 +60,7 @@ def measure(settings: Settings) -> Part:
         )
     ]
     if settings.adult.exists():
-        sources.insert(0, _adult(settings))
+        sources.insert(0, adult(settings))
     else:
         part.say("There is no copy of Adult here: name one with --adult FILE (fields separated by ';').")
     part.say(
@@ -74,11 +74,12 @@ def measure(settings: Settings) -> Part:
     return part
 
 
-def _adult(settings: Settings) -> _Source:
+def adult(settings: Settings) -> Source:
+    """Return Adult with the roles that all parts give it."""
     import polars as pl
 
     frame = pl.read_csv(settings.adult, separator=";")
-    return _Source(
+    return Source(
         name="Adult",
         frame=frame,
         quasi_identifiers=("sex", "age", "race", "marital-status", "education", "native-country", "workclass"),
@@ -87,7 +88,7 @@ def _adult(settings: Settings) -> _Source:
     )
 
 
-def _show(part: Part, source: _Source, recoding: _Recoding, settings: Settings) -> None:
+def _show(part: Part, source: Source, recoding: _Recoding, settings: Settings) -> None:
     requests: list[tuple[str, shoal.PrivacyModel, Mapping[str, Algorithm]]] = [
         (f"l = {l}", shoal.LDiversity(l), _FOR_DIVERSITY) for l in _L_VALUES if not settings.quick or l % 2 == 0
     ]
@@ -106,7 +107,7 @@ def _show(part: Part, source: _Source, recoding: _Recoding, settings: Settings) 
 
 
 def _publish(
-    source: _Source, recoding: _Recoding, model: shoal.PrivacyModel, algorithm: Algorithm
+    source: Source, recoding: _Recoding, model: shoal.PrivacyModel, algorithm: Algorithm
 ) -> tuple[object, ...]:
     start = time.perf_counter()
     release = shoal.anonymize(

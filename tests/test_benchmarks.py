@@ -17,6 +17,7 @@ MODULES = (
     "__main__",
     "adult",
     "closeness",
+    "comparison",
     "divergence",
     "emd",
     "exact",
@@ -226,6 +227,31 @@ def test_real_tables_say_what_every_algorithm_makes_of_them(benchmarks, settings
     rows = part.figures["demo, suppression: cells and tuples that are not published as they were:"]["rows"]
     assert {row[0] for row in rows} == {"l = 2", "l = 4", "k = 5"}
     assert all(row[2] >= row[4] > 0 for row in rows)
+
+
+def test_every_algorithm_is_compared_with_hierarchies_and_without(benchmarks, settings, monkeypatch, tmp_path):
+    frame = shoal.datasets.census(300, quasi_identifiers=7, seed=1)
+    names = (*benchmarks.matching._QUASI_IDENTIFIERS, benchmarks.matching._SENSITIVE)
+    frame = frame.rename(dict(zip(frame.columns, names, strict=True)))
+    frame.with_columns(frame[names[0]].alias("salary-class")).write_csv(tmp_path / "adult.csv", separator=";")
+    part = benchmarks.comparison
+    monkeypatch.setattr(part, "_REQUESTS", {"k = 5": [shoal.KAnonymity(5)]})
+    there = replace(settings, adult=tmp_path / "adult.csv")
+    found = part.measure(there)
+    assert any("hierarchies of Adult are not beside" in block[0] for block in found.blocks)
+    assert list(found.figures) == ["Adult with intervals and sets:"]
+    for name in names[:-1]:
+        tree = shoal.hierarchy.frequency_hierarchy(frame[name])
+        tree.to_csv(tmp_path / f"adult_hierarchy_{name}.csv")
+    found = part.measure(there)
+    assert [target.limit for target in found.targets] == [2.5, 1.1]
+    able = part._able([shoal.KAnonymity(5)], "occupation")
+    for grid, kind in zip(found.figures.values(), ("with hierarchies", "with intervals and sets"), strict=True):
+        measured = [row for row in grid["rows"] if row[-1] is not None]
+        assert [row[1] for row in measured] == able
+        assert all(0 <= row[2] <= 100 and 0 <= row[3] <= 1 and row[6] * 5 <= 300 for row in measured)
+        assert len(grid["rows"]) == len(able) + sum(asked == "k = 5" for asked, *_ in part._RIVALS[kind])
+    assert "no copy of Adult" in part.measure(settings).text()
 
 
 def test_regions_are_held_against_the_tree_and_the_bound(benchmarks, settings, monkeypatch, tmp_path):

@@ -91,6 +91,7 @@ def test_round_trips(rows, tmp_path_factory):
     tree.to_csv(path)
     again = Hierarchy.from_csv(path, delimiter=";")
     assert again.rows() == tree.rows() == [tuple(row) for row in rows]
+    assert Hierarchy.from_csv(path).rows() == tree.rows()
     assert again.source == "tree.csv"
 
 
@@ -98,10 +99,29 @@ def test_files_as_arx_writes_them(tmp_path):
     file = tmp_path / "sex.csv"
     file.write_bytes("\ufeffMale;*\r\nFemale;*\r\n\r\n".encode())
     assert Hierarchy.from_csv(file).values == ("Male", "Female")
+    file.write_bytes(b'\xef\xbb\xbf"18; 20";"<50";"*"\r\n"say ""x""";"<50";"*"\r\n\r\n')
+    assert Hierarchy.from_csv(file).rows() == [("18; 20", "<50", "*"), ('say "x"', "<50", "*")]
     file.write_text('"a, b";x;*\nc;x;*\n', encoding="utf-8")
     assert Hierarchy.from_csv(file).values == ("a, b", "c")
     file.write_text("a,x,*\nb,x,*\n", encoding="utf-8")
     assert Hierarchy.from_csv(file).height == 2
+
+
+@pytest.mark.parametrize("names", [("{a, b, c, d}", "*"), ("[1;2)", "*"), ("a\tb", "c|d", "*"), ('say "x, y, z"', "*")])
+def test_names_with_delimiters_are_read_back(names, tmp_path):
+    rows = [("a, b, c", *names), ("b; c; d; e", *names)]
+    Hierarchy.from_rows(rows).to_csv(tmp_path / "tree.csv")
+    assert Hierarchy.from_csv(tmp_path / "tree.csv").rows() == rows
+    alone = Hierarchy.from_rows([(names[0],)])
+    alone.to_csv(tmp_path / "tree.csv")
+    assert Hierarchy.from_csv(tmp_path / "tree.csv").rows() == [(names[0],)]
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t", "|"])
+def test_another_delimiter_than_the_one_in_the_names(delimiter, tmp_path):
+    lines = [("1", "1; 2", "*"), ("2", "1; 2", "*"), ("3", "3", "*")]
+    (tmp_path / "tree.csv").write_text("".join(delimiter.join(line) + "\n" for line in lines), encoding="utf-8")
+    assert Hierarchy.from_csv(tmp_path / "tree.csv").rows() == lines
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["read_lines", "write_lines"]
 
+_CANDIDATES = (";", *(delimiter for delimiter in DELIMITERS if delimiter != ";"))
+
 
 def read_lines(
     path: str | os.PathLike[str], *, delimiter: str | None = None, encoding: str | None = None
@@ -28,8 +30,8 @@ def read_lines(
     path : str or path
         A file small enough to be held as Python lists.
     delimiter : str, optional
-        One ASCII character. None takes the one that divides the first line most often, `;` where several do (ARX
-        writes hierarchies with it).
+        One ASCII character. None takes one that divides all lines into equally many fields, `;` where several do (ARX
+        writes hierarchies with it), and where none does, the one that the first line has most often.
     encoding : str, optional
         The encoding's name; None detects it.
 
@@ -56,7 +58,7 @@ def read_lines(
     first = next((line for line in text.split("\n") if line.strip()), "")
     if not first:
         raise DataError(f"{source} is empty.")
-    chosen = delimiter or max((";", *DELIMITERS), key=first.count)
+    chosen = delimiter or _dividing(text) or max(_CANDIDATES, key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=chosen, strict=True)
     try:
         read = [(reader.line_num, [field.strip() for field in fields]) for fields in reader]
@@ -65,11 +67,29 @@ def read_lines(
     return [(number, fields) for number, fields in read if any(fields)]
 
 
+def _dividing(text: str) -> str | None:
+    """Return the first delimiter that divides all lines with text into equally many fields, two or more; else None."""
+    for delimiter in _CANDIDATES:
+        try:
+            records = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+            numbers = {len(fields) for fields in records if any(map(str.strip, fields))}
+        except csv.Error:
+            continue
+        if len(numbers) == 1 and min(numbers) > 1:
+            return delimiter
+    return None
+
+
 def write_lines(path: str | os.PathLike[str], rows: Sequence[Sequence[str]], *, delimiter: str = ";") -> None:
     """Write rows of fields as delimited text in UTF-8; `read_lines` reads them back."""
-    # The writer leaves a lone carriage return without quotation marks, and the reader takes it for a line end.
-    has_return = any("\r" in field for row in rows for field in row)
+    # The writer leaves a lone carriage return without quotation marks, and the reader takes it for a line end. Fields
+    # with another delimiter are quoted, so that no reader takes that one for the file's.
+    special = {"\r", *_CANDIDATES}
+    quotes_needed = any(special & set(field) for row in rows for field in row)
     with Path(path).open("w", encoding="utf-8", newline="") as file:
         csv.writer(
-            file, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL if has_return else csv.QUOTE_MINIMAL
+            file,
+            delimiter=delimiter,
+            lineterminator="\n",
+            quoting=csv.QUOTE_ALL if quotes_needed else csv.QUOTE_MINIMAL,
         ).writerows(rows)
