@@ -17,6 +17,7 @@ from benchmarks import (
     emd,
     exact,
     figure7,
+    full_domain,
     matching,
     paper,
     patterns,
@@ -51,6 +52,7 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "patterns": patterns.measure,
     "republish": republish.measure,
     "tune": tune.measure,
+    "full-domain": full_domain.measure,
 }
 
 

@@ -22,6 +22,7 @@ MODULES = (
     "emd",
     "exact",
     "figure7",
+    "full_domain",
     "harness",
     "machine",
     "matching",
@@ -356,3 +357,28 @@ def test_the_tuner_is_held_against_no_coarsening(benchmarks, settings, tmp_path,
     for _, _, _, untouched, best, coarse, *_ in grid["rows"]:
         assert 0 <= coarse <= best <= untouched
     assert "no copy of Adult" in benchmarks.tune.measure(settings).text()
+
+
+def test_full_domain_generalization_is_timed_by_limit_and_local_recoding_loses_less(benchmarks, settings, tmp_path):
+    frame = shoal.datasets.census(400, quasi_identifiers=7, seed=1)
+    names = (*benchmarks.full_domain._SEVEN, benchmarks.full_domain._SENSITIVE)
+    frame = frame.rename(dict(zip(frame.columns, names, strict=True))).with_columns(
+        frame[:, 1].alias("salary-class") % 2
+    )
+    frame.write_csv(tmp_path / "adult.csv", separator=";")
+    for name in frame.columns:
+        values = sorted(set(map(str, frame[name])))
+        lines = "".join(f"{value};{name} {len(value)}x;*\n" for value in values)
+        (tmp_path / f"adult_hierarchy_{name}.csv").write_text(lines)
+    part = benchmarks.full_domain.measure(replace(settings, adult=tmp_path / "adult.csv"))
+    best, local = part.figures.values()
+    assert len(best["rows"]) == 12
+    for attributes, _, limit, _, nodes, evaluated, optimum, gcp, hidden, _ in best["rows"]:
+        if optimum == "infeasible":
+            continue
+        assert optimum == pytest.approx(gcp)
+        assert evaluated <= nodes <= 3**attributes
+        assert hidden <= 400 * {"0%": 0, "5%": 0.05, "100%": 1}[limit]
+    losses = [row[6] for row in best["rows"] if row[2] == "100%" and row[0] == 7]
+    assert all(percent <= 100 * loss + 1e-9 for (_, percent, *_), loss in zip(local["rows"], losses, strict=True))
+    assert "no copy of Adult" in benchmarks.full_domain.measure(settings).text()
