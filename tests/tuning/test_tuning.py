@@ -120,6 +120,7 @@ def test_the_best_setting_in_all_its_forms(tmp_path: Path) -> None:
     assert "How coarse was best" in page
     assert "settings were tried" in page
     assert page.count("<svg") == 1
+    assert page.count("(best)") == 1
     assert "http://" not in page.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
         "http://creativecommons.org", ""
     )

@@ -247,7 +247,7 @@ class Tuning:
             header=("Setting", "Loss", "by coarsening", "by anonymization", "stars"),
             rows=tuple(
                 (
-                    setting.text,
+                    f"{setting.text} (best)" if setting is self.best else setting.text,
                     number(setting.loss),
                     number(setting.loss_of_coarsening),
                     number(setting.loss_of_anonymization),
