@@ -464,7 +464,17 @@ class TestComparisons:
     def test_one_name_and_no_name(self, patients: pl.DataFrame) -> None:
         assert [row["algorithm"] for row in shoal.compare(patients, **REQUEST, algorithms="tp").rows] == ["tp"]
         able = [row["algorithm"] for row in shoal.compare(patients, **REQUEST).rows]
-        assert able == ["tp", "tp+", "hilbert", "mondrian", "mondrian-relaxed", "sabre", "tds", "full-domain"]
+        assert able == [
+            "tp",
+            "tp+",
+            "hilbert",
+            "mondrian",
+            "mondrian-relaxed",
+            "sabre",
+            "cluster",
+            "tds",
+            "full-domain",
+        ]
 
 
 class _OneGroup:

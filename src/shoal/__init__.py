@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from shoal import datasets, errors, geography
     from shoal.algorithms import (
+        Cluster,
         Exact,
         FullDomain,
         GeneralizationVectors,
@@ -78,6 +79,7 @@ __all__ = [
     "PrivacyModel",
     "TCloseness",
     # algorithms
+    "Cluster",
     "Exact",
     "FullDomain",
     "GeneralizationVectors",
@@ -143,6 +145,7 @@ _HOME = {
     ),
     **dict.fromkeys(
         (
+            "Cluster",
             "Exact",
             "FullDomain",
             "GeneralizationVectors",

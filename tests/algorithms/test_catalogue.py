@@ -33,6 +33,7 @@ def test_every_name_is_its_algorithms():
         "patterns-optimal",
         "matching",
         "sabre",
+        "cluster",
         "tds",
         "full-domain",
         "exact",
@@ -94,7 +95,7 @@ def test_the_alternatives_to_one_that_cannot():
         choose("m-approximation", asked(LDiversity(2)), "suppression")
     assert str(error.value) == (
         "The algorithm 'm-approximation' cannot serve this request: it serves k-anonymity alone. "
-        "These can: tp, tp+, hilbert, mondrian, mondrian-relaxed, matching, sabre, tds, full-domain, "
+        "These can: tp, tp+, hilbert, mondrian, mondrian-relaxed, matching, sabre, cluster, tds, full-domain, "
         "exact, milp."
     )
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal import anonymize, audit
-from shoal.algorithms import ALGORITHMS, PROVING, FullDomain, MApproximation, Sabre, ThreePhase, choose
+from shoal.algorithms import ALGORITHMS, PROVING, Cluster, FullDomain, MApproximation, Sabre, ThreePhase, choose
 from shoal.errors import UnsupportedError
 from shoal.hierarchy import Hierarchy, date_hierarchy, interval_hierarchy, prefix_hierarchy
 from shoal.models import (
@@ -39,6 +39,7 @@ EVERY = {
     **{name: algorithm for name, algorithm in ALGORITHMS.items() if name not in PROVING},
     "sabre": Sabre(effort=10),  # enough for what is tested here
     "full-domain": FullDomain(most_nodes=300),  # the lattices of many columns have billions of nodes
+    "cluster": Cluster(effort=10),
     "tp+ with hilbert": ThreePhase(refine="hilbert"),
     "m-approximation unrefined": MApproximation(refine=False),
 }

@@ -3,6 +3,7 @@
 from shoal.algorithms.base import Algorithm, Guarantee, Partition, Problem
 from shoal.algorithms.bounds import LowerBound, lower_bound
 from shoal.algorithms.catalogue import ALGORITHMS, PROVING, choose
+from shoal.algorithms.cluster import Cluster
 from shoal.algorithms.compiled import compile_requirement, table_counts
 from shoal.algorithms.exact import Exact
 from shoal.algorithms.full_domain import FullDomain
@@ -21,6 +22,7 @@ __all__ = [
     "ALGORITHMS",
     "PROVING",
     "Algorithm",
+    "Cluster",
     "Exact",
     "FullDomain",
     "GeneralizationVectors",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from shoal.algorithms.cluster import Cluster
 from shoal.algorithms.exact import Exact
 from shoal.algorithms.full_domain import FullDomain
 from shoal.algorithms.hilbert import Hilbert
@@ -37,6 +38,7 @@ ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
         "patterns-optimal": PatternGuided(optimal=True),
         "matching": Matching(),
         "sabre": Sabre(),
+        "cluster": Cluster(),
         "tds": TopDownSpecialization(),
         "full-domain": FullDomain(),
         "exact": Exact(),

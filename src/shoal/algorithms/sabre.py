@@ -15,7 +15,6 @@ import numpy as np
 
 from shoal._validation import Integer, validate
 from shoal.algorithms.base import Guarantee, Partition
-from shoal.algorithms.compiled import compile_requirement, table_counts
 from shoal.algorithms.groups_at_work import GroupsAtWork
 from shoal.algorithms.mondrian import Mondrian
 
@@ -30,8 +29,6 @@ __all__ = ["Sabre"]
 _ROUNDS = (12, 60)
 """Temperatures of the search: in the smallest tables, and at most."""
 _ROUNDS_PER_CUT = 6
-_REACH = 10
-"""Partners of a row are looked for up to 2**10 places away in some order."""
 _START = 1.5
 """The first groups are so many times as large as they could be: there is room to sort the rows out before they are cut
 again."""
@@ -107,7 +104,6 @@ class Sabre:
       both halves are acceptable.
     * The search starts from dealt groups or from Mondrian's, whichever a short search made more of: never is more lost
       than by Mondrian.
-    * Hierarchies of quasi-identifiers are not looked at: the loss that is searched for is that of intervals and sets.
     * The random numbers of the search are the same for every table.
     """
 
@@ -144,8 +140,7 @@ class Sabre:
 
     def _search(self, problem: Problem) -> tuple[NDArray[np.int32], dict[str, Any]]:
         problem.progress(self.name, 0, 1)
-        compiled = compile_requirement(problem.table, problem.requirement)
-        work = GroupsAtWork(problem, compiled, _kinds(problem))
+        work = GroupsAtWork(problem)
         size, count = _dealt_size(work)
         # Redistribution: like rows to the same group, by the order that loses least.
         losses = [work.deal(count, order) for order in range(work.orders)]
@@ -181,28 +176,12 @@ class Sabre:
             if number % _ROUNDS_PER_CUT == _ROUNDS_PER_CUT - 1:
                 work.cut(number // _ROUNDS_PER_CUT)
             temperature, power = start.schedule.at(number / (rounds - 1))
-            work.exchange(-(-moves // rounds), temperature, power, _REACH)
+            work.exchange(-(-moves // rounds), temperature, power)
         while work.cut(0):
             pass
         problem.progress(self.name, max(rounds, 1), max(rounds, 1))
         loss = work.loss()
         return (loss, work.groups_of_rows()) if loss < start.loss else (start.loss, start.groups)
-
-
-def _kinds(problem: Problem) -> NDArray[np.int32]:
-    """Return a number for what the requirement sees of each row; values that are alike have near numbers.
-
-    Bucketization: a stretch of near numbers is a bucket, whatever its length, since rows are dealt out in their order.
-    """
-    n = problem.table.rows
-    kinds = np.zeros(n, dtype=np.int64)
-    if not any(model.needs_sensitive for model in problem.requirement.models):
-        return kinds.astype(np.int32)
-    for column, counts in zip(problem.table.sensitive, table_counts(problem.table), strict=True):
-        ranks = np.empty(column.size, dtype=np.int64)
-        ranks[problem.requirement.drawing_order(counts)] = np.arange(column.size)
-        _, kinds = np.unique(kinds * column.size + ranks[column.codes], return_inverse=True)
-    return kinds.astype(np.int32)
 
 
 def _dealt_size(work: GroupsAtWork) -> tuple[int, int]:

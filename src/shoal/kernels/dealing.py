@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
+from shoal.kernels.histogram import clear, count_row
 from shoal.kernels.predicate import acceptable
 from shoal.kernels.whole import ZERO
 
@@ -20,26 +21,6 @@ __all__ = ["count_failures", "deal", "deal_in_two", "join_failing"]
 
 ATTEMPTS = 6
 """Ways of sharing a group out in two that are tried."""
-
-
-@njit(cache=True)
-def _count(row, sensitive, touched, distinct, counts):
-    """Add a row to a histogram; return how many codes occur in it now."""
-    for j in range(sensitive.shape[1]):
-        v = sensitive[row, j]
-        if counts[v] == 0:
-            touched[distinct] = v
-            distinct += 1
-        counts[v] += 1
-    return distinct
-
-
-@njit(cache=True)
-def _clear(touched, distinct, counts):
-    """Empty a histogram; return 0."""
-    for i in range(distinct):
-        counts[touched[i]] = 0
-    return 0
 
 
 @njit(cache=True)
@@ -102,10 +83,10 @@ def count_failures(order, begins, sensitive, starts, rules, bounds, enough):
     for g in range(begins.size - 1):
         distinct = ZERO
         for i in range(begins[g], begins[g + 1]):
-            distinct = _count(order[i], sensitive, touched, distinct, counts)
+            distinct = count_row(np.int64(order[i]), sensitive, touched, distinct, counts)
         if not acceptable(begins[g + 1] - begins[g], touched, distinct, counts, starts, rules, bounds):
             failures += 1
-        distinct = _clear(touched, distinct, counts)
+        distinct = clear(touched, distinct, counts)
         if failures > enough:
             break
     return failures
@@ -138,16 +119,16 @@ def join_failing(order, begins, sensitive, starts, rules, bounds, joined):
     touched = np.empty(counts.size, dtype=np.int32)
     distinct = ZERO
     size = ZERO
-    left = 0
+    left = ZERO
     for g in range(count):
         joined[g] = left
         size += begins[g + 1] - begins[g]
         for i in range(begins[g], begins[g + 1]):
-            distinct = _count(order[i], sensitive, touched, distinct, counts)
+            distinct = count_row(np.int64(order[i]), sensitive, touched, distinct, counts)
         if acceptable(size, touched, distinct, counts, starts, rules, bounds):
             left += 1
             size = ZERO
-            distinct = _clear(touched, distinct, counts)
+            distinct = clear(touched, distinct, counts)
     if size == 0:
         return left
     # What is left at the end joins the groups before it, as many as it needs.
@@ -159,7 +140,7 @@ def join_failing(order, begins, sensitive, starts, rules, bounds, joined):
         while g >= 0 and joined[g] == left:
             size += begins[g + 1] - begins[g]
             for i in range(begins[g], begins[g + 1]):
-                distinct = _count(order[i], sensitive, touched, distinct, counts)
+                distinct = count_row(np.int64(order[i]), sensitive, touched, distinct, counts)
             g -= 1
         if acceptable(size, touched, distinct, counts, starts, rules, bounds):
             break
@@ -250,9 +231,9 @@ def deal_in_two(members, groups, kinds, standing, sensitive, starts, rules, boun
                 for i in range(size):
                     if second[i] == side:
                         rows += 1
-                        distinct = _count(members[begin + i], sensitive, touched, distinct, counts)
+                        distinct = count_row(np.int64(members[begin + i]), sensitive, touched, distinct, counts)
                 both = acceptable(rows, touched, distinct, counts, starts, rules, bounds)
-                distinct = _clear(touched, distinct, counts)
+                distinct = clear(touched, distinct, counts)
                 if not both:
                     break
             if both:
