@@ -18,6 +18,7 @@ import numpy as np
 from shoal._validation import RationalIn, validate
 from shoal.algorithms.base import Guarantee, Partition
 from shoal.algorithms.bounds import lower_bound
+from shoal.algorithms.cluster import Cluster
 from shoal.algorithms.compiled import table_counts
 from shoal.algorithms.hilbert import Hilbert
 from shoal.algorithms.m_approximation import MApproximation
@@ -48,6 +49,7 @@ _HEURISTICS: tuple[Algorithm, ...] = (
     Mondrian(),
     Mondrian(relaxed=True),
     Sabre(),
+    Cluster(),
 )
 """What the program may start from: it never ends with more stars than the best of them."""
 _MOST_ENTRIES = 400_000
