@@ -7,7 +7,7 @@ at 0.3.
 from __future__ import annotations
 
 from abc import abstractmethod
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -32,6 +32,20 @@ if TYPE_CHECKING:
 __all__ = ["Bins", "BottomCode", "Round", "TopCode", "bin_names", "checked_cuts", "plain_number", "step_cuts"]
 
 _POSITIVE = RationalIn(low=Fraction(0), low_included=False)
+
+
+def _bins_of_width(numbers: Sequence[Fraction], width: Fraction, start: Fraction) -> list[str]:
+    """Return the name of the bin of each number; they ascend, so that arithmetic is needed for each bin only."""
+    labels: list[str] = []
+    while len(labels) < len(numbers):
+        at = len(labels)
+        low = start + (numbers[at] - start) // width * width
+        step = 1
+        while at + step < len(numbers) and numbers[at + step] < low + width:
+            step *= 2
+        end = bisect_left(numbers, low + width, at + step // 2, min(at + step, len(numbers)))
+        labels += [f"[{number_text(low)}, {number_text(low + width)})"] * (end - at)
+    return labels
 
 
 @dataclass(frozen=True)
@@ -94,12 +108,15 @@ class Bins(Coarsening):
         numbers = numbers_of("Bins", column)
         if self.width is not None:
             width, start = exact_fraction(self.width), exact_fraction(self.start)
-            lows = [start + (number - start) // width * width for number in numbers]
-            labels = [f"[{number_text(low)}, {number_text(low + width)})" for low in lows]
+            labels = _bins_of_width(numbers, width, start)
         else:
             cuts = self._cuts(column, numbers)
-            names = bin_names(cuts)
-            labels = [names[bisect_right(cuts, number)] for number in numbers]
+            ends = [bisect_left(numbers, cut) for cut in cuts]
+            labels = [
+                name
+                for name, (begin, end) in zip(bin_names(cuts), pairwise([0, *ends, len(numbers)]), strict=True)
+                for _ in range(begin, end)
+            ]
         return (in_order(column, labels, series.name),)
 
     def _cuts(self, column: Column, numbers: Sequence[Fraction]) -> list[Fraction]:
