@@ -52,7 +52,9 @@ def test_achieved_is_rounded_against_the_publisher() -> None:
 
 
 def test_several_attributes_are_told_apart() -> None:
-    assert achieved_for({"model": "t-closeness", "t": 0.5}, {"t": {"a": 0.1, "b": 0.2}}) == "t = 0.1 (a), t = 0.2 (b)"
+    assert achieved_for({"model": "t-closeness", "t": 0.5}, {"t": {"a": 0.1, "b": 0.2}}) == (
+        "t = 0.1 (a, equal distance), t = 0.2 (b, equal distance)"
+    )
 
 
 def test_closeness_is_stated_under_the_distance_that_was_asked_for() -> None:
@@ -64,9 +66,9 @@ def test_closeness_is_stated_under_the_distance_that_was_asked_for() -> None:
         ],
     }
     asked = {"model": "t-closeness", "t": 0.5}
-    assert achieved_for({**asked, "distance": "ordered"}, achieved) == "t = 0.101 (job)"
-    assert achieved_for({**asked, "distance": "metric", "values": 3}, achieved) == "t = 0.2 (job)"
-    assert achieved_for({**asked, "distance": "equal"}, achieved) == "t = 0.9 (job)"
+    assert achieved_for({**asked, "distance": "ordered"}, achieved) == "t = 0.101 (job, ordered distance)"
+    assert achieved_for({**asked, "distance": "metric", "values": 3}, achieved) == "t = 0.2 (job, metric distance)"
+    assert achieved_for({**asked, "distance": "equal"}, achieved) == "t = 0.9 (job, equal distance)"
     assert achieved_for({**asked, "distance": "hierarchical"}, achieved) == "satisfied in every group"
     assert model_title({**asked, "distance": "ordered"}) == "t-closeness (ordered distance), t = 0.5"
 

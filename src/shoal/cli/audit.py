@@ -89,7 +89,8 @@ def _lines(achieved: Mapping[str, Any]) -> list[tuple[str, str]]:
             for one in value:
                 lines.extend((f"t ({part}, {one['distance']} distance)", number(t)) for part, t in one["t"].items())
         elif isinstance(value, dict):
-            lines.extend((f"{name} ({part})", number(one)) for part, one in value.items())
+            measure = ", equal distance" if name == "t" else ""
+            lines.extend((f"{name} ({part}{measure})", number(one)) for part, one in value.items())
         elif value is not None:
             lines.append((name, number(value)))
     return lines

@@ -209,7 +209,8 @@ def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str
         if isinstance(value, dict):
             value = value.get(request.get("variant", ""), value)
         if isinstance(value, dict):
-            found.extend(f"{letter} = {_cautious(letter, one)} ({name})" for name, one in value.items())
+            measure = f", {request.get('distance', 'equal')} distance" if letter == "t" else ""
+            found.extend(f"{letter} = {_cautious(letter, one)} ({name}{measure})" for name, one in value.items())
         elif value is not None:
             found.append(f"{letter} = {_cautious(letter, value)}")
     return ", ".join(found) or "satisfied in every group"
