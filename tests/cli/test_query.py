@@ -49,6 +49,38 @@ def test_a_question_to_a_file_of_any_tool(shoal: Any, folders: Path) -> None:
     assert "character 6" in shoal("query", folders / "q1", "age = ").err
 
 
+@pytest.mark.parametrize(
+    ("question", "columns"),
+    [
+        ("disease = z", ["disease"]),
+        ("disease in {x, z}", ["disease"]),
+        ("disease = x and age = 20", []),
+        ("disease != z", ["disease"]),
+        ("age = 99", ["age"]),
+        ("age = 99 and disease = z", ["age", "disease"]),
+        ("age = 20.0", []),
+        ("age > 99", []),
+        ("", []),
+    ],
+)
+def test_a_value_that_is_nowhere_is_pointed_out(shoal: Any, folders: Path, question: str, columns: list[str]) -> None:
+    found = shoal("query", folders / "other.csv", question, "--qi", "age", "--json")
+    assert found.code == 0, found.err
+    assert [line.split("'")[1] for line in found.err.splitlines() if "names a value" in line] == columns
+    assert set(found.json) == {"question", "count", "at_least", "at_most"}
+
+
+def test_a_domain_knows_more_values_than_the_cells(shoal: Any, folders: Path) -> None:
+    words = ("query", folders / "other.csv", "age = 29", "--qi", "age")
+    assert "names a value" in shoal(*words).err
+    assert shoal(*words, "--domain", "age=[20, 29]").err == ""
+
+
+def test_of_stars_alone_nothing_is_said(shoal: Any, folders: Path) -> None:
+    (folders / "stars.csv").write_text("job,disease\n*,x\n*,y\n")
+    assert shoal("query", folders / "stars.csv", "job = nurse", "--qi", "job").err == ""
+
+
 def test_the_attack_on_folders(shoal: Any, folders: Path) -> None:
     each = ("attack", "intersection", folders / "q1", folders / "q2", "--id", "id")
     both = ("--population", folders / "people1.csv", "--population", folders / "people2.csv")

@@ -87,6 +87,30 @@ class PublishedGroups:
             for name in quasi_identifiers
         }
 
+    def unheard_of(self, question: str | Sequence[Condition]) -> tuple[str, ...]:
+        """Return the columns of which a question names a value that is nowhere in the release or a column's domain.
+
+        Nobody can have such a value: it is misspelt more often than it is meant. Ranges are not judged, nor are columns
+        of which nothing is known but stars.
+        """
+        conditions = read_question(question) if isinstance(question, str) else tuple(question)
+        return tuple(
+            dict.fromkeys(
+                condition.column
+                for condition in conditions
+                if condition.values is not None
+                and condition.column in self._release.columns
+                and condition.column != _GROUP
+                and not all(self._knows(condition.column, value) for value in condition.values)
+            )
+        )
+
+    def _knows(self, name: str, value: str) -> bool:
+        alone = Condition(column=name, values=(value,))
+        if name in self._columns:
+            return self._columns[name].reaches(alone)
+        return bool(_fulfilled(self._release.get_column(name), [alone]).any())
+
     def count(self, question: str | Sequence[Condition]) -> Count:
         """Return how many people fulfil a question.
 
@@ -196,6 +220,11 @@ class _Column:
     def shares(self, asked: Sequence[Condition]) -> NDArray[np.float64]:
         """Return for each group the share of its sub-domain that fulfils all conditions."""
         return np.array([self._share(cell, asked) for cell in self._cells])[self._label_of]
+
+    def reaches(self, asked: Condition) -> bool:
+        """Return whether some cell, or what a star stands for, can fulfil a condition."""
+        nothing_known = not self._axis.keys
+        return nothing_known or any(self._share(cell, [asked]) > 0 for cell in (*self._cells, self._whole))
 
     def _share(self, cell: Cell, asked: Sequence[Condition]) -> float:
         if cell.kind == "star":
