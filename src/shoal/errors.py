@@ -7,6 +7,7 @@
     │   ├── ParameterError                           a parameter has a value that it cannot have
     │   ├── ColumnError                              a column is unknown, repeated, or has no role
     │   ├── DataError                                a file or table cannot be read as microdata
+    │   │   └── NoRowsError                          it has no row
     │   ├── UnsupportedError                         this algorithm cannot serve this model
     │   ├── MissingExtraError                        an optional dependency is not installed
     │   ├── LedgerError                              the release ledger cannot be used as it is
@@ -39,6 +40,7 @@ __all__ = [
     "LedgerBusyError",
     "LedgerError",
     "MissingExtraError",
+    "NoRowsError",
     "OutputError",
     "ParameterError",
     "ReleaseUnsafeError",
@@ -72,6 +74,10 @@ class ColumnError(UsageError):
 
 class DataError(UsageError):
     """A file or a table cannot be read as microdata; the message names the line where there is one."""
+
+
+class NoRowsError(DataError):
+    """A file or a table has no row."""
 
 
 class UnsupportedError(UsageError):

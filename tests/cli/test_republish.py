@@ -152,3 +152,16 @@ def test_two_series_need_a_name(shoal: Any, ledger: Path, quarters: list[Path], 
     assert found.code == 2
     assert "--series: 'admissions', 'b'" in found.err
     assert "no release yet" in shoal("republish", "history", ledger).out
+
+
+@pytest.mark.parametrize(("content", "what"), [("", "is empty"), ("id,age,disease\n", "column names but no row")])
+def test_a_table_of_nobody_says_what_to_do(shoal: Any, tmp_path: Path, content: str, what: str) -> None:
+    ledger, table = tmp_path / "ledger.db", tmp_path / "q1.csv"
+    roles = ("--id", "id", "--qi", "age", "--sensitive", "disease", "-m", 2)
+    assert shoal("republish", "init", ledger, "--series", "s", *roles).code == 0
+    table.write_text(content)
+    found = shoal("republish", "publish", ledger, "--series", "s", table, "-o", tmp_path / "out")
+    assert found.code == 2
+    assert f"'q1.csv' {what}" in found.err or f"'q1.csv' has {what}" in found.err
+    assert "leave this release out. Nobody is forgotten" in found.err
+    assert not (tmp_path / "out").exists()

@@ -67,8 +67,8 @@ def query(
     answer = groups.count(question)
     for name in groups.unheard_of(question):
         terminal.note(
-            f"The question names a value of '{name}' that is nowhere in the release or its domain: nobody has it. Is it "
-            "written as the release writes it?"
+            f"The question names a value of '{name}' that is nowhere in the release or its domain: nobody has it. Is "
+            "it written as the release writes it?"
         )
     if terminal.json:
         terminal.result({"question": question, **answer.to_dict()})

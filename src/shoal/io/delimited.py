@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.errors import DataError, InternalError
+from shoal.errors import DataError, InternalError, NoRowsError
 from shoal.io.charset import to_utf8
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def read_delimited(path: Path, *, delimiter: str | None = None, encoding: str | 
     if b"\r" in text and b"\n" not in text:
         text = text.replace(b"\r", b"\n")
     if not text or text.isspace():
-        raise DataError(f"{source} is empty. It needs a line of column names and a line for each row.")
+        raise NoRowsError(f"{source} is empty. It needs a line of column names and a line for each row.")
     if delimiter is None:
         delimiter = _detect_delimiter(text)
         _log.info("The fields of %s are taken to be delimited by %r.", source, delimiter)
@@ -78,7 +78,7 @@ def read_delimited(path: Path, *, delimiter: str | None = None, encoding: str | 
         text = text.rstrip(b"\r\n")
     rows = _check_records(text, delimiter, len(names), source)
     if rows == 0:
-        raise DataError(f"{source} has column names but no row.")
+        raise NoRowsError(f"{source} has column names but no row: it is a table of nobody.")
     frame = _parse(text, delimiter, names, header.count("\n") + 1, source)
     if frame.height != rows:
         raise InternalError(f"{rows} rows were counted in a delimited file and {frame.height} read")

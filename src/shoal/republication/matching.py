@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.errors import ColumnError, DataError, InfeasibleError, near_matches
+from shoal.errors import ColumnError, DataError, InfeasibleError, NoRowsError, near_matches
 from shoal.republication.persons import RECORD
 from shoal.republication.records import Memory, canonical
 from shoal.table import Schema, encode
@@ -22,8 +22,13 @@ if TYPE_CHECKING:
     from shoal.republication.records import SeriesColumns
     from shoal.table import Table
 
-__all__ = ["Matched", "canonical_text", "match"]
+__all__ = ["NOBODY", "Matched", "canonical_text", "match"]
 
+NOBODY = (
+    "There is nothing to publish: leave this release out. Nobody is forgotten; whoever returns later is published with "
+    "the same signature as before."
+)
+"""What a table without a row means to a series."""
 _TRIED = 1000
 """Of so many new people other spellings of the ids are tried."""
 _WIDEST = 16
@@ -185,10 +190,7 @@ def match(
     """
     _check_columns(frame.columns, columns)
     if not frame.height:
-        raise DataError(
-            "The table has no rows: there is nothing to publish. Nobody is forgotten: whoever returns later is "
-            "published with the same signature as before."
-        )
+        raise NoRowsError(f"The table has no rows. {NOBODY}")
     ids = _identifiers(frame, columns.identifier)
     rows = np.arange(frame.height)
     absent = _missing(frame, columns.sensitive)

@@ -16,13 +16,13 @@ import numpy as np
 from shoal._progress import Clock, Progress
 from shoal._validation import Boolean, Constraint, Integer, OneOf, Optional, validate
 from shoal.certificate import FORMAT
-from shoal.errors import InfeasibleError, InternalError, LedgerError, OutputError
+from shoal.errors import InfeasibleError, InternalError, LedgerError, NoRowsError, OutputError
 from shoal.io import staged_folder
 from shoal.metrics.certainty import gcp
 from shoal.publish import open_data
 from shoal.republication import journal
 from shoal.republication.generalization import generalize
-from shoal.republication.matching import match
+from shoal.republication.matching import NOBODY, match
 from shoal.republication.publication import FilesOf, Publication, PublicationCertificate, guarantee
 from shoal.republication.published import published_tables
 from shoal.republication.records import RecordedRelease, read_memory, read_series
@@ -129,7 +129,10 @@ class Series:
             )
         clock = Clock(_STEPS, progress)
         with clock.step("read"):
-            opened = open_data(data, delimiter=delimiter, encoding=encoding)
+            try:
+                opened = open_data(data, delimiter=delimiter, encoding=encoding)
+            except NoRowsError as error:
+                raise NoRowsError(f"{error} {NOBODY}") from error
         with self._ledger._publishing() as told:
             with clock.step("ledger"), self._ledger._database.reading() as connection:
                 series, memory = self._remembered(connection)
