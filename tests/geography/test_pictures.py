@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shoal.errors import OutputError, ParameterError
-from shoal.geography import pictures, regions
+from shoal.geography import labels, ordered, pictures, regions
 
 GRID = [(v, v + 1) for v in range(36) if v % 6 < 5] + [(v, v + 6) for v in range(30)]
 MADE = regions(GRID, [1] * 36, 5, seed=1)
@@ -73,6 +73,15 @@ def test_the_element_for_a_page_is_one_svg_without_scripts_or_links():
 def test_names_of_regions_are_not_written_on_the_map():
     made = regions([("Zion", "Ur"), ("Ur", "Nod")], {"Zion": 4, "Ur": 4, "Nod": 4}, 4, seed=1)
     assert "Zion" not in pictures.svg(made)
+
+
+def test_bars_stand_largest_first_unless_the_values_have_an_order():
+    ages = ordered([20] * 3 + [30] * 7 + [40] * 4, 3)
+    assert [bar.get_height() for bar in pictures.plot_weights(ages).patches] == [3, 7, 4]
+    assert "order of their values" in pictures.plot_weights(ages).get_xlabel()
+    names = labels([3, 7, 4], 3)
+    assert [bar.get_height() for bar in pictures.plot_weights(names).patches] == [7, 4, 3]
+    assert "largest first" in pictures.plot_weights(names).get_xlabel()
 
 
 def test_rectangles_are_shaded_by_weight():

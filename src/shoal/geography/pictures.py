@@ -56,16 +56,22 @@ def plot(grouping: Grouping, ax: Axes | None = None) -> Axes:
 
 
 def plot_weights(grouping: Grouping, ax: Axes | None = None) -> Axes:
-    """Draw the weights of the classes, largest first."""
+    """Draw the weights of the classes: largest first, or in their order where the values have one."""
     ax = new_axes() if ax is None else ax
-    weights = np.sort(grouping.weights)[::-1]
+    in_order = grouping.kind == "ordered"
+    weights = grouping.weights if in_order else np.sort(grouping.weights)[::-1]
     few = len(weights) <= _BARS
     if few:  # with a gap between them
         ax.bar(np.arange(1, len(weights) + 1), weights, width=0.8, color=_BAR, label="class")
     else:
         ax.stairs(weights, baseline=0, fill=True, color=_BAR, label="class")
     ax.axhline(grouping.k, color=_LINE, linestyle="--", label="k")
-    ax.set(xlabel="classes, largest first", ylabel="records", ylim=(0, 1.2 * weights[0]), title=_title(grouping))
+    ax.set(
+        xlabel="classes, " + ("in the order of their values" if in_order else "largest first"),
+        ylabel="records",
+        ylim=(0, 1.2 * weights.max()),
+        title=_title(grouping),
+    )
     ax.legend(frameon=False, loc="upper right", ncols=2)  # above the bars
     return ax
 
