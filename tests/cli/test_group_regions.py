@@ -84,6 +84,9 @@ def test_polygons_come_back_dissolved(shoal, tmp_path):
     call = ("group", "regions", path, "--weight", "PO7984", "--name", "FIPS", "-k", 3_000_000, "--seed", 1)
     done = shoal(*call, "-o", tmp_path / "out", "--json")
     assert done.code == 0, done.err
+    written = json.loads((tmp_path / "out" / "classes.geojson").read_text())
+    assert geopandas.read_file(path).crs is None
+    assert "as given" in written["note"], "nobody knows whether these are longitudes and latitudes"
     outlines = geopandas.read_file(tmp_path / "out" / "classes.geojson")
     assert outlines["class"].to_list() == list(range(done.json["classes"]))
     assert outlines["weight"].max() == done.json["largest"]

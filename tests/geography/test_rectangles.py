@@ -141,6 +141,11 @@ def test_rectangles_for_others(tmp_path):
     found.write_geojson(tmp_path / "rectangles.geojson")
     written = json.loads((tmp_path / "rectangles.geojson").read_text())
     assert written["type"] == "FeatureCollection"
+    assert "as given" in written["note"]
+    assert found.to_dict()["details"]["coordinates"] in written["note"]
+    degrees = points([[0, 0], [1, 9], [2, 1], [3, 8]], 2, geographic=True)
+    assert set(degrees.to_geojson()) == {"type", "features"}
+    assert "WGS 84" in degrees.to_dict()["details"]["coordinates"]
     first = written["features"][0]
     assert first["properties"] == {"class": 0, "weight": 2}
     assert first["geometry"] == {"type": "Polygon", "coordinates": [[[0, 0], [2, 0], [2, 1], [0, 1], [0, 0]]]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as text_of_json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -192,6 +193,14 @@ def _known(frame: pl.DataFrame, column: str) -> str:
 
 def _write_outlines(made: RegionGrouping, path: Path) -> None:
     outlines = made.dissolved()
-    # GeoJSON is longitude and latitude; without a reference system the coordinates stay as they are.
-    plain = outlines if outlines.crs is None else outlines.to_crs(4326)
-    path.write_text(plain.to_json(drop_id=True) + "\n", encoding="utf-8")
+    # GeoJSON is longitude and latitude; without a reference system the coordinates stay as they are, and it is said.
+    if outlines.crs is not None:
+        path.write_text(outlines.to_crs(4326).to_json(drop_id=True) + "\n", encoding="utf-8")
+        return
+    from shoal.geography.rectangles import COORDINATES
+
+    collection = text_of_json.loads(outlines.to_json(drop_id=True))
+    path.write_text(
+        text_of_json.dumps({"note": f"The coordinates are {COORDINATES[False]}.", **collection}) + "\n",
+        encoding="utf-8",
+    )

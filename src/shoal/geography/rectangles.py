@@ -39,6 +39,11 @@ __all__ = ["PointGrouping", "check_rectangles", "is_geographic", "points"]
 
 _LONGITUDES, _LATITUDES = ("lon", "lng", "long", "longitude"), ("lat", "latitude")
 
+COORDINATES = {
+    True: "longitudes and latitudes in degrees (WGS 84)",
+    False: "as given: not known to be longitudes and latitudes in WGS 84, which RFC 7946 asks for",
+}
+"""What is said of coordinates, by whether they are geographic."""
 _MOST_POINTS = (1 << 31) - 1
 _MOST_COMPARED = 1_000_000
 """Points for which several rules of cutting are compared."""
@@ -65,7 +70,11 @@ class PointGrouping(Grouping):
         return pl.DataFrame(columns | {"weight": self.weights})
 
     def to_geojson(self) -> dict[str, Any]:
-        """Return the rectangles as a GeoJSON FeatureCollection (RFC 7946), x being the longitude."""
+        """Return the rectangles as a GeoJSON FeatureCollection, x being the longitude.
+
+        RFC 7946 knows longitudes and latitudes in WGS 84 only. Of points that were not said to be geographic the
+        coordinates stay as given, and a member `note` says so.
+        """
         features = []
         for number, ((x_min, x_max, y_min, y_max), weight) in enumerate(
             zip(self.rectangles.tolist(), self.weights.tolist(), strict=True)
@@ -78,7 +87,8 @@ class PointGrouping(Grouping):
                     "geometry": {"type": "Polygon", "coordinates": [ring]},
                 }
             )
-        return {"type": "FeatureCollection", "features": features}
+        said = {} if self.details["geographic"] else {"note": f"The coordinates are {COORDINATES[False]}."}
+        return {"type": "FeatureCollection", **said, "features": features}
 
     def write_geojson(self, path: str | PathLike[str]) -> None:
         """Write the rectangles as GeoJSON."""
@@ -182,7 +192,7 @@ def points(
             largest=4 * (k - 1) + cut.heaviest,
             ratio=5.0,
         ),
-        details={"geographic": geographic, "cut": cut.rule},
+        details={"geographic": geographic, "coordinates": COORDINATES[bool(geographic)], "cut": cut.rule},
         rectangles=cut.rectangles,
     )
     check_grouping(grouping, weights)
