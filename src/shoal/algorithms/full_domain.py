@@ -43,11 +43,13 @@ if TYPE_CHECKING:
 
 __all__ = ["FullDomain", "Task"]
 
-_CHARGES = (1.0, 1 / 32)
+_CHARGES = (1 / 32, 1.0)
 """What a suppressed cell counts in the first round of local recoding, of what a star loses: where later rounds are to
 win some of it back, the first ones need not spoil many rows to save a few."""
 _GROWTH = 1.125
 """What it is multiplied by when a round makes no group more."""
+_ROUND_SHARE = 6
+"""One in so many of the seconds that are left may go to a round."""
 
 _ANY_STAR = "\ue000star"
 """A symbol to measure with, that is no value of a table."""
@@ -307,13 +309,13 @@ def _infeasible(task: Task, best: Best, asked: FullDomain) -> InfeasibleError:
 def _local(task: Task, most: int, budget: Budget, asked: FullDomain) -> Partition:
     """Repeat the search on what is left, with several charges for a suppressed cell; return what loses least."""
     problem = task.problem
-    charges = _CHARGES if task.cost in ("gcp", "precision", "non_uniform_entropy") else _CHARGES[:1]
+    charges = _CHARGES if task.cost in ("gcp", "precision", "non_uniform_entropy") else _CHARGES[-1:]
     began = time.perf_counter()
     results: list[tuple[float, int, bool, _Layers, list[dict[str, int]]]] = []
     for number, charge in enumerate(charges):
         share = Budget(
-            nodes=budget.nodes // len(charges) + 1,
-            until=began + (budget.until - began) * (number + 1) / len(charges),
+            nodes=budget.nodes,
+            until=budget.until if number == len(charges) - 1 else began + 0.8 * (budget.until - began),
         )
 
         layers, rounds = _rounds(task, most, charge, share, (number, len(charges)))
@@ -360,8 +362,10 @@ def _rounds(
 
     while layers.left.any():
         classes = layers.rest
+        now = time.perf_counter()
+        share = Budget(nodes=budget.nodes, until=now + (budget.until - now) / _ROUND_SHARE)
         search = task.search(classes, classes.rows, charge)
-        best = search.run(budget, FullDomain.name, progress)
+        best = search.run(share, FullDomain.name, progress)
         if best.suppressed == classes.rows and charge < 1:
             charge = min(_GROWTH * charge, 1.0)
             continue
