@@ -63,6 +63,8 @@ def test_columns_that_belong_together_and_a_level_of_a_file(tmp_path: Path) -> N
         ("date:week", "one of 'year', 'quarter', 'month'"),
         ("level:2", "written like level:FILE:2"),
         ("level:none.csv:2", "cannot be read"),
+        ("regions:2", "written like regions:EDGES.csv:50"),
+        ("regions:none.csv:2", "There is no file 'none.csv'"),
     ],
 )
 def test_what_is_no_coarsening(shoal: Any, patients: Path, words: str, message: str) -> None:
@@ -92,6 +94,16 @@ def test_a_release_and_its_certificate(shoal: Any, patients: Path, tmp_path: Pat
     assert json.loads((out / "certificate.json").read_text())["cost"]["stars"] == 0
 
 
+def test_regions_from_a_table_of_neighbours(shoal: Any, patients: Path, tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text("a,b\n10001,10002\n10002,10003\n")
+    words = f"zip=regions:{tmp_path / 'edges.csv'}:100"
+    found = shoal("anonymize", patients, *ROLES, "--coarsen", words, "-k", 10, "--json", "-o", tmp_path / "out")
+    assert found.code == 0, found.err
+    assert found.json["parameters"]["coarsen"]["zip"]["coarsening"] == "regions"
+    rows = list(csv.DictReader((tmp_path / "out/release.csv").read_text().splitlines()))
+    assert {row["zip"] for row in rows} == {"{10001, 10002, 10003}"}
+
+
 def test_a_comparison_of_the_coarsened_table_and_a_spec(shoal: Any, patients: Path, tmp_path: Path) -> None:
     spec = tmp_path / "release.toml"
     spec.write_text('[coarsen]\nzip = "prefix:3"\nage = "bins:20"\n')
@@ -104,7 +116,7 @@ def test_a_comparison_of_the_coarsened_table_and_a_spec(shoal: Any, patients: Pa
 def test_the_help_names_every_kind(shoal: Any) -> None:
     said = re.sub(r"[\s│]+", "", shoal("anonymize", "--help").out)
     for kind in KINDS:
-        assert kind in said or kind == "points"
+        assert kind in said
 
 
 def test_hierarchies_on_the_command_line(shoal: Any, patients: Path, tmp_path: Path) -> None:

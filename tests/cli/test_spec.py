@@ -167,6 +167,8 @@ def test_a_flag_overrides_the_coarsening_of_its_column_only(write: Any, tmp_path
     merged = request_of({"spec": write(FULL), "coarsen": ["age=round:5", "visit=date:year"]})
     assert merged.coarsen == {"age": "round:5", "zip": "level:/trees/zip.csv:2", "visit": "date:year"}
     beside = read_spec(write('[coarsen]\nzip = "level:trees/zip.csv:2"\nage = "bins:10"'))
+    near = read_spec(write('[coarsen]\ncounty = "regions:edges.csv:50"'))
+    assert near.coarsen == {"county": f"regions:{tmp_path}/edges.csv:50"}
     assert beside.coarsen == {"zip": f"level:{tmp_path}/trees/zip.csv:2", "age": "bins:10"}
     trees = read_spec(write('[hierarchies]\nzip = "trees/zip.csv"'))
     assert trees.hierarchies == {"zip": f"{tmp_path}/trees/zip.csv"}

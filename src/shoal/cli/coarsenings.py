@@ -27,6 +27,7 @@ KINDS = {
     "labels": "labels:50",
     "ordered": "ordered:50",
     "points": "points:50",
+    "regions": "regions:EDGES.csv:50",
     "zip3": "zip3",
     "any": "any",
 }
@@ -59,10 +60,10 @@ def columns_and_words(option: str, given: Sequence[str] | None) -> dict[str, str
 def beside(folder: Path, words: str) -> str:
     """Return a coarsening whose file, if it has one, starts from a folder."""
     kind, _, rest = words.partition(":")
-    if kind != "level":
+    if kind not in ("level", "regions"):
         return words
-    file, colon, level = rest.rpartition(":")
-    return f"level:{folder / file}:{level}" if colon else words
+    file, colon, number = rest.rpartition(":")
+    return f"{kind}:{folder / file}:{number}" if colon else words
 
 
 def coarsenings_of(said: Mapping[str, str]) -> dict[str | tuple[str, ...], Coarsening]:
@@ -114,6 +115,7 @@ def _makers() -> dict[str, Callable[[str], Coarsening]]:
         "labels": lambda text: Labels(k=number(text)),
         "ordered": lambda text: Ordered(k=number(text)),
         "points": lambda text: Points(k=number(text)),
+        "regions": _regions,
         "zip3": lambda _: ThreeDigitZip(),
         "any": lambda _: OneValue(),
     }
@@ -127,3 +129,20 @@ def _level(text: str) -> Coarsening:
         raise UsageError(f"The coarsening 'level' is written like {KINDS['level']}.")
     number: Any = as_number("--coarsen", level)
     return Level(file, number)
+
+
+def _regions(text: str) -> Coarsening:
+    from shoal.cli.group_regions import TABLES, edges_of
+    from shoal.geography import Regions
+
+    file, colon, least = text.rpartition(":")
+    if not colon or not file:
+        raise UsageError(
+            f"The coarsening 'regions' is written like {KINDS['regions']}, or regions:MAP.gpkg:NAME:50 where NAME is "
+            "the column of the polygons with the names of the places."
+        )
+    number: Any = as_number("--coarsen", least)
+    if Path(file.removesuffix(".gz")).suffix.lower() in TABLES:
+        return Regions(edges_of(file), k=number)
+    path, _, name = file.rpartition(":")
+    return Regions(path or name, k=number, names=name if path else None)

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from shoal.geography import RegionGrouping
 
-__all__ = ["regions"]
+__all__ = ["TABLES", "edges_of", "regions"]
 
-_TABLES = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".ipc")
+TABLES = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".ipc")
 _COLUMN = "COLUMN"
 
 Edges = Annotated[
@@ -97,7 +97,7 @@ def regions(
     terminal: Terminal = context.obj
     terminal.json = bool(json)
     check_output(output, force=force)
-    polygons = Path(source.removesuffix(".gz")).suffix.lower() not in _TABLES
+    polygons = Path(source.removesuffix(".gz")).suffix.lower() not in TABLES
     arguments = _of_polygons(source, weights, node, weight, name, layer) if polygons else {}
     if not polygons:
         arguments = _of_tables(source, weights, node, weight, x, y)
@@ -109,25 +109,33 @@ def regions(
     deliver(terminal, made, output, tables={"classes.csv": made.table()}, more=more, force=force)
 
 
+def edges_of(source: str) -> pl.DataFrame:
+    """Read the pairs of neighbours of a table with two columns, as text."""
+    import polars as pl
+
+    from shoal.io import read
+
+    edges = read(source)
+    if edges.width != 2:
+        raise DataError(f"The table of edges must have two columns. Got {edges.width}.")
+    return edges.select(pl.all().cast(pl.String))
+
+
 def _of_tables(
     source: str, weights: str | None, node: str | None, weight: str | None, x: str | None, y: str | None
 ) -> dict[str, Any]:
     """Read edges and nodes; names are text, so that both files mean the same by them."""
-    import polars as pl
-
     from shoal.io import read
 
     if weights is None:
         raise ParameterError("A list of edges says nothing of the records: name a table of the regions with --weights.")
     if (x is None) != (y is None):
         raise ParameterError("A map needs both coordinates: --x and --y.")
-    edges = read(source)
-    if edges.width != 2:
-        raise DataError(f"The table of edges must have two columns. Got {edges.width}.")
+    edges = edges_of(source)
     nodes = read(weights)
     names, counts = _node_and_weight(nodes, node, weight)
     arguments: dict[str, Any] = {
-        "edges": edges.select(pl.all().cast(pl.String)),
+        "edges": edges,
         "weights": dict(zip(names, counts, strict=True)),
     }
     if x is not None and y is not None:

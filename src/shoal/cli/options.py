@@ -354,8 +354,8 @@ Coarsen = Annotated[
         "--coarsen",
         metavar="NAME=HOW",
         help="Make a column less precise first; repeat it for others. HOW is prefix:3, bins:10, cuts:18,30,65, "
-        "quantiles:4, date:year|quarter|month, level:FILE:2, round:5, top:90, bottom:18, labels:K, ordered:K, zip3, "
-        "any (all values as one).",
+        "quantiles:4, date:year|quarter|month, level:FILE:2, round:5, top:90, bottom:18, labels:K, ordered:K, "
+        "points:K (of two columns), regions:EDGES.csv:K, zip3, any (all values as one).",
         rich_help_panel=_METHOD,
     ),
 ]
