@@ -3,6 +3,7 @@
 import ast
 import importlib
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -135,3 +136,18 @@ def test_the_errors_and_their_exit_codes():
     for name, error in ((name, getattr(errors, name)) for name in codes):
         assert name in drawn, "the tree is drawn in the docstring"
         assert issubclass(error, errors.ShoalError)
+
+
+def test_the_pages_that_the_readme_names_are_there():
+    home = ROOT.parents[1]
+    pages = [home / "README.md", *sorted((home / "docs").rglob("*.md"))]
+    if not pages[0].exists():
+        pytest.skip("an installed package has no README beside it")
+    named = {
+        (page.parent / link.partition("#")[0]).resolve()
+        for page in pages
+        for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))
+        if "://" not in link
+    }
+    assert [str(path.relative_to(home)) for path in sorted(named) if not path.exists()] == []
+    assert set((home / "docs" / "guide").glob("*.md")) <= named, "every page of the guide is linked from somewhere"
