@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Clock", "Progress", "silent"]
+__all__ = ["Clock", "Progress", "interruptible", "silent"]
 
 
 class Progress(Protocol):
@@ -24,6 +24,23 @@ class Progress(Protocol):
 
 def silent(step: str, done: int, total: int, /) -> None:
     """Ignore progress: the default."""
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Raise Ctrl-C as a `KeyboardInterrupt` also where it struck on the way out of a compiled function.
+
+    Python sees a result and an exception together then, and makes a `SystemError` of them, or several on the way.
+    """
+    try:
+        yield
+    except SystemError as error:
+        cause: BaseException | None = error
+        while isinstance(cause, SystemError):
+            cause = cause.__cause__
+        if isinstance(cause, KeyboardInterrupt):
+            raise KeyboardInterrupt from error
+        raise
 
 
 class Clock:
@@ -46,7 +63,8 @@ class Clock:
         """Take the time of a step."""
         self.progress(name, self._steps.index(name), len(self._steps))
         start = time.perf_counter()
-        yield
+        with interruptible():
+            yield
         self._seconds[name] = time.perf_counter() - start
 
     def seconds(self) -> dict[str, float]:

@@ -78,7 +78,13 @@ def test_debugging_shows_the_traceback(shoal: Any, failing: Any, monkeypatch: py
     assert "Traceback" in shoal(*CALL).err
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), typer.Abort()])
+def _struck_in_compiled_code() -> SystemError:
+    error = SystemError("returned a result with an exception set")
+    error.__cause__ = KeyboardInterrupt()
+    return error
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), typer.Abort(), _struck_in_compiled_code()])
 def test_an_interrupt_is_130(shoal: Any, failing: Any, error: BaseException) -> None:
     failing(error)
     found = shoal(*CALL, "--json")

@@ -150,6 +150,18 @@ def test_what_fits_is_found():
     assert automatic_hierarchy(["a", "b", "c", "d"]).labels[1] == ("{a, b}", "{c, d}")
 
 
+def test_values_that_read_like_nodes():
+    tree = frequency_hierarchy(["a", "b", "{a, b}", "c", "*"])
+    assert tree.values == ("*", "a", "b", "c", "{a, b}")
+    assert len(tree.labels[-1]) == 1
+    assert tree.labels[-1] != ("*",)
+    tree = automatic_hierarchy(["a"] * 3 + ["b"] * 5 + ["{a, b}"] * 9 + ["c"] * 9)
+    assert tree.labels[1] == ("node {a, b}", '{c, "{a, b}"}')
+    frame = pl.DataFrame({"q": ["a", "b", "{a, b}", "c"] * 4, "s": ["x", "y"] * 8})
+    request = {"quasi_identifiers": ["q"], "sensitive": "s", "recoding": "generalization", "algorithm": "tds"}
+    assert shoal.anonymize(frame, privacy=shoal.KAnonymity(5), **request).certificate.achieved["k"] >= 5
+
+
 def test_many_values_have_short_names():
     tree = co_occurrence_hierarchy([f"name {row}" for row in range(1500)], [row % 7 for row in range(1500)])
     assert max(len(name) for level in tree.labels for name in level) < 600

@@ -56,6 +56,23 @@ def test_positions_of_a_columns_values():
     assert "secret" not in str(caught.value)
 
 
+def test_whole_numbers_and_dates_that_a_frame_keeps_as_something_else():
+    tree = Hierarchy.from_rows([("30", "30s", "*"), ("31", "30s", "*"), ("2020-01-31", "2020", "*")])
+    assert tree.positions(["31.0", None, "30.0"], column="age").tolist() == [1, -1, 0]
+    assert tree.positions(["2020-01-31T00:00:00"], column="day").tolist() == [2]
+    with pytest.raises(DataError, match="misses 1 of the 2 values"):  # two values would become one
+        tree.positions(["30", "30.0"], column="age")
+    with pytest.raises(DataError, match="misses 1 of the 1 values"):
+        tree.positions(["30.5"], column="age")
+
+
+@pytest.mark.parametrize("rows", [None, "secret", ["secret"], [("secret", "*"), (3, "*")], [[]], [None]])
+def test_what_holds_no_names(rows):
+    with pytest.raises(DataError) as caught:
+        Hierarchy.from_rows(rows)
+    assert "secret" not in str(caught.value)
+
+
 def test_the_hierarchy_of_some_values():
     part = Hierarchy.from_rows(ROWS).restricted(np.array([2, 0]))
     assert part.values == ("c", "a")

@@ -137,6 +137,19 @@ def test_nodes_of_a_hierarchy_count_original_values() -> None:
     assert composed.columns[0].levels is None
 
 
+def test_a_kept_value_counts_the_same_where_all_are_kept_and_where_not() -> None:
+    tree = Hierarchy.from_rows([("20", "p", "*"), ("30", "p", "*"), ("90", "q", "*")])
+    original = table_of([[20, 22, 30, 90]], [0, 1, 0, 1], ordered=True)
+    coarse = table_of([[20, 20, 30, 90]], [0, 1, 0, 1], ordered=True)
+    penalties = []
+    for groups in ([0, 0, 1, 2], [0, 0, 1, 1]):
+        recoding = recode(
+            coarse, np.array(groups, dtype=np.int32), max(groups) + 1, method="generalization", hierarchies={"a": tree}
+        )
+        penalties.append(compose(original, coarse, recoding).columns[0].penalty.tolist())
+    assert penalties == [[1 / 3, 0.0, 0.0], [1 / 3, 1.0]]
+
+
 def test_many_pairs_of_values_are_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
     original = table_of([[5, 6, 7, 8]], [0, 1, 0, 1], ordered=True)
     coarse = table_of([[0, 0, 1, 1]], [0, 1, 0, 1], ordered=True)

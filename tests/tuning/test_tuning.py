@@ -193,6 +193,15 @@ def test_ctrl_c_keeps_what_was_found() -> None:
 
     tuning = shoal.tune(TABLE, progress=interrupts, **REQUEST)
     assert (tuning.ended, len(tuning.settings)) == ("interrupted", 4)
+    calls.clear()
+
+    def in_compiled_code(step: str, done: int, total: int) -> None:
+        try:
+            interrupts(step, done, total)
+        except KeyboardInterrupt as struck:
+            raise SystemError("returned a result with an exception set") from struck
+
+    assert shoal.tune(TABLE, progress=in_compiled_code, **REQUEST).ended == "interrupted"
 
     def at_once(step: str, done: int, total: int) -> None:
         if step == "search":

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from shoal._progress import interruptible
 from shoal.cli.anonymize import anonymize
 from shoal.cli.attack import attack
 from shoal.cli.audit import audit
@@ -72,7 +73,8 @@ class Commands(TyperGroup):
 def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[], Mapping[str, str]]) -> int:
     """Return the exit code of a command, having said what went wrong, in terms of its flags, if something did."""
     try:
-        code = call() or 0
+        with interruptible():
+            code = call() or 0
     except BrokenPipeError:
         return READER_LEFT
     except (KeyboardInterrupt, typer.Abort):

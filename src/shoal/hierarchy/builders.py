@@ -243,9 +243,12 @@ def _texts(column: Column) -> list[str]:
 
 
 def _tree(column: Column, levels: Sequence[Sequence[str]]) -> Hierarchy:
-    """Return the tree of the values, the named levels above them and a root."""
+    """Return the tree of the values, the named levels above them and a root, which is named like no value."""
     texts = _texts(column)
-    return Hierarchy.from_rows(zip(texts, *levels, [_ROOT] * len(texts), strict=True))
+    root = _ROOT
+    while root in texts:
+        root += _ROOT
+    return Hierarchy.from_rows(zip(texts, *levels, [root] * len(texts), strict=True))
 
 
 def _counts(column: Column) -> NDArray[np.int64]:
@@ -259,6 +262,7 @@ Pairing = Callable[["NDArray[np.int64]"], list[tuple[int, ...]]]
 def _joined(column: Column, counts: NDArray[np.int64], pairing: Pairing) -> Hierarchy:
     """Return the tree of nodes that are joined level by level, until two are left."""
     texts, quotes = _texts(column), quoted(dictionary_text(column.dictionary.drop_nulls())).to_list()
+    taken = set(texts)
     members: list[list[int]] = [[code] for code in range(len(texts))]
     levels: list[list[str]] = []
     while len(members) > 2:
@@ -274,6 +278,8 @@ def _joined(column: Column, counts: NDArray[np.int64], pairing: Pairing) -> Hier
                 name = "{" + ", ".join(quotes[code] for code in codes) + "}"
             else:
                 name = f"level {len(levels) + 1}, node {number}"
+            while len(codes) > 1 and name in taken:  # of a value that reads like a node
+                name = f"node {name}"
             for code in codes:
                 names[code] = name
         levels.append(names)

@@ -7,10 +7,11 @@ line for each value, from the value to the root, divided by semicolons.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,8 +19,6 @@ from shoal.errors import DataError
 from shoal.io import read_lines, write_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from numpy.typing import NDArray
 
 __all__ = ["Hierarchy"]
@@ -69,7 +68,17 @@ class Hierarchy:
             Where the rows are no tree: different lengths, a repeated value, two roots, a node with two parents, or a
             name that stands for different sets of values at two levels. Names the row (from 1), never a value.
         """
-        numbered = list(enumerate((tuple(row) for row in rows), start=1))
+        given: Any = rows
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise DataError(f"A hierarchy takes a row of text for each value. Got {type(given).__name__}.")
+        numbered: list[tuple[int, tuple[str, ...]]] = []
+        for number, row in enumerate(given, start=1):
+            if isinstance(row, str) or not isinstance(row, Sequence) or not all(isinstance(name, str) for name in row):
+                raise DataError(
+                    f"Row {number} of a hierarchy must be the names from a value to the root, as text: ('39', '30-39', "
+                    "'*'). It is not."
+                )
+            numbered.append((number, tuple(row)))
         return cls._of(numbered, source, "row")
 
     @classmethod
@@ -148,6 +157,8 @@ class Hierarchy:
             Where the hierarchy misses values; says how many.
         """
         found = np.array([-1 if value is None else self._position.get(value, -2) for value in values], dtype=np.int32)
+        if (found == -2).any():
+            found = self._by_plain_names(values, found)
         missing = int(np.count_nonzero(found == -2))
         if missing:
             name = f" {self.source!r}" if self.source else ""
@@ -156,6 +167,20 @@ class Hierarchy:
                 "line for each of them."
             )
         return found
+
+    def _by_plain_names(self, values: Sequence[str | None], found: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Find what is missing without a decimal or a time of day that says nothing, unless values become one then.
+
+        Such are whole numbers beside missing ones in pandas ("30.0"), and its dates.
+        """
+        plain = [
+            self._position.get(value.removesuffix(".0").removesuffix("T00:00:00"), -2)
+            if place == -2 and value is not None
+            else place
+            for value, place in zip(values, found.tolist(), strict=True)
+        ]
+        placed = [place for place in plain if place >= 0]
+        return found if len(set(placed)) < len(placed) else np.array(plain, dtype=np.int32)
 
     def restricted(self, positions: NDArray[np.integer]) -> Hierarchy:
         """Return the hierarchy of some of its values only, in the given order; nodes without values disappear.
@@ -186,6 +211,8 @@ class Hierarchy:
 
 def _check_shape(rows: list[tuple[int, tuple[str, ...]]], about: str, unit: str) -> None:
     depth = len(rows[0][1])
+    if depth == 0:
+        raise DataError(f"{about} has no value in its first {unit}.")
     seen: set[str] = set()
     for number, row in rows:
         if len(row) != depth:

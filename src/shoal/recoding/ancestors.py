@@ -19,7 +19,7 @@ Section 2.2. doi:10.1145/1150402.1150504
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -85,7 +85,8 @@ def generalize_by(
         level = walk.raised(level, np.minimum(least, tree.height).astype(np.int32), low)
     kept = (low == high) & (level == 0) & ~forced
     if kept.all():
-        return unchanged(column, walk.order[low])
+        # Still of a hierarchy: a coarse value that is kept counts like one beside nodes.
+        return replace(unchanged(column, walk.order[low]), levels=level, height=tree.height)
     begin, end = walk.extent(level, low)
     stars = mixed | forced | (~kept & walk.is_root(level, low))
     level[stars] = tree.height

@@ -9,7 +9,7 @@ from fractions import Fraction
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
-from shoal._progress import Progress, silent
+from shoal._progress import Progress, interruptible, silent
 from shoal._validation import Boolean, Integer, OneOf, Optional, RationalIn, validate
 from shoal.algorithms import choose, table_counts
 from shoal.errors import InfeasibleError, ParameterError
@@ -242,7 +242,8 @@ def _search(
 
     heights = [len(ladder.rungs) for ladder in evaluator.ladders]
     try:
-        complete = lattice_search(heights, loss_of, patience=_PATIENCE * sum(heights))
+        with interruptible():
+            complete = lattice_search(heights, loss_of, patience=_PATIENCE * sum(heights))
     except _TimeIsOverError:
         return settings, "time"
     except KeyboardInterrupt:
