@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 import typer
 
 from shoal import errors
+from shoal.algorithms import ALGORITHMS
 from shoal.cli.main import app
 
 CELL = "cell-of-somebody"
@@ -160,12 +162,22 @@ def test_every_command_and_option_is_explained() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["anonymize", "attack", "audit", "compare", "demo", "group", "query", "republish", "version"]
+    "command", ["anonymize", "attack", "audit", "compare", "demo", "group", "query", "republish", "tune", "version"]
 )
-def test_help_is_shown(shoal: Any, command: str) -> None:
+def test_help_is_shown(shoal: Any, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 80)
     found = shoal(command, "--help")
     assert found.code == 0
     assert "Usage" in found.out
+    named = [option.opts[0] for name, option in all_options() if name == command and option.opts[0].startswith("--")]
+    assert [flag for flag in named if f"{flag} " not in found.out] == [], "no name is cut off in 80 columns"
+
+
+def test_the_help_of_algorithm_names_each_of_them() -> None:
+    said = [option.help for _, option in all_options() if "--algorithm" in option.opts]
+    assert len(said) == 2
+    for text in said:
+        assert set(re.findall(r"[a-z][a-z+-]+", text)) >= {"auto", *ALGORITHMS}
 
 
 def test_version(shoal: Any) -> None:

@@ -68,6 +68,14 @@ def test_folders_and_devices_are_no_files(tmp_path):
         read(os.devnull)
 
 
+def test_the_folder_of_a_release_names_its_table(tmp_path):
+    with pytest.raises(DataError, match="Name a file in it"):
+        read(tmp_path)
+    (tmp_path / "release.csv").write_text("age\n1\n")
+    with pytest.raises(DataError, match=r"is a folder\. Did you mean '.*release\.csv'\?"):
+        read(tmp_path)
+
+
 @pytest.mark.parametrize("name", ["t.xlsx", "t", "t.gz"])
 def test_an_unknown_kind(tmp_path, name):
     (tmp_path / name).write_bytes(b"x")

@@ -140,6 +140,17 @@ def test_every_bar_has_its_value_beside_it() -> None:
     assert all('aria-hidden="true"' in row and re.search(r'<td class="n">[\d,.%]+</td>', row) for row in rows)
 
 
+def test_how_columns_were_prepared_is_told() -> None:
+    prepared = {
+        "coarsen": {"zip": {"coarsening": "prefix", "n": 3}},
+        "hierarchies": {"age": {"values": 90, "height": 4}},
+    }
+    page = render(facts(certificate=certificate(parameters=prepared, reason="asked for")))
+    assert '<th scope="row">coarsen: zip</th><td>coarsening prefix; n 3</td>' in page
+    assert '<th scope="row">hierarchies: age</th><td>values 90; height 4</td>' in page
+    assert '<th scope="row">Why this one</th><td>asked for</td>' in page
+
+
 def test_a_minimal_certificate_is_enough() -> None:
     bare = certificate(seed=None, guarantee=None, seconds={}, parameters={}, output={})
     bare["cost"] = {

@@ -60,14 +60,14 @@ def compare(
     t: options.T = None,
     t_distance: options.TDistance = None,
     t_order: options.TOrder = None,
+    recoding: options.Recoding = None,
+    hierarchies: options.Hierarchies = None,
+    coarsen: options.Coarsen = None,
     time_limit: options.TimeLimit = None,
     suppression_limit: options.SuppressionLimit = None,
     cost: options.Cost = None,
     local: options.Local = None,
     patterns: options.PatternsFile = None,
-    coarsen: options.Coarsen = None,
-    hierarchies: options.Hierarchies = None,
-    recoding: options.Recoding = None,
     seed: options.Seed = None,
     spec: options.Spec = None,
     delimiter: options.Delimiter = None,
@@ -78,8 +78,11 @@ def compare(
 
     Example: shoal compare patients.csv --qi age,zip --sensitive disease -l 4 --chart chart.svg
 
-    All algorithms that can serve the request run, but for those that prove an optimum: name these with --algorithms.
-    An algorithm that finds no release has a line that says why.
+    All algorithms that can serve the request run, but for those that prove an
+    optimum: name these with --algorithms. An algorithm that finds no release has
+    a line that says why.
+
+    The first run of each algorithm compiles it, which counts in its seconds.
     """
     from shoal.cli.spec import request_of
     from shoal.comparison import compare as run_algorithms

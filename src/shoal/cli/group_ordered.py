@@ -40,7 +40,8 @@ def ordered(
 
     Example: shoal group ordered VALUES.csv --column age -k 100 -o out
 
-    OUT has classes.csv (value, class), intervals.csv (class, lowest, highest, weight), result.json and picture.svg.
+    OUT has classes.csv (value, class), intervals.csv (class, lowest, highest,
+    weight), result.json and picture.svg.
     """
     import numpy as np
     import polars as pl

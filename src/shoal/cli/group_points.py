@@ -61,8 +61,9 @@ def points(
 
     Example: shoal group points POINTS.csv --x lon --y lat -k 50 -o out
 
-    OUT has classes.csv (row, class; rows count from 0), rectangles.csv (class, x_min, x_max, y_min, y_max, weight),
-    rectangles.geojson, result.json and a picture.
+    OUT has classes.csv (row, class; rows count from 0), rectangles.csv (class,
+    x_min, x_max, y_min, y_max, weight), rectangles.geojson, result.json and a
+    picture.
     """
     import numpy as np
     import polars as pl

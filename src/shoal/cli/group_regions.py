@@ -90,7 +90,8 @@ def regions(
 
     Example: shoal group regions EDGES.csv --weights NODES.csv -k 5000 -o out
 
-    OUT has classes.csv (value, class), result.json, picture.svg, and classes.geojson where polygons came in.
+    OUT has classes.csv (value, class), result.json, picture.svg, and
+    classes.geojson where polygons came in.
     """
     from shoal.geography import regions as group_them
 

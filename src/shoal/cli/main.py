@@ -32,6 +32,15 @@ from shoal.errors import ShoalError
 
 __all__ = ["Commands", "app", "run"]
 
+_ONCE, _AGAIN, _CLASSES, _ITSELF = "One table", "Tables that change", "Classes of values", "shoal itself"
+_COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
+    _ONCE: (anonymize, audit, compare, tune, demo),
+    _AGAIN: (query,),
+    _ITSELF: (version,),
+}
+"""The commands by what they are for, as the help shows them; groups of commands join these below."""
+_SHOWN = ("anonymize", "audit", "compare", "tune", "demo", "republish", "query", "attack", "group", "version")
+
 INTERRUPTED = 130
 READER_LEFT = 141
 """What a shell reports for a process that wrote to a closed pipe."""
@@ -42,6 +51,10 @@ _CallFault: type[Any] = typer.BadParameter.mro()[2]
 
 class Commands(TyperGroup):
     """The group of commands, which turns every failure into a message, an exit code and perhaps a JSON object."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the commands in the order of the help: what a beginner needs first."""
+        return sorted(super().list_commands(ctx), key=_SHOWN.index)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command, and notice in time when its output cannot be written."""
@@ -136,13 +149,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (anonymize, audit, compare, demo, query, tune, version):
-    app.command()(command)
+for panel, commands in _COMMANDS.items():
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
 for grouping in (labels, ordered, points, regions):
     group.command()(grouping)
-app.add_typer(attack)
-app.add_typer(group)
-app.add_typer(republish)
+app.add_typer(republish, rich_help_panel=_AGAIN)
+app.add_typer(attack, rich_help_panel=_AGAIN)
+app.add_typer(group, rich_help_panel=_CLASSES)
 
 
 def run() -> None:

@@ -63,6 +63,8 @@ __all__ = [
 _COLUMNS = "Columns"
 _PRIVACY = "Privacy"
 _METHOD = "Method"
+_RECODING = "Recoding"
+_OF_SOME = "For some algorithms"
 _FILES = "Files"
 _NAMES = "Separated by commas, or the option repeated; a name with a comma stands in double quotes."
 
@@ -212,8 +214,8 @@ LVariant = Annotated[
     str | None,
     typer.Option(
         "--l-variant",
-        metavar="frequency|distinct|entropy|recursive",
-        help="How -l counts diversity; frequency unless given.",
+        metavar="VARIANT",
+        help="How -l counts diversity: frequency (unless given), distinct, entropy or recursive.",
         rich_help_panel=_PRIVACY,
     ),
 ]
@@ -276,9 +278,10 @@ TDistance = Annotated[
     str | None,
     typer.Option(
         "--t-distance",
-        metavar="equal|ordered|file:METRIC.csv|hierarchy:TREE.csv",
-        help="How far apart two values are for -t: all the same, by their places in their order, as a square table of "
-        "distances says, or as a hierarchy (a line per value, from the value to the root) says; equal unless given.",
+        metavar="DISTANCE",
+        help="How far apart two values are for -t: equal, all the same (unless given); ordered, by their places in "
+        "their order; file:METRIC.csv, a square table of distances; hierarchy:TREE.csv, a line per value, from the "
+        "value to the root.",
         rich_help_panel=_PRIVACY,
     ),
 ]
@@ -297,7 +300,9 @@ Algorithm = Annotated[
     typer.Option(
         "--algorithm",
         metavar="NAME",
-        help="The algorithm; auto, which picks by models and size, unless given.",
+        help="auto (unless given), which picks by models and recoding, or by name: tp+, tp, m-approximation, matching, "
+        "hilbert, mondrian, mondrian-relaxed, sabre, cluster, tds, full-domain, exact, milp, patterns, "
+        "patterns-optimal.",
         rich_help_panel=_METHOD,
     ),
 ]
@@ -333,9 +338,10 @@ Recoding = Annotated[
     str | None,
     typer.Option(
         "--recoding",
-        metavar="suppression|generalization",
-        help="Publish stars, or the intervals and sets that cover a group's values.",
-        rich_help_panel=_METHOD,
+        metavar="HOW",
+        help="suppression publishes stars (unless given); generalization the intervals and sets that cover a group's "
+        "values, or their common ancestor in a --hierarchy.",
+        rich_help_panel=_RECODING,
     ),
 ]
 PatternsFile = Annotated[
@@ -343,9 +349,9 @@ PatternsFile = Annotated[
     typer.Option(
         "--patterns",
         metavar="FILE",
-        help="For --algorithm patterns or patterns-optimal: the combinations of attributes that a row may keep, one a "
+        help="For patterns and patterns-optimal: the combinations of attributes that a row may keep, one a "
         "line (attributes separated by commas; an empty line keeps none), or a JSON list of them.",
-        rich_help_panel=_METHOD,
+        rich_help_panel=_OF_SOME,
     ),
 ]
 Coarsen = Annotated[
@@ -356,7 +362,7 @@ Coarsen = Annotated[
         help="Make a column less precise first; repeat it for others. HOW is prefix:3, bins:10, cuts:18,30,65, "
         "quantiles:4, date:year|quarter|month, level:FILE:2, round:5, top:90, bottom:18, labels:K, ordered:K, "
         "points:K (of two columns), regions:EDGES.csv:K, zip3, any (all values as one).",
-        rich_help_panel=_METHOD,
+        rich_help_panel=_RECODING,
     ),
 ]
 Hierarchies = Annotated[
@@ -366,7 +372,7 @@ Hierarchies = Annotated[
         metavar="NAME=FILE",
         help="With --recoding generalization: publish the lowest common ancestor of a group's values, in a tree with a "
         "line per value, from the value to the root; repeat it for other columns.",
-        rich_help_panel=_METHOD,
+        rich_help_panel=_RECODING,
     ),
 ]
 TimeLimit = Annotated[
@@ -374,16 +380,17 @@ TimeLimit = Annotated[
     typer.Option(
         "--time-limit",
         metavar="SECONDS",
-        help="How long an algorithm that proves an optimum may search; then the best so far is published with its gap.",
-        rich_help_panel=_METHOD,
+        help="For those that prove an optimum: how long to search; then the best so far is published with its gap.",
+        rich_help_panel=_OF_SOME,
     ),
 ]
 TunedLoss = Annotated[
     str | None,
     typer.Option(
         "--loss",
-        metavar="kl_divergence|gcp|non_uniform_entropy",
-        help="What to minimize; kl_divergence with --recoding suppression, gcp with generalization unless given.",
+        metavar="NAME",
+        help="What to minimize: kl_divergence (with --recoding suppression unless given), gcp (with generalization "
+        "unless given) or non_uniform_entropy.",
         rich_help_panel=_METHOD,
     ),
 ]
@@ -396,9 +403,9 @@ SuppressionLimit = Annotated[
     typer.Option(
         "--suppression-limit",
         metavar="SHARE",
-        help="For --algorithm full-domain: the largest share of records that may be suppressed, 0 to 1 (0.05, 1/20); "
+        help="For full-domain: the largest share of records that may be suppressed, 0 to 1 (0.05, 1/20); "
         "1 unless given.",
-        rich_help_panel=_METHOD,
+        rich_help_panel=_OF_SOME,
     ),
 ]
 Cost = Annotated[
@@ -406,17 +413,17 @@ Cost = Annotated[
     typer.Option(
         "--cost",
         metavar="METRIC",
-        help="For --algorithm full-domain: the metric to minimize, gcp unless given; precision (maximized), "
+        help="For full-domain: the metric to minimize, gcp unless given; precision (maximized), "
         "non_uniform_entropy, stars, suppressed_tuples, discernability, average_class_size, kl_divergence.",
-        rich_help_panel=_METHOD,
+        rich_help_panel=_OF_SOME,
     ),
 ]
 Local = Annotated[
     bool | None,
     typer.Option(
         "--local/--no-local",
-        help="For --algorithm full-domain: search again for the suppressed records, as often as that gains something.",
-        rich_help_panel=_METHOD,
+        help="For full-domain: search again for the suppressed records, as often as that gains something.",
+        rich_help_panel=_OF_SOME,
     ),
 ]
 Seed = Annotated[

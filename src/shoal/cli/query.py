@@ -47,7 +47,8 @@ def query(
 
     Example: shoal query q3/ "age in [30, 50) and disease = flu"
 
-    The estimate takes the people of a group as spread evenly over its intervals and sets; the bounds hold for certain.
+    The estimate takes the people of a group as spread evenly over its intervals
+    and sets; the bounds hold for certain.
     """
     from shoal.republication.folder import read_published
     from shoal.republication.queries import PublishedGroups

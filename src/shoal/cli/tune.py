@@ -52,14 +52,14 @@ def tune(
     t_distance: options.TDistance = None,
     t_order: options.TOrder = None,
     algorithm: options.Algorithm = None,
+    recoding: options.Recoding = None,
+    hierarchies: options.Hierarchies = None,
+    coarsen: options.Coarsen = None,
     time_limit: options.TimeLimit = None,
     suppression_limit: options.SuppressionLimit = None,
     cost: options.Cost = None,
     local: options.Local = None,
     patterns: options.PatternsFile = None,
-    coarsen: options.Coarsen = None,
-    hierarchies: options.Hierarchies = None,
-    recoding: options.Recoding = None,
     seed: options.Seed = None,
     keep_order: options.KeepOrder = None,
     output: options.Output = None,
@@ -75,10 +75,14 @@ def tune(
 
     Example: shoal tune patients.csv --qi age,zip --sensitive disease -l 4 --seconds 60 -o out
 
-    Coarser columns need fewer stars. What both lose together is measured against the original table, and the search
-    is never worse than no coarsening. Columns with --hierarchy are coarsened to its levels, others to what fits their
-    values; those with --coarsen are coarsened like that in any case. With -o the best release is published, and its
-    report shows the trade-off; Ctrl-C ends the search and keeps what it found.
+    Coarser columns need fewer stars. What both lose together is measured against
+    the original table, and the search is never worse than no coarsening.
+
+    Columns with --hierarchy are coarsened to its levels, others to what fits
+    their values; those with --coarsen are coarsened like that in any case.
+
+    With -o the best release is published, and its report shows the trade-off;
+    Ctrl-C ends the search and keeps what it found.
 
     Exit codes: 0 done; 1 the request cannot be met; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
     """

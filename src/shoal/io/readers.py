@@ -93,7 +93,7 @@ def _check_file(path: Path) -> None:
     with _access(path):
         path.exists()  # raises where no system could have such a path
     if path.is_dir():
-        raise DataError(f"'{path}' is a folder. Name a file in it.")
+        raise DataError(f"'{path}' is a folder. {_file_of(path)}")
     if not path.exists():
         raise DataError(f"There is no file '{path}'. {_neighbours(path)}".rstrip())
     if not path.is_file():
@@ -101,6 +101,12 @@ def _check_file(path: Path) -> None:
     known = _DELIMITED + _PARQUET + _ARROW
     if not path.name.lower().endswith(known):
         raise DataError(f"The kind of '{path.name}' is unknown. Known are files that end in {', '.join(known)}.")
+
+
+def _file_of(path: Path) -> str:
+    """Return which file of a folder may be meant: that of a release is known."""
+    released = [path / f"release.{ending}" for ending in ("csv", "parquet")]
+    return next((f"Did you mean '{file}'?" for file in released if file.is_file()), "Name a file in it.")
 
 
 def _neighbours(path: Path) -> str:

@@ -266,8 +266,8 @@ def _check_columns(names: Sequence[str], columns: SeriesColumns) -> None:
     if others:
         shown = ", ".join(f"'{name}'" for name in others[:10]) + (" and more" if len(others) > 10 else "")
         raise ColumnError(
-            f"{len(others)} column(s) have no role in the series: {shown}. Drop them from the table, or start the "
-            "series with direct_identifiers=... (--drop), which are never published."
+            f"{len(others)} column(s) have no role in the series: {shown}. Drop them from the table, or start a "
+            "series with direct_identifiers=... (--drop): these are never published."
         )
 
 
