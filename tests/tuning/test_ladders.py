@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from shoal.cli.coarsenings import coarsenings_of
-from shoal.errors import ColumnError, ParameterError
+from shoal.errors import ColumnError, DataError, ParameterError
 from shoal.geography import Labels, Ordered, Points
 from shoal.hierarchy import (
     Bins,
@@ -162,3 +162,9 @@ def test_points_and_levels_in_words(tmp_path: Any) -> None:
     level = coarsenings_of({"q": said})["q"]
     assert isinstance(level, Level)
     assert level.level == 2
+
+
+def test_a_hierarchy_that_misses_values_is_an_error() -> None:
+    tree = Hierarchy.from_rows([("a", "p", "*"), ("b", "p", "*")])
+    with pytest.raises(DataError, match="misses 1 of the 3 values of the column 'town'"):
+        ladder_of(pl.Series("town", ["a", "b", "Zyzzyva"]), tree=tree)

@@ -19,6 +19,7 @@ from shoal.errors import ColumnError, ParameterError, UsageError, near_matches
 from shoal.geography import Labels, Ordered
 from shoal.hierarchy import Bins, Coarsening, DatePart, Level, OneValue, Prefix, coarsen_columns
 from shoal.hierarchy.columns import encoded
+from shoal.recoding import check_coverage
 from shoal.tuning.words import in_words
 
 if TYPE_CHECKING:
@@ -91,6 +92,11 @@ def ladder_of(series: pl.Series, *, tree: Hierarchy | None = None, file: str = "
     file : str
         The file of the hierarchy, for the words of its levels.
 
+    Raises
+    ------
+    DataError
+        Where the hierarchy misses values of the column; says how many.
+
     Examples
     --------
     >>> [rung.words for rung in ladder_of(pl.Series("age", range(17, 91))).rungs]
@@ -101,6 +107,7 @@ def ladder_of(series: pl.Series, *, tree: Hierarchy | None = None, file: str = "
     if column is None or values < 2:
         return Ladder(columns=(series.name,), rungs=())
     if tree is not None:
+        check_coverage(column, tree)
         coarsenings: Iterable[Coarsening] = [Level(tree, level) for level in range(1, tree.height)]
     elif _dated(column):
         coarsenings = [DatePart("month"), DatePart("quarter"), DatePart("year")]
