@@ -46,6 +46,8 @@ def test_an_algorithm_that_finds_no_release_is_a_row_with_its_error() -> None:
     assert found.rows[1]["seconds"] is None
     assert [row["algorithm"] for row in found.measured] != ["tp", "refuses", "mondrian"]
     assert found.to_frame().height == 3
+    least = found.measured[0]
+    assert repr(found) == f"Comparison(algorithms=3, least={least['algorithm']!r}, gcp={least['gcp']:.4g})"
     with pytest.raises(InfeasibleError, match="No node within the limit"):
         shoal.compare(TABLE, algorithms=[_Refuses()], **REQUEST)
 

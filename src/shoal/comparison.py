@@ -43,7 +43,7 @@ _MARKERS = "osD^vPX*<>hp"
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Comparison:
     """One row per algorithm."""
 
@@ -53,6 +53,11 @@ class Comparison:
     could not run, else None)."""
     loss: str = "gcp"
     """What a chart shows against the time."""
+
+    def __repr__(self) -> str:
+        best = self.measured[0] if self.measured else None
+        least = "" if best is None else f", least={best['algorithm']!r}, {self.loss}={best[self.loss]:.4g}"
+        return f"Comparison(algorithms={len(self.rows)}{least})"
 
     @property
     def measured(self) -> tuple[dict[str, Any], ...]:
