@@ -30,20 +30,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Cluster"]
 
-_NEAR = 24
+_NEAR = 16
 """Near classes of each class, in small tables."""
-_NEAR_OF_MANY = 12
+_NEAR_OF_MANY = 8
 """The same in large ones."""
 _MANY = 100_000
 """Classes of a large table."""
 _SEARCHED = 20_000
-"""Rows beyond these get less of the search."""
-_LESS = 16
-_LEAST = 100
-"""Smaller tables get the search of so many rows."""
-_ROUNDS = 8
-_TEMPERATURES = 0.03, 0.005
+"""Where more rows need something the search is shorter: finding neighbours takes the time."""
+_LEAST = 500
+"""Smaller tables get the search of so many rows, and a hotter one."""
+_DEFAULT = 100
+_ROUNDS = 6
+_TEMPERATURES = 0.03, 0.001
 """The first and the last, in losses of one attribute of one row."""
+_TEMPERATURES_OF_FEW = 0.3, 0.001
 _BROKEN = 1, 2
 """Groups that may be broken up for a new one, in turns."""
 _LARGEST_GROWN = 256
@@ -81,7 +82,7 @@ class Cluster:
     * The random numbers of the search are the same for every table.
     """
 
-    effort: int = 100
+    effort: int = _DEFAULT
 
     name: ClassVar[str] = "cluster"
 
@@ -159,21 +160,21 @@ def _grow(work: GroupsAtWork) -> float:
 def _search(problem: Problem, work: GroupsAtWork, effort: int) -> tuple[float, NDArray[np.int32]]:
     """Improve the groups; return what is lost then, and the group of each row."""
     rows = len(work.active)
-    share = min(1.0, (min(rows, _SEARCHED) + max(rows - _SEARCHED, 0) / _LESS) / max(rows, 1))
-    rounds = min(effort, max(round(_ROUNDS * share), 1)) if rows and work.count > 1 else 0
-    moves = int(effort * max(rows * share, _LEAST))
+    searched = max(rows if rows <= _SEARCHED else int(_SEARCHED * (_SEARCHED / rows) ** 0.5), _LEAST)
+    rounds = min(effort, max(_ROUNDS * searched // max(rows, 1), 1), _ROUNDS) if rows and work.count > 1 else 0
+    moves = effort * searched
     seeds, marks = work.active, work.marks()
     shuffle = np.random.default_rng(0)
     for number in range(rounds):
         problem.progress("cluster", number, rounds)
-        done = number / max(rounds - 1, 1)
-        first, last = _TEMPERATURES
+        done = number / (rounds - 1) if rounds > 1 else 1.0
+        first, last = _TEMPERATURES if rows > _LEAST else _TEMPERATURES_OF_FEW
         work.exchange(-(-moves // rounds), first * (last / first) ** done)
         if number:
             seeds = work.stirred(marks)
         marks = work.marks()
         work.merge()
-        chosen = shuffle.permutation(seeds)[: max(int(_ROUNDS * share * rows), _LEAST)]
+        chosen = shuffle.permutation(seeds)[: effort * _ROUNDS * searched // (_DEFAULT * rounds)]
         for begin in range(0, len(chosen), _SEEDS):
             work.found(chosen[begin : begin + _SEEDS], _BROKEN[number % len(_BROKEN)])
             problem.progress("cluster", number, rounds)

@@ -23,7 +23,7 @@ __all__ = ["dissolve_groups", "found_groups"]
 
 LEAST = 1e-9
 """Less is not worth a move: it may be rounding."""
-PER_CLASS = 4
+PER_CLASS = 2
 """Rows of a class that are looked at."""
 
 

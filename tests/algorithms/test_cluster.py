@@ -1,0 +1,231 @@
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal.algorithms import Cluster, Problem
+from shoal.errors import ParameterError
+from shoal.hierarchy import Hierarchy
+from shoal.metrics import gcp
+from shoal.models import KAnonymity, LDiversity, MUniqueness, Requirement, TCloseness
+from shoal.recoding import recode
+from shoal.table import Schema, encode
+from shoal.testing.hierarchies import STAR, common_ancestor, leaves_below
+from shoal.testing.invariants import check_partition
+from shoal.testing.oracles import optimal_partition, penalty_of_group, predicate_of, stars_of_group
+from shoal.testing.strategies import code_tables, hierarchy_rows, requirements
+
+
+def problem(columns, sensitive, privacy, recoding="generalization", trees=None, progress=lambda *_: None):
+    frame = pl.DataFrame({f"q{j}": column for j, column in enumerate(columns)} | {"s": sensitive})
+    schema = Schema(quasi_identifiers=tuple(f"q{j}" for j in range(len(columns))), sensitive=("s",))
+    return Problem(
+        table=encode(frame, schema),
+        requirement=Requirement.of(privacy, ("s",)),
+        rng=np.random.default_rng(0),
+        recoding=recoding,
+        hierarchies=trees or {},
+        progress=progress,
+    )
+
+
+TOWNS = [(f"{a}{b}{c}", f"{a}{b}", f"{a}", "*") for a in "xyz" for b in "ab" for c in "123"]
+
+
+def mixed(seed, rows, *, missing=False):
+    """Columns of numbers, of words, and of towns that have a hierarchy, and a sensitive column."""
+    rng = np.random.default_rng(seed)
+    number = rng.integers(0, 40, rows).tolist()
+    word = [f"w{v}" for v in rng.integers(0, 4, rows)]
+    town = [TOWNS[v][0] for v in np.minimum(rng.geometric(0.15, rows) - 1, len(TOWNS) - 1)]
+    if missing:
+        number, word, town = ([None if rng.random() < 0.1 else v for v in column] for column in (number, word, town))
+    return [number, word, town], [f"s{min(v, 5)}" for v in rng.geometric(0.3, rows)]
+
+
+TREES = {"q2": Hierarchy.from_rows(TOWNS)}
+
+
+def test_rows_that_need_nothing_stay_and_near_ones_join():
+    # Two far clusters, and a class that is large enough: nothing is lost there, little in the others.
+    line = [0] * 4 + [100, 101, 102] + [50, 51, 53]
+    result = Cluster().partition(problem([line], ["x"] * 10, KAnonymity(3)))
+    groups = {tuple(sorted(line[row] for row in group)) for group in check_partition(result, rows=10)}
+    assert groups == {(0, 0, 0, 0), (100, 101, 102), (50, 51, 53)}
+    assert result.details["loss"] == pytest.approx((3 * 2 + 3 * 3) / 102 / 10)
+
+
+def test_a_large_class_helps_the_row_beside_it():
+    # The only row of 40 needs two others: those of its neighbour class, which keeps enough.
+    line = [0] * 6 + [1] + [40] * 3 + [80] * 3
+    result = Cluster().partition(problem([line], ["x"] * 13, KAnonymity(3)))
+    groups = sorted(sorted(line[row] for row in group) for group in check_partition(result, rows=13))
+    assert groups == [[0, 0, 0, 0], [0, 0, 1], [40, 40, 40], [80, 80, 80]]
+
+
+def cost_of(recoding, domains, kinds, paths):
+    """What a group's cells lose, by definition."""
+
+    def cost(group):
+        if recoding == "suppression":
+            return Fraction(stars_of_group(group))
+        total = Fraction(0)
+        for place, (column, kind) in enumerate(zip(zip(*group, strict=True), kinds, strict=True)):
+            if kind != "tree":
+                alone = [(value,) for value in column]
+                total += penalty_of_group(alone, [domains[place]], [kind == "number"])
+                continue
+            every = [path for path in paths[place].values() if path[0] in domains[place]]
+            name, level = common_ancestor([paths[place][value] for value in column], list(paths[place].values()))
+            if level > 0:
+                below = len(every) if name == STAR else len(leaves_below(name, level, every))
+                total += len(group) * (Fraction(1) if name == STAR else Fraction(below - 1, max(len(every) - 1, 1)))
+        return total
+
+    return cost
+
+
+@settings(max_examples=250, deadline=None)
+@given(st.data())
+def test_never_below_the_optimum_nor_above_the_start(data):
+    codes = data.draw(code_tables(min_columns=1, max_rows=7, max_values=4))
+    privacy = data.draw(requirements(codes))
+    recoding = data.draw(st.sampled_from(["generalization", "generalization", "suppression"]))
+    columns, kinds, paths, trees = [], [], [], {}
+    for place, column in enumerate(codes.quasi_identifiers.T.tolist()):
+        kind = data.draw(st.sampled_from(["number", "text", "tree"]))
+        written = column if kind == "number" else [f"v{value}" for value in column]
+        rows = []
+        if kind == "tree" and recoding == "generalization":
+            rows = data.draw(hierarchy_rows(sorted(set(written))))
+            trees[f"q{place}"] = Hierarchy.from_rows(rows)
+        columns.append(written)
+        kinds.append(kind if kind != "tree" or rows else "text")
+        paths.append({row[0]: row for row in rows})
+    cost = cost_of(recoding, [set(column) for column in columns], kinds, paths)
+    rows = list(zip(*columns, strict=True))
+    predicates = [predicate_of(model, codes.values) for model in privacy]
+    optimum, _ = optimal_partition(rows, codes.values, lambda group: all(p(group) for p in predicates), cost)
+    result = Cluster(effort=data.draw(st.sampled_from([0, 20]))).partition(
+        problem(columns, codes.values, privacy, recoding, trees)
+    )
+    groups = check_partition(result, rows=len(rows), sensitive=[codes.values], predicates=predicates)
+    found = sum(cost([rows[row] for row in group]) for group in groups)
+    assert found >= optimum
+    details = result.details
+    assert float(found) == pytest.approx(details["loss"] * len(rows) * len(columns))
+    assert details["loss"] <= min(value for name, value in details.items() if name.endswith("_loss"))
+
+
+@pytest.mark.parametrize(
+    "privacy", [[KAnonymity(2)], [KAnonymity(3)], [LDiversity(2), KAnonymity(2)]], ids=["k = 2", "k = 3", "l = 2"]
+)
+def test_close_to_the_optimum_on_small_tables(privacy):
+    # What is lost beyond the optimum of all partitions, over 34 tables of eight rows.
+    lost = best = Fraction(0)
+    for seed in range(34):
+        rng = np.random.default_rng(seed)
+        columns = [rng.integers(0, 9, 8).tolist(), [f"w{v}" for v in rng.integers(0, 3, 8)]]
+        columns.append([TOWNS[v][0] for v in rng.integers(0, len(TOWNS), 8)])
+        values = (rng.permutation(8) % 3).tolist()
+        rows = list(zip(*columns, strict=True))
+        paths = [{}, {}, {row[0]: row for row in TOWNS}]
+        cost = cost_of("generalization", [set(column) for column in columns], ["number", "text", "tree"], paths)
+        predicates = [predicate_of(model, values) for model in privacy]
+        best += optimal_partition(rows, values, lambda group: all(p(group) for p in predicates), cost)[0]  # noqa: B023
+        result = Cluster().partition(problem(columns, values, privacy, trees=TREES))
+        lost += sum(cost([rows[row] for row in group]) for group in check_partition(result, rows=8))
+    assert best <= lost <= best * Fraction(21, 20)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("recoding", ["generalization", "suppression"])
+def test_its_loss_is_the_one_that_is_published(recoding, missing):
+    columns, values = mixed(1, 400, missing=missing)
+    trees = TREES if recoding == "generalization" else {}
+    asked = problem(columns, values, [LDiversity(2), KAnonymity(3)], recoding, trees)
+    for effort in (0, 50):
+        result = Cluster(effort=effort).partition(asked)
+        predicates = [predicate_of(model, values) for model in asked.requirement.models]
+        check_partition(result, rows=400, sensitive=[values], predicates=predicates)
+        published = gcp(recode(asked.table, result.groups, result.count, method=recoding, hierarchies=trees))
+        assert result.details["loss"] == pytest.approx(published)
+    assert result.details["loss"] < result.details["growing_loss"]
+
+
+@pytest.mark.parametrize(
+    "privacy", [[KAnonymity(5)], [LDiversity(3, variant="distinct"), KAnonymity(5)]], ids=["k", "l"]
+)
+@pytest.mark.parametrize("trees", [{}, TREES], ids=["sets", "trees"])
+def test_less_is_lost_than_by_cutting_the_space(trees, privacy):
+    columns, values = mixed(4, 2000)
+    asked = problem(columns, values, privacy, trees=trees)
+    lost = {}
+    for algorithm in (Cluster(), shoal.Mondrian(), shoal.Hilbert()):
+        result = algorithm.partition(asked)
+        recoded = recode(asked.table, result.groups, result.count, method="generalization", hierarchies=trees)
+        lost[algorithm.name] = gcp(recoded)
+    assert lost["cluster"] < 0.85 * min(lost["mondrian"], lost["hilbert"])
+
+
+def test_effort_pays_and_nothing_is_random():
+    columns, values = mixed(5, 1500)
+    asked = problem(columns, values, KAnonymity(4), trees=TREES)
+    lost = [Cluster(effort=effort).partition(asked).details["loss"] for effort in (0, 5, 200)]
+    assert lost == sorted(lost, reverse=True)
+    assert lost[2] < 0.9 * lost[0]
+    assert (Cluster().partition(asked).groups == Cluster().partition(asked).groups).all()
+
+
+def test_groups_like_the_table_start_from_those_of_sabre():
+    columns, values = mixed(6, 600)
+    result = Cluster(effort=20).partition(problem(columns, values, [TCloseness(0.2), KAnonymity(4)], trees=TREES))
+    assert result.details["started_from"] == "sabre"
+    predicates = [predicate_of(TCloseness(0.2), values), predicate_of(KAnonymity(4), values)]
+    check_partition(result, rows=600, sensitive=[values], predicates=predicates)
+    assert result.details["loss"] <= result.details["sabre_loss"]
+
+
+def test_large_groups_start_from_mondrians():
+    columns, values = mixed(7, 1200)
+    result = Cluster(effort=20).partition(problem(columns, values, KAnonymity(300)))
+    assert result.details["started_from"] == "mondrian"
+    assert result.details["loss"] <= result.details["mondrian_loss"]
+    assert np.bincount(result.groups).min() >= 300
+
+
+def test_what_it_says_of_itself():
+    assert Cluster().name == "cluster"
+    assert Cluster(effort=7).parameters() == {"effort": 7}
+    assert Cluster().unsupported(Requirement.of([KAnonymity(2), TCloseness(0.1)], ["s"])) is None
+    assert "monotone" in Cluster().unsupported(Requirement.of(MUniqueness(2), ["s"]))
+    for wrong in (-1, 1.5, None, True):
+        with pytest.raises(ParameterError, match="'effort' parameter of cluster"):
+            Cluster(effort=wrong)
+
+
+@pytest.mark.parametrize("step", ["nearest neighbours", "cluster"])
+def test_it_can_be_interrupted(step):
+    columns, values = mixed(6, 500)
+
+    def stop(name, done, total):
+        if name == step and done > 0:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Cluster().partition(problem(columns, values, KAnonymity(3), progress=stop))
+
+
+@pytest.mark.parametrize("effort", [0, 20])
+def test_degenerate_tables(effort):
+    algorithm = Cluster(effort=effort)
+    assert algorithm.partition(problem([[1]], ["x"], KAnonymity(1))).groups.tolist() == [0]
+    assert algorithm.partition(problem([], list("abab"), LDiversity(2))).groups.tolist() == [0] * 4
+    assert algorithm.partition(problem([[]], [], KAnonymity(1))).count == 0
+    assert algorithm.partition(problem([[3] * 9], list("abc") * 3, LDiversity(3))).details["loss"] == 0
+    assert algorithm.partition(problem([[None] * 4, list("abcd")], list("aabb"), KAnonymity(2))).count == 2
+    assert algorithm.partition(problem([list(range(7))], ["x"] * 7, KAnonymity(7))).count == 1
