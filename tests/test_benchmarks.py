@@ -24,6 +24,7 @@ MODULES = (
     "figure7",
     "full_domain",
     "harness",
+    "local",
     "machine",
     "matching",
     "paper",
@@ -114,6 +115,19 @@ def test_the_kernels_and_the_verification_find_the_same_distances(benchmarks, se
     assert [target.limit for target in part.targets] == [50.0, 50.0]
     (figures,) = part.figures.values()
     assert len(figures["rows"]) == 5
+
+
+def test_local_recoding_is_measured_beside_its_rivals(benchmarks, settings):
+    part = benchmarks.local.measure(replace(settings, rows=600))
+    assert [target.unit for target in part.targets] == [" s"] * 2, "there is no copy of Adult"
+    (census,) = part.figures.values()
+    assert [row[:3] for row in census["rows"]] == [
+        [kind, "k = 5", name]
+        for kind in ("with intervals", "with automatic hierarchies")
+        for name in ("cluster", "mondrian", "hilbert")
+    ]
+    for first in (0, 3):
+        assert census["rows"][first][3] < min(row[3] for row in census["rows"][first + 1 : first + 3])
 
 
 def test_closeness_is_measured_on_census_like_and_on_tiny_tables(benchmarks, settings):

@@ -107,16 +107,14 @@ def _automatic(requirement: Requirement, recoding: str) -> tuple[Algorithm, str]
     if requirement.compares_with_table:
         lost = "fewest stars" if recoding == "suppression" else "smallest sub-domains"
         return ALGORITHMS["sabre"], f"groups that must be like the table, by {recoding}: {lost} in our trials"
-    form = requirement.frequency_form()
     if recoding == "suppression":
+        form = requirement.frequency_form()
         if form is None:
             return ALGORITHMS["hilbert"], "a monotone requirement by suppression: fewest stars in our trials"
         if form.l == 1:
             return ALGORITHMS["m-approximation"], "k-anonymity by suppression: fewest stars within a factor d"
         return ALGORITHMS["tp+"], "a frequency requirement by suppression: fewest stars, with a guarantee"
-    if form is None:
-        return ALGORITHMS["mondrian"], "a monotone requirement by generalization: smallest sub-domains in our trials"
-    return ALGORITHMS["hilbert"], "a frequency requirement by generalization: smallest sub-domains in our trials"
+    return ALGORITHMS["cluster"], "a monotone requirement by generalization: smallest sub-domains in our trials"
 
 
 def _alternatives(requirement: Requirement) -> str:

@@ -45,6 +45,9 @@ _ROUNDS = 6
 _TEMPERATURES = 0.03, 0.001
 """The first and the last, in losses of one attribute of one row."""
 _TEMPERATURES_OF_FEW = 0.3, 0.001
+_SWAPS = 4
+"""Where a row more may break a group there is little else than swaps to search by: so many times more of them."""
+_TEMPERATURES_OF_SWAPS = 0.1, 0.001
 _BROKEN = 1, 2
 """Groups that may be broken up for a new one, in turns."""
 _LARGEST_GROWN = 256
@@ -66,17 +69,18 @@ class Cluster:
     The paper grows a group of k rows from the row farthest from the group before, by adding the row that increases the
     loss least, and adds what is left over to the groups that lose least by it. What is different here:
 
-    * Rows of an equivalence class that is acceptable as it is are kept together, as TP does; they may help others
-      later.
+    * Rows of an equivalence class that is acceptable, or of what is left of it when the most frequent sensitive values
+      give rows away, are kept together, as TP's first phase does; they may help others later.
     * Any monotone requirement is served: a group grows until the compiled predicate accepts it, and takes rows with
       sensitive values that it lacks once it has rows enough.
     * Candidates are the rows of the nearest classes, which an exact search in the loss's own distance finds (cut short
       where a class has very many near ones). Rows in dense parts choose first. What finds no group in one round grows
       groups among itself in the next.
     * The loss is that of the recoding: stars, intervals and sets, and nodes of hierarchies, mixed as the columns are.
-    * The search is ours: rows change places or groups as simulated annealing has it; new groups are founded around
-      rows, and groups that are not acceptable without what was taken are broken up, their rows going where they lose
-      least; groups are dissolved in the same way; groups that publish the same become one. All groups stay acceptable.
+    * The search is ours, and shorter where more than 20,000 rows need something: rows change places or groups as
+      simulated annealing has it; new groups are founded around rows, and groups that are not acceptable without what
+      was taken are broken up, their rows going where they lose least; groups are dissolved in the same way; groups that
+      publish the same become one. All groups stay acceptable.
     * The search starts from Mondrian's groups where these lose less than those that were grown, and from SABRE's where
       groups must be like the table: never is more lost than by these.
     * The random numbers of the search are the same for every table.
@@ -162,13 +166,16 @@ def _search(problem: Problem, work: GroupsAtWork, effort: int) -> tuple[float, N
     rows = len(work.active)
     searched = max(rows if rows <= _SEARCHED else int(_SEARCHED * (_SEARCHED / rows) ** 0.5), _LEAST)
     rounds = min(effort, max(_ROUNDS * searched // max(rows, 1), 1), _ROUNDS) if rows and work.count > 1 else 0
-    moves = effort * searched
+    moves = effort * searched * (1 if work.may_always_join or rows > _SEARCHED else _SWAPS)
+    temperatures = _TEMPERATURES if work.may_always_join else _TEMPERATURES_OF_SWAPS
+    if rows <= _LEAST:
+        temperatures = _TEMPERATURES_OF_FEW
     seeds, marks = work.active, work.marks()
     shuffle = np.random.default_rng(0)
     for number in range(rounds):
         problem.progress("cluster", number, rounds)
         done = number / (rounds - 1) if rounds > 1 else 1.0
-        first, last = _TEMPERATURES if rows > _LEAST else _TEMPERATURES_OF_FEW
+        first, last = temperatures
         work.exchange(-(-moves // rounds), first * (last / first) ** done)
         if number:
             seeds = work.stirred(marks)

@@ -15,8 +15,9 @@ from shoal.kernels.dealing import count_failures, deal, deal_in_two, join_failin
 from shoal.kernels.exchange import Partners, exchange_rows
 from shoal.kernels.group_state import LOSS, ROOM, SIZE, Asked, State, lay_out, measure
 from shoal.kernels.grouping import sort_by_key
-from shoal.kernels.growing import acceptable_classes, grow_groups
+from shoal.kernels.growing import grow_groups, keep_acceptable
 from shoal.kernels.regrouping import dissolve_groups, found_groups
+from shoal.models import RuleKind
 from shoal.table.classes import mixed_radix_keys
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _TALLIED = 1 << 25
 _ORDERS = 7
 _BUCKETS_PER_ROW = 32
 """Rows of a bucket over those of a group that rare values share a bucket for."""
+_STAYING = {int(kind) for kind in (RuleKind.SIZE, RuleKind.DISTINCT, RuleKind.SPREAD)}
 _REACH = 10
 """Partners of a row are looked for up to 2**10 places away in some order."""
 _POOL = 512
@@ -61,6 +63,8 @@ class GroupsAtWork:
             bounds=compiled.bounds,
         )
         self.smallest = compiled.smallest
+        self.may_always_join = set(compiled.rules[:, 0].tolist()) <= _STAYING
+        """Whether a group stays acceptable with any row more."""
         self.active = np.arange(self.rows, dtype=np.int32)
         self.near = np.empty((self.classes.count, 0), dtype=np.int32)
         self._hilbert = partial(curve_ranks, table, self._rows, stretch=True)
@@ -225,7 +229,9 @@ class GroupsAtWork:
         self.near, self.near_losses = near_classes(self.table, self.classes, width, progress=progress)
 
     def keep_classes(self) -> tuple[NDArray[np.int32], int]:
-        """Make groups of the classes that are acceptable as they are; the other rows are the active ones from now on.
+        """Make groups of the classes that are acceptable, or of what can be kept of them as TP's first phase does.
+
+        The other rows are the active ones from now on.
 
         Returns
         -------
@@ -234,12 +240,10 @@ class GroupsAtWork:
         count : int
             Number of groups.
         """
-        holds = np.empty(self.classes.count, dtype=np.bool_)
-        acceptable_classes(self.classes.begins, self._asked, holds)
-        numbers = np.where(holds, np.cumsum(holds) - 1, -1).astype(np.int32)
-        labels = numbers[self.classes.of_rows]
+        labels = np.empty(self.rows, dtype=np.int32)
+        count = keep_acceptable(self.classes.begins, self.smallest, self._asked, labels)
         self.active = np.flatnonzero(labels < 0).astype(np.int32)
-        return labels, int(np.count_nonzero(holds))
+        return labels, int(count)
 
     def grow(self, seeds: NDArray[np.int32], near: NDArray[np.int32], labels: NDArray[np.int32], count: int) -> int:
         """Make groups of free rows, see `grow_groups`; return how many there are now."""

@@ -10,33 +10,77 @@ from shoal.kernels.losses import LARGEST_SET, MISSING, MODE, SET, STAR, span
 from shoal.kernels.predicate import acceptable
 from shoal.kernels.whole import ZERO
 
-__all__ = ["acceptable_classes", "grow_groups"]
+__all__ = ["grow_groups", "keep_acceptable"]
 
 FREE = -1
 
 
 @njit(cache=True)
-def acceptable_classes(begins, asked, holds):
-    """Ask the predicate of every class.
+def keep_acceptable(begins, smallest, asked, labels):
+    """Make a group of every class that is acceptable, or of what remains when the most frequent values give rows away.
 
     Parameters
     ----------
     begins : int32[s + 1]
         First row of each class.
+    smallest : int
+        Fewest rows of an acceptable group.
     asked : Asked
         The predicate.
-    holds : bool[s]
-        Receives the answers.
+    labels : int32[n]
+        Receives the group of each row, -1 for those that are in none.
+
+    Returns
+    -------
+    int
+        Number of groups.
     """
     counts = np.zeros(asked.starts[-1], dtype=np.int64)
     touched = np.empty(counts.size, dtype=np.int32)
+    count = 0
     for c in range(begins.size - 1):
         distinct = ZERO
+        size = begins[c + 1] - begins[c]
         for row in range(begins[c], begins[c + 1]):
             distinct = count_row(np.int64(row), asked.sensitive, touched, distinct, counts)
-        size = begins[c + 1] - begins[c]
-        holds[c] = acceptable(size, touched, distinct, counts, asked.starts, asked.rules, asked.bounds)
+            labels[row] = count
+        kept = False
+        while size >= smallest and not kept:
+            kept = acceptable(size, touched, distinct, counts, asked.starts, asked.rules, asked.bounds)
+            if not kept:
+                distinct = _give_away(begins[c], begins[c + 1], asked.sensitive, touched, distinct, counts, labels)
+                size -= 1
         distinct = clear(touched, distinct, counts)
+        if kept:
+            count += 1
+        else:
+            for row in range(begins[c], begins[c + 1]):
+                labels[row] = FREE
+    return count
+
+
+@njit(cache=True)
+def _give_away(begin, end, sensitive, touched, distinct, counts, labels):
+    """Free a row of a class that has its most frequent sensitive value; return how many codes occur in it now."""
+    most = touched[0]
+    for i in range(distinct):
+        if counts[touched[i]] > counts[most] or (counts[touched[i]] == counts[most] and touched[i] < most):
+            most = touched[i]
+    for row in range(begin, end):
+        has = False
+        for j in range(sensitive.shape[1]):
+            has = has or sensitive[row, j] == most
+        if has and labels[row] != FREE:
+            labels[row] = FREE
+            for j in range(sensitive.shape[1]):
+                counts[sensitive[row, j]] -= 1
+            break
+    left = ZERO
+    for i in range(distinct):
+        if counts[touched[i]] > 0:
+            touched[left] = touched[i]
+            left += 1
+    return left
 
 
 @njit(cache=True)
@@ -94,11 +138,11 @@ def _best_of_pool(pool, pooled, wanted, members, size, labels, losses, asked, co
         helps = False
         for candidate in range(partners.begins[pool[i]], partners.begins[pool[i] + 1]):
             if labels[candidate] == FREE:
-                fresh = wanted and _new_value(candidate, asked.sensitive, counts)
+                fresh = _new_value(candidate, asked.sensitive, counts)
                 if free < 0 or fresh:
                     free = np.int64(candidate)
                     helps = fresh
-                if helps or not wanted:
+                if helps:
                     break
         if free < 0:
             pooled -= 1
