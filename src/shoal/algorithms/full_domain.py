@@ -258,7 +258,7 @@ class _Layers:
 
 def _guarantee(task: Task, best: Best) -> Guarantee:
     metric = task.cost
-    what = "full-domain generalizations of these hierarchies"
+    what = "full-domain generalizations of these hierarchies (any name of a root is a star)"
     if best.proven:
         return Guarantee(text=f"Optimal for this metric ({metric}) among {what}, within the suppression limit.")
     found, bound = task.value(best.cost), task.value(best.bound)

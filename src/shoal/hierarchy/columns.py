@@ -46,9 +46,10 @@ def numbers_of(owner: str, column: Column) -> tuple[Fraction, ...]:
     return column.numbers
 
 
-def first_row(column: Column, wrong: NDArray[np.bool_]) -> int:
-    """Return the number (from 1) of the first row that has one of the wrong values."""
-    return int(np.argmax(wrong[column.codes])) + 1
+def first_row(column: Column, wrong: NDArray[np.bool_]) -> str:
+    """Return where the first row is that has one of the wrong values, in words: its number, from 1, and its line."""
+    number = int(np.argmax(wrong[column.codes])) + 1
+    return f"row {number} (line {number + 1} of a file with a header)"
 
 
 def by_code(column: Column, published: pl.Series, name: str) -> pl.Series:

@@ -120,5 +120,5 @@ def dates_of(owner: str, column: Column, pattern: str | None = None) -> pl.Serie
     if wrong.any():
         wrong = np.append(wrong, [False] * column.has_missing)
         how = "as 2020-01-31 (say how it is written: format='%d.%m.%Y')" if pattern is None else f"as {pattern!r} says"
-        raise DataError(f"{owner} cannot read row {first_row(column, wrong)} (the first is 1) {how}.")
+        raise DataError(f"{owner} cannot read {first_row(column, wrong)} {how}.")
     return read

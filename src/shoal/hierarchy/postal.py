@@ -140,7 +140,7 @@ class ThreeDigitZip(Coarsening):
                 wrong = pl.Series(wrong).extend_constant(value=False, n=1).to_numpy()
             raise DataError(
                 "ThreeDigitZip needs ZIP codes of five or nine digits. "
-                f"Row {first_row(column, wrong)} (the first is 1) has something else."
+                f"There is something else in {first_row(column, wrong)}."
             )
         prefix = text.str.slice(0, 3)
         return (by_code(column, prefix.set(prefix.is_in(list(self.sparse)), "000"), series.name),)
