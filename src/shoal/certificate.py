@@ -35,9 +35,11 @@ class Cost:
     """What any release with the same requirement loses at least: cells and rows that cannot keep their values."""
     suppression: bool
     """Whether stars are the only way to recode a cell, so that the bound counts stars."""
+    gcp: float
+    """Global certainty penalty: what a cell lost on average, from 0 to 1, coarsening beforehand included."""
 
     @classmethod
-    def of(cls, recoding: Recoding, bound: LowerBound) -> Cost:
+    def of(cls, recoding: Recoding, bound: LowerBound, *, gcp: float) -> Cost:
         """Count what a recoding lost, beside the bound."""
         return cls(
             stars=recoding.stars,
@@ -46,6 +48,7 @@ class Cost:
             recoded_tuples=recoding.recoded_tuples,
             bound=bound,
             suppression=recoding.method == "suppression",
+            gcp=gcp,
         )
 
     @property
@@ -64,6 +67,7 @@ class Cost:
             "suppressed_tuples": self.suppressed_tuples,
             "recoded_cells": self.recoded_cells,
             "recoded_tuples": self.recoded_tuples,
+            "gcp": self.gcp,
             "lower_bound": {**in_stars, "recoded_cells": cells, "recoded_tuples": rows, "why": self.bound.why},
             "optimal": self.optimal,
         }

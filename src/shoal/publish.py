@@ -207,6 +207,14 @@ def anonymize(
         bound = bound.sharpened(partition.guarantee)
         if bound.stars > recoded.recoded_cells:
             raise InternalError("a lower bound exceeds what a release costs")
+    form = requirement.frequency_form()
+    original = table.with_quasi_identifiers(before)
+    metrics = Metrics(
+        original,
+        compose(original, table, recoded),
+        partition.groups,
+        k=form.k if form is not None and form.k > 1 else None,
+    )
     certificate = Certificate(
         version=version("shoal"),
         algorithm=chosen.name,
@@ -224,24 +232,17 @@ def anonymize(
         input=_described(schema, rows=opened.frame.height, published=table.rows, digest=digest),
         requested=requirement.to_list(),
         achieved=achieved.to_dict(),
-        cost=Cost.of(recoded, bound),
+        cost=Cost.of(recoded, bound, gcp=metrics.gcp),
         guarantee=partition.guarantee,
         details=partition.facts,
         seconds=clock.seconds(),
     )
-    form = requirement.frequency_form()
-    original = table.with_quasi_identifiers(before)
     return Release(
         frame=published,
         schema=schema,
         requirement=requirement,
         certificate=certificate,
-        metrics=Metrics(
-            original,
-            compose(original, table, recoded),
-            partition.groups,
-            k=form.k if form is not None and form.k > 1 else None,
-        ),
+        metrics=metrics,
         rows=rows,
         source_format=opened.format,
         restore=opened.restore,

@@ -142,7 +142,7 @@ def test_an_infeasible_request_is_1_and_says_what_would_work(call: Any, tmp_path
     [
         (("--qi", "gendr"), "'gender'"),
         (("--insensitive", "disease"), "one role"),
-        (("-k", "0"), "'k' parameter"),
+        (("-k", "0"), "-k must be a whole number >= 1. Got 0."),
         (("-k", "1000"), None),
         (("--algorithm", "magic"), "magic"),
         (("--recoding", "magic"), "magic"),

@@ -30,6 +30,7 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
     cells = source["rows"] * len(source["quasi_identifiers"])
     word, changed, touched, _ = counted(cost)
     share = (changed or 0) / cells if cells else 0
+    lost = f", {percent(cost['gcp'])} of the information (normalized certainty penalty)" if word != "stars" else ""
     files = list(certificate.get("output", {}).get("files", {}))
     reached = dict.fromkeys(achieved_for(request, achieved) for request in asked)
     facts = [
@@ -41,7 +42,7 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
         ("means", " ".join(promise(request, source["sensitive"]) for request in asked)),
         (
             "cost",
-            f"{number(changed)} {word}, {percent(share)} of the cells, in {number(touched)} records",
+            f"{number(changed)} {word}, {percent(share)} of the cells, in {number(touched)} records{lost}",
         ),
         ("bound", gap_sentence(cost)),
         (
