@@ -18,6 +18,7 @@ import numpy as np
 from shoal._validation import Integer, validate
 from shoal.algorithms.base import Guarantee, Partition
 from shoal.algorithms.groups_at_work import GroupsAtWork
+from shoal.algorithms.hilbert import Hilbert
 from shoal.algorithms.mondrian import Mondrian
 from shoal.algorithms.neighbourhood import near_classes
 from shoal.algorithms.sabre import Sabre
@@ -25,7 +26,7 @@ from shoal.algorithms.sabre import Sabre
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.algorithms.base import Problem
+    from shoal.algorithms.base import Algorithm, Problem
     from shoal.models import Requirement
 
 __all__ = ["Cluster"]
@@ -81,8 +82,8 @@ class Cluster:
       simulated annealing has it; new groups are founded around rows, and groups that are not acceptable without what
       was taken are broken up, their rows going where they lose least; groups are dissolved in the same way; groups that
       publish the same become one. All groups stay acceptable.
-    * The search starts from Mondrian's groups where these lose less than those that were grown, and from SABRE's where
-      groups must be like the table: never is more lost than by these.
+    * The search starts from Mondrian's or Hilbert's groups where these lose less than those that were grown, and from
+      SABRE's where groups must be like the table: never is more lost than by these.
     * The random numbers of the search are the same for every table.
     """
 
@@ -124,23 +125,25 @@ class Cluster:
             min(width, max(work.classes.count - 1, 1)),
             lambda done, total: problem.progress("nearest neighbours", done, total),
         )
-        starts: dict[str, float] = {}
+        starts: dict[str, tuple[float, NDArray[np.int32]]] = {}
+        others: tuple[Algorithm, ...] = (Mondrian(), Hilbert())
+        if problem.requirement.compares_with_table:
+            others = (Sabre(effort=2 * self.effort),)
         if work.smallest <= _LARGEST_GROWN and not problem.requirement.compares_with_table:
-            starts["growing"] = _grow(work)
-            grown = work.groups_of_rows()
+            starts["growing"] = _grow(work), work.groups_of_rows()
         else:
             work.keep_classes()
-        other = Sabre(effort=2 * self.effort) if problem.requirement.compares_with_table else Mondrian()
-        cut = other.partition(problem).groups
-        starts[other.name] = work.set_groups_of_rows(cut)
-        chosen = min(starts, key=lambda name: starts[name])
-        best = cut if chosen == other.name else grown
+        for other in others:
+            groups = other.partition(problem).groups
+            starts[other.name] = work.set_groups_of_rows(groups), groups
+        chosen = min(starts, key=lambda name: starts[name][0])
+        least, best = starts[chosen]
         work.set_groups_of_rows(best)
         loss, found = _search(problem, work, self.effort)
-        details = {f"{name}_loss": lost for name, lost in starts.items()}
-        if loss < starts[chosen]:
+        details = {f"{name}_loss": lost for name, (lost, _) in starts.items()}
+        if loss < least:
             best = found
-        return best, {**details, "started_from": chosen, "loss": min(loss, starts[chosen])}
+        return best, {**details, "started_from": chosen, "loss": min(loss, least)}
 
 
 def _grow(work: GroupsAtWork) -> float:

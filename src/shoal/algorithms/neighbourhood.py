@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["RowClasses", "near_classes"]
 
 _WINDOW = 8
-_BUDGET = 400
+_BUDGET = 25
+"""Stretches that are looked at for each neighbour that is asked for."""
 _STRETCH = 20_000
 """Classes whose neighbours are found before the caller hears of it."""
 
@@ -94,7 +95,7 @@ def near_classes(
     for first in range(0, len(codes), _STRETCH):
         progress(first, len(codes))
         last = min(first + _STRETCH, len(codes))
-        nearest_classes(losses, begins, ends, first, last, _WINDOW, _BUDGET, found, distances)
+        nearest_classes(losses, begins, ends, first, last, _WINDOW, _BUDGET * width, found, distances)
     numbers = np.append(chosen[order], -1).astype(np.int32)
     near[numbers[:-1]] = numbers[found]
     lost[numbers[:-1]] = distances

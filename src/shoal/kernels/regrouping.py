@@ -103,7 +103,7 @@ def _best_home(row, turn, step, losses, asked, state, partners, log):
 
 @njit(cache=True)
 def _empty(G, turn, moves, limit, losses, asked, state, partners, log):
-    """Send every row of a group to its best home, unless more than a limit would be lost.
+    """Send every row of a group to its best home, unless as much as a limit would be lost.
 
     Returns
     -------
@@ -113,7 +113,13 @@ def _empty(G, turn, moves, limit, losses, asked, state, partners, log):
         How many are noted now.
     """
     total = 0.0
-    while state.groups[G, SIZE] > 0 and total <= limit and moves < log.rows.size:
+    while state.groups[G, SIZE] > 0 and moves < log.rows.size:
+        # The rows that are left can save no more than what they lose.
+        saved = 0.0
+        for c in range(losses.columns.shape[0]):
+            saved += state.measured[G, c, LOSS] * state.groups[G, SIZE]
+        if total - saved >= limit:
+            break
         row = np.int64(state.members[state.groups[G, BEGIN] + state.groups[G, SIZE] - 1])
         target = _best_home(row, turn, turn * log.rows.size + moves, losses, asked, state, partners, log)
         if target < 0:
@@ -146,7 +152,7 @@ def dissolve_groups(chosen, most, losses, asked, state, partners):
     for turn in range(chosen.size):
         G = np.int64(chosen[turn])
         log.closed[G] = turn
-        total, moves = _empty(G, turn, ZERO, np.inf, losses, asked, state, partners, log)
+        total, moves = _empty(G, turn, ZERO, most, losses, asked, state, partners, log)
         if total < most - LEAST:
             dissolved += 1
         else:
