@@ -8,7 +8,7 @@ import pytest
 
 from shoal import KAnonymity, LDiversity, MUniqueness
 from shoal.algorithms import Exact, table_counts
-from shoal.algorithms.row_types import counted_groups
+from shoal.algorithms.parts.row_types import counted_groups
 from shoal.errors import InternalError, ParameterError, UnsupportedError
 from shoal.exact.subsets import SubsetProgram
 from shoal.kernels.subsets import close_vectors

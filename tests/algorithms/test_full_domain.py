@@ -11,7 +11,7 @@ import pytest
 import shoal
 from shoal.algorithms import FullDomain, Problem
 from shoal.algorithms.full_domain import Task
-from shoal.algorithms.lattice_costs import COSTS
+from shoal.algorithms.parts.lattice_costs import COSTS
 from shoal.errors import InfeasibleError, ParameterError
 from shoal.hierarchy import Hierarchy
 from shoal.metrics import Metrics

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.algorithms import PatternGuided, PatternRule
-from shoal.algorithms.pattern_assignment import Assignment
+from shoal.algorithms.parts.pattern_assignment import Assignment
 from shoal.errors import InfeasibleError
 from shoal.models import KAnonymity
 from shoal.recoding import STAR_LEVEL

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import shoal
 from shoal.algorithms import Problem, TopDownSpecialization
 from shoal.algorithms import top_down_specialization as module
-from shoal.algorithms.compiled import compile_requirement
-from shoal.algorithms.taxonomy import Taxonomy
+from shoal.algorithms.parts.compiled import compile_requirement
+from shoal.algorithms.parts.taxonomy import Taxonomy
 from shoal.errors import DataError, UnsupportedError
 from shoal.hierarchy import Hierarchy, automatic_hierarchy
 from shoal.kernels.specialization import DECIDED, LISTED, REFUSED, UNIT

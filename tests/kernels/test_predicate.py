@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.algorithms.compiled import compile_requirement, table_counts
+from shoal.algorithms.parts.compiled import compile_requirement, table_counts
 from shoal.errors import ParameterError
 from shoal.kernels import predicate
 from shoal.kernels.predicate import acceptable

@@ -9,7 +9,7 @@ import pytest
 
 from shoal.algorithms import Problem, compile_requirement
 from shoal.algorithms import top_down_specialization as module
-from shoal.algorithms.taxonomy import Taxonomy
+from shoal.algorithms.parts.taxonomy import Taxonomy
 from shoal.hierarchy import frequency_hierarchy
 from shoal.kernels import specialization as kernels
 from shoal.kernels.specialization import ANONYMITY, DONE, GROUPS, LISTED, PERFORMED, UNIT, VALID, specialize

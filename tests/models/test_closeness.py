@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.algorithms.compiled import table_counts
+from shoal.algorithms.parts.compiled import table_counts
 from shoal.errors import DataError, ParameterError, ReleaseUnsafeError
 from shoal.hierarchy import Hierarchy
 from shoal.kernels.emd import within_metric, within_ordered

@@ -8,7 +8,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.algorithms.compiled import compile_requirement
+from shoal.algorithms.parts.compiled import compile_requirement
 from shoal.kernels.predicate import acceptable
 from shoal.models import (
     Domain,

@@ -1,10 +1,9 @@
-"""Algorithms that partition a table: one published algorithm, one file, named after it."""
+"""Algorithms that partition a table: one published algorithm, one file, named after it; `parts` is what they share."""
 
 from shoal.algorithms.base import Algorithm, Guarantee, Partition, Problem
 from shoal.algorithms.bounds import LowerBound, lower_bound
 from shoal.algorithms.catalogue import ALGORITHMS, PROVING, choose
 from shoal.algorithms.cluster import Cluster
-from shoal.algorithms.compiled import compile_requirement, table_counts
 from shoal.algorithms.exact import Exact
 from shoal.algorithms.full_domain import FullDomain
 from shoal.algorithms.hilbert import Hilbert
@@ -12,6 +11,7 @@ from shoal.algorithms.m_approximation import MApproximation
 from shoal.algorithms.matching import Matching
 from shoal.algorithms.milp import GeneralizationVectors
 from shoal.algorithms.mondrian import Mondrian
+from shoal.algorithms.parts.compiled import compile_requirement, table_counts
 from shoal.algorithms.pattern_guided import PatternGuided
 from shoal.algorithms.patterns import PatternRule, Patterns
 from shoal.algorithms.sabre import Sabre

@@ -17,10 +17,10 @@ import numpy as np
 
 from shoal._validation import Integer, validate
 from shoal.algorithms.base import Guarantee, Partition
-from shoal.algorithms.groups_at_work import GroupsAtWork
 from shoal.algorithms.hilbert import Hilbert
 from shoal.algorithms.mondrian import Mondrian
-from shoal.algorithms.neighbourhood import near_classes
+from shoal.algorithms.parts.groups_at_work import GroupsAtWork
+from shoal.algorithms.parts.neighbourhood import near_classes
 from shoal.algorithms.sabre import Sabre
 
 if TYPE_CHECKING:

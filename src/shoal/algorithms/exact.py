@@ -18,8 +18,8 @@ import numpy as np
 
 from shoal._validation import Integer, validate
 from shoal.algorithms.base import Guarantee, Partition
-from shoal.algorithms.compiled import table_counts
-from shoal.algorithms.row_types import RowTypes, counted_groups, one_value
+from shoal.algorithms.parts.compiled import table_counts
+from shoal.algorithms.parts.row_types import RowTypes, counted_groups, one_value
 from shoal.errors import InternalError, UnsupportedError
 from shoal.exact.subsets import SubsetProgram
 from shoal.kernels.subsets import close_vectors

@@ -23,9 +23,9 @@ import numpy as np
 
 from shoal._validation import Boolean, Integer, OneOf, RationalIn, exact_fraction, validate
 from shoal.algorithms.base import Guarantee, Partition
-from shoal.algorithms.lattice import Judge, Lattice
-from shoal.algorithms.lattice_costs import COSTS, CellCost, CellLosses, cost_of, places_of
-from shoal.algorithms.lattice_search import Budget, Search
+from shoal.algorithms.parts.lattice import Judge, Lattice
+from shoal.algorithms.parts.lattice_costs import COSTS, CellCost, CellLosses, cost_of, places_of
+from shoal.algorithms.parts.lattice_search import Budget, Search
 from shoal.errors import InfeasibleError
 from shoal.kernels.full_domain import ACCEPTED
 from shoal.metrics import Metrics
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.algorithms.base import Problem
-    from shoal.algorithms.lattice import Classes, Node
-    from shoal.algorithms.lattice_search import Best
+    from shoal.algorithms.parts.lattice import Classes, Node
+    from shoal.algorithms.parts.lattice_search import Best
     from shoal.models import Requirement
 
 __all__ = ["FullDomain", "Task"]

@@ -15,8 +15,8 @@ import numpy as np
 
 from shoal._validation import Boolean, validate
 from shoal.algorithms.base import Guarantee, Partition
-from shoal.algorithms.compiled import compile_requirement
-from shoal.algorithms.places import aligned_places, flat_trees
+from shoal.algorithms.parts.compiled import compile_requirement
+from shoal.algorithms.parts.places import aligned_places, flat_trees
 from shoal.kernels.grouping import sort_by_key
 from shoal.kernels.hilbert_curve import WORD_BITS, hilbert_words
 from shoal.kernels.hilbert_greedy import sweep_predicate

@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal._validation import Boolean, validate
 from shoal.algorithms.base import Guarantee, Partition
-from shoal.algorithms.cascade import MOST_ATTRIBUTES, Cascade, split_rows, starred_attributes
+from shoal.algorithms.parts.cascade import MOST_ATTRIBUTES, Cascade, split_rows, starred_attributes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -19,11 +19,11 @@ from shoal._validation import RationalIn, validate
 from shoal.algorithms.base import Guarantee, Partition
 from shoal.algorithms.bounds import lower_bound
 from shoal.algorithms.cluster import Cluster
-from shoal.algorithms.compiled import table_counts
 from shoal.algorithms.hilbert import Hilbert
 from shoal.algorithms.m_approximation import MApproximation
 from shoal.algorithms.mondrian import Mondrian
-from shoal.algorithms.row_types import RowTypes, counted_groups, one_value
+from shoal.algorithms.parts.compiled import table_counts
+from shoal.algorithms.parts.row_types import RowTypes, counted_groups, one_value
 from shoal.algorithms.sabre import Sabre
 from shoal.algorithms.three_phase import ThreePhase
 from shoal.errors import UnsupportedError

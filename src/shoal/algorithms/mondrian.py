@@ -15,8 +15,8 @@ import numpy as np
 
 from shoal._validation import Boolean, validate
 from shoal.algorithms.base import Guarantee, Partition
-from shoal.algorithms.compiled import compile_requirement
-from shoal.algorithms.places import flat_trees
+from shoal.algorithms.parts.compiled import compile_requirement
+from shoal.algorithms.parts.places import flat_trees
 from shoal.kernels.mondrian import LEAVES, OPEN, ROWS_DONE, STACK_DEPTH, cut_records
 from shoal.kernels.mondrian_trees import SCRATCH, cut_along_trees
 from shoal.models import RuleKind
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.algorithms.base import Problem
-    from shoal.algorithms.compiled import CompiledRequirement
+    from shoal.algorithms.parts.compiled import CompiledRequirement
     from shoal.models import Requirement
     from shoal.table import Column
 

@@ -19,9 +19,9 @@ import numpy as np
 
 from shoal._validation import Boolean, OneOf, RationalIn, validate
 from shoal.algorithms.base import Guarantee, Partition
-from shoal.algorithms.pattern_assignment import Assignment
+from shoal.algorithms.parts.pattern_assignment import Assignment
+from shoal.algorithms.parts.row_types import RowTypes
 from shoal.algorithms.patterns import PatternRule, Patterns, ResolvedPatterns
-from shoal.algorithms.row_types import RowTypes
 from shoal.errors import InfeasibleError
 from shoal.recoding import STAR_LEVEL
 
@@ -149,7 +149,7 @@ class PatternGuided:
         _serve(found, problem, improve=self.improve)
         bound, proof = None, None
         if self.optimal:
-            from shoal.algorithms.pattern_optimum import prove  # what it needs is an extra
+            from shoal.algorithms.parts.pattern_optimum import prove  # what it needs is an extra
 
             found, bound, proof = prove(found, problem, method=self.method, seconds=float(self.time_limit))
         if found.waiting:

@@ -15,8 +15,8 @@ import numpy as np
 
 from shoal._validation import Integer, validate
 from shoal.algorithms.base import Guarantee, Partition
-from shoal.algorithms.groups_at_work import GroupsAtWork
 from shoal.algorithms.mondrian import Mondrian
+from shoal.algorithms.parts.groups_at_work import GroupsAtWork
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

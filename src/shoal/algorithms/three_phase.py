@@ -16,9 +16,9 @@ import numpy as np
 
 from shoal._validation import OneOf, Optional, validate
 from shoal.algorithms.base import Guarantee, Partition
-from shoal.algorithms.cascade import MOST_ATTRIBUTES, Cascade, split_rows, starred_attributes
 from shoal.algorithms.hilbert import hilbert_groups
-from shoal.algorithms.residue import complete_residue
+from shoal.algorithms.parts.cascade import MOST_ATTRIBUTES, Cascade, split_rows, starred_attributes
+from shoal.algorithms.parts.residue import complete_residue
 from shoal.kernels.three_phase import phase_one
 
 if TYPE_CHECKING:

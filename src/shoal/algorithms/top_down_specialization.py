@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from shoal.algorithms.base import Guarantee, Partition
-from shoal.algorithms.compiled import compile_requirement
-from shoal.algorithms.taxonomy import Taxonomy
+from shoal.algorithms.parts.compiled import compile_requirement
+from shoal.algorithms.parts.taxonomy import Taxonomy
 from shoal.kernels.specialization import (
     ANONYMITY,
     DECIDED,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.algorithms.base import Problem
-    from shoal.algorithms.compiled import CompiledRequirement
+    from shoal.algorithms.parts.compiled import CompiledRequirement
     from shoal.kernels.specialization import Trees
     from shoal.models import Requirement
     from shoal.table import Table

@@ -1,7 +1,7 @@
 """The compiled predicate: is a group of rows acceptable, decided from its counts with integers.
 
-`shoal.models` states the clauses (`Rule`), `shoal.algorithms.compiled` lays them out as arrays, and the algorithms ask
-`acceptable` millions of times. The numbers of the kinds are those of `shoal.models.RuleKind`; a test compares them.
+`shoal.models` states the clauses (`Rule`), `shoal.algorithms.parts.compiled` lays them out as arrays, and algorithms
+ask `acceptable` millions of times. The numbers of the kinds are those of `shoal.models.RuleKind`; a test compares them.
 """
 
 from __future__ import annotations

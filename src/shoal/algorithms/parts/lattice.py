@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.algorithms.compiled import compile_requirement
+from shoal.algorithms.parts.compiled import compile_requirement
 from shoal.kernels.full_domain import roll_up
 from shoal.models.base import RuleKind
 from shoal.recoding.order import rank

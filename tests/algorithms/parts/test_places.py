@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.algorithms.places import aligned_places, flat_trees
+from shoal.algorithms.parts.places import aligned_places, flat_trees
 from shoal.hierarchy import Hierarchy
 from shoal.kernels import trees
 from shoal.recoding import Levels

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.algorithms.residue import complete_residue
+from shoal.algorithms.parts.residue import complete_residue
 from shoal.kernels.cascade import keep_largest_parts, project, project_groups
 from shoal.kernels.donors import complete_with_donors, complete_with_spare_rows, spare_of_groups
 from shoal.kernels.grouping import cell_runs, sort_by_key

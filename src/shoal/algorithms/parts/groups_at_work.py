@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.algorithms.compiled import compile_requirement, table_counts
 from shoal.algorithms.hilbert import curve_ranks
-from shoal.algorithms.loss_table import LossTable
-from shoal.algorithms.neighbourhood import RowClasses, near_classes
+from shoal.algorithms.parts.compiled import compile_requirement, table_counts
+from shoal.algorithms.parts.loss_table import LossTable
+from shoal.algorithms.parts.neighbourhood import RowClasses, near_classes
 from shoal.kernels.dealing import count_failures, deal, deal_in_two, join_failing
 from shoal.kernels.exchange import Partners, exchange_rows
 from shoal.kernels.group_state import LOSS, ROOM, SIZE, Asked, State, lay_out, measure

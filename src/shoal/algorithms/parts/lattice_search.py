@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.algorithms.lattice import ClassesOfNodes
-from shoal.algorithms.lattice_costs import Evaluation
+from shoal.algorithms.parts.lattice import ClassesOfNodes
+from shoal.algorithms.parts.lattice_costs import Evaluation
 from shoal.kernels.full_domain import ACCEPTED, judge
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal._progress import Progress
-    from shoal.algorithms.lattice import Classes, Judge, Lattice, Node
-    from shoal.algorithms.lattice_costs import CellCost, Cost
+    from shoal.algorithms.parts.lattice import Classes, Judge, Lattice, Node
+    from shoal.algorithms.parts.lattice_costs import CellCost, Cost
 
 __all__ = ["Best", "Budget", "Search"]
 

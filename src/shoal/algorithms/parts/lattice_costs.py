@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.algorithms.lattice import Classes, Judge, Lattice, Node
+    from shoal.algorithms.parts.lattice import Classes, Judge, Lattice, Node
     from shoal.recoding import Levels
     from shoal.table import Table
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.algorithms import ThreePhase, cascade
-from shoal.algorithms.cascade import split_rows, star_patterns, starred_attributes
+from shoal.algorithms.parts.cascade import split_rows, star_patterns, starred_attributes
 from shoal.models import KAnonymity, LDiversity
 from shoal.testing.strategies import code_tables
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.algorithms.loss_table import LossTable
+    from shoal.algorithms.parts.loss_table import LossTable
     from shoal.table import Table
 
 __all__ = ["RowClasses", "near_classes"]

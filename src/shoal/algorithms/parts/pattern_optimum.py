@@ -17,7 +17,7 @@ from shoal.exact.simplex_matching import CoverProblem, GroupPrices, cheapest_cov
 if TYPE_CHECKING:
     from shoal._progress import Progress
     from shoal.algorithms.base import Problem
-    from shoal.algorithms.pattern_assignment import Assignment
+    from shoal.algorithms.parts.pattern_assignment import Assignment
 
 __all__ = ["prove"]
 
