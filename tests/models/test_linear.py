@@ -16,9 +16,9 @@ from shoal.testing.strategies import ground_distances, models
 GROUNDS = [
     MetricDistance(range(4), [[abs(i**2 - j**2) for j in range(4)] for i in range(4)]),
     MetricDistance(range(4), [[0, 1, 1, 2], [1, 0, 2, 1], [1, 2, 0, 1], [2, 1, 1, 0]]),
-    Hierarchical(Hierarchy.from_rows([(value, f"b{value // 2}", "*") for value in range(4)])),
-    Hierarchical(Hierarchy.from_rows([(value, f"a{value // 3}", f"b{value // 3}", "*") for value in range(4)])),
-    Hierarchical(Hierarchy.from_rows([(value, "*") for value in range(4)])),
+    Hierarchical(Hierarchy.from_rows([(str(value), f"b{value // 2}", "*") for value in range(4)])),
+    Hierarchical(Hierarchy.from_rows([(str(value), f"a{value // 3}", f"b{value // 3}", "*") for value in range(4)])),
+    Hierarchical(Hierarchy.from_rows([(str(value), "*") for value in range(4)])),
 ]
 
 

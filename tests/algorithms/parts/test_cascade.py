@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.algorithms import ThreePhase, cascade
+from shoal.algorithms import ThreePhase
+from shoal.algorithms.parts import cascade
 from shoal.algorithms.parts.cascade import split_rows, star_patterns, starred_attributes
 from shoal.models import KAnonymity, LDiversity
 from shoal.testing.strategies import code_tables

@@ -10,3 +10,5 @@
 | cluster, SABRE | `groups_at_work`, `loss_table`, `neighbourhood` |
 | patterns | `pattern_assignment`, `pattern_optimum` |
 """
+
+__all__: list[str] = []
