@@ -162,7 +162,7 @@ def test_a_file_that_is_not_there(tmp_path):
         Hierarchy.from_csv(tmp_path / "none.csv")
 
 
-ADULT = Path("/work/shared/data/adult")
+ADULT = Path(__file__).resolve().parents[3] / "shared" / "data" / "adult"
 NODES = {
     "age": (100, 20, 10, 5, 1),
     "education": (16, 5, 3, 1),
