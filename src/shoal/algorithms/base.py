@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from shoal.models import Requirement
     from shoal.table import Table
 
-__all__ = ["Algorithm", "Guarantee", "Partition", "Problem"]
+__all__ = ["Algorithm", "Guarantee", "Partition", "Problem", "monotone_only"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,3 +104,10 @@ class Algorithm(Protocol):
 
         The table is not changed. An algorithm is only called with a requirement that it supports.
         """
+
+
+def monotone_only(requirement: Requirement) -> str | None:
+    """Return why an algorithm that joins groups cannot serve a requirement, in the words of `unsupported`."""
+    if requirement.monotone:
+        return None
+    return "it serves monotone models only: the union of two acceptable groups must be acceptable"

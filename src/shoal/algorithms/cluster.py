@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from shoal._validation import Integer, validate
-from shoal.algorithms.base import Guarantee, Partition
+from shoal.algorithms.base import Guarantee, Partition, monotone_only
 from shoal.algorithms.hilbert import Hilbert
 from shoal.algorithms.mondrian import Mondrian
 from shoal.algorithms.parts.groups_at_work import GroupsAtWork
@@ -100,9 +100,7 @@ class Cluster:
 
     def unsupported(self, requirement: Requirement) -> str | None:
         """Return why a requirement cannot be served, in words that follow "because"."""
-        if requirement.monotone:
-            return None
-        return "it serves monotone models only: the union of two acceptable groups must be acceptable"
+        return monotone_only(requirement)
 
     def partition(self, problem: Problem) -> Partition:
         """Partition the rows; see `Algorithm.partition`."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from shoal._validation import Boolean, validate
-from shoal.algorithms.base import Guarantee, Partition
+from shoal.algorithms.base import Guarantee, Partition, monotone_only
 from shoal.algorithms.parts.compiled import compile_requirement
 from shoal.algorithms.parts.places import aligned_places, flat_trees
 from shoal.kernels.grouping import sort_by_key
@@ -83,9 +83,7 @@ class Hilbert:
 
     def unsupported(self, requirement: Requirement) -> str | None:
         """Return why a requirement cannot be served, in words that follow "because"."""
-        if requirement.monotone:
-            return None
-        return "it serves monotone models only: the union of two acceptable groups must be acceptable"
+        return monotone_only(requirement)
 
     def partition(self, problem: Problem) -> Partition:
         """Partition the rows; see `Algorithm.partition`."""

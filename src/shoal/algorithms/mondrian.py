@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal._validation import Boolean, validate
-from shoal.algorithms.base import Guarantee, Partition
+from shoal.algorithms.base import Guarantee, Partition, monotone_only
 from shoal.algorithms.parts.compiled import compile_requirement
 from shoal.algorithms.parts.places import flat_trees
 from shoal.kernels.mondrian import LEAVES, OPEN, ROWS_DONE, STACK_DEPTH, cut_records
@@ -85,9 +85,7 @@ class Mondrian:
 
     def unsupported(self, requirement: Requirement) -> str | None:
         """Return why a requirement cannot be served, in words that follow "because"."""
-        if requirement.monotone:
-            return None
-        return "it serves monotone models only: the union of two acceptable groups must be acceptable"
+        return monotone_only(requirement)
 
     def partition(self, problem: Problem) -> Partition:
         """Partition the rows; see `Algorithm.partition`."""
