@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.harness import median_seconds, seconds_of
 from benchmarks.results import Grid, Part, Target
-from shoal.kernels.emd import equal_costs, ordered_costs
+from shoal.algorithms.common.emd_kernel import equal_costs, ordered_costs
 from shoal.models import Domain, Equal, GroupCounts, MetricDistance, Ordered
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 import shoal
 from benchmarks.results import Grid, Part, Target
-from shoal import geography
+from shoal import grouping
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,13 +43,13 @@ def measure(settings: Settings) -> Part:
 def _measure_table(part: Part, table: str, name: str, settings: Settings) -> None:
     sizes = shoal.datasets.names(table)["count"].to_numpy()  # type: ignore[arg-type]
     ks = np.unique(np.linspace(sizes.max(), sizes.sum() // 2, settings.label_ks).astype(np.int64))
-    geography.labels(sizes, int(ks[0]), seed=settings.seed)  # compiles
+    grouping.labels(sizes, int(ks[0]), seed=settings.seed)  # compiles
     rows, proven, gaps, times, beaten = [], 0, [], [], 0
     for subrange in np.array_split(ks, _SUBRANGES):
         worst = dict.fromkeys([*_RIVALS, "ours", "lower bound"], 0.0)
         for k in subrange.tolist():
             start = time.perf_counter()
-            ours = geography.labels(sizes, k, seed=settings.seed)
+            ours = grouping.labels(sizes, k, seed=settings.seed)
             times.append(time.perf_counter() - start)
             proven += ours.optimal
             gaps.append(ours.gap)
@@ -68,4 +68,4 @@ def _measure_table(part: Part, table: str, name: str, settings: Settings) -> Non
 
 
 def _ratio(sizes: NDArray[np.int64], k: int, method: str, order: str, seed: int) -> float:
-    return geography.labels(sizes, k, method=method, order=order, seed=seed).overfull_ratio
+    return grouping.labels(sizes, k, method=method, order=order, seed=seed).overfull_ratio

@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.harness import median_seconds
 from benchmarks.results import Grid, Part, Target
 from benchmarks.settings import ROOT
-from shoal import geography
+from shoal import grouping
 
 if TYPE_CHECKING:
     from benchmarks.settings import Settings
@@ -30,7 +30,7 @@ def measure_points(settings: Settings) -> Part:
     part = Part(name="points", title="Points in rectangles")
     part.say(
         f"k = {_K}. Uniform in a square; clustered around 1,000 places; clustered and rounded to a grid, so that many "
-        "points share coordinates. Time of `geography.points` with its checks, after compiling; peak memory of the "
+        "points share coordinates. Time of `grouping.points` with its checks, after compiling; peak memory of the "
         "whole process, input and interpreter included."
     )
     rows = []
@@ -85,9 +85,9 @@ def main(kind: str, count: str) -> None:
         xy = centres[of] + (xy - 0.5) * spread[of, None]
         if kind == "rounded":
             xy = np.round(xy, 4)
-    geography.points(xy[:1000], _K)
+    grouping.points(xy[:1000], _K)
     start = time.perf_counter()
-    found = geography.points(xy, _K)
+    found = grouping.points(xy, _K)
     seconds = time.perf_counter() - start
     unit = 1e6 if sys.platform == "darwin" else 1e3
     assert found.guarantee is not None
@@ -118,8 +118,8 @@ def measure_ordered(settings: Settings) -> Part:
     rows = []
     for kind, (values, counts) in kinds.items():
         for k in (_K, max(_K, count // 40)):
-            found = geography.ordered(values, k, counts=counts)
-            seconds = median_seconds(lambda v=values, c=counts, k=k: geography.ordered(v, k, counts=c), 1)  # type: ignore[misc]
+            found = grouping.ordered(values, k, counts=counts)
+            seconds = median_seconds(lambda v=values, c=counts, k=k: grouping.ordered(v, k, counts=c), 1)  # type: ignore[misc]
             rows.append((kind, count, k, seconds, len(found.weights), found.overfull_ratio, found.optimal))
             if k == _K:
                 part.targets.append(Target(what=f"{count:,} {kind}, seconds", limit=2, measured=seconds, unit=" s"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.results import Grid, Part, Target
-from shoal.geography import regions
+from shoal.grouping import regions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -127,7 +127,7 @@ def _libpysal(name: str, file: str, column: str) -> _Map:
     import geopandas
     import libpysal
 
-    from shoal.geography.polygons import shared_borders
+    from shoal.grouping.regions.polygons import shared_borders
 
     polygons = geopandas.read_file(libpysal.examples.get_path(file))
     return _Map(

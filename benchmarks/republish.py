@@ -17,9 +17,9 @@ from benchmarks.sweep import encoded, partitioned
 from shoal.algorithms import ALGORITHMS
 from shoal.attacks.covering import PointTree
 from shoal.datasets import census
-from shoal.kernels.recoding import group_extents
 from shoal.metrics import random_ranges, workload_error
 from shoal.models import Requirement
+from shoal.recoding.extents_kernel import group_extents
 from shoal.republication import Signatures, generalize
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import numpy as np
 
 from shoal import Hilbert, LDiversity, ThreePhase
 from shoal.algorithms import Algorithm, Partition, Problem, lower_bound
-from shoal.algorithms.hilbert import hilbert_groups
+from shoal.algorithms.hilbert.hilbert import hilbert_groups
 from shoal.datasets import QUASI_IDENTIFIERS, census
 from shoal.metrics import kl_divergence
 from shoal.models import Requirement

@@ -15,7 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shoal import datasets, errors, geography
+    from shoal import datasets, errors, grouping
     from shoal.algorithms import (
         Cluster,
         Exact,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from shoal.auditing import Audit, audit
     from shoal.certificate import Certificate
     from shoal.comparison import Comparison, compare
-    from shoal.geography import Labels, Ordered, Points, Regions
+    from shoal.grouping import Labels, Ordered, Points, Regions
     from shoal.hierarchy import Bins, BottomCode, DatePart, Hierarchy, Level, Prefix, Round, TopCode, safe_harbor
     from shoal.models import (
         AlphaKAnonymity,
@@ -110,7 +110,7 @@ __all__ = [
     # rooms
     "datasets",
     "errors",
-    "geography",
+    "grouping",
     "__version__",
 ]
 
@@ -121,7 +121,7 @@ _HOME = {
     "Certificate": "shoal.certificate",
     "compare": "shoal.comparison",
     "Comparison": "shoal.comparison",
-    **dict.fromkeys(("Labels", "Ordered", "Points", "Regions"), "shoal.geography"),
+    **dict.fromkeys(("Labels", "Ordered", "Points", "Regions"), "shoal.grouping"),
     **dict.fromkeys(
         ("Bins", "BottomCode", "DatePart", "Hierarchy", "Level", "Prefix", "Round", "TopCode", "safe_harbor"),
         "shoal.hierarchy",
@@ -171,7 +171,7 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("shoal")
-    if name in ("datasets", "errors", "geography"):
+    if name in ("datasets", "errors", "grouping"):
         return importlib.import_module(f"shoal.{name}")
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.kernels import queries as kernels
+from shoal.metrics import queries_kernel as kernels
 from shoal.metrics import random_ranges, workload_error
 
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.algorithms.parts.compiled import table_counts
+from shoal.algorithms.common.compiled import table_counts
+from shoal.algorithms.common.emd_kernel import within_metric, within_ordered
+from shoal.algorithms.common.predicate_kernel import CLOSE_METRIC
 from shoal.errors import DataError, ParameterError, ReleaseUnsafeError
 from shoal.hierarchy import Hierarchy
-from shoal.kernels.emd import within_metric, within_ordered
-from shoal.kernels.predicate import CLOSE_METRIC
 from shoal.models import (
     Domain,
     Equal,

@@ -8,8 +8,8 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.algorithms.parts.compiled import compile_requirement
-from shoal.kernels.predicate import acceptable
+from shoal.algorithms.common.compiled import compile_requirement
+from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.models import (
     Domain,
     GroupCounts,

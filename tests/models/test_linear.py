@@ -7,10 +7,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from shoal.exact import Program, Rows, solve
 from shoal.hierarchy import Hierarchy
 from shoal.models import GroupCounts, Hierarchical, LDiversity, MetricDistance, MUniqueness, TCloseness
 from shoal.models.domain import Domain
+from shoal.solver import Program, Rows, solve
 from shoal.testing.strategies import ground_distances, models
 
 GROUNDS = [

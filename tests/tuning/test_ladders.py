@@ -9,7 +9,7 @@ import pytest
 
 from shoal.cli.coarsenings import coarsenings_of
 from shoal.errors import ColumnError, DataError, ParameterError
-from shoal.geography import Labels, Ordered, Points
+from shoal.grouping import Labels, Ordered, Points
 from shoal.hierarchy import (
     Bins,
     BottomCode,

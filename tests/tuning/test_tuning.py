@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import ColumnError, InfeasibleError, ParameterError, UsageError
-from shoal.geography import Points
+from shoal.grouping import Points
 from shoal.hierarchy import OneValue
 from shoal.tuning import evaluation
 

@@ -6,18 +6,17 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from shoal.algorithms.cluster import Cluster
 from shoal.algorithms.exact import Exact
 from shoal.algorithms.full_domain import FullDomain
 from shoal.algorithms.hilbert import Hilbert
+from shoal.algorithms.local_search import Cluster, Sabre
 from shoal.algorithms.m_approximation import MApproximation
 from shoal.algorithms.matching import Matching
 from shoal.algorithms.milp import GeneralizationVectors
 from shoal.algorithms.mondrian import Mondrian
-from shoal.algorithms.pattern_guided import PatternGuided
-from shoal.algorithms.sabre import Sabre
-from shoal.algorithms.three_phase import ThreePhase
-from shoal.algorithms.top_down_specialization import TopDownSpecialization
+from shoal.algorithms.patterns import PatternGuided
+from shoal.algorithms.tds import TopDownSpecialization
+from shoal.algorithms.tp import ThreePhase
 from shoal.errors import ParameterError, UnsupportedError, did_you_mean
 
 if TYPE_CHECKING:

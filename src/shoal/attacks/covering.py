@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.kernels.stabbing import collect_covering
+from shoal.attacks.stabbing_kernel import collect_covering
 from shoal.verification.cells import Regions
 
 if TYPE_CHECKING:

@@ -96,7 +96,7 @@ def _coarsening_of(words: str) -> Coarsening:
 
 
 def _makers() -> dict[str, Callable[[str], Coarsening]]:
-    from shoal.geography import Labels, Ordered, Points
+    from shoal.grouping import Labels, Ordered, Points
     from shoal.hierarchy import Bins, BottomCode, DatePart, OneValue, Prefix, Round, ThreeDigitZip, TopCode
 
     def number(text: str) -> Any:
@@ -133,7 +133,7 @@ def _level(text: str) -> Coarsening:
 
 def _regions(text: str) -> Coarsening:
     from shoal.cli.group_regions import TABLES, edges_of
-    from shoal.geography import Regions
+    from shoal.grouping import Regions
 
     file, colon, least = text.rpartition(":")
     if not colon or not file:

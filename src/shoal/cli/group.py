@@ -15,7 +15,7 @@ from shoal.errors import ColumnError, DataError, OutputError, near_matches
 if TYPE_CHECKING:
     import polars as pl
 
-    from shoal.geography import Grouping
+    from shoal.grouping import Grouping
 
 __all__ = ["ClassSize", "OutputFolder", "check_output", "column_of", "deliver", "group", "whole_numbers"]
 
@@ -72,7 +72,7 @@ def deliver(
     force : bool, optional
         Whether an existing folder is replaced.
     """
-    from shoal.geography.folder import result_of, save_grouping
+    from shoal.grouping.folder import result_of, save_grouping
 
     save_grouping(grouping, folder, tables=tables, more=more, picture=picture, force=bool(force))
     facts = result_of(grouping)

@@ -67,7 +67,7 @@ def labels(
     import polars as pl
 
     from shoal.cli.options import as_number
-    from shoal.geography import labels as group_them
+    from shoal.grouping import labels as group_them
     from shoal.io import read
 
     terminal: Terminal = context.obj

@@ -46,7 +46,7 @@ def ordered(
     import numpy as np
     import polars as pl
 
-    from shoal.geography import ordered as group_them
+    from shoal.grouping import ordered as group_them
     from shoal.io import read
 
     terminal: Terminal = context.obj

@@ -68,8 +68,8 @@ def points(
     import numpy as np
     import polars as pl
 
-    from shoal.geography import points as group_them
-    from shoal.geography.rectangles import is_geographic
+    from shoal.grouping import points as group_them
+    from shoal.grouping.points.rectangles import is_geographic
     from shoal.io import read
 
     terminal: Terminal = context.obj

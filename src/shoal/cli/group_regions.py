@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from shoal.geography import RegionGrouping
+    from shoal.grouping import RegionGrouping
 
 __all__ = ["TABLES", "edges_of", "regions"]
 
@@ -93,7 +93,7 @@ def regions(
     OUT has classes.csv (value, class), result.json, picture.svg, and
     classes.geojson where polygons came in.
     """
-    from shoal.geography import regions as group_them
+    from shoal.grouping import regions as group_them
 
     terminal: Terminal = context.obj
     terminal.json = bool(json)
@@ -154,7 +154,7 @@ def _of_polygons(
         if weight is None:
             raise ParameterError("Name the column of the polygons with the records (--weight), or a table (--weights).")
         return {"edges": source, "weights": weight, "names": name, "layer": layer}
-    from shoal.geography.polygons import read_polygons
+    from shoal.grouping.regions.polygons import read_polygons
     from shoal.io import read
 
     if name is None:
@@ -206,7 +206,7 @@ def _write_outlines(made: RegionGrouping, path: Path) -> None:
     if outlines.crs is not None:
         path.write_text(outlines.to_crs(4326).to_json(drop_id=True) + "\n", encoding="utf-8")
         return
-    from shoal.geography.rectangles import COORDINATES
+    from shoal.grouping.points.rectangles import COORDINATES
 
     collection = text_of_json.loads(outlines.to_json(drop_id=True))
     path.write_text(

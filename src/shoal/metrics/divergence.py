@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.kernels.divergence import box_bits, box_densities, pattern_densities
+from shoal.metrics.divergence_kernel import box_bits, box_densities, pattern_densities
 from shoal.recoding.order import rank, sort
 from shoal.table.compressed import entries_of_rows
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.kernels.queries import count_rows, estimate_rows
+from shoal.metrics.queries_kernel import count_rows, estimate_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -79,7 +79,7 @@ class GroupCounts:
 
 
 class RuleKind(IntEnum):
-    """The forms that a compiled predicate can have; `shoal.kernels.predicate` knows the same numbers.
+    """The forms that a compiled predicate can have; `shoal.algorithms.common.predicate_kernel` knows the same numbers.
 
     `a`, `b` are the integers of the rule; `c(v)` is the group's count of value `v`, `h` the largest count.
     """

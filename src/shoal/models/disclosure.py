@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["BetaLikeness", "DeltaDisclosure"]
 
 SHARE_SCALE = 2**31
-"""Unit of the compiled bounds on shares; `shoal.kernels.predicate` has the same."""
+"""Unit of the compiled bounds on shares; `shoal.algorithms.common.predicate_kernel` has the same."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -26,7 +26,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import ParameterError
-from shoal.kernels.recoding import group_extents
+from shoal.recoding.extents_kernel import group_extents
 from shoal.recoding.levels import lowest_levels
 from shoal.recoding.penalty import set_penalty
 from shoal.recoding.recoded import RecodedColumn, sub_domains_of

@@ -27,7 +27,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import DataError, ParameterError
-from shoal.kernels.recoding import group_extents
+from shoal.recoding.extents_kernel import group_extents
 from shoal.recoding.order import sort
 from shoal.recoding.penalty import interval_penalty, set_penalty
 from shoal.recoding.recoded import RecodedColumn, SubDomains, sub_domains_of

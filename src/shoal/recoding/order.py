@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.kernels.grouping import dense_ranks, sort_by_key
 from shoal.table.classes import mixed_radix_keys
+from shoal.table.sorting_kernel import dense_ranks, sort_by_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

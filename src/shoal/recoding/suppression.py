@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from shoal.kernels.recoding import group_extents
+from shoal.recoding.extents_kernel import group_extents
 from shoal.recoding.recoded import RecodedColumn, SubDomains
 from shoal.recoding.text import check_star, dictionary_text
 

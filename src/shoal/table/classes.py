@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.kernels.grouping import cell_runs, dense_ranks, sort_by_key
+from shoal.table.sorting_kernel import cell_runs, dense_ranks, sort_by_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Connected divisions of small graphs, by trying them all: what the regions of `shoal.geography` are judged by.
+"""Connected divisions of small graphs, by trying them all: what the regions of `shoal.grouping` are judged by.
 
 A *graph* is a number of nodes and a list of pairs; a *division* is a list with the part of each node.
 """

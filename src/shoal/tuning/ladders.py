@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from shoal.errors import ColumnError, ParameterError, UsageError, near_matches
-from shoal.geography import Labels, Ordered
+from shoal.grouping import Labels, Ordered
 from shoal.hierarchy import Bins, Coarsening, DatePart, Level, OneValue, Prefix, coarsen_columns
 from shoal.hierarchy.columns import encoded
 from shoal.recoding import check_coverage

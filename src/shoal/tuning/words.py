@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shoal._validation import exact_fraction
-from shoal.geography import Labels, Ordered, Points
+from shoal.grouping import Labels, Ordered, Points
 from shoal.hierarchy import (
     Bins,
     BottomCode,

@@ -1,0 +1,202 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
+"""A lower bound on stars: which projections can hold a group at all, and dual weights that are raised step by step."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from shoal.algorithms.tp.three_phase_kernel import largest_height
+
+__all__ = ["WEIGHT_UNIT", "bound_of_weights", "raise_weights", "viable_cells"]
+
+WEIGHT_UNIT = 1 << 24
+
+
+@njit(cache=True)
+def viable_cells(keys, cells, radix, counts, num, den, k, distinct):
+    """Tell for each cell whether its projection can hold an acceptable group.
+
+    `keys` (sorted) are `projection * radix + value`, `cells` are carried along, `counts[cell]` rows each. A projection
+    can hold a group when some part of it has `num * h <= den * size`, at least k rows and `distinct` values.
+    """
+    n = cells.size
+    viable = np.zeros(counts.size, dtype=np.bool_)
+    merged = np.empty(n, dtype=np.int64)
+    i = 0
+    while i < n:
+        end = (keys[i] // radix + 1) * radix
+        last = np.int64(-1)
+        values = np.int64(0)
+        j = i
+        while j < n and keys[j] < end:
+            if keys[j] != last:
+                last = keys[j]
+                merged[values] = 0
+                values += 1
+            merged[values - 1] += counts[cells[j]]
+            j += 1
+        if values >= distinct and largest_height(merged, np.int64(0), values, num, den, k) > 0:
+            for p in range(i, j):
+                viable[cells[p]] = True
+        i = j
+    return viable
+
+
+@njit(cache=True)
+def _project_on_simplex(lam, beta, start, stop):
+    """Replace (lam, beta[start:stop]) by the nearest point with no negative entry and sum 1; return the new lam."""
+    count = stop - start + 1
+    total = lam
+    for p in range(start, stop):
+        total += beta[p]
+    # Entries below the threshold become 0 and leave; the threshold only rises, so this ends (Michelot 1986).
+    threshold = (total - 1.0) / count
+    while True:
+        inside = 0
+        total = 0.0
+        if lam > threshold:
+            inside += 1
+            total += lam
+        for p in range(start, stop):
+            if beta[p] > threshold:
+                inside += 1
+                total += beta[p]
+        if inside >= count or inside == 0:
+            break
+        count = inside
+        threshold = (total - 1.0) / count
+    for p in range(start, stop):
+        beta[p] = max(beta[p] - threshold, 0.0)
+    return max(lam - threshold, 0.0)
+
+
+@njit(cache=True)
+def _rows_of_cells(cell_of, stars, rows, cells):
+    """Return what the step of each cell is scaled down by: its rows times its stars."""
+    scale = np.zeros(cells)
+    for i in range(cell_of.shape[0]):
+        for f in range(cell_of.shape[1]):
+            if cell_of[i, f] >= 0:
+                scale[cell_of[i, f]] += rows[i] * stars[f]
+    for c in range(cells):
+        scale[c] = max(scale[c], 1.0)
+    return scale
+
+
+@njit(cache=True)
+def _deflected(lam_step, beta_step, lam_last, beta_last, pair_starts, scale):
+    """Turn a step along the simplices, and away from the last one where they disagree; return its squared length."""
+    inner = 0.0
+    before = 0.0
+    for c in range(scale.size):
+        start, stop = pair_starts[c], pair_starts[c + 1]
+        mean = lam_step[c]
+        for p in range(start, stop):
+            mean += beta_step[p]
+        mean /= stop - start + 1
+        lam_step[c] -= mean
+        product = lam_step[c] * lam_last[c]
+        squares = lam_last[c] ** 2
+        for p in range(start, stop):
+            beta_step[p] -= mean
+            product += beta_step[p] * beta_last[p]
+            squares += beta_last[p] ** 2
+        inner += product / scale[c]
+        before += squares / scale[c]
+    turn = -1.5 * inner / before if inner < 0.0 else 0.0
+    length = 0.0
+    for c in range(scale.size):
+        lam_step[c] += turn * lam_last[c]
+        lam_last[c] = lam_step[c]
+        squares = lam_step[c] ** 2
+        for p in range(pair_starts[c], pair_starts[c + 1]):
+            beta_step[p] += turn * beta_last[p]
+            beta_last[p] = beta_step[p]
+            squares += beta_step[p] ** 2
+        length += squares / scale[c]
+    return length
+
+
+@njit(cache=True)
+def raise_weights(cell_of, pair_of, stars, pair_starts, rows, l, lam, beta, target, steps, tolerance):
+    """Raise the dual bound by projected subgradient steps towards `target`; return the best weights found.
+
+    Item i stands for `rows[i]` rows that must be starred. In family f (a pattern, or all patterns with at least so many
+    stars) it lies in cell `cell_of[i, f]` (-1: that cannot hold a group) and is pair `pair_of[i, f]` (cell and value);
+    the pairs of cell c are `pair_starts[c]:pair_starts[c + 1]`. A group in cell c with n_v rows of value v has at least
+    `sum_v n_v * (lam[c] + l * beta[c, v])` rows when lam and beta are a convex combination. `lam` and `beta` are where
+    it starts. A step shares each item among the families that are within `tolerance` of its least (relatively), is as
+    long as the rows of each cell allow, and is deflected by the last one where they disagree (Camerini, Fratta,
+    Maffioli 1975).
+    """
+    items, families = cell_of.shape
+    cells = pair_starts.size - 1
+    pairs = beta.size
+    best_lam = np.ones(cells)
+    best_beta = np.zeros(pairs)
+    best = -1.0
+    lam_step = np.zeros(cells)
+    beta_step = np.zeros(pairs)
+    lam_last = np.zeros(cells)
+    beta_last = np.zeros(pairs)
+    share = np.empty(families)
+    scale = _rows_of_cells(cell_of, stars, rows, cells)
+    # Whole-array expressions would read better here, and take several times as long to compile.
+    for taken in range(steps + 1):
+        value = 0.0
+        for c in range(cells):
+            lam_step[c] = 0.0
+        for p in range(pairs):
+            beta_step[p] = 0.0
+        for i in range(items):
+            least = np.inf
+            for f in range(families):
+                share[f] = np.inf
+                if cell_of[i, f] >= 0:
+                    share[f] = stars[f] * (lam[cell_of[i, f]] + l * beta[pair_of[i, f]])
+                    least = min(least, share[f])
+            value += rows[i] * least
+            near = 0
+            for f in range(families):
+                if share[f] <= least * (1.0 + tolerance):
+                    near += 1
+            part = rows[i] / near
+            for f in range(families):
+                if share[f] <= least * (1.0 + tolerance):
+                    lam_step[cell_of[i, f]] += part * stars[f]
+                    beta_step[pair_of[i, f]] += part * stars[f] * l
+        if value > best:
+            best = value
+            for c in range(cells):
+                best_lam[c] = lam[c]
+            for p in range(pairs):
+                best_beta[p] = beta[p]
+        if value >= target or taken == steps:
+            break
+        length = _deflected(lam_step, beta_step, lam_last, beta_last, pair_starts, scale)
+        if length == 0.0:
+            break
+        step = (target - value) / length
+        for c in range(cells):
+            start, stop = pair_starts[c], pair_starts[c + 1]
+            own = step / scale[c]
+            for p in range(start, stop):
+                beta[p] += own * beta_step[p]
+            lam[c] = _project_on_simplex(lam[c] + own * lam_step[c], beta, start, stop)
+    return best_lam, best_beta
+
+
+@njit(cache=True)
+def bound_of_weights(cell_of, pair_of, stars, rows, num, den, lam, beta):
+    """Return the bound in units of 1 / WEIGHT_UNIT stars, in integers; a cell's weights sum to at most WEIGHT_UNIT."""
+    items, families = cell_of.shape
+    total = np.int64(0)
+    for i in range(items):
+        least = np.int64(1) << 60
+        for f in range(families):
+            c = cell_of[i, f]
+            if c >= 0:
+                least = min(least, stars[f] * (lam[c] + num * beta[pair_of[i, f]] // den))
+        total += rows[i] * least
+    return total

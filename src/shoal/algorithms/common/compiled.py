@@ -1,0 +1,179 @@
+"""A requirement as arrays, for the compiled predicate `shoal.algorithms.common.predicate_kernel.acceptable`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.algorithms.common.predicate_kernel import SHARE_SCALE
+from shoal.models.base import GroupCounts, Rule, RuleKind
+from shoal.models.domain import Domain
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from shoal.models import Requirement
+    from shoal.table import Column, Table
+
+__all__ = ["CompiledRequirement", "compile_requirement", "table_counts"]
+
+_CHEAPEST_FIRST = (
+    RuleKind.SIZE,
+    RuleKind.DISTINCT,
+    RuleKind.HEIGHT,
+    RuleKind.FREQUENCY,
+    RuleKind.SPREAD,
+    RuleKind.SHARE,
+    RuleKind.PRESENCE,
+    RuleKind.CLOSE,
+    RuleKind.RECURSIVE,
+    RuleKind.ENTROPY,
+    RuleKind.CLOSE_ORDERED,
+    RuleKind.CLOSE_HIERARCHICAL,
+    RuleKind.CLOSE_METRIC,
+)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class CompiledRequirement:
+    """What `acceptable(size, touched, distinct, counts, starts, rules, bounds)` needs besides the group itself."""
+
+    codes: NDArray[np.int32]
+    """Sensitive codes of each row, shape (n, q), in one numbering: code `v` of attribute `j` is `starts[j] + v`.
+    One column of zeros where there is no sensitive attribute."""
+    starts: NDArray[np.int64]
+    """Where each attribute's codes start, shape (q + 1,); the last entry is the number of codes in all."""
+    rules: NDArray[np.int64]
+    """The clauses, cheapest first, shape (r, 6): kind, attribute, a, b, c, offset into `bounds`."""
+    bounds: NDArray[np.int64]
+    """The bounds of all clauses that have some, one after another."""
+    smallest: int
+    """A lower bound on the rows of any acceptable group, at least 1: smaller ones need not be asked about."""
+
+    def __repr__(self) -> str:
+        return (
+            f"CompiledRequirement(rows={len(self.codes)}, attributes={len(self.starts) - 1}, "
+            f"rules={len(self.rules)}, smallest={self.smallest})"
+        )
+
+
+def table_counts(table: Table) -> tuple[GroupCounts, ...]:
+    """Return for each sensitive attribute the whole table as one group.
+
+    Where there is no sensitive attribute, there is one entry with the table's size and a single value, so that models
+    that ask nothing of sensitive values can be asked all the same.
+
+    Parameters
+    ----------
+    table : Table
+        Encoded microdata with at least one row.
+
+    Returns
+    -------
+    tuple of GroupCounts
+        One per sensitive attribute, or one in all.
+    """
+    if not table.sensitive:
+        return (_one_group(np.array([table.rows], dtype=np.int64), Domain()),)
+    return tuple(_column_counts(column) for column in table.sensitive)
+
+
+def compile_requirement(table: Table, requirement: Requirement) -> CompiledRequirement:
+    """Lay a requirement out as arrays for the compiled predicate.
+
+    Parameters
+    ----------
+    table : Table
+        Encoded microdata with at least one row and fewer than 2**31.
+    requirement : Requirement
+        What each group must satisfy; its sensitive attributes are those of the table.
+
+    Returns
+    -------
+    CompiledRequirement
+        A predicate that is never laxer than the requirement.
+
+    Raises
+    ------
+    ParameterError
+        Where a sensitive attribute is of no kind that a model can be asked of.
+    """
+    counts = table_counts(table)
+    starts = np.concatenate(([0], np.cumsum([len(group.totals) for group in counts]))).astype(np.int64)
+    codes = np.zeros((table.rows, len(counts)), dtype=np.int32)
+    for position, column in enumerate(table.sensitive):
+        codes[:, position] = column.codes.astype(np.int32) + np.int32(starts[position])
+    clauses = sorted(requirement.rules(counts), key=lambda clause: _CHEAPEST_FIRST.index(clause[1].kind))
+    rows, bounds, offset = [], [np.empty(0, dtype=np.int64)], 0
+    for position, rule in clauses:
+        rows.append((int(rule.kind), position, rule.a, rule.b, rule.c, offset))
+        if rule.bounds is not None:
+            bounds.append(rule.bounds.astype(np.int64))
+            offset += len(rule.bounds)
+    smallest = max([1, *(_smallest(rule, len(counts[position].totals), table.rows) for position, rule in clauses)])
+    return CompiledRequirement(
+        codes=codes,
+        starts=starts,
+        rules=np.array(rows, dtype=np.int64).reshape(-1, 6),
+        bounds=np.concatenate(bounds),
+        smallest=smallest,
+    )
+
+
+def _column_counts(column: Column) -> GroupCounts:
+    totals = np.bincount(column.codes, minlength=column.size).astype(np.int64)
+    domain = Domain(
+        read_labels=lambda: _labels(column), read_numbers=lambda: _numbers(column), read_ranks=lambda: _ranks(column)
+    )
+    return _one_group(totals, domain)
+
+
+def _labels(column: Column) -> tuple[Any, ...]:
+    # A number is known by its size however it is stored, text by how it is written.
+    numeric = column.dictionary.dtype.is_numeric()
+    return (_numbers(column) if numeric else None) or tuple(column.dictionary.to_list())
+
+
+def _numbers(column: Column) -> tuple[Fraction | None, ...] | None:
+    missing = (None,) if column.has_missing else ()
+    return None if column.numbers is None else (*column.numbers, *missing)
+
+
+def _ranks(column: Column) -> NDArray[np.int64] | None:
+    if not column.ordered:
+        return None
+    # The dictionary is in the order of the values, a missing one last.
+    ranks = np.arange(column.size, dtype=np.int64)
+    ranks[column.size - column.has_missing :] = -1
+    return ranks
+
+
+def _one_group(totals: NDArray[np.int64], domain: Domain) -> GroupCounts:
+    return GroupCounts(
+        sizes=np.array([totals.sum()], dtype=np.int64),
+        starts=np.array([0, len(totals)], dtype=np.int64),
+        values=np.arange(len(totals), dtype=np.int64),
+        counts=totals,
+        totals=totals,
+        domain=domain,
+    )
+
+
+def _smallest(rule: Rule, values: int, rows: int) -> int:
+    """Return a lower bound on the rows of a group that meets one clause."""
+    if rule.kind in (RuleKind.SIZE, RuleKind.DISTINCT):
+        return rule.a
+    if rule.kind in (RuleKind.FREQUENCY, RuleKind.ENTROPY):
+        return -(-rule.a // rule.b) if rule.b else rows + 1
+    if rule.kind is RuleKind.RECURSIVE:
+        # r_1 < (a / b) * (m - l + 1) * r_1 must hold, so there are more than l - 1 + b / a values.
+        return rule.c + rule.b // rule.a
+    if rule.kind is RuleKind.PRESENCE:
+        return values
+    if rule.kind is RuleKind.SHARE and rule.bounds is not None:
+        return rows + 1 if rule.bounds.max() < 1 else -(-SHARE_SCALE // int(rule.bounds.max()))
+    return rule.smallest

@@ -1,0 +1,255 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
+"""The earth mover's distance of a group's distribution from the table's, in whole numbers.
+
+`c(v)` is the group's count of a value, `T(v)` the table's, `|G|` and `n` the rows. Costs are in units of
+1 / (unit * |G| * n). A clause says that a cost is at most `a |G| + b |G| // c`, which fits into 63 bits: see
+`shoal.models.ground_distance.limit_of`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Codes = NDArray[np.int32]
+    Counts = NDArray[np.int64]
+
+__all__ = ["equal_costs", "ordered_costs", "within_equal", "within_hierarchical", "within_metric", "within_ordered"]
+
+_FAR = 2**62
+"""More than the length of any way."""
+
+
+@njit(cache=True)
+def within_equal(
+    size: int,
+    touched: Codes,
+    distinct: int,
+    counts: Counts,
+    first: int,
+    last: int,
+    a: int,
+    b: int,
+    c: int,
+    bounds: Counts,
+    offset: int,
+) -> bool:
+    """Decide the equal distance; bounds = n, then T by code."""
+    rows = bounds[offset]
+    limit = a * size + b * size // c
+    cost = 0
+    for i in range(distinct):
+        v = touched[i]
+        if first <= v < last:
+            cost += max(counts[v] * rows - bounds[offset + 1 + v - first] * size, 0)
+    return cost <= limit
+
+
+@njit(cache=True)
+def within_ordered(
+    size: int,
+    touched: Codes,
+    distinct: int,
+    counts: Counts,
+    first: int,
+    last: int,
+    a: int,
+    b: int,
+    c: int,
+    bounds: Counts,
+    offset: int,
+) -> bool:
+    """Decide the ordered distance; bounds = n, s, m, then T by rank, then the rank of each code."""
+    rows = bounds[offset]
+    shift = bounds[offset + 1]
+    values = bounds[offset + 2]
+    limit = a * size + b * size // c
+    here = np.zeros(values, np.int64)
+    for i in range(distinct):
+        v = touched[i]
+        if first <= v < last:
+            here[bounds[offset + 3 + values + v - first]] = counts[v]
+    rounding = (1 << shift) - 1
+    cost = 0
+    prefix = 0
+    for i in range(values - 1):
+        prefix += here[i] * rows - bounds[offset + 3 + i] * size
+        cost += (abs(prefix) + rounding) >> shift
+        if cost > limit:
+            return False
+    return True
+
+
+@njit(cache=True)
+def within_hierarchical(
+    size: int,
+    touched: Codes,
+    distinct: int,
+    counts: Counts,
+    first: int,
+    last: int,
+    a: int,
+    b: int,
+    c: int,
+    bounds: Counts,
+    offset: int,
+) -> bool:
+    """Decide the hierarchical distance; bounds = n, s, levels, w, T of w nodes by level, each code's node by level."""
+    rows = bounds[offset]
+    shift = bounds[offset + 1]
+    levels = bounds[offset + 2]
+    width = bounds[offset + 3]
+    limit = a * size + b * size // c
+    rounding = (1 << shift) - 1
+    here = np.zeros(width, np.int64)
+    cost = 0
+    for level in range(levels):
+        totals = offset + 4 + level * width
+        nodes = offset + 4 + levels * width + level * (last - first) - first
+        for i in range(distinct):
+            v = touched[i]
+            if first <= v < last:
+                here[bounds[nodes + v]] += counts[v]
+        for i in range(distinct):
+            v = touched[i]
+            if first <= v < last:
+                node = bounds[nodes + v]
+                # Zero from the second value below a node on: it has no excess then.
+                cost += (max(here[node] * rows - bounds[totals + node] * size, 0) + rounding) >> shift
+                here[node] = 0
+        if cost > limit:
+            return False
+    return True
+
+
+@njit(cache=True)
+def within_metric(
+    size: int,
+    touched: Codes,
+    distinct: int,
+    counts: Counts,
+    first: int,
+    last: int,
+    a: int,
+    b: int,
+    c: int,
+    bounds: Counts,
+    offset: int,
+) -> bool:
+    """Decide a metric; bounds = n, the largest whole distance, T by code, then the whole distances of every two codes.
+
+    Successive shortest paths over the values: what a value has too much of goes to one that lacks it along the cheapest
+    way that is left, by Dijkstra's algorithm with prices (Ahuja, Magnanti, Orlin, *Network Flows*, Section 9.7).
+    """
+    m = last - first
+    limit = a * size + b * size // c
+    apart = offset + 2 + m
+    # One array, for each of them takes long to compile; the flow from u to v is flow[m * u + v].
+    scratch = np.zeros(m * m + 5 * m, np.int64)
+    flow, excess, price, length, before, settled = 0, m * m, m * m + m, m * m + 2 * m, m * m + 3 * m, m * m + 4 * m
+    for i in range(distinct):
+        v = touched[i]
+        if first <= v < last:
+            scratch[excess + v - first] = counts[v] * bounds[offset]
+    remaining = 0
+    for v in range(m):
+        scratch[excess + v] -= bounds[offset + 2 + v] * size
+        remaining += max(scratch[excess + v], 0)
+    cost = 0
+    # The ways become longer and longer, and none is longer than the largest distance: often all is clear early on.
+    while cost + remaining * bounds[offset + 1] > limit:
+        for v in range(m):
+            scratch[before + v] = -1
+            scratch[settled + v] = 0
+            scratch[length + v] = 0 if scratch[excess + v] > 0 else _FAR
+        here = -1
+        while here < 0 or scratch[excess + here] >= 0:
+            here = -1
+            for v in range(m):
+                nearer = here < 0 or scratch[length + v] < scratch[length + here]
+                if scratch[settled + v] == 0 and nearer:
+                    here = v
+            scratch[settled + here] = 1
+            for v in range(m):
+                step = scratch[length + here]
+                if scratch[flow + m * v + here] == 0:  # the way back along a flow costs nothing at these prices
+                    step += bounds[apart + m * here + v] + scratch[price + here] - scratch[price + v]
+                if step < scratch[length + v]:
+                    scratch[length + v] = step
+                    scratch[before + v] = here
+        for v in range(m):
+            scratch[price + v] += min(scratch[length + v], scratch[length + here])
+        # Where something is left to send, the price is 0: the price of the end is the length of the way.
+        if cost + remaining * scratch[price + here] > limit:
+            return False
+        amount = -scratch[excess + here]
+        v = here
+        while scratch[before + v] >= 0:
+            back = scratch[flow + m * v + scratch[before + v]]
+            if back > 0:
+                amount = min(amount, back)
+            v = scratch[before + v]
+        amount = min(amount, scratch[excess + v])
+        scratch[excess + v] -= amount
+        scratch[excess + here] += amount
+        remaining -= amount
+        cost += amount * scratch[price + here]
+        v = here
+        while scratch[before + v] >= 0:
+            u = scratch[before + v]
+            if scratch[flow + m * v + u] > 0:
+                scratch[flow + m * v + u] -= amount
+            else:
+                scratch[flow + m * u + v] += amount
+            v = u
+    return True
+
+
+@njit(cache=True)
+def equal_costs(sizes: Counts, starts: Counts, values: Counts, counts: Counts, totals: Counts, costs: Counts) -> None:
+    """Fill in the cost of every group under the equal distance (unit 1).
+
+    Parameters
+    ----------
+    sizes, starts, values, counts, totals : int64 arrays
+        Counted groups, see `shoal.models.GroupCounts`; fewer than 2**31 rows.
+    costs : int64[groups]
+        Receives the costs.
+    """
+    rows = totals.sum()
+    for g in range(sizes.size):
+        cost = 0
+        for j in range(starts[g], starts[g + 1]):
+            cost += max(counts[j] * rows - totals[values[j]] * sizes[g], 0)
+        costs[g] = cost
+
+
+@njit(cache=True)
+def ordered_costs(sizes: Counts, starts: Counts, values: Counts, counts: Counts, totals: Counts, costs: Counts) -> None:
+    """Fill in the cost of every group under the ordered distance (unit m - 1), codes being ranks.
+
+    Parameters
+    ----------
+    sizes, starts, values, counts, totals : int64 arrays
+        Counted groups, see `shoal.models.GroupCounts`; rows**2 * m is below 2**63.
+    costs : int64[groups]
+        Receives the costs.
+    """
+    rows = totals.sum()
+    here = np.zeros(totals.size, np.int64)
+    for g in range(sizes.size):
+        size = sizes[g]
+        for j in range(starts[g], starts[g + 1]):
+            here[values[j]] = counts[j]
+        cost = 0
+        prefix = 0
+        for v in range(totals.size):
+            prefix += here[v] * rows - totals[v] * size
+            cost += abs(prefix)
+        here[:] = 0
+        costs[g] = cost

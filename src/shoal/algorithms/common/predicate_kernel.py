@@ -1,0 +1,218 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
+"""The compiled predicate: is a group of rows acceptable, decided from its counts with integers.
+
+`shoal.models` states the clauses (`Rule`), `shoal.algorithms.common.compiled` lays them out as arrays, and algorithms
+ask `acceptable` millions of times. The numbers of the kinds are those of `shoal.models.RuleKind`; a test compares them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from shoal.algorithms.common.emd_kernel import within_equal, within_hierarchical, within_metric, within_ordered
+from shoal.algorithms.common.whole_kernel import NO, ONE, YES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Codes = NDArray[np.int32]
+    Counts = NDArray[np.int64]
+
+__all__ = ["SHARE_SCALE", "acceptable"]
+
+SIZE, FREQUENCY, DISTINCT, ENTROPY, RECURSIVE, SPREAD, SHARE, PRESENCE, HEIGHT = range(9)
+CLOSE, CLOSE_ORDERED, CLOSE_HIERARCHICAL, CLOSE_METRIC = range(9, 13)
+
+SHARE_SCALE = 2**31
+"""Bounds on shares count in units of 1 / SHARE_SCALE; products stay below 2**63 for groups under 2**31 rows."""
+
+_ERROR = 1e-15
+"""Relative error per term of the float sums of `c * log(c)`: four units in the last place, more than any libm makes."""
+
+
+@njit(cache=True)
+def _frequency(touched: Codes, distinct: int, counts: Counts, first: int, last: int, a: int, limit: int) -> bool:
+    """Return whether a * c(v) <= limit for every value v."""
+    for i in range(distinct):
+        v = touched[i]
+        if first <= v < last and a * counts[v] > limit:
+            return False
+    return True
+
+
+@njit(cache=True)
+def _distinct(touched: Codes, distinct: int, first: int, last: int) -> int:
+    """Count the different values of one attribute."""
+    found = 0
+    for i in range(distinct):
+        if first <= touched[i] < last:
+            found += 1
+    return found
+
+
+@njit(cache=True)
+def _entropy(size: int, touched: Codes, distinct: int, counts: Counts, first: int, last: int, a: int, b: int) -> bool:
+    """Return whether |G| log |G| - sum c log c >= |G| log(a / b): the entropy times |G|."""
+    values = 0
+    least = size
+    most = 0
+    spread = 0.0
+    for i in range(distinct):
+        v = touched[i]
+        if first <= v < last:
+            c = counts[v]
+            values += 1
+            least = min(least, c)
+            most = max(most, c)
+            spread += c * math.log(c)
+    # The entropy never exceeds log(values), and reaches it exactly where all counts are equal.
+    if values * b < a:
+        return False
+    if least == most:
+        return True
+    whole = size * math.log(size)
+    return whole - spread - size * math.log(a / b) >= (values + 8) * _ERROR * whole
+
+
+@njit(cache=True)
+def _recursive(
+    size: int,
+    touched: Codes,
+    distinct: int,
+    counts: Counts,
+    first: int,
+    last: int,
+    a: int,
+    b: int,
+    l: int,
+) -> bool:
+    """Return whether b * r_1 < a * (r_l + ... + r_m): what the group has beyond its l - 1 largest counts."""
+    largest = np.zeros(max(l - 1, 1), np.int64)
+    kept = len(largest)
+    for i in range(distinct):
+        v = touched[i]
+        if first <= v < last and counts[v] > largest[kept - 1]:
+            c = counts[v]
+            place = kept - 1
+            while place > 0 and largest[place - 1] < c:
+                largest[place] = largest[place - 1]
+                place -= 1
+            largest[place] = c
+    tail = size
+    for i in range(l - 1):
+        tail -= largest[i]
+    return bool(b * largest[0] < a * tail)
+
+
+@njit(cache=True)
+def _spread(touched: Codes, distinct: int, first: int, numbers: int, bounds: Counts, offset: int) -> bool:
+    """Return whether largest code in G >= bounds[smallest code in G], among the attribute's first `numbers` codes."""
+    least = numbers
+    most = -1
+    for i in range(distinct):
+        v = touched[i] - first
+        if 0 <= v < numbers:
+            least = min(least, v)
+            most = max(most, v)
+    return most >= 0 and bool(most >= bounds[offset + least])
+
+
+@njit(cache=True)
+def _share(
+    size: int,
+    touched: Codes,
+    distinct: int,
+    counts: Counts,
+    first: int,
+    last: int,
+    bounds: Counts,
+    offset: int,
+    least: bool,
+) -> bool:
+    """Return whether each v in G has c(v) * SHARE_SCALE <= bounds[v] * |G|, or where `least` >= it."""
+    for i in range(distinct):
+        v = touched[i]
+        if first <= v < last:
+            excess = counts[v] * SHARE_SCALE - bounds[offset + v - first] * size
+            if excess < 0 if least else excess > 0:
+                return False
+    return True
+
+
+@njit(cache=True)
+def acceptable(
+    size: int, touched: Codes, distinct: int, counts: Counts, starts: Counts, rules: Counts, bounds: Counts
+) -> bool:
+    """Decide whether a group satisfies every clause.
+
+    Parameters
+    ----------
+    size : int64
+        Rows of the group, below 2**31. A group of no rows is not acceptable.
+    touched : int32[:]
+        Its first `distinct` entries are the sensitive codes that occur in the group, each once and in any order, over
+        all sensitive attributes in one numbering: code `v` of attribute `j` is `starts[j] + v`.
+    distinct : int64
+        How many entries of `touched` count.
+    counts : int64[:]
+        Rows of the group with each such code; only entries named by `touched` are read.
+    starts : int64[q + 1]
+        Where each attribute's codes start.
+    rules : int64[r, 6]
+        One clause per row: kind, attribute, a, b, c, offset into `bounds`. See `RuleKind`.
+    bounds : int64[:]
+        Further numbers of a clause, from its offset on, for the kinds that need them: one per value of the attribute
+        unless `RuleKind` says otherwise.
+
+    Returns
+    -------
+    bool
+        True only where all clauses hold.
+    """
+    if size < 1:
+        return False
+    for r in range(rules.shape[0]):
+        kind = rules[r, 0]
+        first = starts[rules[r, 1]]
+        last = starts[rules[r, 1] + 1]
+        a = rules[r, 2]
+        b = rules[r, 3]
+        offset = rules[r, 5]
+        if kind == SIZE:
+            holds = size >= a
+        elif kind == FREQUENCY:
+            holds = _frequency(touched, distinct, counts, first, last, a, b * size)
+        elif kind == DISTINCT:
+            holds = _distinct(touched, distinct, first, last) >= a
+        elif kind == ENTROPY:
+            holds = _entropy(size, touched, distinct, counts, first, last, a, b)
+        elif kind == RECURSIVE:
+            holds = _recursive(size, touched, distinct, counts, first, last, a, b, rules[r, 4])
+        elif kind == SPREAD:
+            holds = _spread(touched, distinct, first, a, bounds, offset)
+        elif kind == SHARE:
+            holds = _share(size, touched, distinct, counts, first, last, bounds, offset, NO)
+        elif kind == PRESENCE:
+            # Every value of the table has a positive bound, so every one must occur.
+            holds = _distinct(touched, distinct, first, last) == last - first and _share(
+                size, touched, distinct, counts, first, last, bounds, offset, YES
+            )
+        elif kind == HEIGHT:
+            holds = _frequency(touched, distinct, counts, first, last, ONE, a)
+        elif kind == CLOSE:
+            holds = within_equal(size, touched, distinct, counts, first, last, a, b, rules[r, 4], bounds, offset)
+        elif kind == CLOSE_ORDERED:
+            holds = within_ordered(size, touched, distinct, counts, first, last, a, b, rules[r, 4], bounds, offset)
+        elif kind == CLOSE_HIERARCHICAL:
+            holds = within_hierarchical(size, touched, distinct, counts, first, last, a, b, rules[r, 4], bounds, offset)
+        elif kind == CLOSE_METRIC:
+            holds = within_metric(size, touched, distinct, counts, first, last, a, b, rules[r, 4], bounds, offset)
+        else:
+            holds = False
+        if not holds:
+            return False
+    return True

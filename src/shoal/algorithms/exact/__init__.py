@@ -1,0 +1,5 @@
+"""The fewest stars of a small table, proven by dynamic programming over all groups (`subsets`)."""
+
+from shoal.algorithms.exact.exact import Exact
+
+__all__ = ["Exact"]

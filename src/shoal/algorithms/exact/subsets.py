@@ -1,0 +1,185 @@
+"""The cheapest partition of a few rows into acceptable groups, by dynamic programming over all groups there are.
+
+Rows that nobody can tell apart are of one type; groups are vectors of counts of types, numbered in mixed radix. With
+all rows distinct that is the subset program of Liang and Yuan 2013, Theorem 8, of 3^n steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from shoal._progress import Progress, silent
+from shoal.algorithms.exact.subsets_kernel import NEVER, cheapest_covers, cheapest_first_group, price_groups
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["SubsetProgram"]
+
+_STEPS_PER_CALL = 1 << 27
+"""Steps between two looks at the keyboard, about a quarter of a second."""
+_SECONDS_PER_STEP = 2e-9
+_BYTES_PER_STATE = 8
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class SubsetProgram:
+    """Rows of a few types, each with the vector of sensitive counts that it adds to.
+
+    The order of the types is free; it is quickest where the last one has the fewest rows.
+    """
+
+    counts: NDArray[np.int64]
+    """Rows of each type, at least 1."""
+    codes: NDArray[np.int32]
+    """Quasi-identifiers of each type, shape (types, d), as codes of at least 0."""
+    weights: NDArray[np.int64]
+    """For each type and attribute that is looked at, what one row adds to the number of the vector of counts."""
+
+    @property
+    def states(self) -> int:
+        """Sets of rows that can be told apart."""
+        return prod(int(count) + 1 for count in self.counts)
+
+    @property
+    def steps(self) -> int:
+        """Pairs of a set and a group in it that are compared."""
+        counts = [int(count) for count in self.counts]
+        if not counts:
+            return 0
+        *others, last = counts
+        # Sets that hold all rows of the last type are never left over, but for the whole.
+        below = prod((count + 1) * (count + 2) // 2 for count in others)
+        return below * (last * (last + 1) // 2) + prod(count + 1 for count in counts)
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the tables."""
+        return self.states * _BYTES_PER_STATE
+
+    @property
+    def seconds(self) -> float:
+        """Estimated time of the search, without the models' judgement."""
+        return self.steps * _SECONDS_PER_STEP
+
+    def solve(
+        self, acceptable: Sequence[NDArray[np.bool_]], *, step: str = "solve", progress: Progress = silent
+    ) -> tuple[int, list[NDArray[np.int64]]] | None:
+        """Return the fewest stars of any partition into acceptable groups, and one that has them.
+
+        Parameters
+        ----------
+        acceptable : sequence of bool arrays
+            For each attribute that is looked at, by number of the vector of counts, whether a group with it is
+            acceptable. A group must be so for every attribute.
+        step : str
+            What the progress is called.
+        progress : callable
+            Told the steps done; an exception that it raises ends the search.
+
+        Returns
+        -------
+        (int, list of int64 arrays) or None
+            The stars, and for each group its rows by type; None where there is no such partition.
+        """
+        prices, best = self._prices(acceptable), np.empty(self.states, dtype=np.int32)
+        last = self.states - 1
+        # The first group holds a row of the last type, so what is left lacks one: all other sets never come up.
+        needed = int(self.counts[-1]) * (self.states // (int(self.counts[-1]) + 1))
+        size = max(needed * _STEPS_PER_CALL // max(self.steps, 1), 1)
+        for first in range(0, needed, size):
+            progress(step, first, needed)
+            cheapest_covers(self._low_parts, self._high_parts, prices, best, first, min(first + size, needed))
+        cheapest_covers(self._low_parts, self._high_parts, prices, best, last, last + 1)
+        progress(step, needed, needed)
+        cost = int(best[last])
+        if cost == NEVER:
+            return None
+        groups = []
+        state = last
+        while state:
+            group = int(cheapest_first_group(self._low_parts, self._high_parts, prices, best, state))
+            groups.append(self._digits(group))
+            state -= group
+        return cost, groups
+
+    @cached_property
+    def _cut(self) -> int:
+        """How many types make the low digits: about half of the states' logarithm."""
+        sizes = np.cumsum(np.log(self.counts + 1.0))
+        return int(np.searchsorted(sizes, sizes[-1] / 2)) if len(sizes) else 0
+
+    @cached_property
+    def _low_parts(self) -> _Parts:
+        return _parts(self.counts[: self._cut])
+
+    @cached_property
+    def _high_parts(self) -> _Parts:
+        return _parts(self.counts[self._cut :])
+
+    def _prices(self, acceptable: Sequence[NDArray[np.bool_]]) -> NDArray[np.int32]:
+        low, high = slice(None, self._cut), slice(self._cut, None)
+        weights = np.column_stack((np.ones(len(self.counts), dtype=np.int64), self.weights))
+        prices = np.empty(self.states, dtype=np.int32)
+        price_groups(
+            _shared(self.counts[low], self.codes[low]),
+            _shared(self.counts[high], self.codes[high]),
+            _sums(self.counts[low], weights[low]),
+            _sums(self.counts[high], weights[high]),
+            np.concatenate(([0], np.cumsum([len(table) for table in acceptable])))[:-1].astype(np.int64),
+            np.concatenate([np.ones(0, dtype=np.bool_), *acceptable]),
+            prices,
+        )
+        return prices
+
+    def _digits(self, state: int) -> NDArray[np.int64]:
+        digits = np.empty(len(self.counts), dtype=np.int64)
+        for place, count in enumerate(self.counts.tolist()):
+            state, digits[place] = divmod(state, count + 1)
+        return digits
+
+    def __repr__(self) -> str:
+        return f"SubsetProgram(types={len(self.counts)}, rows={int(self.counts.sum())}, states={self.states})"
+
+
+_Parts: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]"
+
+
+def _parts(counts: NDArray[np.int64]) -> _Parts:
+    """Return for every state the states that are no larger in any digit, as the kernels take them."""
+    parts = [np.zeros(1, dtype=np.int32)]
+    without = [0]
+    for count in counts.tolist():
+        radix = len(parts)
+        for digit in range(1, count + 1):
+            for rest in range(radix):
+                # The parts of the rest, with any number of rows of this type; those without one come first.
+                parts.append(np.concatenate([parts[rest] + np.int32(mine * radix) for mine in range(digit + 1)]))
+                without.append(len(parts[rest]))
+    starts = np.concatenate(([0], np.cumsum([len(part) for part in parts]))).astype(np.int64)
+    return starts, np.concatenate(parts), starts[:-1] + np.array(without, dtype=np.int64)
+
+
+def _sums(counts: NDArray[np.int64], weights: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return for every state the sum of its rows' weights, for each column of weights."""
+    sums = np.zeros((1, weights.shape[1]), dtype=np.int64)
+    for count, weight in zip(counts.tolist(), weights, strict=True):
+        digits = np.arange(count + 1)[:, np.newaxis, np.newaxis]
+        sums = (sums + digits * weight).reshape(-1, weights.shape[1])
+    return sums
+
+
+def _shared(counts: NDArray[np.int64], codes: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return for every state and column the code that all rows share, -1 where they differ, -2 without rows."""
+    shared = np.full((1, codes.shape[1]), -2, dtype=np.int32)
+    for count, code in zip(counts.tolist(), codes, strict=True):
+        joined = np.where((shared == -2) | (shared == code), code, np.int32(-1))
+        shared = np.concatenate((shared, *[joined] * count)).astype(np.int32)
+    return shared

@@ -1,0 +1,146 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
+"""Dynamic programming over all groups that rows of a few types can form (Liang and Yuan 2013, Theorem 8).
+
+Type `i` has `counts[i]` rows that nobody can tell apart, so a set of rows is a vector of digits up to these counts,
+and a state is its number in that mixed radix; type 0 is the least significant digit. A state is cut into a low part and
+a high part, `state = high * lows + low`: what is true of all parts of the low and of the high digits is tabled, and the
+inner loops run through tables.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from shoal.algorithms.common.emd_kernel import within_metric
+from shoal.algorithms.common.whole_kernel import ZERO
+
+__all__ = ["NEVER", "cheapest_covers", "cheapest_first_group", "close_vectors", "price_groups"]
+
+NEVER = np.int32(1 << 29)
+"""The price of a group that is not acceptable; the sum of two of them fits into 32 bits."""
+
+
+@njit(cache=True)
+def close_vectors(numbers, radices, totals, a, b, c, bounds):
+    """Return whether groups are close to the table under a metric, each given by the number of its vector of counts.
+
+    Parameters
+    ----------
+    numbers : int64 array
+        The count of value `v` is `number // radices[v] % (totals[v] + 1)`.
+    radices, totals : int64 arrays
+        By value of one attribute.
+    a, b, c, bounds : int, int, int, int64 array
+        The clause, as `shoal.algorithms.common.emd_kernel.within_metric` takes it.
+    """
+    m = totals.size
+    counts = np.zeros(m, dtype=np.int64)
+    touched = np.zeros(m, dtype=np.int32)
+    accepted = np.zeros(numbers.size, dtype=np.bool_)
+    for i in range(numbers.size):
+        size = ZERO
+        distinct = ZERO
+        for v in range(m):
+            counts[v] = numbers[i] // radices[v] % (totals[v] + 1)
+            if counts[v] > 0:
+                touched[distinct] = v
+                distinct += 1
+                size += counts[v]
+        accepted[i] = within_metric(size, touched, distinct, counts, ZERO, m, a, b, c, bounds, ZERO)
+    return accepted
+
+
+@njit(cache=True)
+def price_groups(low_shared, high_shared, low_sums, high_sums, offsets, acceptable, prices):
+    """Fill in what every state costs as one group: its stars, NEVER where it is not acceptable or has no row.
+
+    Parameters
+    ----------
+    low_shared, high_shared : int32 arrays of shape (states, d)
+        By state of each part: the code that all its rows share, -1 where they differ, -2 where there is no row.
+    low_sums, high_sums : int64 arrays of shape (states, 1 + q)
+        By state of each part: its rows, then what it adds to the number of the vector of sensitive counts, for each
+        attribute that is looked at.
+    offsets : int64 array of shape (q,)
+        Where each attribute's vectors start in `acceptable`.
+    acceptable : bool array
+        Whether a group with that vector of counts is acceptable.
+    prices : int32 array
+        One entry per state; filled in.
+    """
+    lows = low_sums.shape[0]
+    for high in range(high_sums.shape[0]):
+        for low in range(lows):
+            state = high * lows + low
+            rows = high_sums[high, 0] + low_sums[low, 0]
+            fine = rows > 0
+            for j in range(offsets.size):
+                fine = fine and acceptable[offsets[j] + high_sums[high, j + 1] + low_sums[low, j + 1]]
+            if not fine:
+                prices[state] = NEVER
+                continue
+            stars = 0
+            for j in range(low_shared.shape[1]):
+                one = high_shared[high, j]
+                other = low_shared[low, j]
+                if -1 in (one, other) or (one != other and -2 not in (one, other)):
+                    stars += 1
+            prices[state] = stars * rows
+
+
+@njit(cache=True)
+def cheapest_covers(low_parts, high_parts, prices, best, first, last):
+    """Fill in `best[first:last]`: the least cost of any partition of each state into acceptable groups.
+
+    OPT(S) = min over T in S that holds a row of S's most significant type of prices[T] + OPT(S - T).
+
+    Parameters
+    ----------
+    low_parts, high_parts : tuples (starts, items, firsts)
+        For each state of the low and of the high digits, the states that are no larger in any digit: those from
+        `items[starts[s]]` to `items[starts[s + 1]]` in ascending order, and from `firsts[s]` on those that hold a row
+        of the most significant type that has some.
+    prices, best : int32 arrays
+        By state; `best` is known below `first`.
+    first, last : int
+        The states to fill in, in ascending order.
+    """
+    low_starts, low_items, low_firsts = low_parts
+    high_starts, high_items, high_firsts = high_parts
+    lows = low_firsts.size
+    for state in range(first, last):
+        if state == 0:
+            best[0] = 0
+            continue
+        high = state // lows
+        low = state - high * lows
+        least = NEVER
+        start = low_starts[low] if high else low_firsts[low]
+        end = low_starts[low + 1]
+        for p in range(high_firsts[high], high_starts[high + 1]):
+            inside = high_items[p] * lows
+            left = state - inside
+            for q in range(start, end):
+                part = low_items[q]
+                cost = prices[inside + part] + best[left - part]
+                least = min(least, cost)
+        best[state] = least
+
+
+@njit(cache=True)
+def cheapest_first_group(low_parts, high_parts, prices, best, state):
+    """Return the first group of a cheapest partition of a state: one that holds a row of its most significant type."""
+    low_starts, low_items, low_firsts = low_parts
+    high_starts, high_items, high_firsts = high_parts
+    lows = low_firsts.size
+    high = state // lows
+    low = state - high * lows
+    start = low_starts[low] if high else low_firsts[low]
+    for p in range(high_firsts[high], high_starts[high + 1]):
+        inside = high_items[p] * lows
+        for q in range(start, low_starts[low + 1]):
+            group = inside + low_items[q]
+            if prices[group] + best[state - group] == best[state]:
+                return group
+    return -1

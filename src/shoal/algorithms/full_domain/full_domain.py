@@ -1,0 +1,411 @@
+"""Optimal full-domain generalization, and iterated local recoding on top of it.
+
+References
+----------
+.. [1] P. Samarati: Protecting respondents' identities in microdata release. IEEE TKDE 13(6), 2001.
+   https://doi.org/10.1109/69.971193
+.. [2] K. LeFevre, D. J. DeWitt, R. Ramakrishnan: Incognito: efficient full-domain k-anonymity. SIGMOD 2005.
+   https://doi.org/10.1145/1066157.1066164
+.. [3] K. El Emam, F. K. Dankar, R. Issa, et al.: A globally optimal k-anonymity method for the de-identification of
+   health data. JAMIA 16(5), 2009. https://doi.org/10.1197/jamia.M3144
+.. [4] F. Kohlmayer, F. Prasser, C. Eckert, A. Kemper, K. A. Kuhn: Flash: efficient, stable and optimal k-anonymity.
+   PASSAT 2012. https://doi.org/10.1109/SocialCom-PASSAT.2012.52
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from shoal._validation import Boolean, Integer, OneOf, RationalIn, exact_fraction, validate
+from shoal.algorithms.base import Guarantee, Partition
+from shoal.algorithms.full_domain.lattice import Judge, Lattice
+from shoal.algorithms.full_domain.lattice_costs import COSTS, CellCost, CellLosses, cost_of, places_of
+from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED
+from shoal.algorithms.full_domain.lattice_search import Budget, Search
+from shoal.errors import InfeasibleError
+from shoal.metrics import Metrics
+from shoal.recoding import STAR_LEVEL, recode
+
+if TYPE_CHECKING:
+    from numbers import Real
+
+    from numpy.typing import NDArray
+
+    from shoal.algorithms.base import Problem
+    from shoal.algorithms.full_domain.lattice import Classes, Node
+    from shoal.algorithms.full_domain.lattice_search import Best
+    from shoal.models import Requirement
+
+__all__ = ["FullDomain", "Task"]
+
+_CHARGES = (1 / 32, 1.0)
+"""What a suppressed cell counts in the first round of local recoding, of what a star loses: where later rounds are to
+win some of it back, the first ones need not spoil many rows to save a few."""
+_GROWTH = 1.125
+"""What it is multiplied by when a round makes no group more."""
+_ROUND_SHARE = 6
+"""One in so many of the seconds that are left may go to a round."""
+
+_ANY_STAR = "\ue000star"
+"""A symbol to measure with, that is no value of a table."""
+
+
+@dataclass(frozen=True)
+class FullDomain:
+    """One level of its hierarchy for each attribute, the same for all rows: the levels that lose least.
+
+    Parameters
+    ----------
+    suppression_limit : number, default 1
+        The largest share of rows that may be suppressed: published as stars only, so that the others keep more.
+    cost : str, default "gcp"
+        The metric to minimize, by its name in `shoal.metrics`; the precision is maximized.
+    local : bool, default False
+        Whether the search is repeated on the suppressed rows, as often as that gains something. Groups keep their own
+        levels then, and the result is no optimum.
+    time_limit : number, default 20
+        Seconds after which the best node so far is published, with its gap.
+    most_nodes : int, default 200,000
+        Nodes that may be evaluated; the same for every run, whatever the machine.
+
+    Notes
+    -----
+    All nodes of the lattice of levels are searched but for those that a bound rules out. Deviations from the
+    algorithms of the literature, which walk the lattice by paths or level by level:
+
+    * boxes of nodes are branched on and bounded, best first. The loss of a generalization is known of every node
+      beforehand, or bounds that of all above; rows that stay unacceptable in every finer partition (too few of them,
+      too few distinct values) are suppressed at all nodes below. Nothing is assumed of models that are not monotone in
+      this sense: a box is ruled out because of its highest node only if the limit is 0, or by such rows;
+    * the suppressed rows are a group like every other, and must satisfy the requirement. If they do not, acceptable
+      classes join them, smallest first (ties in the order of their values), until they do; a node where more rows than
+      the limit are suppressed then is infeasible;
+    * rows that show nothing are suppressed, however they came to it: the node of stars everywhere is feasible only
+      where all rows may be suppressed;
+    * levels that publish the same as the one below do not count, nor do names of the root below the last level;
+    * ties go to the node of the lowest global certainty penalty, then to the first in the order of levels.
+
+    In local recoding by a metric that is a sum over cells, the rounds are run twice: with a suppressed cell at its full
+    loss, and at a small part of it that grows from round to round; the better result stays. A group is published at its
+    lowest common ancestors where that loses no more.
+    """
+
+    suppression_limit: Real | float = 1
+    cost: str = "gcp"
+    local: bool = False
+    time_limit: Real | float = 20
+    most_nodes: int = 200_000
+    name: ClassVar[str] = "full-domain"
+    hierarchical: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        validate(
+            self.name,
+            vars(self),
+            {
+                "suppression_limit": RationalIn(low=Fraction(0), high=Fraction(1)),
+                "cost": OneOf(COSTS),
+                "local": Boolean(),
+                "time_limit": RationalIn(low=Fraction(0), low_included=False),
+                "most_nodes": Integer(low=1),
+            },
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters as they appear in a certificate."""
+        return {
+            "suppression_limit": float(self.suppression_limit),
+            "cost": self.cost,
+            "local": self.local,
+            "time_limit": float(self.time_limit),
+            "most_nodes": int(self.most_nodes),
+        }
+
+    def unsupported(self, requirement: Requirement) -> str | None:
+        """Return why a requirement cannot be served, in words that follow "because"."""
+        if requirement.monotone:
+            return None
+        return "it serves monotone models only: rows that publish the same cells merge"
+
+    def partition(self, problem: Problem) -> Partition:
+        """Partition the rows; see `Algorithm.partition`.
+
+        Raises
+        ------
+        InfeasibleError
+            Where every node suppresses more rows than the limit allows; describes the nearest one.
+        """
+        most = int(exact_fraction(self.suppression_limit) * problem.table.rows)
+        task = Task.of(problem, self.cost)
+        budget = Budget(nodes=int(self.most_nodes), until=time.perf_counter() + float(self.time_limit))
+        if self.local:
+            return _local(task, most, budget, self)
+        search = task.search(task.judge.classes, most)
+        best = search.run(budget, self.name, problem.progress)
+        if best.node is None:
+            raise _infeasible(task, best, self)
+        layers = _Layers(task)
+        layers.add(search, best.node)
+        layers.close()
+        return Partition(
+            groups=layers.groups,
+            count=len(layers.least),
+            guarantee=_guarantee(task, best),
+            facts=_facts(task, best),
+            least=np.array(layers.least, dtype=np.int32).reshape(len(layers.least), -1),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Task:
+    """A problem as its lattice, its judge and its costs."""
+
+    problem: Problem
+    lattice: Lattice
+    judge: Judge
+    places: tuple[tuple[int, ...], ...]
+    cells: CellLosses
+    """The losses by the metric, or by the second one where it is no sum over cells."""
+    penalty: CellLosses
+    """The losses by the second metric."""
+    cost: str
+
+    @classmethod
+    def of(cls, problem: Problem, cost: str) -> Task:
+        """Lay out a problem and a metric."""
+        table, levels = problem.table, problem.levels
+        lattice = Lattice.of(levels)
+        penalty = CellLosses.of("gcp", lattice, levels, table)
+        summed = cost in ("precision", "non_uniform_entropy", "stars")
+        return cls(
+            problem=problem,
+            lattice=lattice,
+            judge=Judge.of(problem, combinations=cost == "kl_divergence"),
+            places=places_of(lattice),
+            cells=CellLosses.of(cost, lattice, levels, table) if summed else penalty,
+            penalty=penalty,
+            cost=cost,
+        )
+
+    def search(self, classes: Classes, most: int, charge: float = 1.0) -> Search:
+        """Return a search of the rows of some classes, where a suppressed cell counts a part of what a star loses."""
+        cells = self.cells if charge == 1 else self.cells.charged(charge)
+        problem = self.problem
+        return Search(
+            self.lattice,
+            self.judge,
+            classes,
+            cost=cost_of(self.cost, self.lattice, problem.table, self.judge, classes, cells),
+            second=CellCost(name="gcp", cells=self.penalty, totals=self.penalty.totals(self.lattice, classes), row=1),
+            places=self.places,
+            surcharges=np.stack([cells.surcharges(), self.penalty.surcharges()]),
+            most=most,
+        )
+
+    def value(self, cost: int) -> float:
+        """Return the metric that a cost of all rows stands for."""
+        metric = cost_of(self.cost, self.lattice, self.problem.table, self.judge, self.judge.classes, self.cells)
+        return metric.value(cost)
+
+    def levels_of(self, node: Node) -> dict[str, int]:
+        """Return the level of each attribute by its name."""
+        columns = self.problem.table.quasi_identifiers
+        return {
+            column.name: kept[place] for column, kept, place in zip(columns, self.lattice.levels, node, strict=True)
+        }
+
+
+class _Layers:
+    """Groups that are made round by round, each with its levels; what is left in the end are stars."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self.left = np.ones(len(task.judge.classes.sizes), dtype=np.bool_)
+        self.least: list[list[int]] = []
+        self._group = np.full(len(self.left), -1, dtype=np.int32)
+
+    def add(self, search: Search, node: Node) -> None:
+        """Make the acceptable classes at a node groups; the search was of the classes that are left."""
+        found, number = search.classes_at(node)
+        accepted = found.verdict == ACCEPTED
+        group = np.where(accepted, len(self.least) + np.cumsum(accepted) - 1, -1)
+        self._group[self.left] = group[number]
+        levels = [kept[place] for kept, place in zip(self._task.lattice.levels, node, strict=True)]
+        self.least += [levels] * int(np.count_nonzero(accepted))
+        self.left = self._group < 0
+
+    def close(self) -> None:
+        """Make a group of stars of the classes that are left."""
+        if self.left.any():
+            self._group[self.left] = len(self.least)
+            self.least.append([STAR_LEVEL] * len(self._task.lattice.levels))
+
+    @property
+    def rest(self) -> Classes:
+        """The classes that are left."""
+        return self._task.judge.classes.chosen(self.left)
+
+    @property
+    def groups(self) -> NDArray[np.int32]:
+        """The group of each row."""
+        return self._group[self._task.judge.class_of_row]
+
+
+def _guarantee(task: Task, best: Best) -> Guarantee:
+    metric = task.cost
+    what = "full-domain generalizations of these hierarchies (any name of a root is a star)"
+    if best.proven:
+        return Guarantee(text=f"Optimal for this metric ({metric}) among {what}, within the suppression limit.")
+    found, bound = task.value(best.cost), task.value(best.bound)
+    return Guarantee(
+        text=f"The search stopped at its limit: {metric} is {_shown(found)}, and among {what} within the suppression "
+        f"limit none is better than {_shown(bound)}."
+    )
+
+
+def _shown(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.6g}"
+
+
+def _facts(task: Task, best: Best) -> dict[str, Any]:
+    assert best.node is not None
+    found, bound = task.value(best.cost), task.value(best.bound)
+    larger = max(abs(found), abs(bound))
+    return {
+        "metric": task.cost,
+        "value": found,
+        "bound": bound,
+        "gap": 0.0 if best.proven or larger == 0 else abs(found - bound) / larger,
+        "optimal": best.proven,
+        "nodes": task.lattice.size,
+        "evaluated": best.evaluated,
+        "pruned": task.lattice.size - best.evaluated if best.proven else None,
+        "levels": task.levels_of(best.node),
+        "suppressed_rows": best.suppressed,
+        "joined_rows": best.joined,
+    }
+
+
+def _infeasible(task: Task, best: Best, asked: FullDomain) -> InfeasibleError:
+    """Describe the node that suppresses the fewest rows."""
+    rows, node = best.nearest
+    total = task.problem.table.rows
+    share = Fraction(rows, total)
+    levels = ", ".join(f"{name} {level}" for name, level in task.levels_of(node).items())
+    searched = "" if best.proven else f" of {best.evaluated:,} nodes out of {task.lattice.size:,}"
+    return InfeasibleError(
+        f"No full-domain generalization suppresses at most {float(asked.suppression_limit):.4%} of the rows. In the "
+        f"nearest one{searched}, with the levels {levels}, {rows:,} of {total:,} rows ({float(share):.4%}) are in "
+        "classes that are not acceptable. Allow more with suppression_limit=... (--suppression-limit), ask for less, "
+        "give hierarchies with more levels, or recode locally with local=True (--local)."
+    )
+
+
+def _local(task: Task, most: int, budget: Budget, asked: FullDomain) -> Partition:
+    """Repeat the search on what is left, with several charges for a suppressed cell; return what loses least."""
+    problem = task.problem
+    charges = _CHARGES if task.cost in ("gcp", "precision", "non_uniform_entropy") else _CHARGES[-1:]
+    began = time.perf_counter()
+    results: list[tuple[float, int, bool, _Layers, list[dict[str, int]]]] = []
+    for number, charge in enumerate(charges):
+        share = Budget(
+            nodes=budget.nodes,
+            until=budget.until if number == len(charges) - 1 else began + 0.8 * (budget.until - began),
+        )
+
+        layers, rounds = _rounds(task, most, charge, share, (number, len(charges)))
+        if layers is None:
+            continue
+        results += [(_loss(task, layers, tight=tight), number, tight, layers, rounds) for tight in (False, True)]
+    if not results:
+        raise _infeasible_locally(task, asked)
+    problem.progress(asked.name, 1, 1)
+    value, number, tight, layers, rounds = min(results, key=lambda result: result[:3])
+    return Partition(
+        groups=layers.groups,
+        count=len(layers.least),
+        guarantee=Guarantee(
+            text="Local recoding repeats the full-domain search on the suppressed rows: no optimum, and nothing is "
+            "promised about the cost."
+        ),
+        facts={
+            "metric": task.cost,
+            "value": 1 - value if task.cost == "precision" else value,
+            "nodes": task.lattice.size,
+            "rounds": rounds,
+            "charge": charges[number],
+            "lowest_common_ancestors": tight,
+        },
+        least=None if tight else np.array(layers.least, dtype=np.int32).reshape(len(layers.least), -1),
+    )
+
+
+def _rounds(
+    task: Task, most: int, charge: float, budget: Budget, part: tuple[int, int]
+) -> tuple[_Layers | None, list[dict[str, int]]]:
+    """Search, and search again what was suppressed, until all of it would be suppressed again.
+
+    Returns no layers where more than `most` rows are left in the end.
+    """
+    layers = _Layers(task)
+    rounds: list[dict[str, int]] = []
+    rows = task.problem.table.rows
+
+    def progress(step: str, done: int, total: int) -> None:
+        grouped = rows - classes.rows
+        task.problem.progress(step, part[0] * rows + grouped, part[1] * rows)
+
+    while layers.left.any():
+        classes = layers.rest
+        now = time.perf_counter()
+        share = Budget(nodes=budget.nodes, until=now + (budget.until - now) / _ROUND_SHARE)
+        search = task.search(classes, classes.rows, charge)
+        best = search.run(share, FullDomain.name, progress)
+        if best.suppressed == classes.rows and charge < 1:
+            charge = min(_GROWTH * charge, 1.0)
+            continue
+        if best.suppressed == classes.rows > most:
+            search = task.search(classes, most)
+            best = search.run(budget, FullDomain.name, progress)
+            if best.node is None:
+                return None, rounds
+        if best.suppressed == classes.rows:
+            break
+        assert best.node is not None
+        layers.add(search, best.node)
+        rounds.append({**task.levels_of(best.node), "rows": classes.rows - best.suppressed})
+    layers.close()
+    return layers, rounds
+
+
+def _loss(task: Task, layers: _Layers, *, tight: bool) -> float:
+    """Return the metric of a local recoding, lower for better: at its groups' levels, or as low as they can be."""
+    problem = task.problem
+    least = None if tight else np.array(layers.least, dtype=np.int32).reshape(len(layers.least), -1)
+    recoded = recode(
+        problem.table,
+        layers.groups,
+        len(layers.least),
+        method=problem.recoding,  # type: ignore[arg-type]
+        star=_ANY_STAR,
+        hierarchies=problem.hierarchies,
+        least=least,
+    )
+    value = getattr(Metrics(problem.table, recoded, layers.groups), task.cost)
+    if value is None:  # a divergence that takes too long
+        return float("inf")
+    return 1 - value if task.cost == "precision" else float(value)
+
+
+def _infeasible_locally(task: Task, asked: FullDomain) -> InfeasibleError:
+    total = task.problem.table.rows
+    return InfeasibleError(
+        f"Local recoding of these {total:,} rows leaves more than {float(asked.suppression_limit):.4%} of them "
+        "completely suppressed. Allow more with suppression_limit=... (--suppression-limit), ask for less, or give "
+        "hierarchies with more levels."
+    )

@@ -1,0 +1,283 @@
+"""The lattice of full-domain generalizations: a level of its hierarchy for each attribute, and classes at each node."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.algorithms.common.compiled import compile_requirement
+from shoal.algorithms.full_domain.lattice_kernel import roll_up
+from shoal.models.base import RuleKind
+from shoal.recoding.order import rank
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from shoal.algorithms.base import Problem
+    from shoal.models import Requirement
+    from shoal.recoding import Levels
+
+__all__ = ["Classes", "ClassesOfNodes", "Judge", "Lattice", "Node"]
+
+Node = tuple[int, ...]
+"""A full-domain generalization: for each attribute a place in `Lattice.levels`."""
+
+_MOST_CACHED = 1 << 24
+"""Numbers that are kept of classes of other nodes, to start from."""
+
+_LASTING = (RuleKind.SIZE, RuleKind.DISTINCT, RuleKind.SPREAD)
+"""Clauses that hold of a group where they hold of a part of it."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Lattice:
+    """The levels that each attribute may be published at."""
+
+    levels: tuple[tuple[int, ...], ...]
+    """The levels of each attribute's hierarchy that differ, the last one of stars."""
+    nodes: tuple[tuple[NDArray[np.int32], ...], ...]
+    """For each of them the node of each code."""
+    lowest: tuple[tuple[NDArray[np.int32], ...], ...]
+    """For each of them the lowest level at which each code's node has the same name."""
+
+    @classmethod
+    def of(cls, levels: Sequence[Levels]) -> Lattice:
+        """Return the lattice of all attributes.
+
+        Left out is a level that joins no values which the one below does not join, and a level below the last whose
+        only node reads as a star.
+        """
+        usable = tuple(_usable(each) for each in levels)
+        return cls(
+            levels=usable,
+            nodes=tuple(tuple(each.nodes[level] for level in kept) for each, kept in zip(levels, usable, strict=True)),
+            lowest=tuple(
+                tuple(each.lowest[level] for level in kept) for each, kept in zip(levels, usable, strict=True)
+            ),
+        )
+
+    @cached_property
+    def top(self) -> Node:
+        """The node of stars everywhere."""
+        return tuple(len(kept) - 1 for kept in self.levels)
+
+    @cached_property
+    def bottom(self) -> Node:
+        """The node of the values themselves."""
+        return (0,) * len(self.levels)
+
+    @property
+    def size(self) -> int:
+        """Number of nodes."""
+        return prod(len(kept) for kept in self.levels)
+
+    def __repr__(self) -> str:
+        return f"Lattice(heights={self.top})"
+
+
+def _usable(levels: Levels) -> tuple[int, ...]:
+    kept: list[int] = []
+    for level in range(levels.height):
+        if (levels.lowest[level] == levels.height).any():
+            continue
+        if not kept or levels.nodes[level].max() != levels.nodes[kept[-1]].max():
+            kept.append(level)
+    return (*kept, levels.height)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Classes:
+    """Equivalence classes with the counts of their sensitive codes, as the kernels take them."""
+
+    codes: NDArray[np.int32]
+    sizes: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    values: NDArray[np.int32]
+    counts: NDArray[np.int64]
+
+    @property
+    def arrays(
+        self,
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+        """The arrays in the order in which the kernels take them."""
+        return self.codes, self.sizes, self.starts, self.values, self.counts
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(self.sizes.sum())
+
+    def chosen(self, which: NDArray[np.bool_]) -> Classes:
+        """Return some of the classes."""
+        entries = np.repeat(which, np.diff(self.starts))
+        return Classes(
+            codes=self.codes[which],
+            sizes=self.sizes[which],
+            starts=np.concatenate(([0], np.cumsum(np.diff(self.starts)[which]))).astype(np.int64),
+            values=self.values[entries],
+            counts=self.counts[entries],
+        )
+
+    def __repr__(self) -> str:
+        return f"Classes(count={len(self.sizes)})"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Judge:
+    """The requirement as the kernels take it, and the distinct rows of the table."""
+
+    classes: Classes
+    """The distinct combinations of quasi-identifiers, in their order."""
+    class_of_row: NDArray[np.int64]
+    offset: NDArray[np.int64]
+    """Where each sensitive attribute's codes start."""
+    rules: NDArray[np.int64]
+    bounds: NDArray[np.int64]
+    lasting: NDArray[np.int64]
+    """Clauses that no part of a group meets where the group does not."""
+    smallest: int
+    """Rows that every acceptable group has."""
+    told: tuple[int, int]
+    """The sensitive codes, from and to, that stand for combinations of sensitive values."""
+
+    @classmethod
+    def of(cls, problem: Problem, *, combinations: bool = False) -> Judge:
+        """Lay out a problem; with `combinations` the counts of combinations of sensitive values come along."""
+        table = problem.table
+        compiled = compile_requirement(table, problem.requirement)
+        asked = bool((compiled.rules[:, 0] != RuleKind.SIZE).any())
+        of_row, count = rank([(column.codes, column.size) for column in table.quasi_identifiers], table.rows)
+        offset = compiled.starts
+        columns = list(compiled.codes.T) if asked or (combinations and len(offset) == 2) else []
+        told = (0, int(offset[1]))
+        if combinations and len(offset) > 2:
+            value, values = rank([(column.codes, column.size) for column in table.sensitive], table.rows)
+            told = (int(offset[-1]), int(offset[-1]) + values)
+            columns.append(value + told[0])
+            offset = np.append(offset, told[1])
+        rule_rows, bounds = compiled.rules, compiled.bounds
+        first = np.empty(count, dtype=np.int64)
+        first[of_row[::-1]] = np.arange(table.rows)[::-1]
+        starts, values_of, counts = _counted(of_row, count, columns, int(offset[-1]))
+        codes = np.empty((count, len(table.quasi_identifiers)), dtype=np.int32)
+        for a, column in enumerate(table.quasi_identifiers):
+            codes[:, a] = column.codes[first]
+        return cls(
+            classes=Classes(
+                codes=codes,
+                sizes=np.bincount(of_row, minlength=count).astype(np.int64),
+                starts=starts,
+                values=values_of,
+                counts=counts,
+            ),
+            class_of_row=of_row,
+            offset=offset,
+            rules=rule_rows,
+            bounds=bounds,
+            lasting=_lasting(problem.requirement, rule_rows, len(table.sensitive)),
+            smallest=compiled.smallest,
+            told=told,
+        )
+
+    @property
+    def exact(self) -> bool:
+        """Whether a class that is not acceptable has no acceptable part."""
+        return bool(np.isin(self.rules[:, 0], [int(kind) for kind in _LASTING]).all())
+
+    def __repr__(self) -> str:
+        return f"Judge(classes={len(self.classes.sizes)}, rules={len(self.rules)})"
+
+
+def _lasting(requirement: Requirement, rules: NDArray[np.int64], attributes: int) -> NDArray[np.int64]:
+    """Return the clauses that a group meets where a part of it meets the requirement."""
+    kept = [row for row in rules if row[0] in _LASTING and row[0] != RuleKind.SIZE]
+    for model in requirement.models:
+        distinct = model.necessary_distinct()
+        if distinct > 1:
+            kept += [np.array([RuleKind.DISTINCT, at, distinct, 0, 0, 0]) for at in range(attributes)]
+    return np.array(kept, dtype=np.int64).reshape(-1, 6)
+
+
+def _counted(
+    of_row: NDArray[np.int64], count: int, columns: Sequence[NDArray[np.integer]], codes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+    """Return how often each sensitive code occurs in each class, as compressed rows."""
+    if not columns:
+        return np.zeros(count + 1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
+    keys, counts = np.unique(np.concatenate([of_row * codes + column for column in columns]), return_counts=True)
+    starts = np.searchsorted(keys // codes, np.arange(count + 1)).astype(np.int64)
+    return starts, (keys % codes).astype(np.int32), counts.astype(np.int64)
+
+
+class ClassesOfNodes:
+    """The classes at any node, rolled up attribute by attribute from those of a finer one.
+
+    The attributes with most values go up first. The classes on the way are kept: nodes that agree on the first
+    attributes share them, and what is left to merge is small.
+    """
+
+    def __init__(self, lattice: Lattice, classes: Classes, codes: int) -> None:
+        self._lattice, self._classes = lattice, classes
+        self._numbers = np.zeros(max(codes, 1), dtype=np.int64)
+        values = [len(np.unique(classes.codes[:, a])) for a in range(classes.codes.shape[1])]
+        self._order = sorted(range(len(values)), key=lambda a: (-values[a], a))
+        self._kept: OrderedDict[tuple[int, ...], Classes] = OrderedDict()
+        self._held = 0
+
+    def __call__(self, node: Node) -> Classes:
+        """Return the classes at a node."""
+        way = tuple(node[a] for a in self._order)
+        known = len(way)
+        while known and way[:known] not in self._kept:
+            known -= 1
+        classes = self._kept.get(way[:known], self._classes)
+        if known:
+            self._kept.move_to_end(way[:known])
+        for place in range(known, len(way)):
+            if way[place] > 0:
+                classes = self._up(classes, self._order[place], way[place])
+            if place < len(way) - 1 and way[place] > 0:
+                self._keep(way[: place + 1], classes)
+        return classes
+
+    def numbered(self, node: Node) -> tuple[Classes, NDArray[np.int32]]:
+        """Return the classes at a node, and which of them each of the finest classes belongs to."""
+        classes = self._classes
+        number = np.arange(len(classes.sizes), dtype=np.int32)
+        for a in self._order:
+            if node[a] > 0:
+                *arrays, new_of = self._rolled(classes, a, node[a])
+                classes, number = _classes(arrays), new_of[number]
+        return classes, number
+
+    def _up(self, classes: Classes, attribute: int, level: int) -> Classes:
+        *arrays, _ = self._rolled(classes, attribute, level)
+        return _classes(arrays)
+
+    def _rolled(self, classes: Classes, attribute: int, level: int) -> tuple[Any, ...]:
+        rolled: tuple[Any, ...] = roll_up(
+            *classes.arrays, attribute, self._lattice.nodes[attribute][level], self._numbers
+        )
+        return rolled
+
+    def _keep(self, way: tuple[int, ...], classes: Classes) -> None:
+        self._kept[way] = classes
+        self._held += _weight(classes)
+        while self._held > _MOST_CACHED and len(self._kept) > 1:
+            self._held -= _weight(self._kept.popitem(last=False)[1])
+
+
+def _classes(arrays: Sequence[Any]) -> Classes:
+    codes, sizes, starts, values, counts = arrays
+    return Classes(codes=codes, sizes=sizes, starts=starts, values=values, counts=counts)
+
+
+def _weight(classes: Classes) -> int:
+    return classes.codes.size + 2 * len(classes.sizes) + 2 * len(classes.values)

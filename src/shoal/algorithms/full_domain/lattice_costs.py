@@ -1,0 +1,392 @@
+"""What a node of the lattice costs by each metric, in whole numbers, and what bounds the cost of others.
+
+Every cost is a sum of two parts: what the generalization loses on all rows, which is never less at a more general
+node, and what suppressing the unacceptable rows adds, which is never less at a more specific one as long as the same
+rows stay unacceptable. So the first part at the lowest node of a box of the lattice and the second part at its highest
+node bound what all nodes between them cost.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from shoal.algorithms.full_domain.lattice_kernel import log_densities
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from shoal.algorithms.full_domain.lattice import Classes, Judge, Lattice, Node
+    from shoal.recoding import Levels
+    from shoal.table import Table
+
+__all__ = ["COSTS", "CellLosses", "Cost", "Evaluation", "cost_of"]
+
+COSTS = (
+    "gcp",
+    "precision",
+    "non_uniform_entropy",
+    "stars",
+    "suppressed_tuples",
+    "discernability",
+    "average_class_size",
+    "kl_divergence",
+)
+"""The metrics that can be minimized (precision: maximized), as `shoal.metrics` calls them."""
+
+_BITS = 60
+_DIVERGENCE_UNIT = 2.0**-40
+_ROUNDING = 1 << 8
+"""Units by which a sum of logarithms may be off."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Evaluation:
+    """What the kernels found at a node."""
+
+    node: Node
+    classes: Classes
+    verdict: NDArray[np.int8]
+    tally: NDArray[np.int64]
+    """Rows, classes, squared sizes and surcharges; see `judge`."""
+    complete: bool
+    """Whether the suppressed rows are an acceptable group, or none, without others."""
+
+    @property
+    def in_vain(self) -> NDArray[np.int64]:
+        """The tally of the classes that finer partitions do not make acceptable."""
+        return np.asarray(self.tally[0])
+
+    @property
+    def refused(self) -> NDArray[np.int64]:
+        """The tally of all that are suppressed."""
+        return np.asarray(self.tally[1])
+
+    @property
+    def whole(self) -> NDArray[np.int64]:
+        """The tally of all classes, without surcharges."""
+        return np.asarray(self.tally[2])
+
+
+class Cost(Protocol):
+    """A metric as whole numbers; lower is better."""
+
+    @property
+    def name(self) -> str:
+        """What `shoal.metrics` calls it."""
+
+    @property
+    def precomputed(self) -> bool:
+        """Whether `floor` can be told without an evaluation."""
+
+    def floor(self, node: Node, found: Evaluation | None) -> int:
+        """Return what the generalization alone loses."""
+
+    def added(self, found: Evaluation) -> int:
+        """Return what suppression adds at least, here and at all more specific nodes."""
+
+    def joint(self, floor: int, added: int) -> int:
+        """Return the bound that the floor of one node and the addition of a more general one make together."""
+
+    def total(self, found: Evaluation) -> int:
+        """Return the cost."""
+
+    def least(self, found: Evaluation) -> int:
+        """Return a bound on the cost whatever else is suppressed for the sake of the others."""
+
+    def value(self, total: int) -> float:
+        """Return the metric that a cost stands for."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class CellLosses:
+    """A loss of each cell by the node that it publishes, in whole numbers."""
+
+    losses: tuple[tuple[NDArray[np.int64], ...], ...]
+    """By attribute and level of the lattice, for each node."""
+    star: int
+    """The loss of a star."""
+    unit: float
+    """The loss that 1 stands for."""
+    norm: float
+    """What the sum over all cells is divided by."""
+    base: int = 0
+    """What is taken off the sum."""
+
+    @classmethod
+    def of(cls, name: str, lattice: Lattice, levels: Sequence[Levels], table: Table) -> CellLosses:
+        """Return the losses of cells by a metric."""
+        counts = [np.bincount(column.codes, minlength=column.size) for column in table.quasi_identifiers]
+        raw: list[list[NDArray[np.float64]]] = []
+        for a, kept in enumerate(lattice.levels):
+            raw.append([])
+            for place, level in enumerate(kept):
+                nodes = lattice.nodes[a][place]
+                of_node = np.zeros(int(nodes.max(initial=0)) + 1)
+                if name == "gcp":
+                    of_node[nodes] = levels[a].penalty[level]
+                elif name == "precision":
+                    of_node[nodes] = lattice.lowest[a][place] / max(levels[a].height, 1)
+                elif name == "non_uniform_entropy":
+                    of_node = np.log2(np.bincount(nodes, weights=counts[a], minlength=len(of_node)))
+                if place == lattice.top[a]:
+                    of_node[:] = math.log2(table.rows) if name == "non_uniform_entropy" else 1.0
+                raw[-1].append(of_node)
+        most = math.log2(table.rows) if name == "non_uniform_entropy" else 1.0
+        cells = max(table.rows * len(levels), 1)
+        scale = 2.0 ** (_BITS - math.ceil(math.log2(cells * max(most, 1.0))) - 1)
+        base, norm = 0, float(cells)
+        if name == "non_uniform_entropy":
+            own = [count * np.log2(count) for count in counts]
+            base = sum(int((count * np.rint(np.log2(count) * scale).astype(np.int64)).sum()) for count in counts)
+            norm = math.fsum(
+                table.rows * most - float(bits.sum()) for bits, count in zip(own, counts, strict=True) if len(count) > 1
+            )
+        elif name == "stars":
+            norm = 1.0
+        return cls(
+            losses=tuple(tuple(np.rint(each * scale).astype(np.int64) for each in of_column) for of_column in raw),
+            star=round(most * scale),
+            unit=1 / scale,
+            norm=norm or 1.0,
+            base=base,
+        )
+
+    def charged(self, factor: float) -> CellLosses:
+        """Return the same with a suppressed cell at a part of its loss, but never below what it loses without."""
+        return CellLosses(
+            losses=self.losses, star=round(self.star * factor), unit=self.unit, norm=self.norm, base=self.base
+        )
+
+    def surcharges(self) -> NDArray[np.int64]:
+        """Return what suppressing a cell adds to its loss, by attribute, level and node in one array."""
+        flat = [each for of_column in self.losses for each in of_column]
+        joined = np.concatenate(flat) if flat else np.empty(0, dtype=np.int64)
+        return np.maximum(self.star - joined, 0)
+
+    def totals(self, lattice: Lattice, classes: Classes) -> tuple[tuple[int, ...], ...]:
+        """Return what each level of each attribute loses on the rows of some classes."""
+        rows = [
+            np.bincount(classes.codes[:, a], weights=classes.sizes, minlength=len(of_column[0])).astype(np.int64)
+            for a, of_column in enumerate(lattice.nodes)
+        ]
+        return tuple(
+            tuple(int((rows[a] * each[nodes]).sum()) for each, nodes in zip(of_column, lattice.nodes[a], strict=True))
+            for a, of_column in enumerate(self.losses)
+        )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class CellCost:
+    """A metric that is a sum over cells: gcp, precision, non-uniform entropy, stars."""
+
+    name: str
+    cells: CellLosses
+    totals: tuple[tuple[int, ...], ...]
+    row: int = 0
+    """Which surcharges of an evaluation are this metric's."""
+    precomputed: bool = True
+
+    def floor(self, node: Node, found: Evaluation | None = None) -> int:
+        return sum(of_column[level] for of_column, level in zip(self.totals, node, strict=True))
+
+    def added(self, found: Evaluation) -> int:
+        return int(found.in_vain[3 + self.row])
+
+    def joint(self, floor: int, added: int) -> int:
+        return floor + added
+
+    def total(self, found: Evaluation) -> int:
+        return self.floor(found.node) + int(found.refused[3 + self.row])
+
+    def least(self, found: Evaluation) -> int:
+        return self.total(found)
+
+    def value(self, total: int) -> float:
+        lost = max(total - self.cells.base, 0) * self.cells.unit / self.cells.norm
+        return 1.0 - lost if self.name == "precision" else lost
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class SuppressedTuples:
+    """Rows with a star: all of them where an attribute is at its top."""
+
+    rows: int
+    top: Node
+    name: str = "suppressed_tuples"
+    precomputed: bool = True
+
+    def floor(self, node: Node, found: Evaluation | None = None) -> int:
+        return self.rows * any(level == most for level, most in zip(node, self.top, strict=True))
+
+    def added(self, found: Evaluation) -> int:
+        return int(found.in_vain[0])
+
+    def joint(self, floor: int, added: int) -> int:
+        return max(floor, added)
+
+    def total(self, found: Evaluation) -> int:
+        return max(self.floor(found.node), int(found.refused[0]))
+
+    def least(self, found: Evaluation) -> int:
+        return self.total(found)
+
+    def value(self, total: int) -> float:
+        return float(total)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Discernability:
+    """The sum of the squared sizes of classes: suppressed rows are one class."""
+
+    name: str = "discernability"
+    precomputed: bool = False
+
+    def floor(self, node: Node, found: Evaluation | None) -> int:
+        return 0 if found is None else int(found.whole[2])
+
+    def added(self, found: Evaluation) -> int:
+        return int(found.in_vain[0]) ** 2 - int(found.in_vain[2])
+
+    def joint(self, floor: int, added: int) -> int:
+        return floor + added
+
+    def total(self, found: Evaluation) -> int:
+        return int(found.whole[2]) + int(found.refused[0]) ** 2 - int(found.refused[2])
+
+    def least(self, found: Evaluation) -> int:
+        return self.total(found)
+
+    def value(self, total: int) -> float:
+        return float(total)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class AverageClassSize:
+    """Rows by class: as many classes as can be."""
+
+    rows: int
+    name: str = "average_class_size"
+    precomputed: bool = False
+
+    def floor(self, node: Node, found: Evaluation | None) -> int:
+        return -self.rows if found is None else -int(found.whole[1])
+
+    def added(self, found: Evaluation) -> int:
+        return max(int(found.in_vain[1]) - 1, 0)
+
+    def joint(self, floor: int, added: int) -> int:
+        return min(floor + added, -1)
+
+    def total(self, found: Evaluation) -> int:
+        return -int(found.whole[1]) + max(int(found.refused[1]) - 1, 0)
+
+    def least(self, found: Evaluation) -> int:
+        return self.total(found)
+
+    def value(self, total: int) -> float:
+        return self.rows / -total
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class KLDivergence:
+    """The divergence of the release from the table, to rounding."""
+
+    judge: Judge
+    log_shares: NDArray[np.float64]
+    places: tuple[tuple[int, ...], ...]
+    entropy: float
+    """Minus the entropy of the table, relative to the whole domain."""
+    rows: int
+    name: str = "kl_divergence"
+    precomputed: bool = False
+
+    def _sums(self, found: Evaluation) -> NDArray[np.float64]:
+        places = np.array([of_column[level] for of_column, level in zip(self.places, found.node, strict=True)])
+        sums: NDArray[np.float64] = log_densities(
+            *found.classes.arrays, *self.judge.told, self.log_shares, places.astype(np.int64), found.verdict,
+            float(self.rows),
+        )  # fmt: skip
+        return sums
+
+    def floor(self, node: Node, found: Evaluation | None) -> int:
+        if found is None:
+            return 0
+        lost = self.entropy - float(self._sums(found)[0]) / self.rows
+        return max(math.floor(lost / _DIVERGENCE_UNIT) - _ROUNDING, 0)
+
+    def added(self, found: Evaluation) -> int:
+        return max(math.floor(float(self._sums(found)[2]) / _DIVERGENCE_UNIT) - _ROUNDING, 0)
+
+    def joint(self, floor: int, added: int) -> int:
+        return floor + added
+
+    def total(self, found: Evaluation) -> int:
+        return max(round((self.entropy - float(self._sums(found)[1]) / self.rows) / _DIVERGENCE_UNIT), 0)
+
+    def least(self, found: Evaluation) -> int:
+        return self.floor(found.node, found) + self.added(found)
+
+    def value(self, total: int) -> float:
+        return total * _DIVERGENCE_UNIT
+
+
+def places_of(lattice: Lattice) -> tuple[tuple[int, ...], ...]:
+    """Return where the nodes of each level of each attribute start, in arrays that hold them all."""
+    places, at = [], 0
+    for of_column in lattice.nodes:
+        starts = []
+        for nodes in of_column:
+            starts.append(at)
+            at += int(nodes.max(initial=0)) + 1
+        places.append(tuple(starts))
+    return tuple(places)
+
+
+def cost_of(name: str, lattice: Lattice, table: Table, judge: Judge, classes: Classes, cells: CellLosses) -> Cost:
+    """Return a metric of the rows of some classes.
+
+    Parameters
+    ----------
+    name : str
+        One of `COSTS`.
+    lattice, table, judge
+        The problem.
+    classes : Classes
+        Its rows, or those that are left of them.
+    cells : CellLosses
+        The losses by this metric, or by another one if it has none.
+    """
+    rows = classes.rows
+    if name == "suppressed_tuples":
+        return SuppressedTuples(rows=rows, top=lattice.top)
+    if name == "discernability":
+        return Discernability()
+    if name == "average_class_size":
+        return AverageClassSize(rows=rows)
+    if name == "kl_divergence":
+        return _divergence(lattice, table, judge, classes)
+    return CellCost(name=name, cells=cells, totals=cells.totals(lattice, classes))
+
+
+def _divergence(lattice: Lattice, table: Table, judge: Judge, classes: Classes) -> KLDivergence:
+    shares = []
+    for a, column in enumerate(table.quasi_identifiers):
+        for place, nodes in enumerate(lattice.nodes[a]):
+            shares.append(np.log(np.bincount(nodes) / column.size if place < lattice.top[a] else np.ones(1)))
+    counted = (classes.values >= judge.told[0]) & (classes.values < judge.told[1])
+    counts = classes.counts[counted]
+    rows = classes.rows
+    domain = math.fsum(math.log(column.size) for column in table.quasi_identifiers)
+    return KLDivergence(
+        judge=judge,
+        log_shares=np.concatenate(shares) if shares else np.empty(0),
+        places=places_of(lattice),
+        entropy=math.fsum((counts * np.log(counts / rows)).tolist()) / rows + domain,
+        rows=rows,
+    )

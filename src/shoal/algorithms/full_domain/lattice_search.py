@@ -1,0 +1,291 @@
+"""Best-first search of the lattice for the node that costs least, by branching on boxes of nodes and bounding them."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.algorithms.full_domain.lattice import ClassesOfNodes
+from shoal.algorithms.full_domain.lattice_costs import Evaluation
+from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED, judge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from shoal._progress import Progress
+    from shoal.algorithms.full_domain.lattice import Classes, Judge, Lattice, Node
+    from shoal.algorithms.full_domain.lattice_costs import CellCost, Cost
+
+__all__ = ["Best", "Budget", "Search"]
+
+_Bound = tuple[int, int]
+_NEVER: _Bound = (1 << 200, 0)
+_PARTS = 1_000
+_NOBODY = np.empty(0, dtype=np.int64)
+
+
+@dataclass(kw_only=True)
+class Budget:
+    """How long to search."""
+
+    nodes: int
+    """Nodes that may be evaluated."""
+    until: float
+    """When to stop, by `time.perf_counter`."""
+
+    def left(self, evaluated: int) -> bool:
+        """Return whether to go on."""
+        return evaluated < self.nodes and time.perf_counter() < self.until
+
+
+@dataclass(frozen=True, kw_only=True)
+class Best:
+    """The best node that was found, and what is proven of all others."""
+
+    node: Node | None
+    """None where no node is feasible."""
+    cost: int
+    bound: int
+    """No node costs less."""
+    suppressed: int
+    """Rows that it suppresses, those that joined included."""
+    joined: int
+    """Acceptable rows among them, which joined for the sake of the others."""
+    proven: bool
+    """Whether the search finished."""
+    evaluated: int
+    nearest: tuple[int, Node]
+    """The fewest suppressed rows of any node that was evaluated, and that node."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Known:
+    """What is kept of an evaluated node: both costs' floors, what bounds those below it, and its own cost."""
+
+    floor: _Bound
+    added: _Bound
+    """`_NEVER` where no node below it is feasible."""
+
+
+class Search:
+    """Looks for the node of least cost among those that suppress at most so many rows.
+
+    Ties go to the node of the least second cost, then to the first in the order of its levels.
+    """
+
+    def __init__(
+        self,
+        lattice: Lattice,
+        judge: Judge,
+        classes: Classes,
+        *,
+        cost: Cost,
+        second: CellCost,
+        places: tuple[tuple[int, ...], ...],
+        surcharges: NDArray[np.int64],
+        most: int,
+    ) -> None:
+        self._lattice, self._judge, self.cost, self._second = lattice, judge, cost, second
+        self._places, self._surcharges, self._most = places, surcharges, most
+        self.at = ClassesOfNodes(lattice, classes, int(judge.offset[-1]))
+        self._rows = classes.rows
+        self.known: dict[Node, _Known] = {}
+        self._best: tuple[int, int, Node] | None = None
+        self._suppressed = self._joined = 0
+        self._nearest: tuple[int, Node] | None = None
+
+    def run(self, budget: Budget, name: str, progress: Progress) -> Best:
+        """Search until the optimum is proven or the budget is spent."""
+        lattice = self._lattice
+        progress(name, 0, _PARTS)
+        self._descend(budget)
+        if lattice.size > budget.nodes:
+            self._exchange(budget)
+        bound, settled = _NEVER, 0
+        heap: list[tuple[_Bound, Node, Node]] = []
+        self._push(heap, lattice.bottom, lattice.top, self.known[lattice.top].added)
+        while heap:
+            if not budget.left(len(self.known)):
+                bound = heap[0][0]
+                break
+            below, low, high = heapq.heappop(heap)
+            count = _count(low, high)
+            if self._beaten(below, low):
+                settled += count
+                continue
+            if high not in self.known or (not self.cost.precomputed and low not in self.known):
+                self.evaluate(high)
+                if not self.cost.precomputed and low not in self.known:
+                    self.evaluate(low)
+                if low == high or not self._push(heap, low, high, self.known[high].added):
+                    settled += count
+            elif low == high:
+                settled += count
+            else:
+                for lower, upper in self._halves(low, high):
+                    if not self._push(heap, lower, upper, self.known[high].added):
+                        settled += _count(lower, upper)
+            progress(name, settled * _PARTS // lattice.size, _PARTS)
+        progress(name, _PARTS, _PARTS)
+        assert self._nearest is not None
+        cost = self._best[0] if self._best is not None else _NEVER[0]
+        return Best(
+            node=None if self._best is None else self._best[2],
+            cost=cost,
+            bound=min(bound[0], cost),
+            suppressed=self._suppressed,
+            joined=self._joined,
+            proven=bound == _NEVER,
+            evaluated=len(self.known),
+            nearest=self._nearest,
+        )
+
+    def classes_at(self, node: Node) -> tuple[Evaluation, NDArray[np.int32]]:
+        """Return the classes at a feasible node with what becomes of them, and which class each distinct row is in."""
+        classes, number = self.at.numbered(node)
+        found = self._judged(node, classes)
+        self._complete(found)
+        return found, number
+
+    def _judged(self, node: Node, classes: Classes) -> Evaluation:
+        verdict = np.empty(len(classes.sizes), dtype=np.int8)
+        tally = np.zeros((3, 5), dtype=np.int64)
+        complete = self._judge_classes(node, classes, _NOBODY, verdict, tally)
+        if node == self._lattice.top:  # all rows together are acceptable: that was checked, and exactly
+            verdict[:], tally[:2], complete = ACCEPTED, 0, True
+        return Evaluation(node=node, classes=classes, verdict=verdict, tally=tally, complete=complete)
+
+    def _judge_classes(
+        self,
+        node: Node,
+        classes: Classes,
+        order: NDArray[np.int64],
+        verdict: NDArray[np.int8],
+        tally: NDArray[np.int64],
+    ) -> bool:
+        asked = self._judge
+        return bool(
+            judge(
+                *classes.arrays, asked.offset, asked.rules, asked.bounds, asked.lasting, asked.smallest,
+                self._surcharges, self._places_at(node), self._most, order, verdict, tally,
+            )
+        )  # fmt: skip
+
+    def _places_at(self, node: Node) -> NDArray[np.int64]:
+        return np.array([starts[level] for starts, level in zip(self._places, node, strict=True)], dtype=np.int64)
+
+    def _complete(self, found: Evaluation) -> bool:
+        """Make the suppressed rows an acceptable group; return whether they are few enough then."""
+        if found.complete:
+            return True
+        if found.refused[0] > self._most:
+            return False
+        # The smallest acceptable classes join first; ties by their nodes.
+        classes = found.classes
+        able = np.flatnonzero(found.verdict == ACCEPTED)
+        columns = [classes.codes[able, a] for a in reversed(range(classes.codes.shape[1]))]
+        order = able[np.lexsort([*columns, classes.sizes[able]])].astype(np.int64)
+        return len(order) > 0 and self._judge_classes(found.node, classes, order, found.verdict, found.tally)
+
+    def evaluate(self, node: Node) -> tuple[int, int] | None:
+        """Judge the classes at a node; return its cost where it is feasible, and remember the best."""
+        if node in self.known:
+            return None
+        found = self._judged(node, self.at(node))
+        refused = int(found.refused[0])
+        second = self._second
+        added = (self.cost.added(found), second.added(found))
+        if found.in_vain[0] > self._most or (self._most == 0 and refused):
+            added = _NEVER
+        self.known[node] = _Known(floor=(self.cost.floor(node, found), second.floor(node)), added=added)
+        hidden = bool(node) and node == self._lattice.top  # nothing but stars
+        shown = self._rows if hidden else refused
+        if self._nearest is None or (shown, node) < self._nearest:
+            self._nearest = (shown, node)
+        if shown > self._most:
+            return None
+        if self._best is not None and (self.cost.least(found), second.total(found), node) >= self._best:
+            return None
+        if not self._complete(found):
+            return None
+        cost = (self.cost.total(found), second.total(found))
+        if self._best is None or (*cost, node) < self._best:
+            self._best = (*cost, node)
+            self._suppressed = self._rows if hidden else int(found.refused[0])
+            self._joined = int(found.refused[0]) - refused
+        return cost
+
+    def _floor(self, node: Node) -> _Bound:
+        known = self.known.get(node)
+        return (self.cost.floor(node, None), self._second.floor(node)) if known is None else known.floor
+
+    def _push(self, heap: list[tuple[_Bound, Node, Node]], low: Node, high: Node, added: _Bound) -> bool:
+        """Put a box on the heap unless it is beaten; return whether it is there."""
+        if added == _NEVER:
+            return False
+        floor = self._floor(low)
+        bound = (self.cost.joint(floor[0], added[0]), floor[1] + added[1])
+        if self._beaten(bound, low):
+            return False
+        heapq.heappush(heap, (bound, low, high))
+        return True
+
+    def _beaten(self, bound: _Bound, low: Node) -> bool:
+        """Return whether no node from `low` up can be better than the best."""
+        return self._best is not None and (*bound, low) >= self._best
+
+    def _halves(self, low: Node, high: Node) -> Iterator[tuple[Node, Node]]:
+        """Cut a box in two where the floor rises most."""
+        totals = self._second.totals
+        spread = [totals[a][high[a]] - totals[a][low[a]] for a in range(len(low))]
+        widest = max(range(len(low)), key=lambda a: (high[a] > low[a], spread[a]))
+        levels = range(low[widest], high[widest])
+        middle = (totals[widest][low[widest]] + totals[widest][high[widest]]) / 2
+        cut = max((level for level in levels if totals[widest][level] <= middle), default=low[widest])
+        yield low, (*high[:widest], cut, *high[widest + 1 :])
+        yield (*low[:widest], cut + 1, *low[widest + 1 :]), high
+
+    def _descend(self, budget: Budget) -> None:
+        """Go down from the top as long as one step makes the best node better."""
+        at = self._lattice.top
+        self.evaluate(at)
+        while budget.left(len(self.known)):
+            for a in range(len(at)):
+                if at[a] > 0:
+                    self.evaluate((*at[:a], at[a] - 1, *at[a + 1 :]))
+            if self._best is None or self._best[2] == at:
+                return
+            at = self._best[2]
+
+    def _exchange(self, budget: Budget) -> None:
+        """Change two attributes at a time as long as that makes the best node better, with half of the budget."""
+        half = Budget(nodes=budget.nodes // 2, until=(time.perf_counter() + budget.until) / 2)
+        at: Node | None = None
+        while self._best is not None and self._best[2] != at:
+            at = self._best[2]
+            for node in self._neighbours(at):
+                if not half.left(len(self.known)):
+                    return
+                self.evaluate(node)
+
+    def _neighbours(self, node: Node) -> Iterator[Node]:
+        top, d = self._lattice.top, len(node)
+        for a in range(d):
+            for b in range(d):
+                for up in (0, 1) if a != b else (1,):
+                    changed = list(node)
+                    changed[a] -= 1
+                    changed[b] += up if a != b else 2
+                    if changed[a] >= 0 and changed[b] <= top[b]:
+                        yield tuple(changed)
+
+
+def _count(low: Node, high: Node) -> int:
+    return prod(h - l + 1 for l, h in zip(low, high, strict=True))

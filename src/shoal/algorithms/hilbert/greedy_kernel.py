@@ -1,0 +1,239 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
+"""A sweep along a curve that closes a group as soon as any monotone predicate accepts it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from shoal.algorithms.common.predicate_kernel import acceptable
+from shoal.algorithms.common.whole_kernel import ZERO
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Codes = NDArray[np.int32]
+    Counts = NDArray[np.int64]
+
+__all__ = ["sweep_predicate"]
+
+PATIENCE = 4
+"""A group that was not acceptable is asked again after one more row in 2**PATIENCE."""
+
+
+@njit(cache=True)
+def _count_in(codes: Codes, first: int, last: int, touched: Codes, distinct: int, counts: Counts) -> int:
+    """Add rows `first` to `last - 1` to a histogram; return how many codes occur in it now."""
+    for row in range(first, last):
+        for j in range(codes.shape[1]):
+            v = codes[row, j]
+            if counts[v] == 0:
+                touched[distinct] = v
+                distinct += 1
+            counts[v] += 1
+    return distinct
+
+
+@njit(cache=True)
+def _clear(touched: Codes, distinct: int, counts: Counts) -> int:
+    """Empty a histogram; return 0."""
+    for i in range(distinct):
+        counts[touched[i]] = 0
+    return 0
+
+
+@njit(cache=True)
+def _count_group(
+    codes: Codes, begins: Codes, g: int, joined: Codes, following: Codes, touched: Codes, distinct: int, counts: Counts
+) -> tuple[int, int]:
+    """Add a group and the rows that joined it to a histogram; return its rows, and the codes that occur now."""
+    distinct = _count_in(codes, begins[g], begins[g + 1], touched, distinct, counts)
+    size = begins[g + 1] - begins[g]
+    row = joined[g]
+    while row >= 0:
+        distinct = _count_in(codes, row, row + 1, touched, distinct, counts)
+        size += 1
+        row = following[row]
+    return size, distinct
+
+
+@njit(cache=True)
+def _close_groups(
+    codes: Codes,
+    ranks: Codes,
+    starts: Counts,
+    rules: Counts,
+    bounds: Counts,
+    smallest: int,
+    begins: Codes,
+    touched: Codes,
+    counts: Counts,
+) -> int:
+    """Close groups along the curve; return how many. Group g is `begins[g] <= row < begins[g + 1]`."""
+    n = codes.shape[0]
+    count = 0
+    distinct = ZERO
+    ask = smallest
+    begins[0] = 0
+    for i in range(n):
+        distinct = _count_in(codes, i, i + 1, touched, distinct, counts)
+        begin = begins[count]
+        size = i + 1 - begin
+        closes = False
+        if size >= ask:
+            closes = acceptable(size, touched, distinct, counts, starts, rules, bounds)
+            ask = size + max(1, size >> PATIENCE)
+        leaves_point = i + 1 == n or ranks[i + 1] != ranks[i]
+        if leaves_point and not closes and count > 0 and ranks[begins[count - 1]] == ranks[i]:
+            # The group before lies at this point alone: the rows since may join it, and cost no star.
+            before = begins[count - 1]
+            distinct = _count_in(codes, before, begin, touched, distinct, counts)
+            if acceptable(i + 1 - before, touched, distinct, counts, starts, rules, bounds):
+                count -= 1
+                closes = True
+            else:
+                distinct = _clear(touched, distinct, counts)
+                distinct = _count_in(codes, begin, i + 1, touched, distinct, counts)
+        if closes:
+            distinct = _clear(touched, distinct, counts)
+            count += 1
+            begins[count] = i + 1
+            ask = smallest
+    _clear(touched, distinct, counts)
+    return count
+
+
+@njit(cache=True)
+def _place_tail(
+    codes: Codes,
+    tail: Codes,
+    begins: Codes,
+    count: int,
+    joined: Codes,
+    following: Codes,
+    touched: Codes,
+    counts: Counts,
+    starts: Counts,
+    rules: Counts,
+    bounds: Counts,
+) -> int:
+    """Let each row of the tail join the nearest group that stays acceptable; return how many rows found none.
+
+    These are moved to the front of `tail`. `joined[g]` is a row that joined group g, `following` the one after it.
+    """
+    reach = np.full(starts[1], count - 1, dtype=np.int32)
+    budget = 8 * codes.shape[0] + 1024
+    homeless = 0
+    for row in tail:
+        v = codes[row, 0]
+        home = -1
+        while home < 0 and reach[v] >= 0 and budget > 0:
+            g = reach[v]
+            distinct = _count_in(codes, row, row + 1, touched, ZERO, counts)
+            size, distinct = _count_group(codes, begins, g, joined, following, touched, distinct, counts)
+            if acceptable(size + 1, touched, distinct, counts, starts, rules, bounds):
+                home = g
+            else:
+                reach[v] -= 1
+            _clear(touched, distinct, counts)
+            budget -= size
+        if home >= 0:
+            following[row] = joined[home]
+            joined[home] = row
+        else:
+            tail[homeless] = row
+            homeless += 1
+    return homeless
+
+
+@njit(cache=True)
+def _merge_tail(
+    codes: Codes,
+    tail: Codes,
+    begins: Codes,
+    count: int,
+    joined: Codes,
+    following: Codes,
+    touched: Codes,
+    counts: Counts,
+    starts: Counts,
+    rules: Counts,
+    bounds: Counts,
+) -> int:
+    """Merge a tail with the last groups until it is acceptable, at the latest with all; return the first of them."""
+    distinct = ZERO
+    for row in tail:
+        distinct = _count_in(codes, row, row + 1, touched, distinct, counts)
+    size = tail.size
+    ask = size
+    first = count
+    while first > 0:
+        if size >= ask:
+            if acceptable(size, touched, distinct, counts, starts, rules, bounds):
+                break
+            ask = size + (size >> PATIENCE)
+        first -= 1
+        more, distinct = _count_group(codes, begins, first, joined, following, touched, distinct, counts)
+        size += more
+    return first
+
+
+@njit(cache=True)
+def sweep_predicate(
+    codes: Codes, ranks: Codes, starts: Counts, rules: Counts, bounds: Counts, smallest: int, groups: Codes
+) -> tuple[int, int]:
+    """Cut rows into groups that satisfy any monotone predicate, closing each as soon as it is acceptable.
+
+    Where rows that form no group yet are the last of their point, and the group before lies at that point alone, they
+    join it if it stays acceptable (they cost no star there). Rows left at the end of the curve join the nearest group
+    that stays acceptable with them, one by one; what no group takes is merged with the last groups.
+
+    Parameters
+    ----------
+    codes : int32[n, q]
+        Sensitive codes of the rows, along the curve; numbered as `shoal.algorithms.common.predicate_kernel.acceptable`
+        says.
+    ranks : int32[n]
+        Point of each row on the curve, ascending.
+    starts, rules, bounds : int64 arrays
+        The predicate. All rows together satisfy it.
+    smallest : int
+        A lower bound on the rows of an acceptable group.
+    groups : int32[n]
+        Receives the group of each row.
+
+    Returns
+    -------
+    count : int
+        Number of groups.
+    left : int
+        Rows that were left at the end of the curve.
+    """
+    n = codes.shape[0]
+    counts = np.zeros(starts[starts.size - 1], dtype=np.int64)
+    touched = np.empty(counts.size, dtype=np.int32)
+    begins = np.empty(n + 1, dtype=np.int32)
+    count = _close_groups(codes, ranks, starts, rules, bounds, smallest, begins, touched, counts)
+    tail = np.arange(begins[count], n).astype(np.int32)
+    left = tail.size
+    joined = np.full(count, -1, dtype=np.int32)
+    following = np.full(n if left > 0 else 0, -1, dtype=np.int32)
+    first = count
+    if left > 0:
+        homeless = _place_tail(codes, tail, begins, count, joined, following, touched, counts, starts, rules, bounds)
+        tail = tail[:homeless]
+        if homeless > 0:
+            first = _merge_tail(codes, tail, begins, count, joined, following, touched, counts, starts, rules, bounds)
+    for g in range(count):
+        number = min(g, first)
+        for i in range(begins[g], begins[g + 1]):
+            groups[i] = number
+        row = joined[g]
+        while row >= 0:
+            groups[row] = number
+            row = following[row]
+    for row in tail:
+        groups[row] = first
+    return first + (1 if tail.size > 0 else 0), left

@@ -1,0 +1,434 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
+"""Sweeps along a curve that cut rows into groups by their sensitive counts, or by their number alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from shoal.algorithms.common.trees_kernel import Trees, meeting_level
+from shoal.algorithms.common.whole_kernel import ZERO
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Codes = NDArray[np.int32]
+    State = NDArray[np.int64]
+
+__all__ = ["sweep_lists", "sweep_penalties", "sweep_sizes"]
+
+# What is known of the list of each sensitive value: rows of a table with one column per list.
+HEAD, LEFT, REMAINING, KEY, TAKEN, PLACE, NEXT, BEFORE = range(8)
+# HEAD       its first cell that still has rows
+# LEFT       rows left in that cell
+# REMAINING  rows left in the list
+# KEY        where the head lies on the curve; smaller keys are served first
+# TAKEN      rows that the group in the making took
+# PLACE      place in the heap of heads
+# NEXT, BEFORE  neighbours in the chain of lists with as many rows left, -1 at its ends
+
+CLOSED = np.int64(2**62)
+"""The key of a list that may give no more rows to the group in the making."""
+
+
+@njit(cache=True)
+def _earlier(lists: State, v: int, w: int) -> bool:
+    """Return whether list v is served before list w."""
+    return lists[KEY, v] < lists[KEY, w] or (lists[KEY, v] == lists[KEY, w] and v < w)
+
+
+@njit(cache=True)
+def _sift(heap: Codes, lists: State, size: int, at: int) -> None:
+    """Restore the heap of heads after the one at `at` changed."""
+    v = heap[at]
+    while at > 0:
+        parent = (at - 1) >> 1
+        if not _earlier(lists, v, heap[parent]):
+            break
+        heap[at] = heap[parent]
+        lists[PLACE, heap[at]] = at
+        at = parent
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and _earlier(lists, heap[child + 1], heap[child]):
+            child += 1
+        if not _earlier(lists, heap[child], v):
+            break
+        heap[at] = heap[child]
+        lists[PLACE, heap[at]] = at
+        at = child
+    heap[at] = v
+    lists[PLACE, v] = at
+
+
+@njit(cache=True)
+def _chain(levels: Codes, lists: State, v: int) -> None:
+    """Put list v into the chain of the lists with as many rows left; an empty list is in none."""
+    level = lists[REMAINING, v]
+    lists[BEFORE, v] = -1
+    lists[NEXT, v] = -1
+    if level > 0:
+        lists[NEXT, v] = levels[level]
+        if levels[level] >= 0:
+            lists[BEFORE, levels[level]] = v
+        levels[level] = v
+
+
+@njit(cache=True)
+def _unchain(levels: Codes, lists: State, v: int) -> None:
+    """Take list v out of its chain."""
+    if lists[BEFORE, v] >= 0:
+        lists[NEXT, lists[BEFORE, v]] = lists[NEXT, v]
+    else:
+        levels[lists[REMAINING, v]] = lists[NEXT, v]
+    if lists[NEXT, v] >= 0:
+        lists[BEFORE, lists[NEXT, v]] = lists[BEFORE, v]
+
+
+@njit(cache=True)
+def _forced(levels: Codes, lists: State, highest: int, keep: int, cap: int, most: int) -> int:
+    """Return how many rows lists with more than `keep` rows left must give; more than `most` where they cannot."""
+    rows = 0
+    for level in range(highest, keep, -1):
+        v = levels[level]
+        if v >= 0 and level - keep > cap:
+            return most + 1
+        while v >= 0 and rows <= most:
+            rows += level - keep
+            v = lists[NEXT, v]
+        if rows > most:
+            break
+    return rows
+
+
+@njit(cache=True)
+def _group_size(
+    rows: int, num: int, den: int, smallest: int, levels: Codes, lists: State, heap: Codes, size: int
+) -> int:
+    """Return the size of the next group: the least for which it and the rest can both be eligible, else all rows.
+
+    A group of g of the remaining rows may take at most g / l of one list, and must take from each list what exceeds
+    (rows - g) / l of it: the eligibility condition.
+    """
+    g = smallest
+    step = 1
+    while rows - g >= smallest:
+        cap = g * den // num
+        keep = (rows - g) * den // num
+        forced = _forced(levels, lists, min(rows * den // num, levels.size - 1), keep, cap, g)
+        supply = size
+        if supply < g and cap > 1:
+            supply = 0
+            for i in range(size):
+                supply += min(lists[REMAINING, heap[i]], cap)
+        if forced <= g <= supply:
+            return g
+        if g >= 2 * smallest + num // den + 64:
+            step = g
+        g += step
+    return rows
+
+
+@njit(cache=True)
+def _serve(v: int, wanted: int, group: int, cell_rows: Codes, cell_counts: Codes, lists: State, groups: Codes) -> None:
+    """Give the first rows of list v to a group, and move its head on."""
+    lists[REMAINING, v] -= wanted
+    lists[TAKEN, v] += wanted
+    while wanted > 0:
+        cell = lists[HEAD, v]
+        some = min(wanted, lists[LEFT, v])
+        first = cell_rows[cell] + cell_counts[cell] - lists[LEFT, v]
+        for i in range(first, first + some):
+            groups[i] = group
+        lists[LEFT, v] -= some
+        wanted -= some
+        if lists[LEFT, v] == 0 and lists[REMAINING, v] + wanted > 0:
+            lists[HEAD, v] = cell + 1
+            lists[LEFT, v] = cell_counts[cell + 1]
+
+
+@njit(cache=True)
+def _must_serve(levels: Codes, lists: State, highest: int, keep: int, served: Codes) -> int:
+    """Note the lists with more than `keep` rows left in `served`; return how many."""
+    must = 0
+    for level in range(highest, keep, -1):
+        v = levels[level]
+        while v >= 0:
+            served[must] = v
+            must += 1
+            v = lists[NEXT, v]
+    return must
+
+
+@njit(cache=True)
+def _key(cell_ranks: Codes, lists: State, v: int) -> int:
+    """Return where the head of list v lies; among heads at one point, the list with most rows there comes first."""
+    return int((np.int64(cell_ranks[lists[HEAD, v]]) << 32) - lists[LEFT, v])
+
+
+@njit(cache=True)
+def _open_lists(cell_counts: Codes, list_starts: Codes, lists: State, heap: Codes) -> int:
+    """Open the lists that hold a row, as a heap of closed ones; return how many."""
+    size = 0
+    for v in range(list_starts.size - 1):
+        lists[REMAINING, v] = cell_counts[list_starts[v] : list_starts[v + 1]].sum()
+        lists[KEY, v] = CLOSED
+        if lists[REMAINING, v] > 0:
+            lists[HEAD, v] = list_starts[v]
+            lists[LEFT, v] = cell_counts[list_starts[v]]
+            lists[PLACE, v] = size
+            heap[size] = v
+            size += 1
+    return size
+
+
+@njit(cache=True)
+def sweep_lists(
+    cell_ranks: Codes,
+    cell_rows: Codes,
+    cell_counts: Codes,
+    list_starts: Codes,
+    num: int,
+    den: int,
+    k: int,
+    groups: Codes,
+) -> tuple[int, int]:
+    """Cut rows into groups with |G| >= k and l * h(G) <= |G|, l = num / den, sweeping one sorted list per value.
+
+    Each group first takes from the lists that must be served (or what remains would not be l-eligible), then from the
+    lists whose heads come first on the curve. Among heads at the same point, the list with most rows there goes first.
+
+    Parameters
+    ----------
+    cell_ranks : int32[c]
+        Point on the curve of each cell (rows with the same point and value). Cells come list by list, by rank within.
+    cell_rows : int32[c]
+        Position of each cell's first row; its others follow.
+    cell_counts : int32[c]
+        Rows of each cell, at least 1.
+    list_starts : int32[m + 1]
+        Where the list of each value starts among the cells; a list may be empty.
+    num, den : int
+        l as a fraction, num >= den >= 1.
+    k : int
+        Smallest group.
+    groups : int32[n]
+        Receives the group of each row position. All rows together satisfy the requirement.
+
+    Returns
+    -------
+    count : int
+        Number of groups.
+    forced : int
+        Rows that were taken because their list had to be served.
+    """
+    rows = groups.size
+    m = list_starts.size - 1
+    smallest = max(k, (num + den - 1) // den)
+    lists = np.zeros((8, m), dtype=np.int64)
+    heap = np.empty(m, dtype=np.int32)
+    size = _open_lists(cell_counts, list_starts, lists, heap)
+    most = lists[REMAINING].max()
+    levels = np.full(most + 1, -1, dtype=np.int32)
+    for v in range(m):
+        _chain(levels, lists, v)
+    served = heap.copy()
+    drawn = size
+    count = ZERO
+    forced = 0
+    while rows > 0:
+        for i in range(drawn):  # the lists that the last group drew on are open again
+            v = ZERO + served[i]
+            lists[TAKEN, v] = 0
+            if lists[REMAINING, v] > 0:
+                lists[KEY, v] = _key(cell_ranks, lists, v)
+                _sift(heap, lists, size, lists[PLACE, v])
+        wanted = _group_size(rows, num, den, smallest, levels, lists, heap, size)
+        cap = wanted if wanted == rows else wanted * den // num
+        keep = (rows - wanted) * den // num
+        must = 0 if wanted == rows else _must_serve(levels, lists, min(rows * den // num, most), keep, served)
+        filled = 0
+        drawn = 0
+        while filled < wanted:
+            v = ZERO + (served[drawn] if drawn < must else heap[0])
+            some = int(lists[REMAINING, v]) - keep if drawn < must else 1
+            if lists[TAKEN, v] == 0:
+                forced += some if drawn < must else 0
+                served[drawn] = v
+                drawn += 1
+            _unchain(levels, lists, v)
+            _serve(v, some, count, cell_rows, cell_counts, lists, groups)
+            _chain(levels, lists, v)
+            filled += some
+            at = lists[PLACE, v]
+            if lists[REMAINING, v] == 0:
+                size -= 1
+                heap[at] = heap[size]
+                lists[PLACE, heap[at]] = at
+            else:
+                lists[KEY, v] = CLOSED if lists[TAKEN, v] == cap else _key(cell_ranks, lists, v)
+            if at < size:
+                _sift(heap, lists, size, at)
+        rows -= wanted
+        count += 1
+    return count, forced
+
+
+@njit(cache=True)
+def _offer(queue: Codes, front: int, back: int, cost: State, t: int, first: int, last: int) -> int:
+    """Append starts to a queue in which cost[start] - start * t ascends; return its new end."""
+    for start in range(first, last + 1):
+        worth = cost[start] - start * t
+        while back > front:
+            behind = queue[(back - 1) % queue.size]
+            if cost[behind] - behind * t < worth:
+                break
+            back -= 1
+        queue[back % queue.size] = start
+        back += 1
+    return back
+
+
+@njit(cache=True)
+def _least_starts(changes: NDArray[np.bool_], row: int, last_change: State, least: State) -> None:
+    """Find for each t the least start from which fewer than t attributes change up to a row: last changes, sorted."""
+    d = last_change.size
+    for a in range(d):
+        if row > 0 and changes[row, a]:
+            last_change[a] = row
+    least[0] = row + 1
+    for a in range(d):
+        at = a + 1
+        while at > 1 and least[at - 1] < last_change[a]:
+            least[at] = least[at - 1]
+            at -= 1
+        least[at] = last_change[a]
+
+
+@njit(cache=True)
+def _number_runs(start_of: Codes, groups: Codes) -> int:
+    """Follow the best cuts back from the end and number the runs; return how many there are."""
+    count = 0
+    end = groups.size
+    while end > 0:
+        count += 1
+        end = start_of[end]
+    end = groups.size
+    group = count
+    while end > 0:
+        group -= 1
+        for i in range(start_of[end], end):
+            groups[i] = group
+        end = start_of[end]
+    return count
+
+
+@njit(cache=True)
+def sweep_sizes(changes: NDArray[np.bool_], k: int, groups: Codes) -> tuple[int, int]:
+    """Cut rows into runs of k to 2k - 1 so that suppression leaves the fewest stars of all such cuts.
+
+    Dynamic programming over the last cut. A run of rows pays a star per row for each attribute that changes within it;
+    as a function of the run's start that number falls in steps, and each step keeps a queue of the best starts. So the
+    cost is linear in rows times attributes, whatever k is.
+
+    Parameters
+    ----------
+    changes : bool[n, d]
+        Whether the row differs from the row before it, by attribute; the first row's entries are not read.
+    k : int
+        Smallest run, 1 <= k <= n.
+    groups : int32[n]
+        Receives the run of each row.
+
+    Returns
+    -------
+    count : int
+        Number of runs.
+    stars : int
+        Stars that suppression leaves.
+    """
+    n, d = changes.shape
+    cost = np.zeros(n + 1, dtype=np.int64)
+    start_of = np.zeros(n + 1, dtype=np.int32)
+    last_change = np.zeros(d, dtype=np.int64)
+    least = np.zeros(d + 2, dtype=np.int64)
+    queues = np.zeros((d + 1, k + 1), dtype=np.int32)
+    front = np.zeros(d + 1, dtype=np.int64)
+    back = np.zeros(d + 1, dtype=np.int64)
+    offered = np.zeros(d + 1, dtype=np.int64)
+    for end in range(1, n + 1):
+        _least_starts(changes, end - 1, last_change, least)
+        best = np.int64(-1)
+        for t in range(d + 1):
+            # Starts from which exactly t attributes change; from 1 to k - 1 no run can start.
+            low = max(least[t + 1], end - 2 * k + 1)
+            high = min(least[t] - 1, end - k)
+            offered[t] = max(offered[t], low)
+            if offered[t] == 0 and high >= 0:
+                back[t] = _offer(queues[t], front[t], back[t], cost, t, ZERO, ZERO)
+            back[t] = _offer(queues[t], front[t], back[t], cost, t, max(offered[t], k), high)
+            offered[t] = max(offered[t], high + 1)
+            while front[t] < back[t] and queues[t, front[t] % (k + 1)] < low:
+                front[t] += 1
+            if front[t] < back[t]:
+                start = queues[t, front[t] % (k + 1)]
+                worth = cost[start] + (end - start) * t
+                if best < 0 or worth < best:
+                    best = worth
+                    start_of[end] = start
+        cost[end] = best
+    return _number_runs(start_of, groups), int(cost[n])
+
+
+@njit(cache=True)
+def sweep_penalties(places: Codes, trees: Trees, k: int, groups: Codes) -> tuple[int, float]:
+    """Cut rows into runs of k to 2k - 1 so that their lowest common ancestors lose the least of all such cuts.
+
+    Dynamic programming over the last cut. The ancestor of a run is the highest of those of its neighbours, because
+    paths of a tree that have met stay together. Linear in rows times attributes times k.
+
+    Parameters
+    ----------
+    places : int32[n, d]
+        Place of each row in each hierarchy.
+    trees : Trees
+    k : int
+        Smallest run, 1 <= k <= n.
+    groups : int32[n]
+        Receives the run of each row.
+
+    Returns
+    -------
+    count : int
+        Number of runs.
+    penalty : float
+        Sum of the penalties of all cells.
+    """
+    n, d = places.shape
+    meets = np.zeros((n, d), dtype=np.int32)
+    for i in range(1, n):
+        for a in range(d):
+            meets[i, a] = meeting_level(trees, a, places[i - 1, a], places[i, a])
+    cost = np.full(n + 1, np.inf)
+    cost[0] = 0.0
+    start_of = np.zeros(n + 1, dtype=np.int32)
+    level = np.zeros(d, dtype=np.int64)
+    for end in range(k, n + 1):
+        level[:] = 0
+        penalty = 0.0
+        for start in range(end - 1, max(end - 2 * k, -1), -1):
+            if end - start >= k and cost[start] + (end - start) * penalty < cost[end]:
+                cost[end] = cost[start] + (end - start) * penalty
+                start_of[end] = start
+            higher = False
+            for a in range(d):
+                if meets[start, a] > level[a]:
+                    level[a] = meets[start, a]
+                    higher = True
+            if higher:
+                penalty = 0.0
+                for a in range(d):
+                    penalty += trees.penalty[trees.begins[a] + level[a] * trees.sizes[a] + places[start, a]]
+    return _number_runs(start_of, groups), float(cost[n])

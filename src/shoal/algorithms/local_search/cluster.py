@@ -1,0 +1,195 @@
+"""Clustering: groups of near rows, improved for the least loss under local recoding.
+
+References
+----------
+.. [1] J.-W. Byun, A. Kamra, E. Bertino, N. Li: Efficient k-anonymization using clustering techniques. DASFAA 2007,
+   pages 188-200. https://doi.org/10.1007/978-3-540-71703-4_18
+.. [2] J. Xu, W. Wang, J. Pei, X. Wang, B. Shi, A. W.-C. Fu: Utility-based anonymization using local recoding. KDD 2006,
+   pages 785-790. https://doi.org/10.1145/1150402.1150504
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from shoal._validation import Integer, validate
+from shoal.algorithms.base import Guarantee, Partition, monotone_only
+from shoal.algorithms.hilbert.hilbert import Hilbert
+from shoal.algorithms.local_search.groups import GroupsAtWork
+from shoal.algorithms.local_search.neighbourhood import near_classes
+from shoal.algorithms.local_search.sabre import Sabre
+from shoal.algorithms.mondrian.mondrian import Mondrian
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.algorithms.base import Algorithm, Problem
+    from shoal.models import Requirement
+
+__all__ = ["Cluster"]
+
+_NEAR = 16
+"""Near classes of each class, in small tables."""
+_NEAR_OF_MANY = 8
+"""The same in large ones."""
+_MANY = 100_000
+"""Classes of a large table."""
+_SEARCHED = 20_000
+"""Where more rows need something the search is shorter: finding neighbours takes the time."""
+_LEAST = 500
+"""Smaller tables get the search of so many rows, and a hotter one."""
+_DEFAULT = 100
+_ROUNDS = 6
+_TEMPERATURES = 0.03, 0.001
+"""The first and the last, in losses of one attribute of one row."""
+_TEMPERATURES_OF_FEW = 0.3, 0.001
+_SWAPS = 4
+"""Where a row more may break a group there is little else than swaps to search by: so many times more of them."""
+_TEMPERATURES_OF_SWAPS = 0.1, 0.001
+_BROKEN = 1, 2
+"""Groups that may be broken up for a new one, in turns."""
+_LARGEST_GROWN = 256
+"""Groups that must have more rows are not grown row by row."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Keep the rows that need nothing, group the others by nearest neighbours, then move rows as long as that pays.
+
+    Parameters
+    ----------
+    effort : int, default 100
+        How long the search goes on: moves of rows that are tried for each row that needs something, fewer in large
+        tables, and trials of new groups in proportion. 0 leaves the groups as they were grown.
+
+    Notes
+    -----
+    The paper grows a group of k rows from the row farthest from the group before, by adding the row that increases the
+    loss least, and adds what is left over to the groups that lose least by it. What is different here:
+
+    * Rows of an equivalence class that is acceptable, or of what is left of it when the most frequent sensitive values
+      give rows away, are kept together, as TP's first phase does; they may help others later.
+    * Any monotone requirement is served: a group grows until the compiled predicate accepts it, and takes rows with
+      sensitive values that it lacks once it has rows enough.
+    * Candidates are the rows of the nearest classes, which an exact search in the loss's own distance finds (cut short
+      where a class has very many near ones). Rows in dense parts choose first. What finds no group in one round grows
+      groups among itself in the next.
+    * The loss is that of the recoding: stars, intervals and sets, and nodes of hierarchies, mixed as the columns are.
+    * The search is ours, and shorter where more than 20,000 rows need something: rows change places or groups as
+      simulated annealing has it; new groups are founded around rows, and groups that are not acceptable without what
+      was taken are broken up, their rows going where they lose least; groups are dissolved in the same way; groups that
+      publish the same become one. All groups stay acceptable.
+    * The search starts from Mondrian's or Hilbert's groups where these lose less than those that were grown, and from
+      SABRE's where groups must be like the table: never is more lost than by these.
+    * The random numbers of the search are the same for every table.
+    """
+
+    effort: int = _DEFAULT
+
+    name: ClassVar[str] = "cluster"
+
+    def __post_init__(self) -> None:
+        validate("cluster", {"effort": self.effort}, {"effort": Integer(low=0, high=1_000_000)})
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters as they appear in a certificate."""
+        return {"effort": self.effort}
+
+    def unsupported(self, requirement: Requirement) -> str | None:
+        """Return why a requirement cannot be served, in words that follow "because"."""
+        return monotone_only(requirement)
+
+    def partition(self, problem: Problem) -> Partition:
+        """Partition the rows; see `Algorithm.partition`."""
+        table = problem.table
+        groups = np.zeros(table.rows, dtype=np.int32)
+        details: dict[str, Any] = {}
+        if table.rows and table.quasi_identifiers:
+            groups, details = self._clustered(problem)
+        return Partition(
+            groups=groups,
+            count=int(groups.max(initial=-1)) + 1,
+            guarantee=Guarantee(text="Clustering is a heuristic: nothing is promised about the cost."),
+            details=details,
+        )
+
+    def _clustered(self, problem: Problem) -> tuple[NDArray[np.int32], dict[str, Any]]:
+        work = GroupsAtWork(problem)
+        width = _NEAR if work.classes.count < _MANY else _NEAR_OF_MANY
+        work.look_around(
+            min(width, max(work.classes.count - 1, 1)),
+            lambda done, total: problem.progress("nearest neighbours", done, total),
+        )
+        starts: dict[str, tuple[float, NDArray[np.int32]]] = {}
+        others: tuple[Algorithm, ...] = (Mondrian(), Hilbert())
+        if problem.requirement.compares_with_table:
+            others = (Sabre(effort=2 * self.effort),)
+        if work.smallest <= _LARGEST_GROWN and not problem.requirement.compares_with_table:
+            starts["growing"] = _grow(work), work.groups_of_rows()
+        else:
+            work.keep_classes()
+        for other in others:
+            groups = other.partition(problem).groups
+            starts[other.name] = work.set_groups_of_rows(groups), groups
+        chosen = min(starts, key=lambda name: starts[name][0])
+        least, best = starts[chosen]
+        work.set_groups_of_rows(best)
+        loss, found = _search(problem, work, self.effort)
+        details = {f"{name}_loss": lost for name, (lost, _) in starts.items()}
+        if loss < least:
+            best = found
+        return best, {**details, "started_from": chosen, "loss": min(loss, least)}
+
+
+def _grow(work: GroupsAtWork) -> float:
+    """Grow groups from the rows that need something; return what is lost then."""
+    labels, count = work.keep_classes()
+    near, lost = work.near, work.near_losses
+    free = work.active
+    while len(free) >= work.smallest:
+        # Rows in dense parts choose first: those that find what they need near by.
+        needed = min(max(work.smallest - 2, 0), near.shape[1] - 1)
+        of_rows = work.classes.of_rows[free]
+        seeds = free[np.argsort(lost[of_rows, needed], kind="stable")]
+        before, count = count, work.grow(seeds, near, labels, count)
+        if count == before:
+            break
+        free = np.flatnonzero(labels < 0).astype(np.int32)
+        near, lost = near_classes(work.table, work.classes, near.shape[1], chosen=np.unique(work.classes.of_rows[free]))
+    return work.place_rest(labels, count)
+
+
+def _search(problem: Problem, work: GroupsAtWork, effort: int) -> tuple[float, NDArray[np.int32]]:
+    """Improve the groups; return what is lost then, and the group of each row."""
+    rows = len(work.active)
+    searched = max(rows if rows <= _SEARCHED else int(_SEARCHED * (_SEARCHED / rows) ** 0.5), _LEAST)
+    rounds = min(effort, max(_ROUNDS * searched // max(rows, 1), 1), _ROUNDS) if rows and work.count > 1 else 0
+    moves = effort * searched * (1 if work.may_always_join or rows > _SEARCHED else _SWAPS)
+    temperatures = _TEMPERATURES if work.may_always_join else _TEMPERATURES_OF_SWAPS
+    if rows <= _LEAST:
+        temperatures = _TEMPERATURES_OF_FEW
+    seeds, marks = work.active, work.marks()
+    shuffle = np.random.default_rng(0)
+    for number in range(rounds):
+        problem.progress("cluster", number, rounds)
+        done = number / (rounds - 1) if rounds > 1 else 1.0
+        first, last = temperatures
+        work.exchange(-(-moves // rounds), first * (last / first) ** done)
+        if number:
+            seeds = work.stirred(marks)
+        marks = work.marks()
+        work.merge()
+        chosen = shuffle.permutation(seeds)[: effort * _ROUNDS * searched // (_DEFAULT * rounds)]
+        for begin in range(0, len(chosen), _SEEDS):
+            work.found(chosen[begin : begin + _SEEDS], _BROKEN[number % len(_BROKEN)])
+            problem.progress("cluster", number, rounds)
+        work.dissolve()
+        work.merge()
+    problem.progress("cluster", max(rounds, 1), max(rounds, 1))
+    return work.loss(), work.groups_of_rows()
+
+
+_SEEDS = 100_000

@@ -1,0 +1,246 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
+"""Dealing rows out to groups so that each gets its share of every sensitive value, and cutting groups the same way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from shoal.algorithms.common.predicate_kernel import acceptable
+from shoal.algorithms.common.whole_kernel import ZERO
+from shoal.algorithms.local_search.histogram_kernel import clear, count_row
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Codes = NDArray[np.int32]
+    Counts = NDArray[np.int64]
+
+__all__ = ["count_failures", "deal", "deal_in_two", "join_failing"]
+
+ATTEMPTS = 6
+"""Ways of sharing a group out in two that are tried."""
+
+
+@njit(cache=True)
+def deal(rows, begins, count, labels):
+    """Deal the rows of each bucket out to groups, so that every group gets its share of each.
+
+    Group after group takes rows of bucket after bucket, as many as its share says, rounded to one side or the other:
+    to the one that makes up for what was rounded before, in this bucket and in this group. So the first groups
+    have their share of every bucket together, whatever their number, and each group has its share of the first buckets
+    together: what it lacks of one it has of the next.
+
+    Parameters
+    ----------
+    rows : int32[n]
+        The rows, bucket after bucket, within a bucket in an order in which like rows are near.
+    begins : int64[b + 1]
+        Where each bucket starts in `rows`.
+    count : int
+        Number of groups, from 1 to n.
+    labels : int32[n]
+        Receives the group of each row; some groups may stay empty.
+    """
+    buckets = begins.size - 1
+    given = np.zeros(buckets, dtype=np.int64)
+    for g in range(count):
+        carried = 0
+        for b in range(buckets):
+            # In units of 1 / count.
+            share = (g + 1) * (begins[b + 1] - begins[b]) - given[b] * count
+            least = share // count
+            take = least
+            if share > least * count and 2 * (share - least * count + carried) >= count:
+                take += 1
+            carried += share - take * count
+            for i in range(begins[b] + given[b], begins[b] + given[b] + take):
+                labels[rows[i]] = g
+            given[b] += take
+
+
+@njit(cache=True)
+def count_failures(order, begins, sensitive, starts, rules, bounds, enough):
+    """Return how many groups are not acceptable.
+
+    Parameters
+    ----------
+    order : int32[n]
+        The rows, group after group.
+    begins : int64[count + 1]
+        Where each group starts in `order`.
+    sensitive : int32[n, q]
+        Sensitive codes of each row, see `acceptable`.
+    starts, rules, bounds : arrays
+        The predicate.
+    enough : int
+        Counting stops beyond so many.
+    """
+    counts = np.zeros(starts[starts.size - 1], dtype=np.int64)
+    touched = np.empty(counts.size, dtype=np.int32)
+    failures = 0
+    for g in range(begins.size - 1):
+        distinct = ZERO
+        for i in range(begins[g], begins[g + 1]):
+            distinct = count_row(np.int64(order[i]), sensitive, touched, distinct, counts)
+        if not acceptable(begins[g + 1] - begins[g], touched, distinct, counts, starts, rules, bounds):
+            failures += 1
+        distinct = clear(touched, distinct, counts)
+        if failures > enough:
+            break
+    return failures
+
+
+@njit(cache=True)
+def join_failing(order, begins, sensitive, starts, rules, bounds, joined):
+    """Join groups that are not acceptable with those that follow, until they are.
+
+    Parameters
+    ----------
+    order : int32[n]
+        The rows, group after group. Together they are acceptable.
+    begins : int64[count + 1]
+        Where each group starts in `order`.
+    sensitive : int32[n, q]
+        Sensitive codes of each row, see `acceptable`.
+    starts, rules, bounds : arrays
+        The predicate.
+    joined : int32[count]
+        Receives the new number of each group.
+
+    Returns
+    -------
+    int
+        How many groups are left.
+    """
+    count = begins.size - 1
+    counts = np.zeros(starts[starts.size - 1], dtype=np.int64)
+    touched = np.empty(counts.size, dtype=np.int32)
+    distinct = ZERO
+    size = ZERO
+    left = ZERO
+    for g in range(count):
+        joined[g] = left
+        size += begins[g + 1] - begins[g]
+        for i in range(begins[g], begins[g + 1]):
+            distinct = count_row(np.int64(order[i]), sensitive, touched, distinct, counts)
+        if acceptable(size, touched, distinct, counts, starts, rules, bounds):
+            left += 1
+            size = ZERO
+            distinct = clear(touched, distinct, counts)
+    if size == 0:
+        return left
+    # What is left at the end joins the groups before it, as many as it needs.
+    g = count - 1
+    while joined[g] == left and g > 0:
+        g -= 1
+    while left > 0:
+        left -= 1
+        while g >= 0 and joined[g] == left:
+            size += begins[g + 1] - begins[g]
+            for i in range(begins[g], begins[g + 1]):
+                distinct = count_row(np.int64(order[i]), sensitive, touched, distinct, counts)
+            g -= 1
+        if acceptable(size, touched, distinct, counts, starts, rules, bounds):
+            break
+    for h in range(g + 1, count):
+        joined[h] = left
+    return left + 1
+
+
+@njit(cache=True)
+def _deal_odd_rows(keys, order, attempt, second):
+    """Share every kind out to two sides: `second` receives 0 or 1 for each row.
+
+    The first two attempts give what is odd to the sides in turn, the others as the bits of a scrambled number say.
+    """
+    size = keys.size
+    turn = attempt & 1
+    bits = np.uint64(attempt) * np.uint64(0x9E3779B97F4A7C15)
+    first = 0
+    while first < size:
+        last = first
+        while last < size and keys[order[last]] >> 32 == keys[order[first]] >> 32:
+            last += 1
+        half = (last - first) // 2
+        if (last - first) % 2 == 1:
+            half += turn
+            if attempt < 2:
+                turn = 1 - turn
+            else:
+                bits ^= bits >> np.uint64(12)
+                bits ^= bits << np.uint64(25)
+                bits ^= bits >> np.uint64(27)
+                turn = np.int64(bits >> np.uint64(40)) & 1
+        for i in range(first, last):
+            second[order[i]] = 0 if i < first + half else 1
+        first = last
+
+
+@njit(cache=True)
+def deal_in_two(members, groups, kinds, standing, sensitive, starts, rules, bounds, smallest, labels):
+    """Deal every group in two halves; keep what is acceptable on both sides.
+
+    Of each kind the half that stands first in an order goes to one side; odd rows go to one or the other, in a few
+    ways that are tried.
+
+    Parameters
+    ----------
+    members, groups : int32 array, int64[count, 3]
+        The state of the search, see `shoal.algorithms.local_search.exchange_kernel`.
+    kinds : int32[n]
+        Rows of one kind agree on everything that the predicate looks at; kinds that are alike have near numbers.
+    standing : int32[n]
+        Place of each row in the order.
+    sensitive : int32[n, q]
+        Sensitive codes of each row, see `acceptable`.
+    starts, rules, bounds : arrays
+        The predicate.
+    smallest : int
+        Fewest rows of an acceptable group.
+    labels : int32[n]
+        Receives the group of each row.
+
+    Returns
+    -------
+    int
+        How many groups there are now.
+    """
+    counts = np.zeros(starts[starts.size - 1], dtype=np.int64)
+    touched = np.empty(counts.size, dtype=np.int32)
+    count = groups.shape[0]
+    for g in range(groups.shape[0]):
+        begin = groups[g, 0]
+        size = groups[g, 1]
+        keys = np.empty(size, dtype=np.int64)
+        second = np.empty(size, dtype=np.int8)
+        for i in range(size):
+            row = members[begin + i]
+            labels[row] = g
+            keys[i] = (np.int64(kinds[row]) << 32) | standing[row]
+        if size < 2 * smallest:
+            continue
+        order = np.argsort(keys)
+        for attempt in range(ATTEMPTS):
+            _deal_odd_rows(keys, order, attempt, second)
+            both = True
+            for side in range(2):
+                distinct = ZERO
+                rows = ZERO
+                for i in range(size):
+                    if second[i] == side:
+                        rows += 1
+                        distinct = count_row(np.int64(members[begin + i]), sensitive, touched, distinct, counts)
+                both = acceptable(rows, touched, distinct, counts, starts, rules, bounds)
+                distinct = clear(touched, distinct, counts)
+                if not both:
+                    break
+            if both:
+                for i in range(size):
+                    if second[i] == 1:
+                        labels[members[begin + i]] = count
+                count += 1
+                break
+    return count

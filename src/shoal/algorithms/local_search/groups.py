@@ -1,0 +1,368 @@
+"""Groups of rows while a search changes them: the arrays of `group_state_kernel`, with what goes with them."""
+
+from __future__ import annotations
+
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.algorithms.common.compiled import compile_requirement, table_counts
+from shoal.algorithms.hilbert.hilbert import curve_ranks
+from shoal.algorithms.local_search.dealing_kernel import count_failures, deal, deal_in_two, join_failing
+from shoal.algorithms.local_search.exchange_kernel import Partners, exchange_rows
+from shoal.algorithms.local_search.group_state_kernel import LOSS, ROOM, SIZE, Asked, State, lay_out, measure
+from shoal.algorithms.local_search.growing_kernel import grow_groups, keep_acceptable
+from shoal.algorithms.local_search.loss_table import LossTable
+from shoal.algorithms.local_search.neighbourhood import RowClasses, near_classes
+from shoal.algorithms.local_search.regrouping_kernel import dissolve_groups, found_groups
+from shoal.models import RuleKind
+from shoal.table.classes import mixed_radix_keys
+from shoal.table.sorting_kernel import sort_by_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from shoal.algorithms.base import Problem
+
+__all__ = ["GroupsAtWork"]
+
+_TALLIED = 1 << 25
+"""Counts of sensitive codes by group that are kept; more are counted when they are asked for."""
+_ORDERS = 7
+_BUCKETS_PER_ROW = 32
+"""Rows of a bucket over those of a group that rare values share a bucket for."""
+_STAYING = {int(kind) for kind in (RuleKind.SIZE, RuleKind.DISTINCT, RuleKind.SPREAD)}
+_REACH = 10
+"""Partners of a row are looked for up to 2**10 places away in some order."""
+_POOL = 512
+"""Classes that a growing group looks at."""
+_MULTIPLIER = 0x9E3779B97F4A7C15
+_SEED = 0x9E3779B97F4A7C15
+"""Of the search: a release depends on what is in the table, and on nothing else."""
+
+
+class GroupsAtWork:
+    """A partition into acceptable groups that is being changed, and the loss that it is changed for."""
+
+    def __init__(self, problem: Problem) -> None:
+        """Take the rows in their canonical order, so that nothing depends on the order of the table."""
+        table = problem.table
+        compiled = compile_requirement(table, problem.requirement)
+        self.rows = table.rows
+        self._rows = table.classes.order
+        self.table = LossTable.of(problem, self._rows)
+        self.classes = RowClasses.of(table)
+        self._kinds = _kinds(problem)[self._rows]
+        self._asked = Asked(
+            sensitive=np.ascontiguousarray(compiled.codes[self._rows]),
+            starts=compiled.starts,
+            rules=compiled.rules,
+            bounds=compiled.bounds,
+        )
+        self.smallest = compiled.smallest
+        self.may_always_join = set(compiled.rules[:, 0].tolist()) <= _STAYING
+        """Whether a group stays acceptable with any row more."""
+        self.active = np.arange(self.rows, dtype=np.int32)
+        self.near = np.empty((self.classes.count, 0), dtype=np.int32)
+        self._hilbert = partial(curve_ranks, table, self._rows, stretch=True)
+        self._random = np.array([_SEED], dtype=np.uint64)
+        self.set_groups(np.zeros(self.rows, dtype=np.int32), 1)
+
+    @cached_property
+    def _orders(self) -> NDArray[np.int32]:
+        """Orders in which like rows are near: along the Hilbert curve, and by each of some attributes first."""
+        falling = np.argsort(-self.table.importance, kind="stable")
+        orders = [np.argsort(self._hilbert(), kind="stable").astype(np.int32)]
+        for turn in range(min(len(falling), _ORDERS)):
+            chosen = np.roll(falling, -turn)
+            columns = [
+                ((self.table.losses.codes[:, place] - first).astype(np.uint32), int(last - first + 1))
+                for place, (_, first, last, _) in zip(chosen, self.table.losses.columns[chosen], strict=True)
+            ]
+            keys, bits = mixed_radix_keys(columns, self.rows)
+            orders.append(sort_by_key(keys, np.arange(self.rows, dtype=np.int32), bits)[1])
+        return np.array(orders)
+
+    @cached_property
+    def _standing(self) -> NDArray[np.int32]:
+        """The place of each row in each of the orders."""
+        standing = np.empty_like(self._orders)
+        for order, place in zip(self._orders, standing, strict=True):
+            place[order] = np.arange(self.rows, dtype=np.int32)
+        return standing
+
+    @property
+    def count(self) -> int:
+        """Number of groups."""
+        return len(self._state.groups)
+
+    @property
+    def orders(self) -> int:
+        """Number of orders in which like rows are near."""
+        return len(self._orders)
+
+    def set_groups(self, labels: NDArray[np.int32], count: int, spare: int = 0) -> None:
+        """Lay a partition out, with room for some groups that have no rows yet."""
+        count += spare
+        sizes = np.bincount(labels, minlength=count)
+        groups = np.zeros((count, 3), dtype=np.int64)
+        groups[:, ROOM] = 2 * np.maximum(sizes, self.smallest) + 4
+        values = int(self._asked.starts[-1])
+        held = np.zeros((count, values if values * count <= _TALLIED else 0), dtype=np.int64)
+        if held.size:
+            for attribute in self._asked.sensitive.T:
+                keys = labels.astype(np.int64) * values + attribute
+                held += np.bincount(keys, minlength=held.size).reshape(held.shape)
+        d = self.table.width
+        self._state = State(
+            members=np.zeros(int(groups[:, ROOM].sum()), dtype=np.int32),
+            groups=groups,
+            places=np.empty((self.rows, 2), dtype=np.int32),
+            tally=np.zeros((count, self.table.tallied(count)), dtype=np.int32),
+            extents=np.empty((count, d, 2), dtype=np.int32),
+            measured=np.zeros((count, d, 2)),
+            held=held,
+            powers=np.empty((2, int(groups[:, ROOM].max(initial=0)) + 2)),
+            power=0.0,
+            counts=np.zeros(values, dtype=np.int64),
+            touched=np.empty(values, dtype=np.int32),
+        )
+        lay_out(labels, count, self.table.losses, self._state)
+
+    def may_be_dealt(self, count: int, failures: float) -> bool:
+        """Return whether at most a share of so many dealt groups is not acceptable."""
+        enough = int(failures * count)
+        order, begins = self._by_group(self._dealt(count, 0), count)
+        return bool(count_failures(order, begins, *self._asked, enough) <= enough)
+
+    def deal(self, count: int, order: int) -> float:
+        """Deal the rows out to groups, like rows to the same by one of the orders; join what fails; return the loss."""
+        labels = self._dealt(count, order)
+        joined = np.empty(count, dtype=np.int32)
+        left = join_failing(*self._by_group(labels, count), *self._asked, joined)
+        self.set_groups(joined[labels], int(left))
+        return self.loss()
+
+    def _dealt(self, count: int, order: int) -> NDArray[np.int32]:
+        """Return the group of each row after every bucket was dealt out in an order."""
+        # A kind is a bucket, unless it is rare: then it shares one with those like it.
+        totals = np.bincount(self._kinds)
+        bucket_of = np.arange(len(totals))
+        if len(totals) * count > _BUCKETS_PER_ROW * self.rows:
+            bucket_of = np.cumsum(totals) * _BUCKETS_PER_ROW // count
+        buckets = np.unique(bucket_of, return_inverse=True)[1][self._kinds]
+        keys = buckets[self._orders[order]]
+        sizes = np.bincount(keys)
+        _, rows = sort_by_key(keys.astype(np.int64), self._orders[order].copy(), (len(sizes) - 1).bit_length())
+        labels = np.empty(self.rows, dtype=np.int32)
+        deal(rows, np.concatenate(([0], np.cumsum(sizes))).astype(np.int64), count, labels)
+        return labels
+
+    def _by_group(self, labels: NDArray[np.int32], count: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return the rows group after group, and where each group starts."""
+        keys, rows = labels.astype(np.int64), np.arange(self.rows, dtype=np.int32)
+        _, order = sort_by_key(keys, rows, max(count - 1, 0).bit_length())
+        begins = np.concatenate(([0], np.cumsum(np.bincount(labels, minlength=count)))).astype(np.int64)
+        return order, begins
+
+    def cut(self, turn: int) -> int:
+        """Deal every group out in two by one of the orders, where both halves are acceptable; return how many were."""
+        labels = np.empty(self.rows, dtype=np.int32)
+        count = deal_in_two(
+            self._state.members,
+            self._state.groups,
+            self._kinds,
+            self._standing[turn % self.orders],
+            *self._asked,
+            self.smallest,
+            labels,
+        )
+        cuts = int(count) - self.count
+        if cuts:
+            self.set_groups(labels, int(count))
+        return cuts
+
+    def loss(self, power: float = 0.0) -> float:
+        """Return what a cell loses on average, with sets smoothed by a power (0: as it is)."""
+        powers = self._state.powers
+        powers[:] = np.arange(powers.shape[1])
+        powers[0, 1:] **= power
+        powers[1] **= 2
+        self._state = self._state._replace(power=power)
+        return float(measure(self.table.losses, self._state)) / max(self.rows * self.table.attributes, 1)
+
+    def exchange(self, moves: int, temperature: float, power: float = 0.0) -> int:
+        """Try moves of rows between groups for a loss that is smoothed by a power; return how many were made."""
+        if not self.table.width or self.count < 2:
+            return 0
+        self.loss(power)
+        made = exchange_rows(
+            self.table.losses,
+            self._asked,
+            self._state,
+            self._partners(self.near),
+            self.smallest,
+            temperature,
+            moves,
+            self._random,
+        )
+        return int(made)
+
+    def _partners(self, near: NDArray[np.int32]) -> Partners:
+        none = np.empty((1, 0), dtype=np.int32)
+        return Partners(
+            active=self.active,
+            class_of=self.classes.of_rows,
+            begins=self.classes.begins,
+            near=near,
+            orders=none if near.shape[1] else self._orders,
+            standing=none if near.shape[1] else self._standing,
+            reach=_REACH,
+            kinds=self._kinds,
+        )
+
+    def look_around(self, width: int, progress: Callable[[int, int], None]) -> None:
+        """Find so many near classes of each class, for all searches from now on."""
+        self.near, self.near_losses = near_classes(self.table, self.classes, width, progress=progress)
+
+    def keep_classes(self) -> tuple[NDArray[np.int32], int]:
+        """Make groups of the classes that are acceptable, or of what can be kept of them as TP's first phase does.
+
+        The other rows are the active ones from now on.
+
+        Returns
+        -------
+        labels : int32 array of shape (n,)
+            Group of each row, -1 for the others.
+        count : int
+            Number of groups.
+        """
+        labels = np.empty(self.rows, dtype=np.int32)
+        count = keep_acceptable(self.classes.begins, self.smallest, self._asked, labels)
+        self.active = np.flatnonzero(labels < 0).astype(np.int32)
+        return labels, int(count)
+
+    def grow(self, seeds: NDArray[np.int32], near: NDArray[np.int32], labels: NDArray[np.int32], count: int) -> int:
+        """Make groups of free rows, see `grow_groups`; return how many there are now."""
+        return int(
+            grow_groups(
+                seeds,
+                self.smallest,
+                4 * self.smallest + 16,
+                _POOL,
+                count,
+                labels,
+                self.table.losses,
+                self._asked,
+                self._partners(near),
+            )
+        )
+
+    def found(self, seeds: NDArray[np.int32], broken: int) -> int:
+        """Make new groups around some rows where that pays, breaking up to so many groups for one; return how many."""
+        labels, filled = self._without_empty()
+        spare = len(seeds) // self.smallest + 1
+        self.set_groups(labels, filled, spare)
+        self.loss()
+        return int(
+            found_groups(
+                seeds,
+                filled,
+                broken,
+                self.smallest,
+                self.table.losses,
+                self._asked,
+                self._state,
+                self._partners(self.near),
+            )
+        )
+
+    def dissolve(self) -> int:
+        """Send the rows of groups elsewhere where that pays, those that lose most first; return how many."""
+        self.loss()
+        lost = self._state.measured[:, :, LOSS].sum(axis=1)
+        worst = np.argsort(-lost, kind="stable")[: np.count_nonzero(lost)].astype(np.int32)
+        return int(dissolve_groups(worst, 0.0, self.table.losses, self._asked, self._state, self._partners(self.near)))
+
+    def place_rest(self, labels: NDArray[np.int32], count: int) -> float:
+        """Lay a partition out whose last rows have no group (-1): they join near groups; return the loss.
+
+        What can join none without breaking it is joined with whole groups that stand next to it, until that is
+        acceptable.
+        """
+        rest = np.flatnonzero(labels < 0)
+        labels[rest] = count + np.arange(len(rest))
+        self.set_groups(labels, count + len(rest))
+        self.loss()
+        alone = np.arange(count, count + len(rest), dtype=np.int32)
+        dissolve_groups(alone, np.inf, self.table.losses, self._asked, self._state, self._partners(self.near))
+        labels, count = self._without_empty()
+        firsts = np.full(count, self.rows)
+        np.minimum.at(firsts, labels, np.arange(self.rows))
+        labels = np.argsort(np.argsort(firsts)).astype(np.int32)[labels]
+        joined = np.empty(count, dtype=np.int32)
+        left = join_failing(*self._by_group(labels, count), *self._asked, joined)
+        self.set_groups(joined[labels], int(left))
+        return self.loss()
+
+    def _without_empty(self) -> tuple[NDArray[np.int32], int]:
+        """Return the group of each row, numbered without those that lost all their rows, and how many there are."""
+        filled = self._state.groups[:, SIZE] > 0
+        numbers = (np.cumsum(filled) - 1).astype(np.int32)
+        return numbers[self._state.places[:, 0]], int(np.count_nonzero(filled))
+
+    def merge(self) -> None:
+        """Make one group of all that publish the same: it can spare more rows."""
+        labels, count = self._without_empty()
+        self.set_groups(labels, count)
+        keys = np.zeros(count, dtype=np.uint64)
+        for place in range(self.table.width):
+            keys *= np.uint64(_MULTIPLIER)
+            keys += self.table.published(place, self._state.extents[:, place].astype(np.int64), labels)
+            keys ^= keys >> np.uint64(29)
+        same = np.unique(keys, return_inverse=True)[1].astype(np.int32)
+        self.set_groups(same[labels], int(same.max(initial=-1)) + 1)
+
+    def marks(self) -> NDArray[np.uint64]:
+        """Return a number for each row that changes when other rows are in its group."""
+        numbers = np.random.default_rng(0).integers(0, 1 << 63, self.rows, np.uint64)
+        sums = np.zeros(self.count, dtype=np.uint64)
+        np.add.at(sums, self._state.places[:, 0], numbers)
+        return sums[self._state.places[:, 0]]
+
+    def stirred(self, before: NDArray[np.uint64]) -> NDArray[np.int32]:
+        """Return the active rows near to which some group has other rows than when the marks were taken."""
+        moved = np.zeros(self.classes.count + 1, dtype=np.bool_)
+        moved[self.classes.of_rows[before != self.marks()]] = True
+        near = moved[:-1] | moved[self.near].any(axis=1)
+        return self.active[near[self.classes.of_rows[self.active]]]
+
+    def set_groups_of_rows(self, groups: NDArray[np.int32]) -> float:
+        """Lay out a partition that is given by the group of each row of the table; return its loss."""
+        self.set_groups(groups[self._rows], int(groups.max(initial=0)) + 1)
+        return self.loss()
+
+    def groups_of_rows(self) -> NDArray[np.int32]:
+        """Return the group of each row of the table."""
+        labels = np.empty(self.rows, dtype=np.int32)
+        labels[self._rows] = self._state.places[:, 0]
+        return labels
+
+
+def _kinds(problem: Problem) -> NDArray[np.int32]:
+    """Return a number for what the requirement sees of each row; values that are alike have near numbers.
+
+    A stretch of near numbers is a bucket, whatever its length, since rows are dealt out in their order.
+    """
+    n = problem.table.rows
+    kinds = np.zeros(n, dtype=np.int64)
+    if not any(model.needs_sensitive for model in problem.requirement.models):
+        return kinds.astype(np.int32)
+    for column, counts in zip(problem.table.sensitive, table_counts(problem.table), strict=True):
+        ranks = np.empty(column.size, dtype=np.int64)
+        ranks[problem.requirement.drawing_order(counts)] = np.arange(column.size)
+        _, kinds = np.unique(kinds * column.size + ranks[column.codes], return_inverse=True)
+    return kinds.astype(np.int32)

@@ -1,0 +1,252 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
+"""Growing groups from near rows, each until it is acceptable: the greedy k-member clustering."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from shoal.algorithms.common.predicate_kernel import acceptable
+from shoal.algorithms.common.whole_kernel import ZERO
+from shoal.algorithms.local_search.histogram_kernel import clear, count_row
+from shoal.algorithms.local_search.losses_kernel import LARGEST_SET, MISSING, MODE, SET, STAR, span
+
+__all__ = ["grow_groups", "keep_acceptable"]
+
+FREE = -1
+
+
+@njit(cache=True)
+def keep_acceptable(begins, smallest, asked, labels):
+    """Make a group of every class that is acceptable, or of what remains when the most frequent values give rows away.
+
+    Parameters
+    ----------
+    begins : int32[s + 1]
+        First row of each class.
+    smallest : int
+        Fewest rows of an acceptable group.
+    asked : Asked
+        The predicate.
+    labels : int32[n]
+        Receives the group of each row, -1 for those that are in none.
+
+    Returns
+    -------
+    int
+        Number of groups.
+    """
+    counts = np.zeros(asked.starts[-1], dtype=np.int64)
+    touched = np.empty(counts.size, dtype=np.int32)
+    count = 0
+    for c in range(begins.size - 1):
+        distinct = ZERO
+        size = begins[c + 1] - begins[c]
+        for row in range(begins[c], begins[c + 1]):
+            distinct = count_row(np.int64(row), asked.sensitive, touched, distinct, counts)
+            labels[row] = count
+        kept = False
+        while size >= smallest and not kept:
+            kept = acceptable(size, touched, distinct, counts, asked.starts, asked.rules, asked.bounds)
+            if not kept:
+                distinct = _give_away(begins[c], begins[c + 1], asked.sensitive, touched, distinct, counts, labels)
+                size -= 1
+        distinct = clear(touched, distinct, counts)
+        if kept:
+            count += 1
+        else:
+            for row in range(begins[c], begins[c + 1]):
+                labels[row] = FREE
+    return count
+
+
+@njit(cache=True)
+def _give_away(begin, end, sensitive, touched, distinct, counts, labels):
+    """Free a row of a class that has its most frequent sensitive value; return how many codes occur in it now."""
+    most = touched[0]
+    for i in range(distinct):
+        if counts[touched[i]] > counts[most] or (counts[touched[i]] == counts[most] and touched[i] < most):
+            most = touched[i]
+    for row in range(begin, end):
+        has = False
+        for j in range(sensitive.shape[1]):
+            has = has or sensitive[row, j] == most
+        if has and labels[row] != FREE:
+            labels[row] = FREE
+            for j in range(sensitive.shape[1]):
+                counts[sensitive[row, j]] -= 1
+            break
+    left = ZERO
+    for i in range(distinct):
+        if counts[touched[i]] > 0:
+            touched[left] = touched[i]
+            left += 1
+    return left
+
+
+@njit(cache=True)
+def _joined_loss(row, members, size, losses, low, high, values):
+    """Return what each row of a group would lose if another row joined."""
+    total = 0.0
+    for c in range(losses.codes.shape[1]):
+        code = losses.codes[row, c]
+        mode = losses.columns[c, MODE]
+        if mode in (SET, STAR):
+            new = 1
+            for i in range(size):
+                if losses.codes[members[i], c] == code:
+                    new = 0
+                    break
+            count = values[c] + new
+            if count == 1:
+                continue
+            missing = losses.columns[c, MISSING]
+            # A missing value is the last code: it is there if the largest is.
+            if mode == STAR or count > LARGEST_SET or (missing >= 0 and max(high[c], code) == missing):
+                total += 1.0
+            else:
+                total += losses.scales[c] * (count - 1)
+        else:
+            total += span(mode, losses.positions, min(low[c], code), max(high[c], code))
+    return total
+
+
+@njit(cache=True)
+def _new_value(row, sensitive, counts):
+    """Return whether a row brings a sensitive value that the group lacks."""
+    for j in range(sensitive.shape[1]):
+        if counts[sensitive[row, j]] == 0:
+            return True
+    return False
+
+
+@njit(cache=True)
+def _best_of_pool(pool, pooled, wanted, members, size, labels, losses, asked, counts, partners, extents):
+    """Find the free row that loses least by joining; one that brings what the group lacks where that is wanted.
+
+    Returns
+    -------
+    row : int
+        Or -1 where no candidate is free.
+    pooled : int
+        How many classes of the pool have a free row.
+    """
+    best = np.inf
+    row = np.int64(-1)
+    i = 0
+    while i < pooled:
+        free = np.int64(-1)
+        helps = False
+        for candidate in range(partners.begins[pool[i]], partners.begins[pool[i] + 1]):
+            if labels[candidate] == FREE:
+                fresh = _new_value(candidate, asked.sensitive, counts)
+                if free < 0 or fresh:
+                    free = np.int64(candidate)
+                    helps = fresh
+                if helps:
+                    break
+        if free < 0:
+            pooled -= 1
+            pool[i] = pool[pooled]
+            continue
+        loss = _joined_loss(free, members, size, losses, extents[0], extents[1], extents[2])
+        if wanted and not helps:
+            loss += losses.columns.shape[0] + 1
+        if loss < best:
+            best = loss
+            row = free
+        i += 1
+    return row, pooled
+
+
+@njit(cache=True)
+def _extend(row, members, size, losses, extents):
+    """Count a row that joins a group into the first code, the last one, and the number of codes of each attribute."""
+    for c in range(losses.codes.shape[1]):
+        code = losses.codes[row, c]
+        new = 1
+        for i in range(size):
+            if losses.codes[members[i], c] == code:
+                new = 0
+                break
+        extents[0, c] = min(extents[0, c], code) if size > 0 else code
+        extents[1, c] = max(extents[1, c], code) if size > 0 else code
+        extents[2, c] = extents[2, c] + new if size > 0 else 1
+
+
+@njit(cache=True)
+def grow_groups(seeds, smallest, largest, pool_room, count, labels, losses, asked, partners):
+    """Make a group of each seed that is still free: the free rows that lose least with it, until it is acceptable.
+
+    Candidates are the rows of the classes near to those of the group's rows. A group that finds too few is given up.
+
+    Parameters
+    ----------
+    seeds : int32[r]
+        Rows, in the order in which they may choose.
+    smallest, largest : int
+        Fewest rows of an acceptable group, and most rows that one is grown to.
+    pool_room : int
+        Most classes that are looked at for one group.
+    count : int
+        Number of groups that there are.
+    labels : int32[n]
+        Group of each row, -1 where it is free; changed in place.
+    losses, asked, partners : Losses, Asked, Partners
+        See `shoal.algorithms.local_search.exchange_kernel.exchange_rows`.
+
+    Returns
+    -------
+    int
+        Number of groups now.
+    """
+    counts = np.zeros(asked.starts[-1], dtype=np.int64)
+    touched = np.empty(counts.size, dtype=np.int32)
+    members = np.empty(largest, dtype=np.int32)
+    pool = np.empty(pool_room, dtype=np.int32)
+    pooled_in = np.full(partners.begins.size - 1, -1, dtype=np.int64)
+    extents = np.zeros((3, losses.codes.shape[1]), dtype=np.int32)
+    for turn in range(seeds.size):
+        row = np.int64(seeds[turn])
+        if labels[row] != FREE:
+            continue
+        size = distinct = pooled = ZERO
+        grown = False
+        while row >= 0:
+            _extend(row, members, size, losses, extents)
+            members[size] = row
+            size += 1
+            labels[row] = count
+            distinct = count_row(row, asked.sensitive, touched, distinct, counts)
+            grown = size >= smallest and acceptable(
+                size, touched, distinct, counts, asked.starts, asked.rules, asked.bounds
+            )
+            if grown or size == largest:
+                break
+            home = partners.class_of[row]
+            for i in range(-1, partners.near.shape[1]):
+                other = home if i < 0 else partners.near[home, i]
+                if other >= 0 and pooled_in[other] != turn and pooled < pool_room:
+                    pooled_in[other] = turn
+                    pool[pooled] = other
+                    pooled += 1
+            row, pooled = _best_of_pool(
+                pool,
+                pooled,
+                size + 1 >= smallest,
+                members,
+                size,
+                labels,
+                losses,
+                asked,
+                counts,
+                partners,
+                extents,
+            )
+        distinct = clear(touched, distinct, counts)
+        if grown:
+            count += 1
+        else:
+            for i in range(size):
+                labels[members[i]] = FREE
+    return count

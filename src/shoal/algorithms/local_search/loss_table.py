@@ -1,0 +1,197 @@
+"""The table as a search for little loss sees it: codes, and what recoding loses of each attribute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.algorithms.local_search.losses_kernel import INTERVAL, LAST, SET, STAR, TREE, Losses
+from shoal.recoding.penalty import distances
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.algorithms.base import Problem
+    from shoal.recoding import Levels
+    from shoal.table import Column
+
+__all__ = ["LossTable"]
+
+_TALLIED = 1 << 25
+"""Counts of codes by group that are kept; codes of larger domains are counted when they are asked for."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class LossTable:
+    """What recoding costs, as arrays: the quasi-identifiers that can lose something, small domains first."""
+
+    losses: Losses
+    """The arrays of the kernels."""
+    importance: NDArray[np.float64]
+    """What two rows of the table lose on average if they are a group."""
+    steps: NDArray[np.float64]
+    """The least that two rows lose that differ."""
+    nodes: tuple[NDArray[np.int32], ...]
+    """Of each attribute with a hierarchy the node of each leaf at each level; empty of the others."""
+    attributes: int
+    """Quasi-identifiers in all."""
+
+    @classmethod
+    def of(cls, problem: Problem, order: NDArray[np.int32]) -> LossTable:
+        """Lay the quasi-identifiers out, with the rows in an order."""
+        attributes = [
+            _Attribute.of(column, levels, problem.recoding)
+            for column, levels in zip(problem.table.quasi_identifiers, problem.levels, strict=True)
+            if column.size > 1
+        ]
+        attributes.sort(key=lambda one: one.size)
+        starts = np.concatenate(([0], np.cumsum([one.size for one in attributes]))).astype(np.int64)
+        codes = np.empty((len(order), len(attributes)), dtype=np.int32)
+        columns = np.empty((len(attributes), 4), dtype=np.int64)
+        positions = np.zeros((max((len(one.positions) for one in attributes), default=1), int(starts[-1])))
+        for place, one in enumerate(attributes):
+            first, end = starts[place], starts[place + 1]
+            codes[:, place] = one.ranks[one.column.codes[order]] + np.int32(first)
+            columns[place] = one.mode, first, end - 1, first + one.missing if one.missing >= 0 else -1
+            positions[: len(one.positions), first:end] = one.positions
+        return cls(
+            losses=Losses(
+                codes=codes,
+                columns=columns,
+                scales=np.array([one.scale for one in attributes], dtype=np.float64),
+                positions=positions,
+            ),
+            importance=np.array([one.importance() for one in attributes], dtype=np.float64),
+            steps=np.array([one.step() for one in attributes], dtype=np.float64),
+            nodes=tuple(one.nodes for one in attributes),
+            attributes=len(problem.table.quasi_identifiers),
+        )
+
+    @property
+    def width(self) -> int:
+        """Number of quasi-identifiers that can lose something."""
+        return len(self.losses.columns)
+
+    def tallied(self, groups: int) -> int:
+        """Return how many codes, of whole attributes, are counted for each of so many groups."""
+        ends = self.losses.columns[:, LAST] + 1
+        return int(ends[ends * groups <= _TALLIED].max(initial=0))
+
+    def published(self, column: int, extents: NDArray[np.int64], labels: NDArray[np.int32]) -> NDArray[np.uint64]:
+        """Return a number for what each group publishes of an attribute: equal where that is equal.
+
+        Parameters
+        ----------
+        column : int
+            Position of the attribute.
+        extents : int64 array of shape (groups, 2)
+            The first and last code of each group.
+        labels : int32 array of shape (n,)
+            Group of each row.
+        """
+        mode, first, last, _ = self.losses.columns[column].tolist()
+        low, high = (extents - first).T
+        size = last - first + 1
+        if mode == TREE:
+            nodes = self.nodes[column]
+            level = np.argmax(nodes[:, low] == nodes[:, high], axis=0)
+            return np.asarray(level * size + nodes[level, low], dtype=np.uint64)
+        if mode == SET:
+            # The sum of a random number for each value.
+            pairs = np.unique(labels.astype(np.int64) * size + self.losses.codes[:, column] - first)
+            told = np.zeros(len(extents), dtype=np.uint64)
+            np.add.at(told, pairs // size, np.random.default_rng(0).integers(0, 1 << 63, size, np.uint64)[pairs % size])
+            return told
+        several = size * size if mode == STAR else low * size + high
+        return np.asarray(np.where(low < high, several, low * size + low), dtype=np.uint64)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _Attribute:
+    """One quasi-identifier, its codes ranked as the loss wants them."""
+
+    column: Column
+    mode: int
+    ranks: NDArray[np.int32]
+    """The code here of each code of the column."""
+    positions: NDArray[np.float64]
+    """The part of `Losses.positions`."""
+    scale: float
+    missing: int
+    """The code here of a missing value that makes a set a star, or -1."""
+    levels: Levels
+
+    @classmethod
+    def of(cls, column: Column, levels: Levels, recoding: str) -> _Attribute:
+        mode = (
+            STAR if recoding == "suppression" else TREE if levels.hierarchical else INTERVAL if column.ordered else SET
+        )
+        ranks = np.arange(column.size, dtype=np.int32)
+        positions = np.zeros((1, column.size))
+        if mode == TREE:
+            ranks[levels.order] = np.arange(column.size, dtype=np.int32)
+            positions = _stretches(levels)
+        if mode == INTERVAL:
+            positions[0] = _positions(column)
+        return cls(
+            column=column,
+            mode=mode,
+            ranks=ranks,
+            positions=positions,
+            scale=1 / (column.size - 1) if mode == SET else 1.0,
+            missing=column.size - 1 if column.has_missing and mode == SET else -1,
+            levels=levels,
+        )
+
+    @property
+    def size(self) -> int:
+        return self.column.size
+
+    @property
+    def nodes(self) -> NDArray[np.int32]:
+        return self.levels.nodes[:, self.levels.order if self.mode == TREE else []]
+
+    def step(self) -> float:
+        """Return the least that two rows lose that differ."""
+        if self.mode == INTERVAL:
+            return float(np.diff(self.positions[0]).min())
+        return float(self.positions[1, :-1].min()) if self.mode == TREE else self.scale
+
+    def importance(self) -> float:
+        """Return what two rows of the table lose on average if they are a group."""
+        shares = np.bincount(self.column.codes, minlength=self.size) / max(len(self.column.codes), 1)
+        if self.mode == INTERVAL:
+            below = np.cumsum(shares)[:-1]
+            return float(2 * np.dot(below * (1 - below), np.diff(np.minimum(self.positions[0], 1.0))))
+        if self.mode != TREE:
+            return float(self.scale * (1 - np.dot(shares, shares)))
+        # Pairs lose the penalty of the level at which they meet: those that meet there and not below.
+        total, met = 0.0, shares
+        for nodes, penalty in zip(self.levels.nodes[1:], self.levels.penalty[1:], strict=True):
+            of_node = np.bincount(nodes, weights=shares)[nodes]
+            total += float(np.dot(shares * (of_node - met), penalty))
+            met = of_node
+        return total
+
+
+def _stretches(levels: Levels) -> NDArray[np.float64]:
+    """Return for each leaf what 1, 2, 4, ... steps to the right from it lose, below a row that is not used."""
+    size = len(levels.order)
+    nodes, penalty = levels.nodes[:, levels.order], levels.penalty[:, levels.order]
+    meeting = np.argmax(nodes[:, :-1] == nodes[:, 1:], axis=0)
+    stretches = np.zeros((1 + max(size - 1, 1).bit_length(), size))
+    stretches[1, :-1] = penalty[meeting, np.arange(size - 1)]
+    for power in range(1, len(stretches) - 1):
+        half = 1 << (power - 1)
+        ends = size - 2 * half
+        stretches[power + 1, :ends] = np.maximum(stretches[power, :ends], stretches[power, half : half + ends])
+    return stretches
+
+
+def _positions(column: Column) -> NDArray[np.float64]:
+    """Return where the values of an ordered attribute lie, from 0 to 1; a missing value lies at 2."""
+    present = distances(column)
+    present = present / max(float(present[-1]), np.finfo(np.float64).tiny) if len(present) else present
+    return np.append(present, 2.0) if column.has_missing else present

@@ -1,0 +1,103 @@
+"""Classes of equal rows and which of them are near to each other, in the loss of a group of two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.algorithms.local_search.losses_kernel import Losses
+from shoal.algorithms.local_search.neighbours_kernel import nearest_classes, stretches_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from shoal.algorithms.local_search.loss_table import LossTable
+    from shoal.table import Table
+
+__all__ = ["RowClasses", "near_classes"]
+
+_WINDOW = 8
+_BUDGET = 25
+"""Stretches that are looked at for each neighbour that is asked for."""
+_STRETCH = 20_000
+"""Classes whose neighbours are found before the caller hears of it."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RowClasses:
+    """The classes of equal rows of a table, its rows numbered as they stand in the classes."""
+
+    begins: NDArray[np.int32]
+    """First row of each class; one more than there are classes."""
+    of_rows: NDArray[np.int32]
+    """Class of each row."""
+
+    @classmethod
+    def of(cls, table: Table) -> RowClasses:
+        """Return the classes of a table."""
+        begins = table.classes.cell_starts[table.classes.class_starts].astype(np.int32)
+        of_rows = np.repeat(np.arange(len(begins) - 1, dtype=np.int32), np.diff(begins))
+        return cls(begins=begins, of_rows=of_rows)
+
+    @property
+    def count(self) -> int:
+        """Number of classes."""
+        return len(self.begins) - 1
+
+
+def near_classes(
+    table: LossTable,
+    classes: RowClasses,
+    width: int,
+    *,
+    chosen: NDArray[np.integer] | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return for each class those that lose least together with it, nearest first, and -1 where there are no more.
+
+    And what they lose, infinite where there are no more.
+
+    Parameters
+    ----------
+    table : LossTable
+        Its rows stand as in the classes.
+    classes : RowClasses
+    width : int
+        How many are looked for.
+    chosen : integer array, optional
+        The classes that count, ascending; all by default. The others have no neighbours.
+    progress : callable
+        Called with the classes that are done, and their number.
+    """
+    chosen = np.arange(classes.count) if chosen is None else chosen
+    near = np.full((classes.count, width), -1, dtype=np.int32)
+    lost = np.full((classes.count, width), np.inf)
+    if len(chosen) < 2 or not table.width:
+        return near, lost
+    attributes = np.argsort(-table.steps, kind="stable")
+    codes = table.losses.codes[classes.begins[chosen]][:, attributes]
+    order = np.lexsort(codes.T[::-1])
+    codes = np.ascontiguousarray(codes[order])
+    losses = Losses(
+        codes=codes,
+        columns=table.losses.columns[attributes],
+        scales=table.losses.scales[attributes],
+        positions=table.losses.positions,
+    )
+    begins, ends = np.empty((2, codes.shape[1], len(codes)), dtype=np.int32)
+    stretches_of(codes, begins, ends)
+    found = np.empty((len(codes), width), dtype=np.int32)
+    distances = np.empty((len(codes), width))
+    for first in range(0, len(codes), _STRETCH):
+        progress(first, len(codes))
+        last = min(first + _STRETCH, len(codes))
+        nearest_classes(losses, begins, ends, first, last, _WINDOW, _BUDGET * width, found, distances)
+    numbers = np.append(chosen[order], -1).astype(np.int32)
+    near[numbers[:-1]] = numbers[found]
+    lost[numbers[:-1]] = distances
+    progress(len(codes), len(codes))
+    return near, lost

@@ -1,0 +1,140 @@
+"""k-anonymity within a factor d of the fewest stars (Liang and Yuan 2013, Theorem 10; d is the paper's m).
+
+References
+----------
+.. [1] H. Liang, H. Yuan: On the complexity of t-closeness anonymization and related problems. DASFAA 2013, LNCS 7825,
+   pages 331-345. https://doi.org/10.1007/978-3-642-37487-6_26
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from shoal._validation import Boolean, validate
+from shoal.algorithms.base import Guarantee, Partition
+from shoal.algorithms.tp.cascade import MOST_ATTRIBUTES, Cascade, split_rows, starred_attributes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.algorithms.base import Problem
+    from shoal.models import Requirement
+
+__all__ = ["MApproximation"]
+
+
+@dataclass(frozen=True)
+class MApproximation:
+    """The d-approximation for k-anonymity, refined by default.
+
+    Parameters
+    ----------
+    refine : bool, default True
+        Whether the mixed group is partitioned further by the cascade. It never leaves more stars than without.
+
+    Notes
+    -----
+    The paper leaves open which rows fill up the mixed group in its third case: here those of the classes with the
+    largest surplus. Beyond 63 quasi-identifiers nothing is refined.
+    """
+
+    refine: bool = True
+    name: ClassVar[str] = "m-approximation"
+
+    def __post_init__(self) -> None:
+        validate("m-approximation", {"refine": self.refine}, {"refine": Boolean()})
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters as they appear in a certificate."""
+        return {"refine": self.refine}
+
+    def unsupported(self, requirement: Requirement) -> str | None:
+        """Return why a requirement cannot be served, in words that follow "because"."""
+        form = requirement.frequency_form()
+        return None if form is not None and form.l == 1 else "it serves k-anonymity alone"
+
+    def partition(self, problem: Problem) -> Partition:
+        """Partition the rows; see `Algorithm.partition`."""
+        form = problem.requirement.frequency_form()
+        assert form is not None
+        problem.progress(self.name, 0, 1)
+        classes = problem.table.classes
+        sizes = classes.class_sizes
+        keep, case = _rows_that_stay(sizes, form.k)
+        groups, mixed = split_rows(classes, _by_cell(keep, classes.cell_counts, classes.class_starts))
+        details = {"classes": classes.count, "case": case, "mixed_group": len(mixed)}
+        if len(mixed):
+            cost = len(mixed) * starred_attributes(problem.table, mixed)
+            refined = self._refined(problem, sizes, cost, details) if self.refine else None
+            if refined is None:
+                groups[mixed] = groups.max() + np.int32(1)
+            else:
+                groups = refined
+        problem.progress(self.name, 1, 1)
+        return Partition(
+            groups=groups,
+            count=int(groups.max()) + 1,
+            guarantee=_guarantee(problem, case, refined=self.refine),
+            details=details,
+        )
+
+    def _refined(
+        self, problem: Problem, sizes: NDArray[np.int64], cost: int, details: dict[str, Any]
+    ) -> NDArray[np.int32] | None:
+        """Let the cascade group the rows of the small classes; None where that costs more than `cost` stars."""
+        form = problem.requirement.frequency_form()
+        assert form is not None
+        if len(problem.table.quasi_identifiers) > MOST_ATTRIBUTES:
+            return None
+        classes = problem.table.classes
+        counts = classes.cell_counts
+        stays = np.repeat(sizes >= form.k, np.diff(classes.class_starts))
+        keep = np.where(stays, counts, 0).astype(np.int32)
+        groups, rows = split_rows(classes, keep)
+        cascade = Cascade(
+            table=problem.table, form=form, groups=groups, rows=rows, moved=counts - keep, progress=problem.progress
+        )
+        cascade.run()
+        details["rows_by_stars"] = cascade.rows_by_stars()
+        return groups if cascade.stars() <= cost else None
+
+
+def _rows_that_stay(sizes: NDArray[np.int64], k: int) -> tuple[NDArray[np.int64], int]:
+    """Return how many rows of each class stay in it, and the case of the theorem's proof (0: nothing to do)."""
+    small = sizes < k
+    keep = np.where(small, 0, sizes)
+    waiting = int(sizes[small].sum())
+    if waiting == 0:
+        return keep, 0
+    if waiting >= k:
+        return keep, 1
+    missing = k - waiting
+    surplus = np.where(small, 0, sizes - k)
+    if int(surplus.sum()) >= missing:
+        order = np.argsort(-surplus, kind="stable")
+        before = np.cumsum(surplus[order]) - surplus[order]
+        keep[order] -= np.clip(missing - before, 0, surplus[order])
+        return keep, 2
+    keep[np.flatnonzero(~small)[np.argmin(sizes[~small])]] = 0
+    return keep, 3
+
+
+def _by_cell(keep: NDArray[np.int64], counts: NDArray[np.int32], starts: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Spread what each class keeps over its cells, the first cells first."""
+    totals = np.cumsum(counts, dtype=np.int64)
+    firsts = starts[:-1]
+    before = totals - counts - np.repeat(totals[firsts] - counts[firsts], np.diff(starts))
+    return np.clip(np.repeat(keep, np.diff(starts)) - before, 0, counts).astype(np.int32)
+
+
+def _guarantee(problem: Problem, case: int, *, refined: bool) -> Guarantee:
+    d = len(problem.table.quasi_identifiers)
+    if case == 0:
+        return Guarantee(
+            text="No cell is suppressed: the table met the requirement as it was.", tuples_ratio=1, stars_ratio=1
+        )
+    text = f"At most d = {d} times the fewest stars possible (case {case} of the proof)."
+    return Guarantee(text=text, tuples_ratio=None if refined else 1, stars_ratio=d)

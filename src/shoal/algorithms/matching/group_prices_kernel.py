@@ -1,0 +1,301 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
+"""Pairs and triples of rows: what they cost, and which of them a dual solution prices below zero.
+
+Rows of one *type* agree on everything that counts. A group is written as three type numbers in ascending order, the
+last -1 in a pair; a type may stand in it more than once. Sets of attributes are integers: bit `a` is attribute `a`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = [
+    "UNIT",
+    "differing_attributes",
+    "nearest_pairs",
+    "pair_costs",
+    "potentials",
+    "prices_of_groups",
+    "scan_groups",
+    "split_groups",
+]
+
+UNIT = 1 << 24
+"""Dual values and reduced costs are integers, in units of 1 / UNIT."""
+
+
+@njit(cache=True, inline="always")
+def _price(mask, by_mask, weights):
+    """Return what each row of a group costs whose rows differ in the attributes of `mask`."""
+    if by_mask.size > 0:
+        return by_mask[mask]
+    total = np.int64(0)
+    a = 0
+    while mask > 0:
+        if mask & 1:
+            total += weights[a]
+        mask >>= 1
+        a += 1
+    return total
+
+
+@njit(cache=True)
+def differing_attributes(codes, i, masks):
+    """Write into `masks[j]` in which attributes the rows `i` and `j` of `codes` differ."""
+    for j in range(codes.shape[0]):
+        mask = np.int64(0)
+        for a in range(codes.shape[1]):
+            if codes[i, a] != codes[j, a]:
+                mask |= np.int64(1) << a
+        masks[j] = mask
+
+
+@njit(cache=True)
+def prices_of_groups(codes, by_mask, weights, groups):
+    """Return what each group of types costs: its rows times the price of the attributes in which they differ."""
+    total = np.empty(groups.shape[0], dtype=np.int64)
+    for g in range(groups.shape[0]):
+        mask = np.int64(0)
+        size = 3 if groups[g, 2] >= 0 else 2
+        for p in range(1, size):
+            for a in range(codes.shape[1]):
+                if codes[groups[g, 0], a] != codes[groups[g, p], a]:
+                    mask |= np.int64(1) << a
+        total[g] = size * _price(mask, by_mask, weights)
+    return total
+
+
+@njit(cache=True)
+def pair_costs(codes, by_mask, weights, rows, columns):
+    """Return what a pair of each of some types with each of others costs."""
+    costs = np.empty((rows.size, columns.size), dtype=np.int64)
+    for i in range(rows.size):
+        for j in range(columns.size):
+            mask = np.int64(0)
+            for a in range(codes.shape[1]):
+                if codes[rows[i], a] != codes[columns[j], a]:
+                    mask |= np.int64(1) << a
+            costs[i, j] = 2 * _price(mask, by_mask, weights)
+    return costs
+
+
+@njit(cache=True)
+def potentials(costs, chosen):
+    """Tell whether an assignment is the cheapest: whether dual values exist that it meets with equality.
+
+    They are looked for by shortest paths (Bellman and Ford). Row i, assigned to column c(i), has the dual value
+    costs[i, c(i)] - v[c(i)]; no pair may cost less than its two dual values. All in integers.
+    """
+    n = chosen.size
+    v = np.zeros(n, dtype=np.int64)
+    for _ in range(n + 1):
+        settled = True
+        for i in range(n):
+            own = costs[i, chosen[i]] - v[chosen[i]]
+            for j in range(n):
+                if costs[i, j] - own < v[j]:
+                    v[j] = costs[i, j] - own
+                    settled = False
+        if settled:
+            return True
+    return False
+
+
+@njit(cache=True)
+def _insert(found, costs, first, size, most, i, j, k, cost):
+    """Put a group among the `size` cheapest since `first`, cheapest first; return how many there are now."""
+    p = first + min(size, most - 1)
+    if size == most and costs[p] <= cost:
+        return size
+    while p > first and costs[p - 1] > cost:
+        costs[p] = costs[p - 1]
+        found[p, 0] = found[p - 1, 0]
+        found[p, 1] = found[p - 1, 1]
+        found[p, 2] = found[p - 1, 2]
+        p -= 1
+    costs[p] = cost
+    found[p, 0] = i
+    found[p, 1] = j
+    found[p, 2] = k
+    return min(size + 1, most)
+
+
+@njit(cache=True)
+def nearest_pairs(codes, values, counts, by_mask, weights, most, found):
+    """Write the `most` cheapest allowed pairs of each type into `found`; return how many there are."""
+    types = counts.size
+    masks = np.empty(types, dtype=np.int64)
+    costs = np.empty(types * most, dtype=np.int64)
+    stored = np.int64(0)
+    for i in range(types):
+        differing_attributes(codes, i, masks)
+        own = np.int64(0)
+        for j in range(types):
+            if (i == j and counts[i] < 2) or (values[i] >= 0 and values[i] == values[j]):
+                continue
+            price = _price(masks[j], by_mask, weights)
+            own = _insert(found, costs, stored, own, most, min(i, j), max(i, j), np.int64(-1), price)
+        stored += own
+    return stored
+
+
+@njit(cache=True)
+def scan_groups(
+    codes, values, counts, by_mask, weights, duals, reach, cut_starts, cuts, cut_duals, first, last, limit, most,
+    found, costs, missing,
+):  # fmt: skip
+    """Find the allowed pairs and triples whose reduced cost is at most `limit`.
+
+    Types come in descending order of `reach`, the most that one of their rows can take off a group's reduced cost: its
+    dual value and the duals of all cuts that it lies in. Type `t` lies in the cuts
+    `cuts[cut_starts[t]:cut_starts[t + 1]]`, and a cut counts for a group with an odd number of rows in it. Types with
+    equal `values` of at least 0 never share a group. A group is found at its type that comes first, which must be one
+    of `first` to `last - 1`.
+
+    With `most` above 0 the cheapest `most` groups of each first type are kept; with 0 all of them, as long as there is
+    room in `found` and `costs`. `missing[t]` is raised to what the dual value of a row of type `t` exceeds by, shared
+    evenly in the group that it exceeds most in. Prices must not fall when a group differs in more attributes: so the
+    scan ends where even the attributes known so far cost too much.
+
+    Returns
+    -------
+    stored, total : int
+        Groups written to `found`, and groups there are.
+    """
+    types = counts.size
+    masks = np.empty(types, dtype=np.int64)
+    odd = np.zeros(cut_duals.size, dtype=np.bool_)
+    stored = np.int64(0)
+    total = 0
+    for i in range(first, last):
+        differing_attributes(codes, i, masks)
+        own = np.int64(0)
+        for p in range(cut_starts[i], cut_starts[i + 1]):
+            odd[cuts[p]] = not odd[cuts[p]]
+        cut_i = np.int64(0)
+        for p in range(cut_starts[i], cut_starts[i + 1]):
+            cut_i += cut_duals[cuts[p]]
+        for j in range(i, types):
+            # All that follow reach less: neither a pair nor a triple can come below the limit.
+            if -reach[i] - reach[j] > limit and -reach[i] - 2 * reach[j] > limit:
+                break
+            if (i == j and counts[i] < 2) or (values[i] >= 0 and values[i] == values[j]):
+                continue
+            pair = _price(masks[j], by_mask, weights) * UNIT
+            cut_ij = cut_i
+            for p in range(cut_starts[j], cut_starts[j + 1]):
+                cut_ij += -cut_duals[cuts[p]] if odd[cuts[p]] else cut_duals[cuts[p]]
+            cost = 2 * pair - duals[i] - duals[j] - cut_ij
+            if cost <= limit:
+                total += 1
+                if cost < 0:
+                    missing[i] = max(missing[i], (1 - cost) // 2)
+                    missing[j] = max(missing[j], (1 - cost) // 2)
+                if most > 0:
+                    own = _insert(found, costs, stored, own, most, i, j, np.int64(-1), cost)
+                elif stored < costs.size:
+                    _insert(found, costs, stored, np.int64(0), np.int64(1), i, j, np.int64(-1), cost)
+                    stored += 1
+            if 3 * pair - reach[i] - 2 * reach[j] > limit:
+                continue
+            for p in range(cut_starts[j], cut_starts[j + 1]):
+                odd[cuts[p]] = not odd[cuts[p]]
+            for k in range(j, types):
+                if 3 * pair - reach[i] - reach[j] - reach[k] > limit:
+                    break
+                if values[k] >= 0 and (values[k] == values[i] or values[k] == values[j]):
+                    continue
+                if j == k and counts[j] < (3 if i == j else 2):
+                    continue
+                cost = 3 * _price(masks[j] | masks[k], by_mask, weights) * UNIT
+                cost -= duals[i] + duals[j] + duals[k] + cut_ij
+                for p in range(cut_starts[k], cut_starts[k + 1]):
+                    cost -= -cut_duals[cuts[p]] if odd[cuts[p]] else cut_duals[cuts[p]]
+                if cost <= limit:
+                    total += 1
+                    if cost < 0:
+                        missing[i] = max(missing[i], (2 - cost) // 3)
+                        missing[j] = max(missing[j], (2 - cost) // 3)
+                        missing[k] = max(missing[k], (2 - cost) // 3)
+                    if most > 0:
+                        own = _insert(found, costs, stored, own, most, i, j, k, cost)
+                    elif stored < costs.size:
+                        _insert(found, costs, stored, np.int64(0), np.int64(1), i, j, k, cost)
+                        stored += 1
+            for p in range(cut_starts[j], cut_starts[j + 1]):
+                odd[cuts[p]] = not odd[cuts[p]]
+        for p in range(cut_starts[i], cut_starts[i + 1]):
+            odd[cuts[p]] = not odd[cuts[p]]
+        stored += own
+    return stored, total
+
+
+@njit(cache=True)
+def _cheapest_split(codes, values, by_mask, weights, members, size):
+    """Return the positions of the two members that leave a group for the lowest price, the rest being allowed."""
+    best = np.int64(-1)
+    left, right = -1, -1
+    height = np.zeros(size, dtype=np.int64)
+    for p in range(size):
+        for q in range(size):
+            if values[members[p]] >= 0 and values[members[p]] == values[members[q]]:
+                height[p] += 1
+    tallest = height.max()
+    for p in range(size):
+        for q in range(p + 1, size):
+            one, other = members[p], members[q]
+            if values[one] >= 0:
+                if values[one] == values[other]:
+                    continue
+                # What is left must have at least twice as many rows as its most frequent value.
+                after = tallest
+                if height[p] == tallest or height[q] == tallest:
+                    after = np.int64(0)
+                    for r in range(size):
+                        h = height[r]
+                        if values[members[r]] == values[one] or values[members[r]] == values[other]:
+                            h -= 1
+                        after = max(after, h)
+                if 2 * after > size - 2:
+                    continue
+            mask = np.int64(0)
+            for a in range(codes.shape[1]):
+                if codes[one, a] != codes[other, a]:
+                    mask |= np.int64(1) << a
+            price = _price(mask, by_mask, weights)
+            if best < 0 or price < best:
+                best, left, right = price, p, q
+    return left, right
+
+
+@njit(cache=True)
+def split_groups(codes, values, by_mask, weights, types, starts, found):
+    """Split groups of rows into pairs and triples as the proof of Lemma 2 does, the cheapest allowed pair first.
+
+    Group `g` holds rows of the types `types[starts[g]:starts[g + 1]]` (used as scratch), at least twice as many as its
+    most frequent value where values count. Cubic in the rows of a group. Returns how many pairs and triples were
+    written to `found`.
+    """
+    written = 0
+    for g in range(starts.size - 1):
+        members = types[starts[g] : starts[g + 1]]
+        size = members.size
+        while size > 3:
+            p, q = _cheapest_split(codes, values, by_mask, weights, members, size)
+            found[written, 0] = min(members[p], members[q])
+            found[written, 1] = max(members[p], members[q])
+            found[written, 2] = -1
+            written += 1
+            for r in range(q, size - 1):
+                members[r] = members[r + 1]
+            for r in range(p, size - 2):
+                members[r] = members[r + 1]
+            size -= 2
+        rest = np.sort(members[:size])
+        for r in range(size):
+            found[written, r] = rest[r]
+        if size == 2:
+            found[written, 2] = -1
+        written += 1
+    return written

@@ -1,0 +1,278 @@
+"""The fewest stars under models that are linear in a group's counts, for tables of few attributes and few values.
+
+References
+----------
+.. [1] H. Liang, H. Yuan: On the complexity of t-closeness anonymization and related problems. DASFAA 2013, LNCS 7825,
+   pages 331-345. https://doi.org/10.1007/978-3-642-37487-6_26
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from shoal._validation import RationalIn, validate
+from shoal.algorithms.base import Guarantee, Partition
+from shoal.algorithms.bounds.stars import lower_bound
+from shoal.algorithms.common.compiled import table_counts
+from shoal.algorithms.common.row_types import RowTypes, counted_groups, one_value
+from shoal.algorithms.hilbert.hilbert import Hilbert
+from shoal.algorithms.local_search.cluster import Cluster
+from shoal.algorithms.local_search.sabre import Sabre
+from shoal.algorithms.m_approximation.m_approximation import MApproximation
+from shoal.algorithms.milp.program import Condition, GeneralizationProgram
+from shoal.algorithms.mondrian.mondrian import Mondrian
+from shoal.algorithms.tp.three_phase import ThreePhase
+from shoal.errors import UnsupportedError
+from shoal.solver.highs import solve
+
+if TYPE_CHECKING:
+    from numbers import Real
+
+    from numpy.typing import NDArray
+
+    from shoal.algorithms.base import Algorithm, Problem
+    from shoal.algorithms.bounds.stars import LowerBound
+    from shoal.models import LinearForm, Requirement
+    from shoal.solver.highs import Solution
+
+__all__ = ["GeneralizationVectors"]
+
+_HEURISTICS: tuple[Algorithm, ...] = (
+    ThreePhase(),
+    MApproximation(),
+    Hilbert(),
+    Mondrian(),
+    Mondrian(relaxed=True),
+    Sabre(),
+    Cluster(),
+)
+"""What the program may start from: it never ends with more stars than the best of them."""
+_MOST_ENTRIES = 400_000
+
+
+@dataclass(frozen=True)
+class GeneralizationVectors:
+    """The integer program over generalization vectors: Theorem 9 of Liang and Yuan, for every linear model.
+
+    Parameters
+    ----------
+    time_limit : float, default 60
+        Seconds for the solver. When they are over, or after Ctrl-C, the best partition so far is returned with what was
+        proven until then; it is never worse than that of the best heuristic that serves the request.
+    gap : float, default 0
+        Stop as soon as no release can have fewer stars by more than this part of them.
+
+    Notes
+    -----
+    * The paper's transport variables are there for metrics alone: each model hands over inequalities of its own
+      (positive parts for the equal distance, what passes from place to place for the ordered one, an indicator of
+      values that occur for distinct l-diversity, and so on), and all of them are required together.
+    * Only vectors are tried that the rows which they generalize could publish: those that differ wherever it stars.
+    * Rows of one type are not whole numbers in the program where there is one sensitive attribute, only the rows by
+      vector and sensitive value are; the rest is a transportation problem, which has whole solutions.
+    * The solver computes with floats. Its partition is checked exactly by the models; its bound on the stars, which are
+      a whole number, is rounded up after a margin of a millionth is taken off.
+    """
+
+    time_limit: Real | float = 60
+    gap: Real | float = 0
+    name: ClassVar[str] = "milp"
+
+    def __post_init__(self) -> None:
+        given = {"time_limit": self.time_limit, "gap": self.gap}
+        validate(
+            self.name,
+            given,
+            {
+                "time_limit": RationalIn(low=Fraction(0), low_included=False),
+                "gap": RationalIn(low=Fraction(0), high=Fraction(1)),
+            },
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters as they appear in a certificate."""
+        return {"time_limit": float(self.time_limit), "gap": float(self.gap)}
+
+    def unsupported(self, requirement: Requirement) -> str | None:
+        """Return why a requirement cannot be served, in words that follow "because"."""
+        if not requirement.monotone:
+            return "it serves monotone models only: groups that publish the same cells merge"
+        for model in requirement.models:
+            if not model.is_linear:
+                return f"it serves models that are linear inequalities on a group's counts, and {model.words} is not"
+        return None
+
+    def partition(self, problem: Problem) -> Partition:
+        """Partition the rows; see `Algorithm.partition`.
+
+        Raises
+        ------
+        UnsupportedError
+            Where the program would be too large: with its size, before anything is solved.
+        """
+        types = RowTypes.of(problem.table, problem.requirement)
+        _check_size(types)
+        best = _best_heuristic(problem, types)
+        bound = lower_bound(problem.table, problem.requirement, target=best.stars)
+        if bound.stars >= best.stars:
+            problem.progress(self.name, 1, 1)
+            return _result(types, best, bound.stars, bound.why, None, {})
+        program = _program_of(problem, types)
+        start = program.start(best.shares, best.starred)
+        solution = solve(
+            program.program,
+            time_limit=float(self.time_limit),
+            gap=float(self.gap),
+            start=start,
+            keep_interrupted=True,
+            step=self.name,
+            progress=problem.progress,
+        )
+        proven, why = _proven(solution, bound)
+        if solution.values is not None:
+            found = _Release.of(types, program.shares(solution.values), "the program")
+            if found.stars < best.stars and _is_acceptable(problem, types, found.shares):
+                best = found
+        problem.progress(self.name, 1, 1)
+        details = {
+            "distinct_rows": len(types.codes),
+            "vectors": len(program.vectors.starred),
+            "variables": len(program.program.costs),
+            "inequalities": len(program.program.rows),
+            "solver_seconds": round(solution.seconds, 3),
+        }
+        return _result(types, best, min(proven, best.stars), why, solution, details)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class _Release:
+    """A partition as rows by group and type."""
+
+    shares: NDArray[np.int64]
+    starred: NDArray[np.bool_]
+    stars: int
+    origin: str
+
+    @classmethod
+    def of(cls, types: RowTypes, shares: NDArray[np.int64], origin: str) -> _Release:
+        """Count what a partition costs: groups star what their rows differ in."""
+        starred = np.empty((len(shares), types.codes.shape[1]), dtype=np.bool_)
+        for group, rows in enumerate(shares):
+            codes = types.codes[rows > 0]
+            starred[group] = (codes != codes[:1]).any(axis=0)
+        stars = int((starred.sum(axis=1) * shares.sum(axis=1)).sum())
+        return cls(shares=shares, starred=starred, stars=stars, origin=origin)
+
+
+def _best_heuristic(problem: Problem, types: RowTypes) -> _Release:
+    """Return the partition with the fewest stars that some algorithm without a proof finds."""
+    number = np.empty(problem.table.rows, dtype=np.int64)
+    number[types.order] = np.repeat(np.arange(len(types.codes)), types.counts)
+    found = []
+    for algorithm in _HEURISTICS:
+        if algorithm.unsupported(problem.requirement) is None:
+            partition = algorithm.partition(problem)
+            keys = partition.groups.astype(np.int64) * len(types.codes) + number
+            shares = np.bincount(keys, minlength=partition.count * len(types.codes))
+            found.append(_Release.of(types, shares.reshape(partition.count, -1), f"'{algorithm.name}'"))
+    return min(found, key=lambda release: release.stars)
+
+
+def _check_size(types: RowTypes) -> None:
+    """Refuse tables whose program nobody could solve."""
+    classes = len(np.unique(types.codes, axis=0)) if len(types.codes) <= _MOST_ENTRIES else len(types.codes)
+    d = types.codes.shape[1]
+    entries = len(types.codes) * 2**d
+    if entries > _MOST_ENTRIES:
+        raise UnsupportedError(
+            f"The algorithm 'milp' cannot serve this table: with {classes} different combinations of {d} "
+            f"quasi-identifiers its program would have up to {entries:.1e} variables, and it stops at "
+            f"{_MOST_ENTRIES:.1e}. Coarsen quasi-identifiers so that fewer combinations are left, or take an algorithm "
+            "for large tables."
+        )
+
+
+def _program_of(problem: Problem, types: RowTypes) -> GeneralizationProgram:
+    """Write the program of a table down."""
+    tables = table_counts(problem.table)
+    conditions = []
+    places = {position: place for place, position in enumerate(types.attributes)}
+    for position, form in problem.requirement.linear_forms(tables):
+        if form.rows:
+            conditions.append(
+                _condition(form, places.get(position, 0), len(tables[position].totals), looked_at=bool(places))
+            )
+    values = types.values if places else np.zeros((len(types.codes), 1), dtype=np.int32)
+    return GeneralizationProgram(codes=types.codes, values=values, counts=types.counts, conditions=conditions)
+
+
+def _condition(form: LinearForm, attribute: int, values: int, *, looked_at: bool) -> Condition:
+    """Lay a model's inequalities out as a matrix; where no sensitive value is looked at, there is one value in all."""
+    width = values if looked_at else 1
+    matrix = np.zeros((len(form.rows), width + 1 + form.auxiliaries))
+    for place, row in enumerate(form.rows):
+        for variable, coefficient in row.coefficients.items():
+            matrix[place, variable - values + width] = float(coefficient)
+    return Condition(
+        attribute=attribute,
+        values=width,
+        matrix=matrix,
+        constant=np.array([row.constant for row in form.rows], dtype=np.float64),
+        equal=np.array([row.equal for row in form.rows], dtype=np.bool_),
+        binary=form.binary,
+    )
+
+
+def _is_acceptable(problem: Problem, types: RowTypes, shares: NDArray[np.int64]) -> bool:
+    """Return whether the shares are a partition whose groups the models accept, decided exactly."""
+    if not np.array_equal(shares.sum(axis=0), types.counts) or shares.min(initial=0) < 0:
+        return False
+    tables = table_counts(problem.table)
+    sizes = counted_groups(shares.sum(axis=1)[:, np.newaxis], one_value(tables[0], problem.table.rows))
+    for model in problem.requirement.models:
+        if not model.needs_sensitive and not model.acceptable(sizes).all():
+            return False
+        for place, position in enumerate(types.attributes if model.needs_sensitive else ()):
+            one_hot = np.eye(len(tables[position].totals), dtype=np.int64)[types.values[:, place]]
+            if not model.acceptable(counted_groups(shares @ one_hot, tables[position])).all():
+                return False
+    return True
+
+
+def _proven(solution: Solution, bound: LowerBound) -> tuple[int, str]:
+    """Return the larger of the solver's bound on the stars and the one that was there before, and what it rests on."""
+    if math.isfinite(solution.bound) and solution.bound > bound.stars:
+        return int(solution.bound), "mixed integer program over generalization vectors, solved by HiGHS (milp)"
+    return bound.stars, bound.why
+
+
+def _result(
+    types: RowTypes, release: _Release, proven: int, why: str, solution: Solution | None, details: dict[str, Any]
+) -> Partition:
+    """Return a partition with what is proven of it."""
+    if release.stars <= proven:
+        text = "Proven optimal: no release with this requirement recodes fewer cells."
+    else:
+        assert solution is not None
+        ended = {"time-limit": "the time limit ended", "interrupted": "an interruption ended"}
+        most = math.ceil(1000 * (release.stars - proven) / release.stars) / 10
+        text = (
+            f"No release with this requirement recodes fewer than {proven} cells, {most} % fewer than this one: "
+            f"{ended.get(solution.status, 'the gap that was asked for ended')} the search for fewer."
+        )
+    return Partition(
+        groups=types.groups(list(release.shares)),
+        count=len(release.shares),
+        guarantee=Guarantee(
+            text=text,
+            stars_ratio=Fraction(release.stars, proven) if proven else (1 if release.stars == 0 else None),
+            stars_bound=proven,
+            proof=why,
+        ),
+        details={"status": "optimal" if solution is None else solution.status, "found_by": release.origin, **details},
+    )

@@ -1,0 +1,349 @@
+"""The integer program over generalization vectors (Liang and Yuan 2013, Theorem 9), on arrays.
+
+A generalization vector `v*` keeps the values of some quasi-identifiers and stars the others. The rows of every type
+that it generalizes may go to it; those that do are one group, which pays the stars of the vector for each of its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.solver.highs import Program, Rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Condition", "GeneralizationProgram", "Vectors"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Condition:
+    """What every group must satisfy in one attribute: `matrix @ (counts, size, auxiliaries) >= constant`, or equal."""
+
+    attribute: int
+    """Which attribute the counts are of."""
+    matrix: NDArray[np.float64]
+    """One row per inequality: a column for each value, one for the size, one for each auxiliary variable."""
+    constant: NDArray[np.float64]
+    """At least 0."""
+    equal: NDArray[np.bool_]
+    binary: bool
+    """Whether the auxiliary variables are 0 or 1."""
+
+    @property
+    def auxiliaries(self) -> int:
+        """Number of auxiliary variables."""
+        return int(self.matrix.shape[1]) - self.values - 1
+
+    values: int
+    """Values of the attribute."""
+
+    def can_hold(self, supply: NDArray[np.int64]) -> bool:
+        """Return whether no inequality without auxiliary variables rules out every group from a supply of rows.
+
+        Parameters
+        ----------
+        supply : int64 array
+            Rows that there are of each value.
+        """
+        plain = ~self.matrix[:, self.values + 1 :].any(axis=1) & ~self.equal
+        gains = self.matrix[plain, : self.values] + self.matrix[plain, self.values, np.newaxis]
+        most = np.maximum(gains, 0) @ supply
+        return bool((most >= self.constant[plain] * (1 - 1e-9)).all())
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Vectors:
+    """Generalization vectors, each with the types of rows that it generalizes."""
+
+    starred: NDArray[np.bool_]
+    """Which quasi-identifiers each vector stars, shape (vectors, d)."""
+    starts: NDArray[np.int64]
+    """Where each vector's types start in `types`; one more than there are vectors."""
+    types: NDArray[np.int64]
+    """The types of each vector."""
+
+    @classmethod
+    def of(cls, codes: NDArray[np.int32]) -> Vectors:
+        """Return the vectors that some group publishes: those whose rows differ wherever it stars.
+
+        A vector whose rows all agree where it stars can be exchanged for one with fewer stars and the same rows.
+        """
+        d = codes.shape[1]
+        starred: list[NDArray[np.bool_]] = []
+        parts: list[NDArray[np.int64]] = []
+        for stars in range(d + 1):
+            for chosen in combinations(range(d), stars):
+                kept = [a for a in range(d) if a not in chosen]
+                for part in _alike(codes[:, kept]):
+                    inside = codes[part][:, [*chosen]]
+                    if (inside != inside[:1]).any(axis=0).all():
+                        starred.append(np.isin(np.arange(d), chosen))
+                        parts.append(part)
+        return cls(
+            starred=np.array(starred, dtype=np.bool_).reshape(-1, d),
+            starts=np.concatenate(([0], np.cumsum([len(part) for part in parts], dtype=np.int64))).astype(np.int64),
+            types=np.concatenate([np.empty(0, dtype=np.int64), *parts]),
+        )
+
+    def kept(self, chosen: NDArray[np.bool_]) -> Vectors:
+        """Return some of the vectors."""
+        sizes = np.diff(self.starts)
+        return Vectors(
+            starred=self.starred[chosen],
+            starts=np.concatenate(([0], np.cumsum(sizes[chosen]))).astype(np.int64),
+            types=self.types[np.repeat(chosen, sizes)],
+        )
+
+    @property
+    def of_entry(self) -> NDArray[np.int64]:
+        """The vector of each entry of `types`."""
+        return np.repeat(np.arange(len(self.starred)), np.diff(self.starts))
+
+    def __repr__(self) -> str:
+        return f"Vectors(vectors={len(self.starred)}, entries={len(self.types)})"
+
+
+def _alike(codes: NDArray[np.int32]) -> list[NDArray[np.int64]]:
+    """Return the numbers of the rows that are equal to one another."""
+    if codes.shape[1] == 0:
+        return [np.arange(len(codes))]
+    _, inverse, sizes = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
+    order = np.argsort(inverse.ravel(), kind="stable")
+    return np.split(order, np.cumsum(sizes)[:-1])
+
+
+class GeneralizationProgram:
+    """The program: how many rows of each type go to each vector.
+
+    Variables, in this order: rows of each entry (vector and type); rows of each vector by value of each attribute; rows
+    of each vector; an indicator of each vector that has rows, where some condition needs it; auxiliary variables.
+
+    With one attribute it is enough that the rows by vector and value are whole numbers: what is left is a
+    transportation problem for each value, whose corners are whole. With several the entries are whole numbers.
+
+    Parameters
+    ----------
+    codes : int32 array of shape (types, d)
+        Quasi-identifiers of each type.
+    values : int32 array of shape (types, q)
+        The value of each type in each attribute; q >= 1.
+    counts : int64 array
+        Rows of each type.
+    conditions : sequence of Condition
+        What every group must satisfy.
+    """
+
+    def __init__(
+        self,
+        *,
+        codes: NDArray[np.int32],
+        values: NDArray[np.int32],
+        counts: NDArray[np.int64],
+        conditions: Sequence[Condition],
+    ) -> None:
+        self.counts, self.values, self.conditions = counts, values, tuple(conditions)
+        vectors = Vectors.of(codes)
+        possible = [
+            all(condition.can_hold(self._supply(part, condition)) for condition in self.conditions)
+            for part in np.split(vectors.types, vectors.starts[1:-1])
+        ]
+        self.vectors = vectors.kept(np.array(possible, dtype=np.bool_))
+        self._lay_out()
+        self.program = self._program()
+
+    def _supply(self, types: NDArray[np.int64], condition: Condition) -> NDArray[np.int64]:
+        column = self.values[types, condition.attribute]
+        return np.bincount(column, weights=self.counts[types], minlength=condition.values).astype(np.int64)
+
+    def _lay_out(self) -> None:
+        """Give each variable its number."""
+        vectors, entries = len(self.vectors.starred), len(self.vectors.types)
+        self._vector = self.vectors.of_entry
+        self._cells: list[dict[tuple[int, int], int]] = []
+        self._cell_of: list[NDArray[np.int64]] = []
+        number = entries
+        for attribute in range(self.values.shape[1]):
+            value = self.values[self.vectors.types, attribute].astype(np.int64)
+            keys, inverse = np.unique(self._vector * (value.max(initial=0) + 1) + value, return_inverse=True)
+            pairs = [divmod(int(key), int(value.max(initial=0)) + 1) for key in keys]
+            self._cells.append({pair: number + place for place, pair in enumerate(pairs)})
+            self._cell_of.append(inverse.ravel() + number)
+            number += len(keys)
+        self._size = number
+        self._indicator = number + vectors
+        indicated = any(bool(condition.constant.any()) for condition in self.conditions)
+        self._auxiliary = self._indicator + (vectors if indicated else 0)
+        self._indicated = indicated
+        self._variables = self._auxiliary + vectors * sum(condition.auxiliaries for condition in self.conditions)
+
+    def _program(self) -> Program:
+        entries, vectors = len(self.vectors.types), len(self.vectors.starred)
+        stars = self.vectors.starred.sum(axis=1).astype(np.float64)
+        several = self.values.shape[1] > 1
+        costs, upper = np.zeros(self._variables), np.full(self._variables, np.inf)
+        integer = np.zeros(self._variables, dtype=np.bool_)
+        supply = self.counts[self.vectors.types].astype(np.float64)
+        upper[:entries] = supply
+        for cells in self._cell_of:
+            upper[cells] = 0
+            np.add.at(upper, cells, supply)
+        # Whole numbers that cost: entries with several attributes, else the rows by vector and value.
+        if several:
+            costs[:entries], integer[:entries] = stars[self._vector], True
+        else:
+            costs[self._cell_of[0]], integer[self._cell_of[0]] = stars[self._vector], True
+        upper[self._size : self._size + vectors] = np.bincount(self._vector, weights=supply, minlength=vectors)
+        if self._indicated:
+            integer[self._indicator : self._auxiliary] = True
+            upper[self._indicator : self._auxiliary] = 1
+        for start, condition in self._auxiliary_blocks():
+            if condition.binary:
+                block = slice(start, start + vectors * condition.auxiliaries)
+                integer[block], upper[block] = True, 1
+        rows = [self._assignment(), *self._sums(), *self._links()]
+        rows += [self._condition_rows(start, condition) for start, condition in self._auxiliary_blocks()]
+        return Program(
+            costs=costs, integer=integer, lower=np.zeros(self._variables), upper=upper, rows=Rows.stacked(rows)
+        )
+
+    def _auxiliary_blocks(self) -> list[tuple[int, Condition]]:
+        """Return where each condition's auxiliary variables start: those of the first vector, of the second, ..."""
+        sizes = [condition.auxiliaries * len(self.vectors.starred) for condition in self.conditions]
+        starts = self._auxiliary + np.concatenate(([0], np.cumsum(sizes)))[:-1].astype(np.int64)
+        return list(zip(starts.tolist(), self.conditions, strict=True))
+
+    def _assignment(self) -> Rows:
+        """All rows of each type go somewhere (the paper's equation 6)."""
+        order = np.argsort(self.vectors.types, kind="stable")
+        return Rows(
+            starts=np.concatenate(([0], np.cumsum(np.bincount(self.vectors.types, minlength=len(self.counts))))),
+            columns=order,
+            coefficients=np.ones(len(order)),
+            lower=self.counts.astype(np.float64),
+            upper=self.counts.astype(np.float64),
+        )
+
+    def _sums(self) -> list[Rows]:
+        """Rows by vector and value are the sums of their entries, and the rows of a vector are sums of these."""
+        vectors = len(self.vectors.starred)
+        sums = [(cells, np.arange(len(cells))) for cells in self._cell_of]
+        first = self._cells[0]
+        sums.append((self._size + np.array([v for v, _ in first], dtype=np.int64), np.array(list(first.values()))))
+        listed = []
+        for totals, parts in sums:
+            order = np.argsort(totals, kind="stable")
+            found, sizes = np.unique(totals, return_counts=True)
+            # Each row holds its parts, then the total with the sign changed.
+            ends = np.cumsum(sizes)
+            columns = np.insert(parts[order], ends, found)
+            coefficients = np.insert(np.ones(len(parts)), ends, -1.0)
+            zeros = np.zeros(len(found))
+            starts = np.concatenate(([0], ends + np.arange(1, len(found) + 1))).astype(np.int64)
+            listed.append(Rows(starts=starts, columns=columns, coefficients=coefficients, lower=zeros, upper=zeros))
+        assert vectors == 0 or len(listed[-1]) == vectors
+        return listed
+
+    def _links(self) -> list[Rows]:
+        """Let no row go to a vector without its indicator: entry by entry, which is tighter than for all together."""
+        if not self._indicated:
+            return []
+        entries = len(self.vectors.types)
+        columns = np.column_stack((np.arange(entries), self._indicator + self._vector)).ravel()
+        supply = self.counts[self.vectors.types].astype(np.float64)
+        coefficients = np.column_stack((np.ones(entries), -supply)).ravel()
+        return [
+            Rows(
+                starts=np.arange(0, 2 * entries + 1, 2),
+                columns=columns,
+                coefficients=coefficients,
+                lower=np.full(entries, -np.inf),
+                upper=np.zeros(entries),
+            )
+        ]
+
+    def _condition_rows(self, start: int, condition: Condition) -> Rows:
+        """Write a condition out for every vector, with constants times its indicator."""
+        cells = self._cells[condition.attribute]
+        listed = []
+        for vector in range(len(self.vectors.starred)):
+            of_value = [cells.get((vector, value), -1) for value in range(condition.values)]
+            first = start + vector * condition.auxiliaries
+            auxiliary = range(first, first + condition.auxiliaries)
+            columns = np.array([*of_value, self._size + vector, *auxiliary, self._indicator + vector])
+            for row, constant, equal in zip(condition.matrix, condition.constant, condition.equal, strict=True):
+                coefficients = np.append(row, -constant)
+                used = (coefficients != 0) & (columns >= 0)
+                listed.append((columns[used], coefficients[used], 0.0, 0.0 if equal else np.inf))
+        return Rows.of(listed)
+
+    def start(self, shares: NDArray[np.int64], starred: NDArray[np.bool_]) -> NDArray[np.float64] | None:
+        """Return a start for the solver from a partition: NaN where it has to find out; None where it does not fit.
+
+        Parameters
+        ----------
+        shares : int64 array of shape (groups, types)
+            Rows of each type in each group.
+        starred : bool array of shape (groups, d)
+            What each group stars.
+        """
+        at: dict[tuple[bytes, int], int] = {}
+        for entry, (vector, kind) in enumerate(zip(self._vector.tolist(), self.vectors.types.tolist(), strict=True)):
+            at[self.vectors.starred[vector].tobytes(), kind] = entry
+        values = np.full(self._variables, np.nan)
+        values[: self._auxiliary] = 0
+        for group, kind in np.argwhere(shares).tolist():
+            place = at.get((starred[group].tobytes(), kind))
+            if place is None:
+                return None
+            values[place] += shares[group, kind]
+        for cells in self._cell_of:
+            np.add.at(values, cells, values[: len(cells)])
+        np.add.at(values, self._size + self._vector, values[: len(self._vector)])
+        if self._indicated:
+            sizes = values[self._size : self._indicator]
+            values[self._indicator : self._auxiliary] = sizes > 0
+        return values
+
+    def shares(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the rows of each type in each group of a solution, shape (groups, types), whole numbers.
+
+        Entries that the solver left broken are made whole without changing the rows by vector and value.
+        """
+        entries = len(self.vectors.types)
+        flow = np.rint(values[:entries]).astype(np.int64)
+        if self.values.shape[1] == 1:
+            flow = self._transported(np.rint(values[self._cell_of[0]]).astype(np.int64))
+        whole = np.zeros((len(self.vectors.starred), len(self.counts)), dtype=np.int64)
+        whole[self._vector, self.vectors.types] = flow
+        return whole[whole.any(axis=1)]
+
+    def _transported(self, totals: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return rows of each entry that add up to the types' rows and to given rows by vector and value.
+
+        A flow from types to cells, found in whole numbers.
+        """
+        from shoal._optional import require
+
+        sparse = require("scipy.sparse", extra="exact", purpose="A proven optimum")
+        graphs = require("scipy.sparse.csgraph", extra="exact", purpose="A proven optimum")
+        kinds, cells = len(self.counts), self._cell_of[0] - len(self._cell_of[0])
+        count = len(self._cells[0])
+        source, sink = kinds + count, kinds + count + 1
+        by_cell = np.zeros(count, dtype=np.int64)
+        by_cell[cells] = totals
+        tails = np.concatenate((np.full(kinds, source), self.vectors.types, kinds + np.arange(count)))
+        heads = np.concatenate((np.arange(kinds), kinds + cells, np.full(count, sink)))
+        capacity = np.concatenate((self.counts, self.counts[self.vectors.types], by_cell)).astype(np.int32)
+        graph = sparse.csr_array((capacity, (tails, heads)), shape=(sink + 1, sink + 1))
+        flow = graphs.maximum_flow(graph, source, sink).flow
+        carried: NDArray[np.int64] = np.asarray(flow[self.vectors.types, kinds + cells]).ravel().astype(np.int64)
+        return carried
+
+    def __repr__(self) -> str:
+        return f"GeneralizationProgram(vectors={len(self.vectors.starred)}, program={self.program!r})"

@@ -1,0 +1,5 @@
+"""Mondrian: recursive cuts at the median."""
+
+from shoal.algorithms.mondrian.mondrian import Mondrian
+
+__all__ = ["Mondrian"]

@@ -1,0 +1,411 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
+"""Recursive median cuts of rows in the space of their quasi-identifiers, without recursion.
+
+A *record* is a row of an int32 matrix: `d` quasi-identifier codes, then the sensitive codes, then the row's number.
+Records are rearranged in place, so that every part of a cut is a range of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from shoal.algorithms.common.predicate_kernel import acceptable
+from shoal.algorithms.common.whole_kernel import ZERO
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Codes = NDArray[np.int32]
+    Counts = NDArray[np.int64]
+
+__all__ = [
+    "LEAVES",
+    "MEASURED",
+    "OPEN",
+    "ROWS_DONE",
+    "STACK_DEPTH",
+    "cut_records",
+    "find_cut",
+    "find_extents",
+    "goes_left",
+    "interval_span",
+    "part_range",
+    "span_of",
+]
+
+STACK_DEPTH = 64
+"""Ranges that can wait at once: of two parts the smaller goes first, so that the logarithm of the rows is enough."""
+
+OPEN, LEAVES, ROWS_DONE, MEASURED = range(4)
+"""Places in the state: ranges that wait, groups so far, rows in these groups, ranges that were measured."""
+
+MOST_CUTS = 32
+"""Places that are tried on one attribute, the nearest to the median first."""
+
+
+@njit(cache=True)
+def _median(records: Codes, start: int, end: int, a: int, low: int, high: int) -> int:
+    """Return the code of attribute `a` in the middle of a range, given its smallest and largest; digit by digit."""
+    digits = np.empty(16, dtype=np.int64)
+    shift = 0
+    while (high - low) >> shift > 15:
+        shift += 4
+    wanted = (end - start - 1) // 2
+    prefix = 0
+    while shift >= 0:
+        digits[:] = 0
+        for i in range(start, end):
+            offset = records[i, a] - low
+            if offset >> (shift + 4) == prefix:
+                digits[(offset >> shift) & 15] += 1
+        digit = 0
+        while wanted >= digits[digit]:
+            wanted -= digits[digit]
+            digit += 1
+        prefix = (prefix << 4) | digit
+        shift -= 4
+    return low + prefix
+
+
+@njit(cache=True)
+def _around(records: Codes, start: int, end: int, a: int, code: int) -> tuple[int, int, int, int]:
+    """Return the next smaller code (or -1), the next larger (or -1), and how many records are below and at a code."""
+    smaller = -1
+    larger = -1
+    below = 0
+    equal = 0
+    for i in range(start, end):
+        c = records[i, a]
+        if c < code:
+            below += 1
+            smaller = max(smaller, c)
+        elif c == code:
+            equal += 1
+        elif larger < 0 or c < larger:
+            larger = c
+    return smaller, larger, below, equal
+
+
+@njit(cache=True)
+def goes_left(c: int, code: int, seen: int, equal: int, left: int, spread: bool) -> bool:
+    """Return on which side of a cut a code lies; of the `equal` records at the cut, `left` go left.
+
+    They are the first ones, or evenly spread ones; `seen` of them came before this one.
+    """
+    if c != code:
+        return c < code
+    if spread:
+        return (seen + 1) * left // equal > seen * left // equal
+    return seen < left
+
+
+@njit(cache=True)
+def _allowed(
+    records: Codes,
+    start: int,
+    end: int,
+    d: int,
+    cut: Counts,
+    touched: Codes,
+    counts: Counts,
+    starts: Counts,
+    rules: Counts,
+    bounds: Counts,
+) -> bool:
+    """Return whether both sides of a cut are acceptable: a cut is (attribute, code, equal, left of them, spread)."""
+    a, code, equal, left = cut[0], cut[1], cut[2], cut[3]
+    spread = cut[4] == 1
+    sizes = np.zeros(2, dtype=np.int64)
+    distinct = np.zeros(2, dtype=np.int64)
+    last = records.shape[1] - 1
+    seen = ZERO
+    for i in range(start, end):
+        c = records[i, a]
+        side = 0 if goes_left(c, code, seen, equal, left, spread) else 1
+        seen += c == code
+        sizes[side] += 1
+        for j in range(d, last):
+            v = records[i, j]
+            if counts[side, v] == 0:
+                touched[side, distinct[side]] = v
+                distinct[side] += 1
+            counts[side, v] += 1
+    both = True
+    for side in range(2):
+        both = both and acceptable(sizes[side], touched[side], distinct[side], counts[side], starts, rules, bounds)
+    for side in range(2):
+        for i in range(distinct[side]):
+            counts[side, touched[side, i]] = 0
+    return both
+
+
+@njit(cache=True)
+def find_cut(
+    records: Codes,
+    start: int,
+    end: int,
+    d: int,
+    low: int,
+    high: int,
+    relaxed: bool,
+    smallest: int,
+    cut: Counts,
+    touched: Codes,
+    counts: Counts,
+    starts: Counts,
+    rules: Counts,
+    bounds: Counts,
+) -> bool:
+    """Find an allowed cut on the attribute `cut[0]`, the nearest to the median first; fill in the rest of `cut`."""
+    a = cut[0]
+    size = end - start
+    median = _median(records, start, end, a, low, high)
+    down, _, below, equal = _around(records, start, end, a, median)
+    if relaxed:
+        for spread in range(2):
+            cut[1], cut[2], cut[3], cut[4] = median, equal, size // 2 - below, spread
+            if _allowed(records, start, end, d, cut, touched, counts, starts, rules, bounds):
+                return True
+    # Cuts between values: all records at `down` and below go left, or all at `median` and below.
+    lower, upper = down, median
+    lower_size, upper_size = below, below + equal
+    for _ in range(MOST_CUTS):
+        lower_fits = lower_size >= smallest
+        upper_fits = size - upper_size >= smallest
+        if not lower_fits and not upper_fits:
+            return False
+        goes_lower = lower_fits and (not upper_fits or lower_size >= size - upper_size)
+        code = lower if goes_lower else upper
+        before, after, below, equal = _around(records, start, end, a, code)
+        cut[1], cut[2], cut[3], cut[4] = code, equal, equal, 0
+        if _allowed(records, start, end, d, cut, touched, counts, starts, rules, bounds):
+            return True
+        if goes_lower:
+            lower, lower_size = before, below
+        else:
+            _, _, below, equal = _around(records, start, end, a, after)
+            upper, upper_size = after, below + equal
+    return False
+
+
+@njit(cache=True)
+def part_range(records: Codes, spare: Codes, start: int, end: int, cut: Counts) -> int:
+    """Rearrange a range so that the left side of a cut comes first, each side in its order; return where it ends."""
+    a, code, equal, left = cut[0], cut[1], cut[2], cut[3]
+    spread = cut[4] == 1
+    width = records.shape[1]
+    seen = ZERO
+    middle = start
+    aside = 0
+    for i in range(start, end):
+        c = records[i, a]
+        on_left = goes_left(c, code, seen, equal, left, spread)
+        seen += c == code
+        for j in range(width):
+            if on_left:
+                records[middle, j] = records[i, j]
+            else:
+                spare[aside, j] = records[i, j]
+        if on_left:
+            middle += 1
+        else:
+            aside += 1
+    for i in range(aside):
+        for j in range(width):
+            records[middle + i, j] = spare[i, j]
+    return middle
+
+
+@njit(cache=True)
+def _different(records: Codes, start: int, end: int, a: int, offset: int, mark: int, marks: Codes) -> int:
+    """Count the different codes of an attribute in a range; `mark` was in no range before."""
+    found = 0
+    for i in range(start, end):
+        place = offset + records[i, a]
+        found += marks[place] != mark
+        marks[place] = mark
+    return found
+
+
+@njit(cache=True)
+def find_extents(records: Codes, start: int, end: int, extents: Codes) -> None:
+    """Find the smallest and the largest code of each attribute in a range."""
+    d = extents.shape[0]
+    for a in range(d):
+        extents[a, 0] = records[start, a]
+        extents[a, 1] = records[start, a]
+    for i in range(start + 1, end):
+        for a in range(d):
+            extents[a, 0] = min(extents[a, 0], records[i, a])
+            extents[a, 1] = max(extents[a, 1], records[i, a])
+
+
+@njit(cache=True)
+def interval_span(
+    a: int, low: int, high: int, positions: NDArray[np.float64], offsets: Counts, ranges: NDArray[np.float64]
+) -> float:
+    """Return the normalised span between two codes of an attribute that is measured by its positions."""
+    if low == high:
+        return 0.0
+    return float(min((positions[offsets[a] + high] - positions[offsets[a] + low]) / ranges[a], 1.0))
+
+
+@njit(cache=True)
+def span_of(
+    records: Codes,
+    start: int,
+    end: int,
+    a: int,
+    low: int,
+    high: int,
+    positions: NDArray[np.float64],
+    offsets: Counts,
+    ranges: NDArray[np.float64],
+    mark: int,
+    marks: Codes,
+) -> float:
+    """Return the normalised span of an attribute in a range, given its smallest and its largest code there."""
+    if low == high or ranges[a] > 0:
+        return interval_span(a, low, high, positions, offsets, ranges)
+    domain = offsets[a + 1] - offsets[a]
+    return float((_different(records, start, end, a, offsets[a], mark, marks) - 1) / (domain - 1))
+
+
+@njit(cache=True)
+def _measure(
+    records: Codes,
+    start: int,
+    end: int,
+    positions: NDArray[np.float64],
+    offsets: Counts,
+    ranges: NDArray[np.float64],
+    mark: int,
+    marks: Codes,
+    extents: Codes,
+    widest: Counts,
+) -> None:
+    """Find the smallest and largest code of each attribute, and sort the attributes by their normalised span."""
+    find_extents(records, start, end, extents)
+    spans = np.empty(ranges.size, dtype=np.float64)
+    for a in range(ranges.size):
+        low, high = extents[a, 0], extents[a, 1]
+        span = span_of(records, start, end, a, low, high, positions, offsets, ranges, mark, marks)
+        at = a
+        while at > 0 and spans[at - 1] < span:
+            spans[at] = spans[at - 1]
+            widest[at] = widest[at - 1]
+            at -= 1
+        spans[at] = span
+        widest[at] = a
+
+
+@njit(cache=True)
+def _wait(stack: Counts, state: Counts, start: int, middle: int, end: int) -> None:
+    """Let both parts of a range wait, the smaller on top."""
+    left = state[OPEN] if middle - start > end - middle else state[OPEN] + 1
+    right = 2 * state[OPEN] + 1 - left
+    stack[left, 0], stack[left, 1] = start, middle
+    stack[right, 0], stack[right, 1] = middle, end
+    state[OPEN] += 2
+
+
+@njit(cache=True)
+def cut_records(
+    records: Codes,
+    spare: Codes,
+    positions: NDArray[np.float64],
+    offsets: Counts,
+    ranges: NDArray[np.float64],
+    marks: Codes,
+    starts: Counts,
+    rules: Counts,
+    bounds: Counts,
+    smallest: int,
+    relaxed: bool,
+    stack: Counts,
+    state: Counts,
+    groups: Codes,
+    budget: int,
+) -> None:
+    """Cut ranges of records at medians, as long as both sides are acceptable and the budget lasts.
+
+    Call it until no range waits (`state[OPEN] == 0`).
+
+    Parameters
+    ----------
+    records : int32[n, d + q + 1]
+        See the module. Rearranged.
+    spare : int32[n, d + q + 1]
+        Scratch.
+    positions : float64[sum of domain sizes]
+        Where each value of each attribute lies, ascending.
+    offsets : int64[d + 1]
+        Where each attribute's values start in `positions`; d >= 1.
+    ranges : float64[d]
+        How far apart positions of an attribute are that count as the whole domain, and more never counts; 0 for an
+        attribute that is as wide as its values are many.
+    marks : int32[sum of domain sizes]
+        Scratch; -1 at first.
+    starts, rules, bounds : int64 arrays
+        The predicate, see `shoal.algorithms.common.predicate_kernel.acceptable`.
+    smallest : int
+        A lower bound on the rows of an acceptable group, at least 1.
+    relaxed : bool
+        Whether records with the same value may go to either side of a cut.
+    stack : int64[STACK_DEPTH, 2]
+        Ranges that wait, as start and end. At first the whole.
+    state : int64[4]
+        See `OPEN`, `LEAVES`, `ROWS_DONE`, `MEASURED`.
+    groups : int32[n]
+        Receives the group of each row, by row number.
+    budget : int
+        About how many records may be looked at before it returns.
+    """
+    d = offsets.size - 1
+    counts = np.zeros((2, starts[starts.size - 1]), dtype=np.int64)
+    touched = np.empty(counts.shape, dtype=np.int32)
+    extents = np.empty((d, 2), dtype=np.int32)
+    widest = np.empty(d, dtype=np.int64)
+    cut = np.zeros(5, dtype=np.int64)
+    while state[OPEN] > 0 and budget > 0:
+        state[OPEN] -= 1
+        start, end = stack[state[OPEN], 0], stack[state[OPEN], 1]
+        found = False
+        if end - start >= 2 * smallest:
+            _measure(records, start, end, positions, offsets, ranges, state[MEASURED], marks, extents, widest)
+            state[MEASURED] += 1
+            budget -= end - start
+            for choice in range(d):
+                a = widest[choice]
+                low, high = extents[a, 0], extents[a, 1]
+                # Records that are all alike are cut by the relaxed form only, and on one attribute as well as another.
+                if low < high or (relaxed and choice == 0):
+                    cut[0] = a
+                    budget -= end - start
+                    found = find_cut(
+                        records,
+                        start,
+                        end,
+                        d,
+                        low,
+                        high,
+                        relaxed,
+                        smallest,
+                        cut,
+                        touched,
+                        counts,
+                        starts,
+                        rules,
+                        bounds,
+                    )
+                    if found:
+                        break
+        if found:
+            _wait(stack, state, start, part_range(records, spare, start, end, cut), end)
+        else:
+            groups[records[start:end, -1]] = state[LEAVES]
+            state[LEAVES] += 1
+            state[ROWS_DONE] += end - start

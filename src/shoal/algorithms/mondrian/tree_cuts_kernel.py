@@ -1,0 +1,540 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
+"""Recursive cuts of rows where some attributes have a hierarchy: its subtrees are what a cut divides.
+
+Records are those of `cuts_kernel`, but the codes of an attribute with a hierarchy are places in a walk
+through it, depth first: the values below a node are neighbours.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from shoal.algorithms.common.predicate_kernel import acceptable
+from shoal.algorithms.common.trees_kernel import Trees, meeting_level, node_penalty
+from shoal.algorithms.common.whole_kernel import TWO, ZERO
+from shoal.algorithms.mondrian.cuts_kernel import (
+    LEAVES,
+    MEASURED,
+    OPEN,
+    ROWS_DONE,
+    find_cut,
+    find_extents,
+    goes_left,
+    interval_span,
+    part_range,
+    span_of,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Codes = NDArray[np.int32]
+    Counts = NDArray[np.int64]
+
+__all__ = ["SCRATCH", "cut_along_trees"]
+
+REST = 0
+"""The side of a cut that takes the children which are not acceptable alone."""
+
+CHILD, BEST, SEQUENCE, SIZE, SIDE, LOW, HIGH, SLOT, MARK, SCRATCH = range(10)
+"""Rows of the scratch: for each record its child or side, its side in the best cut so far, and the records in the order
+of these; for each child or side its records; for each child its side; for each side its smallest and largest place; for
+each node the number of the child, and when it was seen last. And how many rows there are."""
+
+TIE = 1e-9
+"""An attribute is better than another where it saves more by this share: the last bits of a float decide nothing."""
+
+
+@njit(cache=True)
+def _number_children(
+    records: Codes, start: int, end: int, a: int, first: int, nodes: Codes, mark: int, scratch: Codes
+) -> int:
+    """Give numbers to the children that occur in a range, and count the records of each; return how many occur."""
+    children = 0
+    for i in range(start, end):
+        node = nodes[first + records[i, a]]
+        if scratch[MARK, node] != mark:
+            scratch[MARK, node] = mark
+            scratch[SLOT, node] = children
+            scratch[SIZE, children] = 0
+            children += 1
+        child = scratch[SLOT, node]
+        scratch[CHILD, i - start] = child
+        scratch[SIZE, child] += 1
+    return children
+
+
+@njit(cache=True)
+def _sort_by(numbers: Codes, sizes: Codes, count: int, sequence: Codes, length: int) -> None:
+    """Put 0 to `length - 1` in the order of their numbers, below `count`, of which there are `sizes`; stably."""
+    at = np.empty(count, dtype=np.int64)
+    begin = 0
+    for number in range(count):
+        at[number] = begin
+        begin += sizes[number]
+    for i in range(length):
+        sequence[at[numbers[i]]] = i
+        at[numbers[i]] += 1
+
+
+@njit(cache=True)
+def _count_child(
+    records: Codes,
+    start: int,
+    d: int,
+    sequence: Codes,
+    begin: int,
+    end: int,
+    touched: Codes,
+    distinct: int,
+    counts: Counts,
+) -> int:
+    """Add the records of a child to a histogram of sensitive values; return how many values occur in it now."""
+    last = records.shape[1] - 1
+    for i in range(begin, end):
+        for j in range(d, last):
+            v = records[start + sequence[i], j]
+            if counts[v] == 0:
+                touched[distinct] = v
+                distinct += 1
+            counts[v] += 1
+    return distinct
+
+
+@njit(cache=True)
+def _clear(touched: Codes, distinct: int, counts: Counts) -> None:
+    """Empty a histogram."""
+    for i in range(distinct):
+        counts[touched[i]] = 0
+
+
+@njit(cache=True)
+def _order_by_size(sizes: Codes, children: int, order: Codes, buckets: Codes) -> None:
+    """Put the children in the order of their records, the fewest first; no child has all records of the table."""
+    largest = 0
+    for child in range(children):
+        largest = max(largest, sizes[child])
+    for size in range(largest + 1):
+        buckets[size] = 0
+    for child in range(children):
+        buckets[sizes[child]] += 1
+    _sort_by(sizes, buckets, largest + 1, order, children)
+
+
+@njit(cache=True)
+def _mark_alone(
+    records: Codes,
+    start: int,
+    d: int,
+    children: int,
+    smallest: int,
+    begins: Counts,
+    scratch: Codes,
+    touched: Codes,
+    counts: Counts,
+    starts: Counts,
+    rules: Counts,
+    bounds: Counts,
+) -> None:
+    """Find the children that are acceptable alone: their side is not the rest."""
+    for child in range(children):
+        scratch[SIDE, child] = REST
+        size = scratch[SIZE, child]
+        if size >= smallest:
+            distinct = _count_child(
+                records, start, d, scratch[SEQUENCE], begins[child], begins[child + 1], touched, ZERO, counts
+            )
+            if acceptable(size, touched, distinct, counts, starts, rules, bounds):
+                scratch[SIDE, child] = REST + 1
+            _clear(touched, distinct, counts)
+
+
+@njit(cache=True)
+def _fill_rest(
+    records: Codes,
+    start: int,
+    d: int,
+    children: int,
+    begins: Counts,
+    scratch: Codes,
+    touched: Codes,
+    counts: Counts,
+    starts: Counts,
+    rules: Counts,
+    bounds: Counts,
+) -> int:
+    """Let children join the rest, the smallest first, until it is acceptable; return its records."""
+    rest = ZERO
+    distinct = ZERO
+    for turn in range(2 * children):
+        # What is in the rest is counted first; then the others come one by one.
+        child = turn if turn < children else scratch[LOW, turn - children]
+        if (scratch[SIDE, child] == REST) != (turn < children):
+            continue
+        if turn >= children:
+            if rest == 0 or acceptable(rest, touched, distinct, counts, starts, rules, bounds):
+                break
+            scratch[SIDE, child] = REST
+        rest += scratch[SIZE, child]
+        distinct = _count_child(
+            records, start, d, scratch[SEQUENCE], begins[child], begins[child + 1], touched, distinct, counts
+        )
+    _clear(touched, distinct, counts)
+    return int(rest)
+
+
+@njit(cache=True)
+def _sides_along_tree(
+    records: Codes,
+    start: int,
+    end: int,
+    d: int,
+    a: int,
+    level: int,
+    trees: Trees,
+    smallest: int,
+    mark: int,
+    scratch: Codes,
+    touched: Codes,
+    counts: Counts,
+    starts: Counts,
+    rules: Counts,
+    bounds: Counts,
+) -> int:
+    """Divide a range by the nodes of a level: a side for each child that is acceptable alone, one for the rest.
+
+    Where the rest is not acceptable, the smallest of the others join it until it is. Leaves the side of each record in
+    `scratch[CHILD]`, and returns how many sides there are.
+    """
+    first = trees.begins[a] + level * trees.sizes[a]
+    children = _number_children(records, start, end, a, first, trees.nodes, mark, scratch)
+    _sort_by(scratch[CHILD], scratch[SIZE], children, scratch[SEQUENCE], end - start)
+    _order_by_size(scratch[SIZE], children, scratch[LOW], scratch[HIGH])
+    begins = np.empty(children + 1, dtype=np.int64)
+    begins[0] = 0
+    for child in range(children):
+        begins[child + 1] = begins[child] + scratch[SIZE, child]
+    _mark_alone(records, start, d, children, smallest, begins, scratch, touched[0], counts[0], starts, rules, bounds)
+    rest = _fill_rest(records, start, d, children, begins, scratch, touched[0], counts[0], starts, rules, bounds)
+    sides = 1 if rest > 0 else 0
+    for child in range(children):
+        if scratch[SIDE, child] != REST:
+            scratch[SIDE, child] = sides
+            sides += 1
+    for i in range(end - start):
+        scratch[CHILD, i] = scratch[SIDE, scratch[CHILD, i]]
+    return sides
+
+
+@njit(cache=True)
+def _worth(saved: float, size: int, sizes: Codes, sides: int) -> float:
+    """Return what a cut saves for each bit of the split: large parts of a whole that is cut evenly are worth more."""
+    bits = 0.0
+    for side in range(sides):
+        bits -= sizes[side] * math.log2(sizes[side] / size)
+    return saved / bits
+
+
+@njit(cache=True)
+def _worth_along_tree(
+    records: Codes, start: int, end: int, a: int, sides: int, trees: Trees, width: float, scratch: Codes
+) -> float:
+    """Return what it is worth to divide a range into the sides that `scratch[CHILD]` names; 0 for a single one."""
+    if sides < 2:
+        return 0.0
+    for side in range(sides):
+        scratch[SIZE, side] = 0
+    for i in range(end - start):
+        side, place = scratch[CHILD, i], records[start + i, a]
+        if scratch[SIZE, side] == 0:
+            scratch[LOW, side] = scratch[HIGH, side] = place
+        scratch[LOW, side] = min(scratch[LOW, side], place)
+        scratch[HIGH, side] = max(scratch[HIGH, side], place)
+        scratch[SIZE, side] += 1
+    saved = (end - start) * width
+    for side in range(sides):
+        saved -= scratch[SIZE, side] * node_penalty(trees, a, scratch[LOW, side], scratch[HIGH, side])
+    return _worth(saved, end - start, scratch[SIZE], sides)
+
+
+@njit(cache=True)
+def _worth_of_cut(
+    records: Codes,
+    start: int,
+    end: int,
+    cut: Counts,
+    positions: NDArray[np.float64],
+    offsets: Counts,
+    ranges: NDArray[np.float64],
+    width: float,
+    mark: int,
+    marks: Codes,
+    scratch: Codes,
+) -> float:
+    """Return what a cut between values of an attribute without a hierarchy is worth; `mark` and the next are free."""
+    a, code, equal, left = cut[0], cut[1], cut[2], cut[3]
+    saved = (end - start) * width
+    for side in range(2):
+        size, low, high, different, seen = 0, -1, -1, 0, 0
+        for i in range(start, end):
+            c = records[i, a]
+            on_left = goes_left(c, code, seen, equal, left, cut[4] == 1)
+            seen += c == code
+            if on_left == (side == 0):
+                size += 1
+                low = c if low < 0 else min(low, c)
+                high = max(high, c)
+                different += marks[offsets[a] + c] != mark + side
+                marks[offsets[a] + c] = mark + side
+        if ranges[a] > 0:
+            saved -= size * interval_span(a, low, high, positions, offsets, ranges)
+        else:
+            saved -= size * (different - 1) / (offsets[a + 1] - offsets[a] - 1)
+        scratch[SIZE, side] = size
+    return _worth(saved, end - start, scratch[SIZE], TWO)
+
+
+@njit(cache=True)
+def _deal(
+    records: Codes, spare: Codes, start: int, end: int, sides: int, scratch: Codes, stack: Counts, state: Counts
+) -> None:
+    """Rearrange a range side by side, each in its order, and let the sides wait; `scratch[BEST]` names them."""
+    length = end - start
+    for side in range(sides):
+        scratch[SIZE, side] = 0
+    for i in range(length):
+        scratch[SIZE, scratch[BEST, i]] += 1
+    _sort_by(scratch[BEST], scratch[SIZE], sides, scratch[SEQUENCE], length)
+    for i in range(length):
+        for j in range(records.shape[1]):
+            spare[i, j] = records[start + scratch[SEQUENCE, i], j]
+    for i in range(length):
+        for j in range(records.shape[1]):
+            records[start + i, j] = spare[i, j]
+    begin = start
+    for side in range(sides):
+        stack[state[OPEN], 0], stack[state[OPEN], 1] = begin, begin + scratch[SIZE, side]
+        state[OPEN] += 1
+        begin += scratch[SIZE, side]
+
+
+@njit(cache=True)
+def _widths(
+    records: Codes,
+    start: int,
+    end: int,
+    positions: NDArray[np.float64],
+    offsets: Counts,
+    ranges: NDArray[np.float64],
+    trees: Trees,
+    mark: int,
+    marks: Codes,
+    extents: Codes,
+    widths: NDArray[np.float64],
+) -> None:
+    """Find the smallest and largest code of each attribute in a range, and what a cell of it loses there."""
+    find_extents(records, start, end, extents)
+    for a in range(widths.size):
+        low, high = extents[a, 0], extents[a, 1]
+        if trees.heights[a] > 0:
+            widths[a] = node_penalty(trees, a, low, high)
+        else:
+            widths[a] = span_of(records, start, end, a, low, high, positions, offsets, ranges, mark, marks)
+
+
+@njit(cache=True)
+def _order_by_width(widths: NDArray[np.float64], order: Counts) -> None:
+    """Put the attributes in order, the widest first."""
+    for a in range(widths.size):
+        at = a
+        while at > 0 and widths[order[at - 1]] < widths[a]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = a
+
+
+@njit(cache=True)
+def _choose(
+    records: Codes,
+    start: int,
+    end: int,
+    positions: NDArray[np.float64],
+    offsets: Counts,
+    ranges: NDArray[np.float64],
+    trees: Trees,
+    relaxed: bool,
+    smallest: int,
+    extents: Codes,
+    widths: NDArray[np.float64],
+    cut: Counts,
+    marks: Codes,
+    scratch: Codes,
+    touched: Codes,
+    counts: Counts,
+    starts: Counts,
+    rules: Counts,
+    bounds: Counts,
+    state: Counts,
+) -> int:
+    """Find the cut that is worth most, among one for each attribute; return its sides, or 0 where none is allowed.
+
+    `cut` receives it; in a hierarchy it has the size 0, and `scratch[BEST]` names the sides. Where no subtrees can be
+    parted, a cut between any places of a hierarchy, or of records that are all alike, harms nobody.
+    """
+    d = widths.size
+    order = np.empty(d, dtype=np.int64)
+    _order_by_width(widths, order)
+    found = np.zeros(5, dtype=np.int64)
+    best = 0.0
+    sides = 0
+    for turn in range(2 * d):
+        anywhere = turn >= d
+        if anywhere and sides > 0:
+            break
+        a = order[turn % d]
+        low, high = extents[a, 0], extents[a, 1]
+        on_tree = trees.heights[a] > 0
+        found[0], found[2] = a, 0
+        parts = ZERO
+        worth = 0.0
+        state[MEASURED] += 2
+        if on_tree and low < high and not anywhere:
+            level = meeting_level(trees, a, low, high) - 1
+            parts = _sides_along_tree(
+                records,
+                start,
+                end,
+                d,
+                a,
+                level,
+                trees,
+                smallest,
+                state[MEASURED],
+                scratch,
+                touched,
+                counts,
+                starts,
+                rules,
+                bounds,
+            )
+            worth = _worth_along_tree(records, start, end, a, parts, trees, widths[a], scratch)
+        elif (low < high and on_tree == anywhere) or (relaxed and turn == d):
+            parts = (
+                2
+                if find_cut(
+                    records, start, end, d, low, high, relaxed, smallest, found, touched, counts, starts, rules, bounds
+                )
+                else 0
+            )
+            if parts == 2 and not anywhere:
+                worth = _worth_of_cut(
+                    records,
+                    start,
+                    end,
+                    found,
+                    positions,
+                    offsets,
+                    ranges,
+                    widths[a],
+                    state[MEASURED] - 1,
+                    marks,
+                    scratch,
+                )
+        if parts >= 2 and (sides == 0 or worth > best * (1 + TIE)):
+            best = worth
+            sides = parts
+            for part in range(found.size):
+                cut[part] = found[part]
+            for i in range(end - start if found[2] == 0 else 0):
+                scratch[BEST, i] = scratch[CHILD, i]
+    return sides
+
+
+@njit(cache=True)
+def cut_along_trees(
+    records: Codes,
+    spare: Codes,
+    positions: NDArray[np.float64],
+    offsets: Counts,
+    ranges: NDArray[np.float64],
+    trees: Trees,
+    marks: Codes,
+    scratch: Codes,
+    starts: Counts,
+    rules: Counts,
+    bounds: Counts,
+    smallest: int,
+    relaxed: bool,
+    stack: Counts,
+    state: Counts,
+    groups: Codes,
+    budget: int,
+) -> None:
+    """Cut ranges of records where it saves most for its size, as long as all sides are acceptable and the budget lasts.
+
+    An attribute with a hierarchy is divided by the children of its values' lowest common ancestor; the others, and what
+    no such cut divides, as `shoal.algorithms.mondrian.cuts_kernel.cut_records` does. Call it until no range waits
+    (`state[OPEN] == 0`).
+
+    Parameters
+    ----------
+    records, spare, positions, offsets, ranges, marks, starts, rules, bounds, smallest, relaxed, state, groups, budget
+        See `shoal.algorithms.mondrian.cuts_kernel.cut_records`. Codes of an attribute with a hierarchy are places.
+    trees : Trees
+        The hierarchies.
+    scratch : int32[SCRATCH, n]
+        Scratch; -1 at first. No attribute has more than n places.
+    stack : int64[n // smallest + 2, 2]
+        Ranges that wait, as start and end. At first the whole.
+    """
+    d = offsets.size - 1
+    counts = np.zeros((2, starts[starts.size - 1]), dtype=np.int64)
+    touched = np.empty(counts.shape, dtype=np.int32)
+    extents = np.empty((d, 2), dtype=np.int32)
+    widths = np.empty(d, dtype=np.float64)
+    cut = np.zeros(5, dtype=np.int64)
+    while state[OPEN] > 0 and budget > 0:
+        state[OPEN] -= 1
+        start, end = stack[state[OPEN], 0], stack[state[OPEN], 1]
+        sides = ZERO
+        if end - start >= 2 * smallest:
+            budget -= (end - start) * d
+            state[MEASURED] += 1
+            _widths(records, start, end, positions, offsets, ranges, trees, state[MEASURED], marks, extents, widths)
+            sides = _choose(
+                records,
+                start,
+                end,
+                positions,
+                offsets,
+                ranges,
+                trees,
+                relaxed,
+                smallest,
+                extents,
+                widths,
+                cut,
+                marks,
+                scratch,
+                touched,
+                counts,
+                starts,
+                rules,
+                bounds,
+                state,
+            )
+        if sides > 0 and cut[2] == 0:
+            _deal(records, spare, start, end, sides, scratch, stack, state)
+        elif sides > 0:
+            middle = part_range(records, spare, start, end, cut)
+            stack[state[OPEN], 0], stack[state[OPEN], 1] = start, middle
+            stack[state[OPEN] + 1, 0], stack[state[OPEN] + 1, 1] = middle, end
+            state[OPEN] += 2
+        else:
+            groups[records[start:end, -1]] = state[LEAVES]
+            state[LEAVES] += 1
+            state[ROWS_DONE] += end - start

@@ -1,0 +1,262 @@
+"""The state of pattern-guided algorithms: how many rows of each type follow which pattern in which group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.algorithms.patterns.assignment_kernel import assign_projections, dissolve_groups, find_places, open_groups
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Assignment"]
+
+_SALTS = 0x5340414C
+
+
+class Assignment:
+    """Which rows of each type go to which output row type: fragments, so many rows of a type in one group.
+
+    Group 0 holds the rows that wait; every other group follows a pattern. Rows only ever move to where they cost less,
+    or from where they wait.
+
+    Parameters
+    ----------
+    codes : int32 array of shape (t, d)
+        The input row types.
+    counts : int64 array of shape (t,)
+        Rows of each.
+    starred : bool array of shape (p, d)
+        The patterns.
+    costs : int64 array of shape (p,)
+        What a row costs under each.
+    k : int
+    """
+
+    def __init__(
+        self,
+        codes: NDArray[np.int32],
+        counts: NDArray[np.int64],
+        starred: NDArray[np.bool_],
+        costs: NDArray[np.int64],
+        k: int,
+    ) -> None:
+        self.codes, self.rows, self.starred, self.costs, self.k = codes, counts, starred, costs, k
+        salts = np.random.default_rng(_SALTS).integers(1 << 63, size=codes.shape[1], dtype=np.uint64)
+        self._salts = salts | np.uint64(1)
+        self.order = sorted(range(len(costs)), key=lambda j: (int(costs[j]), j))
+        """The patterns in the order of their cost."""
+        self.all_star = next((j for j in self.order if starred[j].all()), -1)
+        """Number of the pattern that keeps nothing, or -1."""
+        t = len(counts)
+        room = t // 2 + 1024
+        self._types = np.concatenate([np.arange(t, dtype=np.int32), np.zeros(room, dtype=np.int32)])
+        self._counts = np.concatenate([counts, np.zeros(room, dtype=np.int64)])
+        self._groups = np.zeros(t + room, dtype=np.int32)
+        self._fragments, self._made = t, 1
+        self._pattern = np.full(t + room, -1, dtype=np.int32)
+        self._cost = np.zeros(t + room, dtype=np.int64)
+        self._size = np.zeros(t + room, dtype=np.int64)
+        self._size[0] = counts.sum()
+        self._floor = np.full(t + room, k, dtype=np.int64)
+        self._floor[0] = 0
+
+    @property
+    def types(self) -> NDArray[np.int32]:
+        """Type of each fragment."""
+        return self._types[: self._fragments]
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Rows of each fragment."""
+        return self._counts[: self._fragments]
+
+    @property
+    def groups(self) -> NDArray[np.int32]:
+        """Group of each fragment."""
+        return self._groups[: self._fragments]
+
+    @property
+    def pattern(self) -> NDArray[np.int32]:
+        """Pattern of each group; -1 for the first one, whose rows wait."""
+        return self._pattern[: self._made]
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Rows of each group; 0 for groups that were dissolved."""
+        return self._size[: self._made]
+
+    @property
+    def waiting(self) -> int:
+        """Rows that wait."""
+        return int(self._size[0])
+
+    def cost(self) -> int:
+        """Return what the stars of the rows cost that do not wait."""
+        return int((self.sizes[1:] * self.costs[self.pattern[1:]]).sum())
+
+    def take(self, j: int) -> None:
+        """Let one pattern take every projection of the waiting rows that holds k of them (Algorithm 1, lines 3-6)."""
+        active = np.flatnonzero(self.groups == 0).astype(np.int32)
+        if len(active) == 0:
+            return
+        before = self._made
+        self._made = assign_projections(
+            self.codes, self._salts, self._types, self._counts, active, self.starred[j], self.k, self._groups, before,
+            self._size,
+        )  # fmt: skip
+        self._size[0] -= self._size[before : self._made].sum()
+        self._pattern[before : self._made] = j
+        self._cost[before : self._made] = self.costs[j]
+
+    def found(self, j: int, worth: NDArray[np.int64]) -> int:
+        """Let rows of dearer groups join or found groups of one pattern, with rows that others can spare; the gain.
+
+        It is worth `worth[i]` to serve a waiting row of type i.
+        """
+        self._fragments, self._made, gain = open_groups(
+            self.codes, self._salts, self._types, self._counts, self._groups, self._fragments, self.costs[j], j,
+            self.starred[j], self.k, worth, self._cost, self._size, self._pattern, self._floor, self._made,
+        )  # fmt: skip
+        return int(gain)
+
+    def dissolve(self) -> int:
+        """Dissolve the groups all of whose rows find a cheaper group; the gain."""
+        places = np.full(self._fragments, -1, dtype=np.int32)
+        for j in self.order:
+            find_places(
+                self.codes, self._salts, self.types, self.groups, self.costs[j], j, self.starred[j], self._cost,
+                self._pattern, places,
+            )  # fmt: skip
+        return int(dissolve_groups(self.counts, self.groups, places, self._cost, self._size))
+
+    def suppress_the_rest(self) -> None:
+        """Suppress what still waits completely, where a pattern allows it, in a group of at least k rows.
+
+        Where they are fewer, rows that cost least join them: first those that groups can spare, the dearest groups
+        first; where these do not suffice, a whole group, the smallest of the dearest.
+        """
+        if self.waiting == 0 or self.all_star < 0:
+            return
+        present = np.flatnonzero((self.pattern == self.all_star) & (self.sizes > 0))
+        home = int(present[0]) if len(present) else self._made
+        if not len(present):
+            self._made += 1
+            self._pattern[home], self._cost[home] = self.all_star, self.costs[self.all_star]
+        self._move(np.flatnonzero(self.groups == 0), home)
+        missing = self.k - int(self._size[home])
+        if missing > 0:
+            self._fill(home, missing)
+
+    def unreachable(self) -> NDArray[np.bool_]:
+        """Return which types match no pattern together with k - 1 other rows of the table."""
+        alone = np.ones(len(self.codes), dtype=np.bool_)
+        sizes = np.zeros(len(self.codes) + 1, dtype=np.int64)
+        types = np.arange(len(self.codes), dtype=np.int32)
+        for j in self.order:
+            groups = np.full(len(self.codes), -1, dtype=np.int32)
+            assign_projections(
+                self.codes, self._salts, types, self.rows, types, self.starred[j], self.k, groups, 0, sizes
+            )
+            alone &= groups < 0
+        return alone
+
+    def tighten(self) -> None:
+        """Let every group follow the cheapest pattern whose attributes all of its rows share; equal groups join."""
+        by_group = np.argsort(self.groups, kind="stable")
+        groups, first = np.unique(self.groups[by_group], return_index=True)
+        agree = np.empty((len(groups), self.codes.shape[1]), dtype=np.bool_)
+        for a in range(agree.shape[1]):
+            codes = self.codes[self.types[by_group], a]
+            agree[:, a] = np.minimum.reduceat(codes, first) == np.maximum.reduceat(codes, first)
+        best = np.full(len(groups), -1, dtype=np.int64)
+        for j in reversed(self.order):
+            best[(agree | self.starred[j]).all(axis=1)] = j
+        real = groups > 0
+        self._pattern[groups[real]] = best[real]
+        self._cost[groups[real]] = self.costs[best[real]]
+        # Groups of one pattern that keep the same values are one.
+        anchors = self.codes[self.types[by_group[first]]].astype(np.int64)
+        anchors[self.starred[best]] = -1
+        marked = np.column_stack([best, anchors])[real]
+        same = np.unique(marked, axis=0, return_index=True, return_inverse=True)
+        homes = groups[real][same[1]][same[2].ravel()]
+        new = np.arange(self._made, dtype=np.int32)
+        new[groups[real]] = homes
+        self._groups[: self._fragments] = new[self.groups]
+        self._size[: self._made] = np.bincount(self.groups, weights=self.counts, minlength=self._made)
+
+    def pairs(self, members: NDArray[np.int32], patterns: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return the rows of each pair of an input type and an output type.
+
+        Parameters
+        ----------
+        members, patterns : arrays of shape (pairs,)
+            Input type of each pair, and pattern of its output type. Every row's pair is one of them, once the
+            assignment was tightened.
+        """
+        p = len(self.costs)
+        keys = members.astype(np.int64) * p + patterns
+        order = np.argsort(keys, kind="stable")
+        place = order[np.searchsorted(keys[order], self.types.astype(np.int64) * p + self.pattern[self.groups])]
+        rows = np.zeros(len(members), dtype=np.int64)
+        np.add.at(rows, place, self.counts)
+        return rows
+
+    def adopt(self, members: NDArray[np.int32], patterns: NDArray[np.int32], rows: NDArray[np.int64]) -> None:
+        """Take over a solution that is given as the rows of pairs of input and output types."""
+        used = np.flatnonzero(rows)
+        kept = self.codes[members[used]].astype(np.int64)
+        kept[self.starred[patterns[used]]] = -1
+        outputs, group = np.unique(np.column_stack([patterns[used], kept]), axis=0, return_inverse=True)
+        made, count = len(outputs), len(used)
+        self._fragments, self._made = count, made + 1
+        room = np.zeros(1024)
+        self._types = np.concatenate([members[used], room]).astype(np.int32)
+        self._counts = np.concatenate([rows[used], room]).astype(np.int64)
+        self._groups = np.concatenate([group.ravel() + 1, room]).astype(np.int32)
+        self._pattern = np.concatenate([[-1], outputs[:, 0], room]).astype(np.int32)
+        self._cost = np.concatenate([[0], self.costs[outputs[:, 0]], room]).astype(np.int64)
+        self._size = np.bincount(self.groups, weights=self.counts, minlength=len(self._pattern)).astype(np.int64)
+        self._floor = np.full(len(self._pattern), self.k, dtype=np.int64)
+        self._floor[0] = 0
+
+    def _fill(self, home: int, missing: int) -> None:
+        """Let rows join the completely suppressed ones, whichever way costs less: spare rows, or a whole group."""
+        extra = self.costs[self.all_star] - self._cost[: self._made]
+        others = np.flatnonzero(self.sizes > 0)
+        others = others[others != home]
+        spare = self.sizes - self.k
+        donors = others[spare[others] > 0]
+        donors = donors[np.argsort(extra[donors], kind="stable")]
+        gives = np.clip(missing - (np.cumsum(spare[donors]) - spare[donors]), 0, spare[donors])
+        whole = others[np.argmin(extra[others] * self.sizes[others])]
+        if gives.sum() < missing or (extra[donors] * gives).sum() > extra[whole] * self.sizes[whole]:
+            self._move(np.flatnonzero(self.groups == whole), home)
+            return
+        for g, amount in zip(donors[gives > 0].tolist(), gives[gives > 0].tolist(), strict=True):
+            left = amount
+            for q in np.flatnonzero(self.groups == g).tolist():
+                part = min(int(self._counts[q]), left)
+                if part > 0:
+                    self._split(q, part, home)
+                    left -= part
+
+    def _move(self, fragments: NDArray[np.intp], home: int) -> None:
+        np.subtract.at(self._size, self._groups[fragments], self._counts[fragments])
+        self._groups[fragments] = home
+        self._size[home] += self._counts[fragments].sum()
+
+    def _split(self, q: int, amount: int, home: int) -> None:
+        if amount < self._counts[q]:
+            self._counts[q] -= amount
+            new = self._fragments
+            self._fragments += 1
+            self._types[new], self._counts[new], self._groups[new] = self._types[q], amount, self._groups[q]
+            q = new
+        self._move(np.array([q]), home)
+
+    def __repr__(self) -> str:
+        return f"Assignment(groups={self._made - 1}, waiting={self.waiting})"

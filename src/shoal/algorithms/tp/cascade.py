@@ -1,0 +1,365 @@
+"""The cascade: TP's phase one on all but one attribute, all but two, and so on; the default refinement of TP+.
+
+The rows that phase one of TP moves are grouped again by all quasi-identifiers but one, and each group is cut down to
+its largest acceptable part, which costs one star a row. What is left is grouped by all but two, and so on through the
+patterns of stars. Where the rows that wait in a cell of such a projection are not acceptable together, groups that fit
+the same projection and have rows to spare give what is missing, the dearest groups first, as long as the price for each
+waiting row is worth it. The last few rows take what they need in the way of TP's phases two and three.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from itertools import combinations, islice
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.algorithms.tp.cascade_kernel import keep_largest_parts, project, project_groups
+from shoal.algorithms.tp.donors_kernel import complete_with_donors, complete_with_spare_rows, spare_of_groups
+from shoal.algorithms.tp.residue import complete_residue
+from shoal.table.classes import mixed_radix_keys
+from shoal.table.sorting_kernel import cell_runs, sort_by_key
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from shoal._progress import Progress
+    from shoal.models import FrequencyForm
+    from shoal.table import EquivalenceClasses, Table
+
+__all__ = ["MOST_ATTRIBUTES", "Cascade", "split_rows", "star_patterns", "starred_attributes"]
+
+_KEY_LIMIT = 1 << 62
+MOST_ATTRIBUTES = 63
+"""Quasi-identifiers that a cascade can tell apart: a pattern of stars is a set of bits."""
+_MOST_PATTERNS = 4096
+_ANY_PRICE = 1 << 40
+_SHORTEST_CHAIN = 64
+_DONOR_WORK = 2_000_000
+_INTERLEAVED_WORK = 1 << 24
+_INTERLEAVED_PATTERNS = 1 << 9
+_SPARE_LEVELS = 2
+
+
+def star_patterns(sizes: Sequence[int], most: int = _MOST_PATTERNS) -> list[tuple[int, ...]]:
+    """Return the attributes that each pattern stars: fewest stars first, and large domains starred first.
+
+    All 2**d - 2 patterns between no star and only stars, or, where these are more than `most`, the first ones of every
+    number of stars.
+
+    Examples
+    --------
+    >>> star_patterns([2, 79, 9])
+    [(1,), (2,), (0,), (1, 2), (1, 0), (2, 0)]
+    """
+    d = len(sizes)
+    by_size = sorted(range(d), key=lambda a: -sizes[a])
+    share = most if 2**d <= most else max(most // d, d)
+    return [stars for count in range(1, d) for stars in islice(combinations(by_size, count), share)]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _Waiting:
+    """Cells of rows that have no group yet; the arrays change as rows find one."""
+
+    codes: NDArray[np.int32]
+    values: NDArray[np.int32]
+    left: NDArray[np.int32]
+    taken: NDArray[np.int32]
+    first_row: NDArray[np.int64]
+    rows: NDArray[np.int32]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _Groups:
+    """Groups made so far, as runs of cells, with what a row of each costs."""
+
+    codes: NDArray[np.int32]
+    pattern: NDArray[np.int64]
+    stars: NDArray[np.int64]
+    values: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    starts: NDArray[np.int32]
+    cell_first: NDArray[np.int32]
+    rows: NDArray[np.int32]
+    sizes: NDArray[np.int64]
+
+
+class Cascade:
+    """One run of the cascade on a table: takes rows without a group, leaves every row with one.
+
+    Parameters
+    ----------
+    table : Table
+        With at most `MOST_ATTRIBUTES` quasi-identifiers.
+    form : FrequencyForm
+        The requirement.
+    groups : int32 array of shape (n,)
+        The group of each row that has one, -1 for the others; all groups are acceptable and free of stars. Changed in
+        place.
+    rows : int32 array
+        The rows without a group, in the order of the table's classes: cells stand together.
+    moved : int32 array of shape (cells,)
+        How many of them there are of each cell.
+    progress : Progress
+    """
+
+    def __init__(
+        self,
+        *,
+        table: Table,
+        form: FrequencyForm,
+        groups: NDArray[np.int32],
+        rows: NDArray[np.int32],
+        moved: NDArray[np.int32],
+        progress: Progress,
+    ) -> None:
+        self._table, self._form, self._groups, self._progress = table, form, groups, progress
+        self._sizes = [column.size for column in table.quasi_identifiers]
+        self._radix = max(table.sensitive[0].size, 1) if table.sensitive else 1
+        self._next_group = int(groups.max(initial=-1)) + 1
+        self._patterns = star_patterns(self._sizes)
+        self._pattern_of_group = [0] * self._next_group
+        cells = np.flatnonzero(moved)
+        left = moved[cells].astype(np.int32)
+        self._waiting = _Waiting(
+            codes=self._codes_of(table.classes.order[table.classes.cell_starts[cells]]),
+            values=table.classes.cell_values[cells],
+            left=left,
+            taken=np.zeros(len(cells), dtype=np.int32),
+            first_row=np.cumsum(left, dtype=np.int64) - left,
+            rows=rows,
+        )
+        self._active = np.arange(len(cells), dtype=np.int32)
+
+    def run(self) -> int:
+        """Give every row a group; return the phase of TP that the last rows needed (1 where they needed none)."""
+        d = len(self._sizes)
+        thorough = self._table.rows << d <= _INTERLEAVED_WORK and len(self._patterns) <= _INTERLEAVED_PATTERNS
+        for level in range(1, d):
+            self._progress("cascade", level - 1, d + 1)
+            self._keep_largest_parts(level)
+            self._forget_served()
+            if thorough or level <= _SPARE_LEVELS:
+                self._complete_with_spare_rows(level)
+                self._forget_served()
+            if thorough:  # what the next level would cost at least, spend it on donors first
+                self._complete_with_donors(level + 1)
+        self._progress("cascade", d - 1, d + 1)
+        for price in (2 * d, _ANY_PRICE):
+            self._complete_with_donors(price)
+        self._progress("cascade", d, d + 1)
+        phase = self._complete_last()
+        self._progress("cascade", d + 1, d + 1)
+        return phase
+
+    def stars(self) -> int:
+        """Return how many stars the groups cost at most: those of their patterns."""
+        return sum(stars * rows for stars, rows in self.rows_by_stars().items())
+
+    def suppressed_tuples(self) -> int:
+        """Return how many rows are in groups whose pattern has a star."""
+        return sum(rows for stars, rows in self.rows_by_stars().items() if stars)
+
+    def rows_by_stars(self) -> dict[int, int]:
+        """Return how many rows are in groups with so many starred attributes, by that number."""
+        sizes = np.bincount(self._groups, minlength=self._next_group)
+        stars = [pattern.bit_count() for pattern in self._pattern_of_group]
+        rows = np.bincount(stars, weights=sizes).astype(np.int64)
+        return {number: int(count) for number, count in enumerate(rows) if count}
+
+    def _codes_of(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the quasi-identifiers of some rows, a row each."""
+        codes = np.empty((len(rows), len(self._sizes)), dtype=np.int32)
+        for a, column in enumerate(self._table.quasi_identifiers):
+            codes[:, a] = column.codes[rows]
+        return codes
+
+    def _project(
+        self, stars: tuple[int, ...], made: _Groups | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+        """Return the waiting items, sorted by projection and value, with their keys; and the projections of groups."""
+        waiting, active = self._waiting, self._active
+        weights, space = self._weights(stars)
+        projections = np.empty(0, dtype=np.int64)
+        pattern = sum(1 << a for a in stars)
+        if space * self._radix < _KEY_LIMIT:
+            keys = project(waiting.codes, active, weights, waiting.values, self._radix)
+            if made is not None:
+                projections = project_groups(made.codes, made.pattern, pattern, weights)
+        else:  # the projections do not fit one integer: number those that occur
+            codes = waiting.codes[active] if made is None else np.concatenate([waiting.codes[active], made.codes])
+            kept = [(codes[:, a].astype(np.uint32), self._sizes[a]) for a in range(len(self._sizes)) if a not in stars]
+            ranks = np.unique(mixed_radix_keys(kept, len(codes))[0], return_inverse=True)[1]
+            keys, space = ranks[: len(active)] * self._radix + waiting.values[active], len(codes)
+            if made is not None:
+                fits = (made.pattern & ~pattern == 0) & (made.pattern != pattern)
+                projections = np.where(fits, ranks[len(active) :], -1)
+        return *sort_by_key(keys, active.copy(), (space * self._radix - 1).bit_length()), projections
+
+    def _weights(self, stars: tuple[int, ...]) -> tuple[NDArray[np.int64], int]:
+        """Return the weight of each attribute in a projection's key (0 where starred), and how many keys there are."""
+        weights = np.zeros(len(self._sizes), dtype=np.int64)
+        space = 1
+        for a, size in enumerate(self._sizes):
+            if a not in stars:
+                weights[a] = min(space, _KEY_LIMIT)
+                space *= size
+        return weights, space
+
+    def _made(self, stars: tuple[int, ...], next_group: int) -> None:
+        self._pattern_of_group.extend([sum(1 << a for a in stars)] * (next_group - self._next_group))
+        self._next_group = next_group
+
+    def _forget_served(self) -> None:
+        """Keep only the items that still wait: what follows reads them one after another."""
+        waiting, active = self._waiting, self._active
+        self._waiting = _Waiting(
+            codes=waiting.codes[active],
+            values=waiting.values[active],
+            left=waiting.left[active],
+            taken=waiting.taken[active],
+            first_row=waiting.first_row[active],
+            rows=waiting.rows,
+        )
+        self._active = np.arange(len(active), dtype=np.int32)
+
+    def _keep_largest_parts(self, level: int) -> None:
+        waiting, form = self._waiting, self._form
+        for stars in self._patterns:
+            if len(stars) != level or len(self._active) == 0:
+                continue
+            keys, items, _ = self._project(stars)
+            self._active, next_group = keep_largest_parts(
+                keys, items, self._radix, waiting.left, waiting.taken, waiting.first_row, waiting.rows, self._groups,
+                self._next_group, form.l.numerator, form.l.denominator, form.k,
+            )  # fmt: skip
+            self._made(stars, next_group)
+
+    def _collect_groups(self, first: int = 0) -> _Groups:
+        """Sort the rows of the groups from number `first` on into cells; the dearest groups come last.
+
+        Rows of a cell come in the order of the classes, so that nothing depends on the order of the table.
+        """
+        order = self._table.classes.order
+        assigned = order[self._groups[order] >= first]
+        keys = self._groups[assigned].astype(np.int64)
+        if self._table.sensitive:
+            keys *= self._radix
+            keys += self._table.sensitive[0].codes[assigned]
+        keys, rows = sort_by_key(keys, assigned, (max(self._next_group, 1) * self._radix - 1).bit_length())
+        cell_starts, values, starts = cell_runs(keys, self._radix)
+        counts = np.diff(cell_starts)
+        firsts = cell_starts[starts[:-1]]
+        pattern = np.array(self._pattern_of_group, dtype=np.int64)[self._groups[rows[firsts]]]
+        return _Groups(
+            codes=self._codes_of(rows[firsts]),
+            pattern=pattern,
+            stars=np.bitwise_count(pattern).astype(np.int64),
+            values=values,
+            counts=counts,
+            starts=starts,
+            cell_first=cell_starts[:-1],
+            rows=rows,
+            sizes=np.diff(np.append(firsts, len(rows))).astype(np.int64),
+        )
+
+    def _complete_with_spare_rows(self, level: int) -> None:
+        """Let rows that their groups can lose join waiting rows at the same number of stars."""
+        if len(self._active) == 0 or prod(self._sizes) * self._radix >= _KEY_LIMIT:
+            return
+        first = bisect_left(self._pattern_of_group, level, key=int.bit_count)
+        waiting, form, made = self._waiting, self._form, self._collect_groups(first)
+        spare = spare_of_groups(made.counts, made.starts, form.l.numerator, form.l.denominator, form.k)
+        group = np.repeat(np.arange(len(made.sizes), dtype=np.int32), made.sizes)
+        loose = np.flatnonzero(spare[group] > 0)
+        if len(loose) == 0:
+            return
+        rows, group = made.rows[loose], group[loose]
+        values = np.repeat(made.values, made.counts)[loose]
+        codes = self._codes_of(rows)
+        everyone = np.arange(len(rows), dtype=np.int32)
+        nothing = np.zeros(len(rows), dtype=np.int32)
+        for stars in self._patterns:
+            if len(stars) != level or len(self._active) == 0:
+                continue
+            keys, items, _ = self._project(stars)
+            self._active, next_group = complete_with_spare_rows(
+                keys, items, self._radix, waiting.left, waiting.taken, waiting.first_row, waiting.rows, self._groups,
+                self._next_group, form.l.numerator, form.l.denominator, form.k,
+                project(codes, everyone, self._weights(stars)[0], nothing, 1), values, rows, group, spare,
+            )  # fmt: skip
+            self._made(stars, next_group)
+
+    def _complete_with_donors(self, price: int) -> None:
+        if len(self._active) == 0:
+            return
+        waiting, form, made = self._waiting, self._form, self._collect_groups()
+        everything = tuple(range(len(self._sizes)))
+        longest_chain = max(_SHORTEST_CHAIN, _DONOR_WORK // len(self._active))
+        donating = np.unique(made.pattern)
+        for stars in [*self._patterns, everything]:
+            if len(self._active) == 0:
+                break
+            pattern = sum(1 << a for a in stars)
+            if not (donating[donating != pattern] & ~pattern == 0).any():
+                continue  # no group has fewer stars, and those among these attributes
+            keys, items, projections = self._project(stars, made)
+            self._active, next_group = complete_with_donors(
+                keys, items, self._radix, waiting.left, waiting.taken, waiting.first_row, waiting.rows, self._groups,
+                self._next_group, form.l.numerator, form.l.denominator, form.k, len(stars), price, longest_chain,
+                projections, made.stars, made.values, made.counts, made.starts, made.cell_first, made.rows, made.sizes,
+            )  # fmt: skip
+            self._made(stars, next_group)
+
+    def _complete_last(self) -> int:
+        """Let what still waits take rows from any group, the dearest first, and number the groups anew."""
+        phase = 1
+        if len(self._active):
+            made = self._collect_groups()
+            moved = np.zeros(self._radix, dtype=np.int64)
+            np.add.at(moved, self._waiting.values, self._waiting.left)
+            keep = made.counts.copy()
+            everything = tuple(range(len(self._sizes)))
+            phase = complete_residue(keep, made.values, made.starts, self._form, moved)
+            position = np.arange(len(made.rows)) - np.repeat(made.cell_first, made.counts)
+            self._groups[made.rows[position >= np.repeat(keep, made.counts)]] = self._next_group
+            self._groups[self._groups < 0] = self._next_group
+            self._made(everything, self._next_group + 1)
+        used = np.bincount(self._groups, minlength=self._next_group) > 0
+        number = np.cumsum(used, dtype=np.int32) - np.int32(1)
+        self._groups[:] = number[self._groups]
+        self._pattern_of_group = [p for p, is_used in zip(self._pattern_of_group, used, strict=True) if is_used]
+        self._next_group = int(used.sum())
+        return phase
+
+
+def split_rows(classes: EquivalenceClasses, keep: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Let `keep[cell]` rows of each cell stay in their class.
+
+    Returns
+    -------
+    groups : int32 array of shape (n,)
+        Group of each row that stays, numbered without gaps; -1 for the others.
+    rows : int32 array
+        The others, in the order of the classes: cells stand together.
+    """
+    starts, counts = classes.class_starts, classes.cell_counts
+    kept_by_class = np.add.reduceat(keep, starts[:-1]) if len(keep) else keep
+    number = np.cumsum(kept_by_class > 0, dtype=np.int32) - np.int32(1)
+    of_cell = np.repeat(number, np.diff(starts))
+    position = np.arange(len(classes.order), dtype=np.int32) - np.repeat(classes.cell_starts[:-1], counts)
+    stays = position < np.repeat(keep, counts)
+    groups = np.empty(len(classes.order), dtype=np.int32)
+    groups[classes.order] = np.where(stays, np.repeat(of_cell, counts), np.int32(-1))
+    return groups, classes.order[~stays]
+
+
+def starred_attributes(table: Table, rows: NDArray[np.int32]) -> int:
+    """Return how many quasi-identifiers differ among the rows: the stars of each, were they one group."""
+    return sum(bool((column.codes[rows] != column.codes[rows[0]]).any()) for column in table.quasi_identifiers)

@@ -1,0 +1,67 @@
+"""Making a residue acceptable: phases two and three of TP, and a last resort."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.algorithms.tp.three_phase_kernel import phase_three, phase_two
+from shoal.errors import InternalError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.models import FrequencyForm
+
+__all__ = ["complete_residue"]
+
+
+def complete_residue(
+    keep: NDArray[np.int32],
+    values: NDArray[np.int32],
+    starts: NDArray[np.int32],
+    form: FrequencyForm,
+    moved: NDArray[np.int64],
+) -> int:
+    """Move rows from acceptable groups to a residue until the residue is acceptable too.
+
+    Parameters
+    ----------
+    keep : int32 array of shape (cells,)
+        Rows that each cell of each group holds; changed in place. Every group is acceptable, before and after.
+    values : int32 array of shape (cells,)
+        Sensitive value of each cell.
+    starts : int32 array of shape (groups + 1,)
+        Where each group starts among the cells.
+    form : FrequencyForm
+        The requirement. All rows together satisfy it.
+    moved : int64 array of shape (m,)
+        Rows of the residue by sensitive value; changed in place.
+
+    Returns
+    -------
+    int
+        The phase that ended it: 1 when the residue was acceptable as it came, 2, 3, or 4 when whole groups had to be
+        dissolved, which never happens for an integer l >= k (Xiao, Yi, Tao 2010, Lemma 5.18).
+    """
+    num, den, k = form.l.numerator, form.l.denominator, form.k
+
+    def acceptable() -> bool:
+        size = int(moved.sum())
+        return size == 0 or (num * int(moved.max()) <= den * size and size >= k)
+
+    if acceptable():
+        return 1
+    if phase_two(keep, values, starts, num, den, k, moved):
+        return 2
+    if phase_three(keep, values, starts, num, den, k, moved):
+        return 3
+    sizes = np.add.reduceat(keep, starts[:-1])
+    for group in np.argsort(sizes, kind="stable"):
+        cells = slice(starts[group], starts[group + 1])
+        np.add.at(moved, values[cells], keep[cells])
+        keep[cells] = 0
+        if acceptable():
+            return 4
+    raise InternalError("a residue could not be completed although the whole table is acceptable")

@@ -1,0 +1,274 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
+"""The three phases of TP as arithmetic on cell counts (Xiao, Yi, Tao, EDBT 2010, Section 5).
+
+A group Q is a run of cells; `keep[cell]` is h(Q, v), what it still holds. `residue[v]` is h(R, v). A set of rows is
+acceptable when `num * h <= den * size` (l = num / den) and `size >= k`; for an integer l >= k that is l-eligibility.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["largest_height", "phase_one", "phase_three", "phase_two"]
+
+
+@njit(cache=True)
+def largest_height(counts, start, stop, num, den, k):
+    """Return the pillar height of the largest acceptable part of a group, 0 where only the empty part is.
+
+    The part keeps `min(h, count)` rows of every value, for the largest h with `num * h <= den * size` (Lemma 5.8).
+    """
+    height = np.int64(0)
+    for j in range(start, stop):
+        height = max(height, counts[j])
+    while height > 0:
+        size = np.int64(0)
+        for j in range(start, stop):
+            size += min(height, counts[j])
+        allowed = den * size // num
+        if allowed >= height:
+            return height if size >= k else np.int64(0)
+        height = allowed
+    return np.int64(0)
+
+
+@njit(cache=True)
+def phase_one(counts, values, starts, num, den, k, residue):
+    """Cut every group to its largest acceptable part; what is cut goes to `residue`. Returns what each cell keeps."""
+    keep = np.empty(counts.size, dtype=np.int32)
+    for group in range(starts.size - 1):
+        start, stop = np.int64(starts[group]), np.int64(starts[group + 1])
+        height = largest_height(counts, start, stop, num, den, k)
+        for j in range(start, stop):
+            keep[j] = min(height, counts[j])
+            residue[values[j]] += counts[j] - keep[j]
+    return keep
+
+
+@njit(cache=True)
+def _height_and_pillars(keep, start, stop):
+    height = np.int64(0)
+    pillars = 0
+    for j in range(start, stop):
+        if keep[j] > height:
+            height = np.int64(keep[j])
+            pillars = 1
+        elif keep[j] == height:
+            pillars += 1
+    return height, pillars
+
+
+@njit(cache=True)
+def _is_conflicting(keep, values, start, stop, height, residue, residue_height):
+    for j in range(start, stop):
+        if keep[j] == height and residue[values[j]] == residue_height:
+            return True
+    return False
+
+
+@njit(cache=True)
+def phase_two(keep, values, starts, num, den, k, residue):
+    """Move rows to the residue without raising its pillar height, until it is acceptable or no value is alive.
+
+    Changes `keep` and `residue`; returns whether the residue is acceptable now. Values wait in buckets by how often the
+    residue holds them, each with a list of the cells that could give it; a group that died stays dead, and so both are
+    walked once.
+    """
+    groups = starts.size - 1
+    m = residue.size
+    size_of = np.zeros(groups, dtype=np.int64)
+    height_of = np.zeros(groups, dtype=np.int64)
+    pillars_of = np.zeros(groups, dtype=np.int64)
+    group_of = np.empty(keep.size, dtype=np.int32)
+    by_value = np.zeros(m + 1, dtype=np.int64)
+    for group in range(groups):
+        for j in range(starts[group], starts[group + 1]):
+            group_of[j] = group
+            size_of[group] += keep[j]
+            by_value[values[j] + 1] += 1
+        height_of[group], pillars_of[group] = _height_and_pillars(keep, starts[group], starts[group + 1])
+    for v in range(m):
+        by_value[v + 1] += by_value[v]
+    next_cell = by_value[:m].copy()
+    cells = np.empty(keep.size, dtype=np.int32)
+    for j in range(keep.size):
+        cells[next_cell[values[j]]] = j
+        next_cell[values[j]] += 1
+    next_cell[:] = by_value[:m]
+    size = np.int64(0)
+    height = np.int64(0)
+    for v in range(m):
+        size += residue[v]
+        height = max(height, residue[v])
+    # The values by how often the residue holds them, as one linked list a count; counts above `height` cannot occur.
+    first_of = np.full(height + 1, -1, dtype=np.int64)
+    following = np.full(m, -1, dtype=np.int64)
+    for v in range(m):
+        following[v] = first_of[residue[v]]
+        first_of[residue[v]] = v
+    rarest = np.int64(0)
+    while not (num * height <= den * size and size >= k):
+        while rarest <= height and first_of[rarest] < 0:
+            rarest += 1
+        if rarest > height:
+            return False
+        v = first_of[rarest]
+        if residue[v] != rarest:  # it was counted up since: put it where it belongs
+            first_of[rarest] = following[v]
+            following[v] = first_of[residue[v]]
+            first_of[residue[v]] = v
+            continue
+        moved = False
+        while next_cell[v] < by_value[v + 1]:
+            cell = cells[next_cell[v]]
+            group = group_of[cell]
+            start, stop = starts[group], starts[group + 1]
+            if (
+                keep[cell] > 0
+                and size_of[group] > k
+                and residue[v] < height
+                and den * (size_of[group] - 1) >= num * height_of[group]
+            ):
+                # fat: one row of the value
+                if keep[cell] == height_of[group]:
+                    pillars_of[group] -= 1
+                keep[cell] -= 1
+                size_of[group] -= 1
+                residue[v] += 1
+                size += 1
+                moved = True
+            elif (
+                keep[cell] > 0
+                and (size_of[group] - pillars_of[group] >= k or size_of[group] == pillars_of[group])
+                and den * (size_of[group] - pillars_of[group]) >= num * (height_of[group] - 1)
+                and not _is_conflicting(keep, values, start, stop, height_of[group], residue, height)
+            ):
+                # thin and not conflicting: one row of each pillar
+                top = height_of[group]
+                for j in range(start, stop):
+                    if keep[j] == top:
+                        keep[j] -= 1
+                        residue[values[j]] += 1
+                        size_of[group] -= 1
+                        size += 1
+                pillars_of[group] = 0
+                moved = True
+            if moved:
+                if pillars_of[group] == 0:
+                    height_of[group], pillars_of[group] = _height_and_pillars(keep, start, stop)
+                break
+            next_cell[v] += 1  # dead, or it holds no such row any more
+        if not moved:
+            first_of[rarest] = following[v]  # no alive group holds the value
+    return True
+
+
+@njit(cache=True)
+def _least_conflicting(keep, values, starts, heights, pending, taken):
+    best = -1
+    fewest = np.int64(keep.size + 1)
+    for group in range(starts.size - 1):
+        if heights[group] == 0 or taken[group]:
+            continue
+        common = np.int64(0)
+        for j in range(starts[group], starts[group + 1]):
+            if keep[j] == heights[group] and pending[values[j]]:
+                common += 1
+        if common < fewest:
+            best, fewest = group, common
+            if common == 0:
+                break
+    return best, fewest
+
+
+@njit(cache=True)
+def phase_three(keep, values, starts, num, den, k, residue):
+    """Raise the residue and its pillars in rounds until it is acceptable (Section 5.4).
+
+    Changes `keep` and `residue`; returns whether the residue is acceptable now. For an integer l it always is
+    (Lemma 5.18); otherwise it may give up.
+    """
+    groups = starts.size - 1
+    m = residue.size
+    heights = np.zeros(groups, dtype=np.int64)
+    sizes = np.zeros(groups, dtype=np.int64)
+    for group in range(groups):
+        heights[group], _ = _height_and_pillars(keep, starts[group], starts[group + 1])
+        for j in range(starts[group], starts[group + 1]):
+            sizes[group] += keep[j]
+    size = np.int64(residue.sum())
+    while True:
+        # Step one: groups whose conflicting pillars have nothing in common, by greedy set cover.
+        height = np.int64(residue.max())
+        pending = np.zeros(m, dtype=np.bool_)
+        for v in range(m):
+            pending[v] = residue[v] == height
+        waiting = np.int64(pending.sum())
+        taken = np.zeros(groups, dtype=np.bool_)
+        progress = False
+        while waiting > 0:
+            group, common = _least_conflicting(keep, values, starts, heights, pending, taken)
+            if group < 0 or common >= waiting:
+                return False
+            still = np.zeros(m, dtype=np.bool_)
+            for j in range(starts[group], starts[group + 1]):
+                if keep[j] == heights[group] and pending[values[j]]:
+                    still[values[j]] = True
+            pending = still
+            waiting = common
+            taken[group] = True
+        for group in range(groups):
+            if not taken[group]:
+                continue
+            start, stop = starts[group], starts[group + 1]
+            top, pillars = _height_and_pillars(keep, start, stop)
+            if sizes[group] - pillars < k and sizes[group] != pillars:
+                continue
+            if den * (sizes[group] - pillars) < num * (top - 1):
+                continue
+            for j in range(start, stop):
+                if keep[j] == top:
+                    keep[j] -= 1
+                    residue[values[j]] += 1
+                    sizes[group] -= 1
+                    size += 1
+            heights[group] = top - 1
+            progress = True
+            if num * residue.max() <= den * size and size >= k:
+                return True
+        # Step two: groups that came alive give what does not raise the residue's pillars, until they are dead again.
+        height = np.int64(residue.max())
+        for group in range(groups):
+            start, stop = starts[group], starts[group + 1]
+            while heights[group] > 0:
+                gave = False
+                if sizes[group] > k and den * (sizes[group] - 1) >= num * heights[group]:
+                    for j in range(start, stop):
+                        if keep[j] > 0 and residue[values[j]] < height:
+                            keep[j] -= 1
+                            residue[values[j]] += 1
+                            sizes[group] -= 1
+                            size += 1
+                            gave = True
+                            break
+                elif not _is_conflicting(keep, values, start, stop, heights[group], residue, height):
+                    top, pillars = _height_and_pillars(keep, start, stop)
+                    if (sizes[group] - pillars >= k or sizes[group] == pillars) and den * (
+                        sizes[group] - pillars
+                    ) >= num * (top - 1):
+                        for j in range(start, stop):
+                            if keep[j] == top:
+                                keep[j] -= 1
+                                residue[values[j]] += 1
+                                sizes[group] -= 1
+                                size += 1
+                        gave = True
+                if not gave:
+                    break
+                progress = True
+                heights[group], _ = _height_and_pillars(keep, start, stop)
+                if num * height <= den * size and size >= k:
+                    return True
+        if not progress:
+            return False

@@ -1,0 +1,111 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
+"""Which boxes cover which points: a tree over the points, walked once for each box.
+
+The tree is complete: node 0 is the root, the children of node i are 2 i + 1 and 2 i + 2, and the i-th node of level l
+holds the points from `P i // 2**l` to `P (i + 1) // 2**l`. A box is a region for each attribute: a range of ranks, or
+some ranks in it (`members`). What a box carries is a set, as words of 64 bits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["collect_covering"]
+
+
+@njit(cache=True)
+def _members_within(members, start, stop, low, high):
+    """Return how many of the ascending `members[start:stop]` are from `low` to `high`."""
+    a, b = start, stop
+    while a < b:
+        middle = (a + b) // 2
+        if members[middle] < low:
+            a = middle + 1
+        else:
+            b = middle
+    first = a
+    b = stop
+    while a < b:
+        middle = (a + b) // 2
+        if members[middle] <= high:
+            a = middle + 1
+        else:
+            b = middle
+    return a - first
+
+
+@njit(cache=True)
+def _relation(least, greatest, regions, low, high, starts, members):
+    """Return 0 where a box has nothing of the ranks from `least` to `greatest`, 2 where it has all, 1 otherwise."""
+    whole = True
+    for a in range(regions.size):
+        region = regions[a]
+        if greatest[a] < low[region] or least[a] > high[region]:
+            return 0
+        if starts[region] < starts[region + 1]:
+            count = _members_within(members, starts[region], starts[region + 1], least[a], greatest[a])
+            if count == 0:
+                return 0
+            whole = whole and count == greatest[a] - least[a] + 1
+        else:
+            whole = whole and least[a] >= low[region] and greatest[a] <= high[region]
+    return 2 if whole else 1
+
+
+@njit(cache=True)
+def collect_covering(points, least, greatest, levels, boxes, low, high, starts, members, carried):
+    """Return for each point the union of what the boxes that cover it carry.
+
+    Parameters
+    ----------
+    points : int32 array, shape (P, d)
+        The points in the order of the tree.
+    least, greatest : int32 arrays, shape (nodes, d)
+        The extents of every node.
+    levels : int
+        Number of levels of the tree; the nodes of the last one are leaves.
+    boxes : int32 array, shape (B, d)
+        The region of each box on each attribute.
+    low, high, starts, members
+        The regions: range of ranks and, where `starts` leaves room for some, members.
+    carried : uint64 array, shape (B, words)
+        The set that each box carries.
+    """
+    count = points.shape[0]
+    words = carried.shape[1]
+    at_nodes = np.zeros((least.shape[0], words), dtype=np.uint64)
+    at_points = np.zeros((count, words), dtype=np.uint64)
+    stack = np.empty((2 * levels + 2, 2), dtype=np.int64)
+    for box in range(boxes.shape[0]):
+        stack[0, 0], stack[0, 1] = 0, 0
+        top = 1
+        while top > 0:
+            top -= 1
+            node, level = stack[top, 0], stack[top, 1]
+            relation = _relation(least[node], greatest[node], boxes[box], low, high, starts, members)
+            if relation == 2:
+                for word in range(words):
+                    at_nodes[node, word] |= carried[box, word]
+            elif relation == 1 and level + 1 < levels:
+                stack[top, 0], stack[top, 1] = 2 * node + 1, level + 1
+                stack[top + 1, 0], stack[top + 1, 1] = 2 * node + 2, level + 1
+                top += 2
+            elif relation == 1:
+                i = node - ((1 << level) - 1)
+                for point in range(count * i >> level, count * (i + 1) >> level):
+                    if _relation(points[point], points[point], boxes[box], low, high, starts, members) == 2:
+                        for word in range(words):
+                            at_points[point, word] |= carried[box, word]
+    for level in range(levels):
+        for i in range(1 << level):
+            node = (1 << level) - 1 + i
+            if level + 1 < levels:
+                for word in range(words):
+                    at_nodes[2 * node + 1, word] |= at_nodes[node, word]
+                    at_nodes[2 * node + 2, word] |= at_nodes[node, word]
+            else:
+                for point in range(count * i >> level, count * (i + 1) >> level):
+                    for word in range(words):
+                        at_points[point, word] |= at_nodes[node, word]
+    return at_points

@@ -1,0 +1,29 @@
+"""One quasi-identifier: its values grouped into classes of at least k records, the largest as small as possible."""
+
+from shoal.grouping.base import Grouping, Guarantee, LowerBound, check_grouping, simple_lower_bound
+from shoal.grouping.column_coarsenings import Labels, Ordered, Points
+from shoal.grouping.labels.bin_covering import labels
+from shoal.grouping.ordered.intervals import IntervalGrouping, ordered
+from shoal.grouping.points.rectangles import PointGrouping, check_rectangles, points
+from shoal.grouping.regions.region_coarsening import Regions
+from shoal.grouping.regions.regionalization import RegionGrouping, regions
+
+__all__ = [
+    "labels",
+    "ordered",
+    "points",
+    "regions",
+    "Grouping",
+    "Guarantee",
+    "IntervalGrouping",
+    "Labels",
+    "LowerBound",
+    "Ordered",
+    "PointGrouping",
+    "Points",
+    "RegionGrouping",
+    "Regions",
+    "check_grouping",
+    "check_rectangles",
+    "simple_lower_bound",
+]

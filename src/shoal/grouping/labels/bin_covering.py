@@ -1,0 +1,192 @@
+"""Labels in classes of at least k records, the largest as small as possible: min-max bin covering.
+
+References
+----------
+W. Du, D. Eppstein, M. T. Goodrich, G. S. Lueker, "On the approximability of geometric and geographic generalization
+and the min-max bin covering problem", WADS 2009. doi:10.1007/978-3-642-03367-4_22, arXiv:0904.3756.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal._validation import Integer, OneOf, Optional, RationalIn, exact_fraction, validate
+from shoal.errors import ParameterError
+from shoal.grouping.base import (
+    Grouping,
+    Guarantee,
+    LowerBound,
+    check_feasible,
+    check_grouping,
+    check_k,
+    checked_weights,
+)
+from shoal.grouping.labels.balanced import best
+from shoal.grouping.labels.bin_bounds import cover_bound
+from shoal.grouping.labels.packing_types import scheme
+from shoal.grouping.labels.spread import fold, levels_of, spread, spread_simplified
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["METHODS", "labels"]
+
+METHODS = ("best", "fold", "spread", "spread-simplified", "scheme", "relaxed")
+_SEED_BITS = 63
+
+
+def labels(
+    sizes: ArrayLike,
+    k: int,
+    *,
+    method: str = "best",
+    order: str = "sorted",
+    eps: float | Fraction = Fraction(1, 2),
+    seed: int | None = None,
+) -> Grouping:
+    """Group labels, which have no order, into classes of at least k records; the largest is to be small.
+
+    Parameters
+    ----------
+    sizes : array_like
+        The number of records of each label, at least 1.
+    k : int
+        The least number of records of a class.
+    method : {"best", "fold", "spread", "spread-simplified", "scheme", "relaxed"}, default "best"
+        "best" balances as many classes as there can be and improves them until they meet a lower bound; small instances
+        are searched to the end. "fold" is the paper's 3-approximation (Theorem 7), "spread" its 5/2-approximation
+        (Theorem 9), "spread-simplified" the variant of its experiments (Section 5). "scheme" (Theorem 10) and "relaxed"
+        (Theorem 11, whose classes have at least (1 - eps) k records only: no k-anonymity) are for a dozen labels.
+    order : {"sorted", "random"}, default "sorted"
+        For "fold" and "spread-simplified": the order in which labels are packed, most frequent first or at random.
+    eps : number, default 1/2
+        For "scheme" and "relaxed": the precision, above 0 and at most 1.
+    seed : int, optional
+        Of random orders and random disturbances; from the operating system by default.
+
+    Returns
+    -------
+    Grouping
+        `classes` has a class for each label; classes are numbered from the largest to the smallest.
+
+    Raises
+    ------
+    ParameterError
+        A parameter has a value that it cannot have, or the scheme would have too many cases to try.
+    DataError
+        The sizes are no whole numbers of at least 1.
+    InfeasibleError
+        There are less than k records.
+
+    Notes
+    -----
+    The last bin of Fold is merged into the lightest one, and Spread's three parts go to the three lightest bins, where
+    the paper leaves the choice open; a Spread worse than Fold is replaced by it, as the proof does for an optimum above
+    6/5 k. In the relaxed variant, whose proof the paper omits, the inner precision is eps / 2.
+
+    References
+    ----------
+    W. Du, D. Eppstein, M. T. Goodrich, G. S. Lueker, "On the approximability of geometric and geographic
+    generalization and the min-max bin covering problem", WADS 2009. doi:10.1007/978-3-642-03367-4_22, arXiv:0904.3756.
+
+    Examples
+    --------
+    >>> grouping = labels([5, 4, 3, 3, 2, 1], 9)
+    >>> grouping.cost, grouping.optimal, grouping.weights.tolist()
+    (9, True, [9, 9])
+    """
+    start = time.perf_counter()
+    k = check_k("labels", k)
+    validate(
+        "labels",
+        {"method": method, "order": order, "eps": eps, "seed": seed},
+        {
+            "method": OneOf(METHODS),
+            "order": OneOf(("sorted", "random")),
+            "eps": RationalIn(low=Fraction(0), high=Fraction(1), low_included=False),
+            "seed": Optional(Integer(low=0)),
+        },
+    )
+    if order == "random" and method not in ("fold", "spread-simplified"):
+        raise ParameterError(
+            f"The 'order' parameter of labels can be 'random' for 'fold' and 'spread-simplified' only. Got '{method}'."
+        )
+    items = checked_weights("labels", sizes, what="sizes", least=1)
+    check_feasible("labels", int(items.sum()), k)
+    ranked = np.argsort(-items, kind="stable")
+    descending = items[ranked]
+    rng = np.random.default_rng(secrets.randbits(_SEED_BITS) if seed is None else seed)
+    made = _made(descending, k, method, order, exact_fraction(eps), rng)
+    bin_of = np.empty(len(items), dtype=np.int64)
+    bin_of[ranked] = made.pop("bin_of")
+    classes, weights = _numbered(items, bin_of)
+    grouping = Grouping(
+        kind="labels",
+        classes=classes,
+        weights=weights,
+        k=k,
+        method=method,
+        seed=seed,
+        **made,
+    )
+    return replace(check_grouping(grouping, items), seconds=time.perf_counter() - start)
+
+
+def _made(
+    sizes: NDArray[np.int64], k: int, method: str, order: str, eps: Fraction, rng: np.random.Generator
+) -> dict[str, Any]:
+    """Return the bins of the items, which stand in decreasing order, and what the method says of them."""
+    if method == "best":
+        packing = best(sizes, k, rng)
+        return {"bin_of": packing.bin_of, **_bound(packing.bound), "details": packing.details}
+    bound = _bound(cover_bound(sizes, k))
+    if method in ("scheme", "relaxed"):
+        packed, tried = scheme(sizes, k, eps, relaxed=method == "relaxed")
+        ratio = float(2 * (1 + eps)) if method == "scheme" else float(1 + eps)
+        text = (
+            f"at most 1 + {eps} times the smallest possible one and k together (Theorem 10)"
+            if method == "scheme"
+            else f"at most 1 + {eps} times the smallest possible one, with classes of at least (1 - {eps}) k records "
+            "(Theorem 11): this is no k-anonymity"
+        )
+        least = {"least": -int(-(1 - eps) * k // 1)} if method == "relaxed" else {}
+        guarantee = Guarantee(text=text, ratio=ratio)
+        return {
+            "bin_of": packed,
+            **bound,
+            **least,
+            "guarantee": guarantee,
+            "details": {"eps": str(eps), "types": tried},
+        }
+    places = rng.permutation(len(sizes)) if order == "random" else np.arange(len(sizes))
+    if method == "spread":
+        packed, case = spread(sizes, k)
+        guarantee = Guarantee(text="at most 5/2 times the smallest possible (Theorem 9)", ratio=2.5)
+        return {"bin_of": packed, **bound, "guarantee": guarantee, "details": {"case": case}}
+    if method == "fold":
+        largest = max(k - 1 + int(sizes[0]), 3 * k - 3)
+        guarantee = Guarantee(
+            text="at most max(k - 1 + the most frequent label, 3 k - 3) records (Theorem 7)", largest=largest, ratio=3.0
+        )
+        return {"bin_of": fold(sizes, places, k), **bound, "guarantee": guarantee, "details": {"order": order}}
+    return {"bin_of": spread_simplified(sizes, places, k), **bound, "details": {"order": order}}
+
+
+def _bound(bound: LowerBound) -> dict[str, Any]:
+    return {"lower_bound": bound.value, "lower_bound_why": bound.why}
+
+
+def _numbered(sizes: NDArray[np.int64], bin_of: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return the classes, numbered from the largest to the smallest, equal ones by their first label, and weights."""
+    levels = levels_of(sizes, bin_of)
+    used, first = np.unique(bin_of, return_index=True)
+    order = used[np.lexsort((first, -levels[used]))]
+    number = np.empty(len(levels), dtype=np.int32)
+    number[order] = np.arange(len(order))
+    return number[bin_of], levels[order]

@@ -1,0 +1,3 @@
+"""Ordered values: in intervals of at least k records."""
+
+__all__: list[str] = []

@@ -1,0 +1,247 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
+"""Points in rectangles of at least k: a kd-tree whose cuts never part points of equal coordinates."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["cut_rectangles", "outside", "overlapping", "select"]
+
+
+@njit(cache=True, inline="always")
+def _swap(a, b, index, weight, weighted, i, j):
+    a[i], a[j] = a[j], a[i]
+    b[i], b[j] = b[j], b[i]
+    index[i], index[j] = index[j], index[i]
+    if weighted:
+        weight[i], weight[j] = weight[j], weight[i]
+
+
+@njit(cache=True)
+def _pivot(a, lo, hi, share, random):
+    """Return a value of a[lo:hi], a bit further in than the wanted share: the wanted part is the smaller one then."""
+    n = hi - lo
+    size = 3 if n < 100 else 15 if n < 2000 else 63
+    sample = np.empty(size)
+    for s in range(size):
+        random[0] = (random[0] * 1103515245 + 12345) % (1 << 31)
+        sample[s] = a[lo + (random[0] * n >> 31)]
+    for s in range(1, size):
+        value = sample[s]
+        t = s
+        while t > 0 and sample[t - 1] > value:
+            sample[t] = sample[t - 1]
+            t -= 1
+        sample[t] = value
+    further = 0 if size < 15 else size // 15 + 1
+    at = int(share * size) + (further if share < 0.5 else -further)
+    return sample[min(max(at, 0), size - 1)]
+
+
+@njit(cache=True)
+def select(a, b, index, weight, weighted, begin, end, total, target, random):
+    """Rearrange [begin, end) by `a`, around the value v that the weight `target` falls on.
+
+    Return (v, lt, gt, below, above): smaller values stand before lt, larger ones from gt on, and weigh `below` and
+    `above`. `total` is the weight of all; `random` the state of the choice of pivots. Expected linear time.
+    """
+    lo, hi, before, left = begin, end, np.int64(0), total
+    while hi - lo > 1:
+        pivot = _pivot(a, lo, hi, (target - before) / left, random)
+        i, j = lo - 1, hi
+        while True:
+            i += 1
+            while a[i] < pivot:
+                i += 1
+            j -= 1
+            while a[j] > pivot:
+                j -= 1
+            if i >= j:
+                break
+            _swap(a, b, index, weight, weighted, i, j)
+        # Everything before i is at most the pivot, everything after j at least; where i == j, that is the pivot.
+        first = np.int64(i - lo)
+        middle = np.int64(1 if i == j else 0)
+        if weighted:
+            first = np.int64(0)
+            for p in range(lo, i):
+                first += weight[p]
+            if i == j:
+                middle = weight[i]
+        if target - before < first:
+            hi, left = i, first
+        elif target - before < first + middle:
+            lo, hi = i, i + 1
+            before += first
+            left = middle
+        else:
+            lo = j + 1
+            before += first + middle
+            left -= first + middle
+    # Equal values stand together.
+    v = a[lo]
+    lt, gt = lo, lo + 1
+    for p in range(lo - 1, begin - 1, -1):
+        if a[p] == v:
+            lt -= 1
+            _swap(a, b, index, weight, weighted, p, lt)
+    for p in range(lo + 1, end):
+        if a[p] == v:
+            _swap(a, b, index, weight, weighted, p, gt)
+            gt += 1
+    below, equal = np.int64(lt - begin), np.int64(gt - lt)
+    if weighted:
+        below, equal = before, np.int64(0)
+        for p in range(lt, lo):
+            below -= weight[p]
+        for p in range(lt, gt):
+            equal += weight[p]
+    return v, lt, gt, below, total - below - equal
+
+
+@njit(cache=True)
+def _extent(a, lo, hi):
+    low, high = a[lo], a[lo]
+    for p in range(lo + 1, hi):
+        low = min(low, a[p])
+        high = max(high, a[p])
+    return low, high
+
+
+@njit(cache=True)
+def _target(total, wanted):
+    """Return the weight that a cut is to leave on its first side: about half of the classes of the weight wanted."""
+    most = total // max(wanted, 1)
+    if wanted == 0 or most < 2 or most > 1 << 31:
+        return total // 2
+    half = most // 2
+    return total // most * half + total % most * half // most
+
+
+@njit(cache=True)
+def _cut(a, b, index, weight, weighted, lo, hi, total, k, wanted, random):
+    """Cut [lo, hi) by `a`; return where, and the weight of the first side; -1 where a side would have less than k.
+
+    If neither cut beside the value in the middle is possible, none is: any other one leaves less on a side.
+    """
+    target = _target(total, wanted)
+    _, lt, gt, below, above = select(a, b, index, weight, weighted, lo, hi, total, target, random)
+    if below >= k and (above < k or target - below <= total - above - target):
+        return lt, below
+    if above >= k:
+        return gt, total - above
+    return -1, np.int64(0)
+
+
+@njit(cache=True)
+def _place(x, y, index, weight, weighted, lo, hi, total, k, random):
+    """Return the weight of the heaviest place in a leaf if that is k or more; else some smaller weight.
+
+    In a leaf below 2 k such a place has the majority, so it is in the middle of both axes. In a larger leaf, which
+    cannot be cut, both sides of the middle weigh less than k on either axis: it is there as well.
+    """
+    at_x = select(x, y, index, weight, weighted, lo, hi, total, total // 2, random)[0]
+    at_y = select(y, x, index, weight, weighted, lo, hi, total, total // 2, random)[0]
+    found = np.int64(0)
+    for p in range(lo, hi):
+        if x[p] == at_x and y[p] == at_y:
+            found += weight[p] if weighted else 1
+    return found
+
+
+@njit(cache=True)
+def cut_rectangles(x, y, index, weight, total, k, wanted, classes, bounds, weights):
+    """Cut points into rectangles until none can be cut into two with at least k each.
+
+    `x`, `y`, `index` and `weight` (empty where every point weighs 1) are rearranged. `classes` gets the rectangle of
+    each point, `bounds` (x_min, x_max, y_min, y_max) and `weights` those of each rectangle. Return the number of
+    rectangles, and the weight of the heaviest place, or k where that is less.
+    """
+    weighted = weight.size > 0
+    random = np.array([20090424], dtype=np.int64)
+    stack = np.empty((weights.size + 1, 3), dtype=np.int64)
+    stack[0, 0], stack[0, 1], stack[0, 2] = 0, x.size, total
+    height, leaves, heaviest = 1, 0, np.int64(k)
+    while height > 0:
+        height -= 1
+        lo, hi, here = stack[height, 0], stack[height, 1], stack[height, 2]
+        x_min, x_max = _extent(x, lo, hi)
+        y_min, y_max = _extent(y, lo, hi)
+        middle, first = -1, np.int64(0)
+        if here >= 2 * k:
+            # The wider side first, the other one before giving up.
+            for turn in range(2):
+                if (x_max - x_min >= y_max - y_min) == (turn == 0):
+                    middle, first = _cut(x, y, index, weight, weighted, lo, hi, here, k, wanted, random)
+                else:
+                    middle, first = _cut(y, x, index, weight, weighted, lo, hi, here, k, wanted, random)
+                if middle >= 0:
+                    break
+        if middle >= 0:
+            stack[height, 0], stack[height, 1], stack[height, 2] = middle, hi, here - first
+            stack[height + 1, 0], stack[height + 1, 1], stack[height + 1, 2] = lo, middle, first
+            height += 2
+            continue
+        bounds[leaves, 0], bounds[leaves, 1] = x_min, x_max
+        bounds[leaves, 2], bounds[leaves, 3] = y_min, y_max
+        weights[leaves] = here
+        for p in range(lo, hi):
+            classes[index[p]] = leaves
+        if here > heaviest:
+            heaviest = max(heaviest, _place(x, y, index, weight, weighted, lo, hi, here, k, random))
+        leaves += 1
+    return leaves, heaviest
+
+
+@njit(cache=True)
+def outside(x, y, classes, bounds):
+    """Return how many points are not in the rectangle of their class."""
+    count = 0
+    for i in range(x.size):
+        c = classes[i]
+        inside = bounds[c, 0] <= x[i] <= bounds[c, 1] and bounds[c, 2] <= y[i] <= bounds[c, 3]
+        count += 0 if inside else 1
+    return count
+
+
+@njit(cache=True)
+def _add(tree, at, amount):
+    at += 1
+    while at < tree.size:
+        tree[at] += amount
+        at += at & -at
+
+
+@njit(cache=True)
+def _sum_before(tree, at):
+    total = np.int64(0)
+    while at > 0:
+        total += tree[at]
+        at -= at & -at
+    return total
+
+
+@njit(cache=True)
+def overlapping(opening, closing, low, high, places):
+    """Return whether two of some closed rectangles share a point, by a sweep along one axis.
+
+    `opening` and `closing` are the rectangles in the order in which the sweep meets and leaves them, as ranks on that
+    axis (`opening[e, 0]` the rank, `opening[e, 1]` the rectangle); `low` and `high` the ranks of their ends on the
+    other axis, below `places`. Two sums tell whether an open rectangle meets the new one: those that begin before its
+    end, less those that end before its beginning.
+    """
+    begun, ended = np.zeros(places + 1, dtype=np.int64), np.zeros(places + 1, dtype=np.int64)
+    at = 0
+    for e in range(opening.shape[0]):
+        while at < closing.shape[0] and closing[at, 0] < opening[e, 0]:
+            r = closing[at, 1]
+            _add(begun, low[r], np.int64(-1))
+            _add(ended, high[r], np.int64(-1))
+            at += 1
+        r = opening[e, 1]
+        if _sum_before(begun, high[r] + 1) - _sum_before(ended, low[r]) > 0:
+            return True
+        _add(begun, low[r], np.int64(1))
+        _add(ended, high[r], np.int64(1))
+    return False

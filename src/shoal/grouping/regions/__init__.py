@@ -1,0 +1,3 @@
+"""Regions: neighbouring places in connected classes of at least k records."""
+
+__all__: list[str] = []

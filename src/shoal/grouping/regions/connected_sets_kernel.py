@@ -1,0 +1,171 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
+"""All connected sets of nodes of a small graph whose weight lies between two bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["connected_sets", "lightest_set"]
+
+_MEMBERS_PER_SET = 24
+"""So many members are expected in a set, on average; where there are more, the sets count as too many."""
+
+
+@njit(cache=True)
+def _divides(weight, low, high):
+    """Return whether a weight is a sum of some numbers between `low` and `high`, none where it is 0."""
+    return -(-weight // high) * low <= weight
+
+
+@njit(cache=True)
+def _leaves_divisible(offsets, targets, weights, inside, low, high, queue, seen, stamp):
+    """Return whether every component of what is left can be divided into parts within the bounds, by weight alone."""
+    for start in range(inside.size):
+        if inside[start] or seen[start] == stamp:
+            continue
+        seen[start] = stamp
+        queue[0] = start
+        filled = 1
+        weight = np.int64(0)
+        i = 0
+        while i < filled:
+            v = queue[i]
+            i += 1
+            weight += weights[v]
+            for j in range(offsets[v], offsets[v + 1]):
+                u = targets[j]
+                if not inside[u] and seen[u] != stamp:
+                    seen[u] = stamp
+                    queue[filled] = u
+                    filled += 1
+        if weight < low or not _divides(weight, low, high):
+            return False
+    return True
+
+
+@njit(cache=True)
+def connected_sets(offsets, targets, weights, low, high, most_sets, most_steps):
+    """Return the connected sets with low <= weight <= high whose rest might be divided into such sets, too.
+
+    Sets grow from their smallest node, each in one way only (Wernicke 2006, "ESU"). Returns where each set starts in
+    `members`, the members, how many sets there are, and whether these are all of them: no more than `most_sets` sets
+    are kept, and no more than `most_steps` looked at.
+    """
+    n = offsets.size - 1
+    starts = np.zeros(most_sets + 1, dtype=np.int64)
+    members = np.empty(_MEMBERS_PER_SET * most_sets + n, dtype=np.int32)
+    count = 0
+    waiting = np.empty((n + 1, n), dtype=np.int32)
+    length = np.zeros(n + 1, dtype=np.int64)
+    chosen = np.empty(n + 1, dtype=np.int32)
+    weight = np.zeros(n + 1, dtype=np.int64)
+    near = np.zeros(n, dtype=np.int32)
+    inside = np.zeros(n, dtype=np.bool_)
+    queue = np.empty(n, dtype=np.int32)
+    seen = np.zeros(n, dtype=np.int64)
+    stamp = np.int64(0)
+    steps = np.int64(0)
+    for root in range(n):
+        depth = 0
+        waiting[0, 0] = root
+        length[0] = 1
+        near[root] += 1
+        while depth >= 0:
+            if length[depth] == 0:
+                depth -= 1
+                if depth >= 0:
+                    # Take the node that was chosen at this depth out again.
+                    v = chosen[depth]
+                    inside[v] = False
+                    for j in range(offsets[v], offsets[v + 1]):
+                        near[targets[j]] -= 1
+                continue
+            steps += 1
+            if steps > most_steps:
+                return starts, members, count, False
+            length[depth] -= 1
+            v = waiting[depth, length[depth]]
+            total = weights[v] + (weight[depth - 1] if depth > 0 else np.int64(0))
+            if total > high:
+                continue
+            chosen[depth] = v
+            weight[depth] = total
+            inside[v] = True
+            if total >= low:
+                stamp += 1
+                if _leaves_divisible(offsets, targets, weights, inside, low, high, queue, seen, stamp):
+                    if count == most_sets or starts[count] + depth >= members.size:
+                        return starts, members, count, False
+                    for d in range(depth + 1):
+                        members[starts[count] + d] = chosen[d]
+                    starts[count + 1] = starts[count] + depth + 1
+                    count += 1
+            # What waits at the next depth: the rest of this one, and neighbours that no node before was near to.
+            filled = length[depth]
+            for i in range(filled):
+                waiting[depth + 1, i] = waiting[depth, i]
+            for j in range(offsets[v], offsets[v + 1]):
+                u = targets[j]
+                if u > root and near[u] == 0:
+                    waiting[depth + 1, filled] = u
+                    filled += 1
+                near[u] += 1
+            length[depth + 1] = filled
+            depth += 1
+        near[root] -= 1
+    return starts, members, count, True
+
+
+@njit(cache=True)
+def lightest_set(offsets, targets, weights, root, low, high, most_steps):
+    """Return the smallest weight of at least `low` of a connected set with the node `root`; -1 where it was not found.
+
+    Only weights below `high` are looked for: `high` is the answer where there are none. Sets grow as in
+    `connected_sets`, until they weigh enough.
+    """
+    n = offsets.size - 1
+    waiting = np.empty((n + 1, n), dtype=np.int32)
+    length = np.zeros(n + 1, dtype=np.int64)
+    chosen = np.empty(n + 1, dtype=np.int32)
+    weight = np.zeros(n + 1, dtype=np.int64)
+    near = np.zeros(n, dtype=np.int32)
+    near[root] = 1
+    best = np.int64(high)
+    steps = np.int64(0)
+    depth = 0
+    waiting[0, 0] = root
+    length[0] = 1
+    while depth >= 0 and best > low:
+        if length[depth] == 0:
+            depth -= 1
+            if depth >= 0:
+                v = chosen[depth]
+                for j in range(offsets[v], offsets[v + 1]):
+                    near[targets[j]] -= 1
+            continue
+        steps += 1
+        if steps > most_steps:
+            return np.int64(-1)
+        length[depth] -= 1
+        v = waiting[depth, length[depth]]
+        total = weights[v] + (weight[depth - 1] if depth > 0 else np.int64(0))
+        if total >= best:
+            continue
+        if total >= low:
+            best = total
+            continue
+        chosen[depth] = v
+        weight[depth] = total
+        filled = length[depth]
+        for i in range(filled):
+            waiting[depth + 1, i] = waiting[depth, i]
+        for j in range(offsets[v], offsets[v + 1]):
+            u = targets[j]
+            if near[u] == 0:
+                waiting[depth + 1, filled] = u
+                filled += 1
+            near[u] += 1
+        length[depth + 1] = filled
+        depth += 1
+    return best

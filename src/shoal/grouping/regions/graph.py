@@ -1,0 +1,312 @@
+"""Graphs of neighbouring regions: from lists of edges, networkx, libpysal, and polygons."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.errors import DataError, ParameterError
+from shoal.io import open_frame
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["RegionGraph", "check_positions", "mapping_of", "read_graph", "weights_of"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class RegionGraph:
+    """Regions and which of them are neighbours."""
+
+    names: tuple[Hashable, ...]
+    """What each node is called; all differ."""
+    edges: NDArray[np.int32]
+    """The two nodes of each edge, the smaller number first; no edge twice, none from a node to itself."""
+    named: bool = True
+    """Whether the names are more than the numbers of the nodes."""
+    source: Any = None
+    """The GeoDataFrame or networkx graph that it was read from, where there was one."""
+    positions: NDArray[np.float64] | None = None
+    """Two coordinates of each node, for pictures; None where none were given."""
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes."""
+        return len(self.names)
+
+    @cached_property
+    def numbers(self) -> dict[Hashable, int]:
+        """The number of each name."""
+        return {name: number for number, name in enumerate(self.names)}
+
+    @cached_property
+    def adjacency(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+        """Where each node's neighbours start, the neighbours in ascending order, and the edge behind each."""
+        left, right = self.edges[:, 0], self.edges[:, 1]
+        nodes = np.concatenate((left, right))
+        neighbours = np.concatenate((right, left))
+        numbers = np.concatenate([np.arange(len(self.edges), dtype=np.int32)] * 2)
+        order = np.lexsort((neighbours, nodes))
+        starts = np.concatenate(([0], np.cumsum(np.bincount(nodes, minlength=self.nodes)))).astype(np.int64)
+        return starts, neighbours[order].astype(np.int32), numbers[order]
+
+    @property
+    def polygons(self) -> Any | None:
+        """The GeoDataFrame that it was read from, where there was one."""
+        return self.source if _is_polygons(self.source) else None
+
+    def part(self, nodes: NDArray[np.int32]) -> RegionGraph:
+        """Return the graph of some nodes, given in ascending order."""
+        place = np.full(self.nodes, -1, dtype=np.int32)
+        place[nodes] = np.arange(len(nodes), dtype=np.int32)
+        edges = place[self.edges]
+        return RegionGraph(
+            names=tuple(self.names[node] for node in nodes), edges=edges[(edges >= 0).all(axis=1)], named=self.named
+        )
+
+    def __repr__(self) -> str:
+        return f"RegionGraph(nodes={self.nodes}, edges={len(self.edges)})"
+
+
+def read_graph(
+    owner: str,
+    source: Any,
+    *,
+    names: str | Sequence[Hashable] | None = None,
+    layer: str | None = None,
+    nodes: Sequence[Hashable] | int | None = None,
+) -> RegionGraph:
+    """Read a graph of regions.
+
+    Parameters
+    ----------
+    owner : str
+        Who asks, for messages.
+    source : array, list of pairs, frame, networkx graph, libpysal weights, GeoDataFrame or path
+        The edges; or polygons (GeoJSON, TopoJSON, GeoPackage, ... where it is a path), which are neighbours where
+        they share a border of some length.
+    names : str or sequence, optional
+        What the nodes are called, in their order; for polygons the column with the names.
+    layer : str, optional
+        Of a file with several.
+    nodes : sequence or int, optional
+        The names that edges may use, or how many numbers; by default those that they use.
+
+    Raises
+    ------
+    DataError
+        Edges that are no pairs, join a node with itself, are listed twice, or use unknown nodes; names that are not
+        unique. Messages hold counts, no names.
+    """
+    if isinstance(source, str | PathLike):
+        from shoal.grouping.regions.polygons import read_polygons
+
+        source = read_polygons(source, layer=layer)
+    if _is_polygons(source):
+        from shoal.grouping.regions.polygons import shared_borders
+
+        called = _column_of(owner, source, names) if isinstance(names, str) else names
+        called = list(source.index) if called is None else called
+        return _graph(owner, called, shared_borders(source), source=source, named=names is not None)
+    if isinstance(names, str):
+        raise ParameterError(f"The 'names' parameter of {owner} names a column of polygons. There are none here.")
+    if hasattr(source, "nodes") and hasattr(source, "adj"):
+        own = list(source.nodes)
+        return _graph(owner, own if names is None else names, _numbered(own, _distinct(source.edges())), source=source)
+    weights = _libpysal_neighbours(source)
+    if weights is not None:
+        own, pairs = weights
+        return _graph(owner, own if names is None else names, _numbered(own, _distinct(pairs)))
+    return _from_list(owner, source, names, nodes)
+
+
+def weights_of(owner: str, graph: RegionGraph, weights: Any) -> Any:
+    """Return the weights of the nodes in their order, from whatever says them: unchecked, but one for each node.
+
+    Raises
+    ------
+    DataError
+        Where a node has no weight, or there are weights of nodes that are not in the graph.
+    """
+    if isinstance(weights, str):
+        if graph.polygons is not None:
+            return np.asarray(_column_of(owner, graph.polygons, weights))
+        if hasattr(graph.source, "nodes"):
+            found = dict(graph.source.nodes(data=weights))
+            weights = {name: found[node] for name, node in zip(graph.names, graph.source.nodes, strict=True)}
+        else:
+            raise ParameterError(f"The 'weights' parameter of {owner} names an attribute, but the graph has none.")
+    if isinstance(weights, Mapping):
+        missing = sum(weights.get(name) is None for name in graph.names)
+        unknown = sum(name not in graph.numbers for name in weights)
+        if missing or unknown:
+            raise DataError(
+                f"{missing} of {graph.nodes} nodes of the graph have no weight, and "
+                f"{unknown} weights belong to no node."
+            )
+        return np.asarray([weights[name] for name in graph.names])
+    array = np.asarray(weights)
+    if array.ndim != 1 or len(array) != graph.nodes:
+        raise DataError(f"The graph has {graph.nodes} nodes: {owner} needs one weight for each. Got {array.shape}.")
+    return array
+
+
+def mapping_of(owner: str, weights: Any) -> Any:
+    """Return a frame of two columns as a mapping from names to weights, everything else as it is."""
+    if not _is_frame(weights):
+        return weights
+    frame = open_frame(weights).frame
+    if frame.width != 2:
+        raise DataError(
+            f"A frame of weights has two columns for {owner}: the node and its weight. Got {frame.width} column(s)."
+        )
+    nodes, numbers = frame.get_columns()
+    if nodes.null_count() or nodes.n_unique() < len(nodes):
+        raise DataError(f"Every node stands once in the weights of {owner}: some are missing or repeated.")
+    return dict(zip(nodes.to_list(), numbers.to_list(), strict=True))
+
+
+def check_positions(owner: str, positions: ArrayLike, nodes: int) -> NDArray[np.float64]:
+    """Return coordinates as an array of two finite columns, one row for each node.
+
+    Raises
+    ------
+    ParameterError
+        Where they are something else.
+    """
+    places = np.asarray(positions, dtype=np.float64)
+    if places.shape != (nodes, 2) or not np.isfinite(places).all():
+        raise ParameterError(f"The 'positions' parameter of {owner} must be {nodes} pairs of finite numbers.")
+    return places
+
+
+def _from_list(owner: str, source: Any, names: Any, nodes: Any) -> RegionGraph:
+    """Read a list of edges; see `read_graph`."""
+    pairs = _pairs(owner, source)
+    numeric = isinstance(pairs, np.ndarray)
+    if isinstance(nodes, int):
+        if numeric:
+            outside = int(np.count_nonzero(((pairs < 0) | (pairs >= nodes)).any(axis=1)))
+            if outside:
+                raise DataError(f"{outside} of {len(pairs)} edges have an unknown node: there are {nodes} nodes.")
+            called = list(range(nodes)) if names is None else names
+            return _graph(owner, called, pairs, named=names is not None, strict=True)
+        if names is None:
+            raise DataError(
+                f"{owner} was given edges between names, but weights without names. Give the weights as a mapping from "
+                "names to weights, or name the nodes in their order with 'names'."
+            )
+    known = list(names if names is not None else nodes if nodes is not None and not isinstance(nodes, int) else ())
+    listed = pairs.tolist() if numeric else pairs
+    if not known:
+        known = list(dict.fromkeys(end for pair in listed for end in pair))
+        try:
+            known.sort()
+        except TypeError:
+            known.sort(key=lambda name: (type(name).__name__, str(name)))
+    numbers = {name: number for number, name in enumerate(known)}
+    outside = sum(a not in numbers or b not in numbers for a, b in listed)
+    if outside:
+        raise DataError(f"{outside} of {len(listed)} edges have an unknown node: it has no weight or name.")
+    return _graph(owner, known, _numbered(known, listed), strict=True)
+
+
+def _graph(
+    owner: str,
+    names: Sequence[Hashable],
+    pairs: NDArray[np.int32],
+    *,
+    named: bool = True,
+    source: Any = None,
+    strict: bool = False,
+) -> RegionGraph:
+    """Make a graph of edges between numbers; a list of edges (`strict`) repeats none and has no loop."""
+    names = tuple(names)
+    if len(set(names)) < len(names):
+        raise DataError(f"The names of the nodes must differ for {owner}: {len(names) - len(set(names))} are repeated.")
+    if len(pairs) and int(pairs.max()) >= len(names):
+        raise DataError(f"The graph has more nodes than {owner} was given names: {len(names)}.")
+    if source is not None and len(names) != len(source):
+        raise DataError(f"The graph has {len(source)} nodes, and {owner} was given {len(names)} names.")
+    loops = pairs[:, 0] == pairs[:, 1]
+    if strict:
+        repeated = len(pairs) - len(np.unique(pairs, axis=0))
+        if loops.any() or repeated:
+            raise DataError(
+                f"{int(loops.sum())} of {len(pairs)} edges join a node with itself, and {repeated} repeat another one. "
+                "List each pair of neighbours once (or once in each direction)."
+            )
+    edges = np.unique(np.sort(pairs[~loops], axis=1), axis=0).astype(np.int32)
+    return RegionGraph(names=names, edges=edges.reshape(-1, 2), named=named, source=source)
+
+
+def _pairs(owner: str, source: Any) -> Any:
+    """Return edges as an integer array where they are numbers, else as a list of pairs."""
+    if _is_frame(source):
+        frame = open_frame(source).frame
+        if frame.width != 2:
+            raise DataError(f"A frame of edges has two columns for {owner}. Got {frame.width}.")
+        if any(column.null_count() for column in frame.get_columns()):
+            raise DataError(f"Some edges miss a node for {owner}.")
+        source = frame.rows() if not all(dtype.is_integer() for dtype in frame.dtypes) else frame.to_numpy()
+    if isinstance(source, np.ndarray):
+        if source.ndim != 2 or source.shape[1] != 2:
+            raise DataError(f"Edges are an array of two columns for {owner}. Got the shape {source.shape}.")
+        if len(source) == 0:
+            return np.empty((0, 2), dtype=np.int64)
+        return source if source.dtype.kind in "iu" else [tuple(pair) for pair in source.tolist()]
+    try:
+        listed = [tuple(pair) for pair in source]
+    except TypeError:
+        raise DataError(
+            f"{owner} takes edges as an array or frame of two columns, a list of pairs, a networkx graph, libpysal "
+            f"weights, or polygons. Got {type(source).__name__}."
+        ) from None
+    if any(len(pair) != 2 for pair in listed):
+        raise DataError(f"Every edge is a pair of nodes for {owner}: some are not.")
+    if listed and all(
+        isinstance(end, int | np.integer) and not isinstance(end, bool) for pair in listed for end in pair
+    ):
+        return np.array(listed, dtype=np.int64)
+    return listed if listed else np.empty((0, 2), dtype=np.int64)
+
+
+def _libpysal_neighbours(source: Any) -> tuple[list[Hashable], list[tuple[Hashable, Hashable]]] | None:
+    """Return the nodes and neighbours of libpysal's `W` or `Graph`; None for anything else."""
+    if hasattr(source, "id_order") and hasattr(source, "neighbors"):
+        return list(source.id_order), [(a, b) for a, near in source.neighbors.items() for b in near]
+    if hasattr(source, "unique_ids") and hasattr(source, "adjacency"):
+        pairs = source.adjacency  # a node without neighbours is listed as its own, with weight 0
+        return list(source.unique_ids), [pair for pair, weight in pairs.items() if weight != 0]
+    return None
+
+
+def _numbered(names: Sequence[Hashable], pairs: Any) -> NDArray[np.int32]:
+    numbers = {name: number for number, name in enumerate(names)}
+    return np.array([(numbers[a], numbers[b]) for a, b in pairs], dtype=np.int32).reshape(-1, 2)
+
+
+def _distinct(pairs: Any) -> list[tuple[Hashable, Hashable]]:
+    return [(pair[0], pair[1]) for pair in pairs if pair[0] != pair[1]]
+
+
+def _column_of(owner: str, polygons: Any, column: str) -> Any:
+    from shoal.errors import ColumnError, near_matches
+
+    if column not in polygons.columns:
+        known = [str(name) for name in polygons.columns]
+        raise ColumnError(f"The polygons have no column '{column}' for {owner}. {near_matches(column, known)}")
+    return list(polygons[column])
+
+
+def _is_polygons(source: Any) -> bool:
+    return hasattr(source, "geometry") and hasattr(source, "total_bounds")
+
+
+def _is_frame(source: Any) -> bool:
+    return hasattr(source, "columns") and not _is_polygons(source)

@@ -1,0 +1,247 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
+"""Spanning trees of low degree by local search (Fuerer and Raghavachari, SODA 1992), and cutting trees into parts.
+
+A connected graph is adjacency lists in one array (`targets[offsets[v]:offsets[v + 1]]`), with `edge_of` naming the edge
+behind each entry; edge e joins `left[e]` and `right[e]`, and `in_tree[e]` says whether the tree has it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["cut_tree", "depth_first_tree", "lower_degree", "root_tree"]
+
+_MANY = 64
+"""Nodes with more neighbours are left in the order of their list: looking for the best one would take too long."""
+
+
+@njit(cache=True)
+def depth_first_tree(offsets, targets, edge_of, in_tree):
+    """Mark the edges of a depth-first tree that goes to the neighbour with the fewest unvisited neighbours first.
+
+    Such trees have nearly the shape of a path, a good start for the local search. Returns how many nodes it reached.
+    """
+    n = offsets.size - 1
+    free = np.empty(n, dtype=np.int64)
+    for v in range(n):
+        free[v] = offsets[v + 1] - offsets[v]
+    root = 0
+    for v in range(n):
+        if free[v] < free[root]:
+            root = v
+    visited = np.zeros(n, dtype=np.bool_)
+    place = np.empty(n, dtype=np.int64)
+    for v in range(n):
+        place[v] = offsets[v]
+    stack = np.empty(n, dtype=np.int32)
+    stack[0] = root
+    depth = 1
+    reached = 1
+    visited[root] = True
+    for j in range(offsets[root], offsets[root + 1]):
+        free[targets[j]] -= 1
+    while depth > 0:
+        v = stack[depth - 1]
+        chosen = -1
+        if offsets[v + 1] - offsets[v] > _MANY:
+            while place[v] < offsets[v + 1] and visited[targets[place[v]]]:
+                place[v] += 1
+            if place[v] < offsets[v + 1]:
+                chosen = place[v]
+        else:
+            for j in range(offsets[v], offsets[v + 1]):
+                if not visited[targets[j]] and (chosen < 0 or free[targets[j]] < free[targets[chosen]]):
+                    chosen = j
+        if chosen < 0:
+            depth -= 1
+            continue
+        u = targets[chosen]
+        in_tree[edge_of[chosen]] = True
+        visited[u] = True
+        reached += 1
+        for j in range(offsets[u], offsets[u + 1]):
+            free[targets[j]] -= 1
+        stack[depth] = u
+        depth += 1
+    return reached
+
+
+@njit(cache=True)
+def root_tree(offsets, targets, edge_of, in_tree, root, parent, parent_edge, level, order):
+    """Fill in the parent of each node, the edge to it, the level, and the nodes in an order with parents first."""
+    parent[root] = -1
+    parent_edge[root] = -1
+    level[root] = 0
+    order[0] = root
+    filled = 1
+    for i in range(order.size):
+        v = order[i]
+        for j in range(offsets[v], offsets[v + 1]):
+            if in_tree[edge_of[j]] and edge_of[j] != parent_edge[v]:
+                u = targets[j]
+                parent[u] = v
+                parent_edge[u] = edge_of[j]
+                level[u] = level[v] + 1
+                order[filled] = u
+                filled += 1
+
+
+@njit(cache=True)
+def _top(sets, v):
+    """Return the topmost node of the set of a node."""
+    while sets[v] != v:
+        sets[v] = sets[sets[v]]
+        v = sets[v]
+    return v
+
+
+@njit(cache=True)
+def _swap(e, w, left, right, parent, parent_edge, level, in_tree):
+    """Put edge e into the tree and take an edge at node w of the cycle that it closes out of it."""
+    u, v = left[e], right[e]
+    removed = np.int32(-1)
+    while u != v:
+        if level[u] < level[v]:
+            u, v = v, u
+        if u == w or parent[u] == w:
+            removed = parent_edge[u]
+        u = parent[u]
+    in_tree[e] = True
+    in_tree[removed] = False
+
+
+@njit(cache=True)
+def _improve(e, w, left, right, helper, offsets, targets, edge_of, in_tree, parent, parent_edge, level, order):
+    """Lower the degree of node w by edge e; ends of edges that are at their limit are relieved before."""
+    # What waits: an edge, the node that it relieves, and whether its ends were relieved.
+    waiting = np.empty((order.size + 1, 3), dtype=np.int32)
+    waiting[0, 0], waiting[0, 1], waiting[0, 2] = e, w, 0
+    depth = 1
+    while depth > 0:
+        e = waiting[depth - 1, 0]
+        if waiting[depth - 1, 2] == 0:
+            waiting[depth - 1, 2] = 1
+            for side in range(2):
+                end = left[e] if side == 0 else right[e]
+                if helper[end] >= 0:
+                    waiting[depth, 0], waiting[depth, 1], waiting[depth, 2] = helper[end], end, 0
+                    depth += 1
+                    helper[end] = -1
+            continue
+        _swap(e, waiting[depth - 1, 1], left, right, parent, parent_edge, level, in_tree)
+        root_tree(offsets, targets, edge_of, in_tree, order[0], parent, parent_edge, level, order)
+        depth -= 1
+
+
+@njit(cache=True)
+def lower_degree(offsets, targets, edge_of, left, right, in_tree, phases):
+    """Improve a spanning tree for some phases; each has one node fewer of the highest degree.
+
+    Returns the degree that the last phase met, negative once no improvement is left: then it is the tree's, and no
+    spanning tree has a degree lower by more than one. Nodes of the highest degree and one below are blocked; an edge
+    between two components of what is left unblocks the nodes of the second kind on the cycle that it closes, and
+    relieves one of the first kind.
+    """
+    n = offsets.size - 1
+    degree = np.zeros(n, dtype=np.int64)
+    parent = np.empty(n, dtype=np.int32)
+    parent_edge = np.empty(n, dtype=np.int32)
+    level = np.empty(n, dtype=np.int32)
+    order = np.empty(n, dtype=np.int32)
+    sets = np.empty(n, dtype=np.int32)
+    helper = np.empty(n, dtype=np.int32)
+    good = np.empty(n, dtype=np.bool_)
+    root_tree(offsets, targets, edge_of, in_tree, np.int32(0), parent, parent_edge, level, order)
+    highest = np.int64(0)
+    for _ in range(phases):
+        for v in range(n):
+            degree[v] = 0
+        for e in range(left.size):
+            if in_tree[e]:
+                degree[left[e]] += 1
+                degree[right[e]] += 1
+        highest = np.int64(0)
+        for v in range(n):
+            highest = max(highest, degree[v])
+        if highest <= 2:
+            return -highest
+        for v in range(n):
+            good[v] = degree[v] <= highest - 2
+            helper[v] = -1
+            sets[v] = v
+        for i in range(1, n):
+            v = order[i]
+            if good[v] and good[parent[v]]:
+                sets[v] = parent[v]
+        improved = False
+        changed = True
+        while changed and not improved:
+            changed = False
+            for e in range(left.size):
+                if in_tree[e] or not good[left[e]] or not good[right[e]]:
+                    continue
+                u, v = _top(sets, left[e]), _top(sets, right[e])
+                if u == v:
+                    continue
+                changed = True
+                relieved = np.int32(-1)
+                while u != v:
+                    if level[u] < level[v]:
+                        u, v = v, u
+                    u = _top(sets, parent[u])
+                    if degree[u] == highest:
+                        relieved = u
+                if relieved >= 0:
+                    _improve(
+                        np.int32(e), relieved, left, right, helper, offsets, targets, edge_of, in_tree, parent,
+                        parent_edge, level, order,
+                    )  # fmt: skip
+                    improved = True
+                    break
+                u, v = _top(sets, left[e]), _top(sets, right[e])
+                while u != v:
+                    if level[u] < level[v]:
+                        u, v = v, u
+                    above = _top(sets, parent[u])
+                    if not good[above]:
+                        good[above] = True
+                        helper[above] = e
+                    sets[u] = above
+                    u = above
+        if not improved:
+            return -highest
+    return highest
+
+
+@njit(cache=True)
+def cut_tree(parent, order, weights, k, parts):
+    """Cut a rooted tree into parts of weight at least k from the leaves up; fill in the part of each node.
+
+    An edge is cut when what hangs on it, and what is left without it, weigh at least k. The root is in part 0. Returns
+    how many parts there are; (Du, Eppstein, Goodrich, Lueker 2009, Lemmas 1 and 2, in one pass).
+    """
+    n = order.size
+    hanging = np.zeros(n, dtype=np.int64)
+    left = np.int64(0)
+    for v in range(n):
+        hanging[v] = weights[v]
+        left += weights[v]
+    cut = np.zeros(n, dtype=np.bool_)
+    for i in range(n - 1, 0, -1):
+        v = order[i]
+        if hanging[v] >= k and left - hanging[v] >= k:
+            cut[v] = True
+            left -= hanging[v]
+        else:
+            hanging[parent[v]] += hanging[v]
+    count = 1
+    parts[order[0]] = 0
+    for i in range(1, n):
+        v = order[i]
+        if cut[v]:
+            parts[v] = count
+            count += 1
+        else:
+            parts[v] = parts[parent[v]]
+    return count

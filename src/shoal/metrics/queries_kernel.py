@@ -1,0 +1,49 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
+"""Counting queries on microdata and on published groups."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["count_rows", "estimate_rows"]
+
+
+@njit(cache=True)
+def count_rows(codes, low, high):
+    """Return for each query how many rows are in its ranges: `codes` is of shape (n, q), the others (queries, q)."""
+    counts = np.zeros(low.shape[0], dtype=np.int64)
+    for query in range(low.shape[0]):
+        for row in range(codes.shape[0]):
+            inside = True
+            for a in range(codes.shape[1]):
+                if codes[row, a] < low[query, a] or codes[row, a] > high[query, a]:
+                    inside = False
+                    break
+            counts[query] += inside
+    return counts
+
+
+@njit(cache=True)
+def estimate_rows(first, last, people, below, low, high):
+    """Return for each query the paper's estimate from groups.
+
+    Group g reaches from `first[g, a]` to `last[g, a]` on attribute a, has `people[g]` real rows, and `below[g, v]` of
+    all its rows have a sensitive code less than v. The last range of a query is that of the sensitive attribute.
+    """
+    groups, d = first.shape
+    values = below.shape[1] - 1
+    estimates = np.zeros(low.shape[0], dtype=np.float64)
+    for query in range(low.shape[0]):
+        for g in range(groups):
+            share = 1.0
+            for a in range(d):
+                common = min(last[g, a], high[query, a]) - max(first[g, a], low[query, a]) + 1
+                if common <= 0:
+                    share = 0.0
+                    break
+                share *= common / (last[g, a] - first[g, a] + 1)
+            if share > 0.0:
+                good = below[g, high[query, d] + 1] - below[g, low[query, d]]
+                estimates[query] += people[g] * share * good / below[g, values]
+    return estimates

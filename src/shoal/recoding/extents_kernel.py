@@ -1,0 +1,27 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
+"""What a group's rows have in common, attribute by attribute."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["group_extents"]
+
+
+@njit(cache=True)
+def group_extents(codes, groups, count):
+    """Return the smallest and the largest code of every group (int32 arrays); equal where all rows share the value.
+
+    `codes` and `groups` are int32, one entry per row, 0 <= group < count.
+    """
+    extents = np.empty((count, 2), dtype=np.int32)  # side by side: one cache line serves both ends
+    for g in range(count):
+        extents[g, 0] = np.iinfo(np.int32).max
+        extents[g, 1] = -1
+    for row in range(codes.size):
+        g = groups[row]
+        code = codes[row]
+        extents[g, 0] = min(extents[g, 0], code)
+        extents[g, 1] = max(extents[g, 1], code)
+    return extents[:, 0].copy(), extents[:, 1].copy()

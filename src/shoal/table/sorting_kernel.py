@@ -1,0 +1,104 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
+"""Sorting rows by integer keys, and finding the runs of equal ones: what every grouping here is made of."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["MAX_DIGIT_BITS", "cell_runs", "dense_ranks", "sort_by_key"]
+
+MAX_DIGIT_BITS = 11
+
+
+@njit(cache=True)
+def sort_by_key(keys, order, bits):
+    """Sort `keys` (int64, 0 <= key < 2**bits) and carry `order` (int32) along; stable, least significant digit first.
+
+    Both arrays are used as scratch. Returns the sorted pair, which may be these arrays or new ones.
+    """
+    n = keys.size
+    if bits <= 0 or n < 2:
+        return keys, order
+    passes = (bits + MAX_DIGIT_BITS - 1) // MAX_DIGIT_BITS
+    width = (bits + passes - 1) // passes
+    mask = (1 << width) - 1
+    other_keys = np.empty_like(keys)
+    other_order = np.empty_like(order)
+    histogram = np.zeros((passes, 1 << width), dtype=np.int32)
+    for i in range(n):
+        key = keys[i]
+        for p in range(passes):
+            histogram[p, (key >> (p * width)) & mask] += 1
+    for p in range(passes):
+        shift = p * width
+        ends = histogram[p]
+        if ends[(keys[0] >> shift) & mask] == n:  # every key has the same digit here
+            continue
+        running = 0
+        for digit in range(ends.size):
+            here = ends[digit]
+            ends[digit] = running
+            running += here
+        for i in range(n):
+            key = keys[i]
+            digit = (key >> shift) & mask
+            target = ends[digit]
+            ends[digit] = target + 1
+            other_keys[target] = key
+            other_order[target] = order[i]
+        keys, other_keys = other_keys, keys
+        order, other_order = other_order, order
+    return keys, order
+
+
+@njit(cache=True)
+def dense_ranks(sorted_keys, order):
+    """Return for each item the rank of its key among the distinct keys, and how many there are."""
+    ranks = np.empty(order.size, dtype=np.int64)
+    rank = -1
+    last = np.int64(-1)
+    for i in range(order.size):
+        if sorted_keys[i] != last:
+            rank += 1
+            last = sorted_keys[i]
+        ranks[order[i]] = rank
+    return ranks, rank + 1
+
+
+@njit(cache=True)
+def cell_runs(sorted_keys, radix):
+    """Find the cells and classes of rows sorted by `class * radix + value`.
+
+    Returns where each cell starts (one more than there are cells), the value of each cell, and where each class starts
+    among the cells (one more than there are classes).
+    """
+    n = sorted_keys.size
+    cells = 0
+    last = np.int64(-1)
+    for i in range(n):
+        if sorted_keys[i] != last:
+            cells += 1
+            last = sorted_keys[i]
+    cell_starts = np.empty(cells + 1, dtype=np.int32)
+    cell_values = np.empty(cells, dtype=np.int32)
+    class_starts = np.empty(cells + 1, dtype=np.int32)
+    cell = 0
+    classes = 0
+    last = np.int64(-1)
+    last_class = np.int64(-1)
+    for i in range(n):
+        key = sorted_keys[i]
+        if key != last:
+            last = key
+            cell_starts[cell] = i
+            key_class = key // radix
+            cell_values[cell] = key - key_class * radix
+            if key_class != last_class:
+                last_class = key_class
+                class_starts[classes] = cell
+                classes += 1
+            cell += 1
+    cell_starts[cells] = n
+    class_starts[classes] = cells
+    return cell_starts, cell_values, class_starts[: classes + 1].copy()

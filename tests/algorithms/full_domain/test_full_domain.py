@@ -1,0 +1,417 @@
+"""Full-domain generalization: the optimum of exhaustive search, whatever the model, the metric and the limit."""
+
+from fractions import Fraction
+from itertools import product
+from random import Random
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal
+from shoal.algorithms import FullDomain, Problem
+from shoal.algorithms.full_domain.full_domain import Task
+from shoal.algorithms.full_domain.lattice_costs import COSTS
+from shoal.errors import InfeasibleError, ParameterError
+from shoal.hierarchy import Hierarchy
+from shoal.metrics import Metrics
+from shoal.models import (
+    AlphaKAnonymity,
+    BetaLikeness,
+    DeltaDisclosure,
+    KAnonymity,
+    KEAnonymity,
+    LDiversity,
+    MUniqueness,
+    Requirement,
+    TCloseness,
+)
+from shoal.recoding import recode
+from shoal.table import Schema, encode
+from shoal.testing.full_domain import every_node, loss_of_node
+from shoal.testing.oracles import predicate_of
+
+MODELS = {
+    "k = 2": [KAnonymity(2)],
+    "k = 3": [KAnonymity(3)],
+    "l = 2": [LDiversity(2)],
+    "l = 3 and k = 4": [LDiversity(3), KAnonymity(4)],
+    "distinct": [LDiversity(2, variant="distinct")],
+    "distinct and k": [LDiversity(3, variant="distinct"), KAnonymity(4)],
+    "entropy": [LDiversity(1.7, variant="entropy")],
+    "recursive": [LDiversity(2, variant="recursive", c=2)],
+    "alpha": [AlphaKAnonymity(Fraction(3, 5), 2)],
+    "beta": [BetaLikeness(1)],
+    "delta": [DeltaDisclosure(2)],
+    "t": [TCloseness(0.4)],
+    "t, ordered": [TCloseness(0.25, distance="ordered")],
+    "(k, e)": [KEAnonymity(2, 2)],
+}
+LIMITS = (0, 0.1, Fraction(1, 3), 1)
+LOSSES = {"precision": lambda value: 1 - value}
+
+
+def random_tree(chance, values):
+    """The ways from some values up: of random height, some branches short, now and then a root below the last level."""
+    rows = [[value] for value in values]
+    for level in range(chance.randrange(3)):
+        nodes = sorted({row[-1] for row in rows})
+        above = {}
+        for node in nodes:
+            short = chance.random() < 0.2
+            above[node] = node if short else f"{level}:{chance.randrange(max(len(nodes) - 1, 1))}"
+        rows = [[*row, above[row[-1]]] for row in rows]
+    rows = [[*row, "*"] for row in rows]
+    if chance.random() < 0.15:
+        rows = [[*row, "*"] for row in rows]
+    return {row[0]: tuple(row) for row in rows}
+
+
+class Case:
+    """A random small table with hierarchies, and its problem."""
+
+    def __init__(self, seed, models, *, attributes=1):
+        chance = Random(seed)
+        self.rows_count = chance.randrange(4, 14)
+        d = chance.randrange(1, 4)
+        self.generalized = chance.random() < 0.75
+        self.ways, columns = [], []
+        for _ in range(d):
+            values = [f"v{i}" for i in range(chance.randrange(1, 6))]
+            missing = [None] if chance.random() < 0.25 else []
+            way = random_tree(chance, values) if self.generalized else {value: (value, "*") for value in values}
+            column = [chance.choice([*values, *values, *missing]) for _ in range(self.rows_count)]
+            if all(value is None for value in column):
+                column[0] = values[0]
+            if not self.generalized:
+                way = {value: (value, "*") for value in values}
+            self.ways.append(way)
+            columns.append(column)
+        self.rows = list(zip(*columns, strict=True))
+        self.sensitive = [[chance.choice([0, 0, 1, 2, 3]) for _ in range(self.rows_count)] for _ in range(attributes)]
+        self.models = models
+        predicates = [(predicate_of(model, values), values) for values in self.sensitive for model in models]
+        self.accepts = lambda group: all(predicate([values[row] for row in group]) for predicate, values in predicates)
+        self.columns = columns
+
+    def problem(self, order=None):
+        order = list(range(self.rows_count)) if order is None else order
+        named = {f"q{a}": [column[row] for row in order] for a, column in enumerate(self.columns)}
+        named |= {f"s{a}": [values[row] for row in order] for a, values in enumerate(self.sensitive)}
+        schema = Schema(
+            quasi_identifiers=tuple(name for name in named if name[0] == "q"),
+            sensitive=tuple(name for name in named if name[0] == "s"),
+        )
+        trees = {f"q{a}": Hierarchy.from_rows(list(way.values())) for a, way in enumerate(self.ways)}
+        return Problem(
+            table=encode(pl.DataFrame(named), schema),
+            requirement=Requirement.of(self.models, schema.sensitive),
+            rng=np.random.default_rng(0),
+            recoding="generalization" if self.generalized else "suppression",
+            hierarchies=trees if self.generalized else {},
+        )
+
+    def told(self):
+        """The sensitive values as one, for the divergence."""
+        return list(zip(*self.sensitive, strict=True))
+
+
+def cases(models, count, *, attributes=1, first=0):
+    """Random tables that the requirement allows at all."""
+    found, seed = [], first
+    while len(found) < count:
+        case = Case(seed, models, attributes=attributes)
+        if case.accepts(range(case.rows_count)):
+            found.append(case)
+        seed += 1
+    return found
+
+
+def measured(problem, partition, metric):
+    recoded = recode(
+        problem.table,
+        partition.groups,
+        partition.count,
+        method=problem.recoding,
+        hierarchies=problem.hierarchies,
+        least=partition.least,
+    )
+    value = getattr(Metrics(problem.table, recoded, partition.groups), metric)
+    return recoded, LOSSES.get(metric, lambda same: same)(value)
+
+
+def compare(case, metric, limit, seed):
+    """Compare a search with all nodes; return whether there was any feasible one."""
+    problem = case.problem()
+    exact = limit if isinstance(limit, Fraction) else Fraction(str(limit))
+    nodes, _ = every_node(case.rows, case.ways, case.accepts, exact)
+    algorithm = FullDomain(suppression_limit=limit, cost=metric)
+    if not nodes:
+        with pytest.raises(InfeasibleError):
+            algorithm.partition(problem)
+        return False
+    result = algorithm.partition(problem)
+    losses = [loss_of_node(node, case.rows, case.told(), case.ways, metric) for node in nodes]
+    recoded, loss = measured(problem, result, metric)
+    assert loss == pytest.approx(float(min(losses)), abs=1e-9), (seed, metric, limit)
+    facts = result.facts
+    assert facts["optimal"]
+    assert facts["gap"] == 0
+    assert LOSSES.get(metric, lambda same: same)(facts["value"]) == pytest.approx(loss, abs=1e-9)
+    assert facts["suppressed_rows"] <= exact * case.rows_count
+    # What is published is what that node publishes.
+    levels = tuple(facts["levels"].values())
+    (node,) = [node for node in nodes if node.levels == levels]
+    classes = {}
+    for row, cells in enumerate(node.cells):
+        classes.setdefault(cells, set()).add(row)
+    published = recoded.classes.of_group[result.groups]
+    assert sorted(map(sorted, classes.values())) == sorted(
+        np.flatnonzero(published == one).tolist() for one in range(recoded.classes.count)
+    )
+    for group in range(result.count):
+        assert case.accepts(np.flatnonzero(result.groups == group).tolist())
+    return True
+
+
+@pytest.mark.parametrize("models", MODELS.values(), ids=MODELS)
+def test_agrees_with_exhaustive_search(models):
+    feasible = 0
+    for seed, case in enumerate(cases(models, 24)):
+        feasible += compare(case, COSTS[seed % len(COSTS)], LIMITS[seed // 2 % len(LIMITS)], seed)
+        feasible += compare(case, "gcp", LIMITS[(seed + 1) % len(LIMITS)], seed)
+    assert feasible >= 15
+
+
+@pytest.mark.parametrize("metric", COSTS)
+def test_every_metric_agrees_with_exhaustive_search(metric):
+    feasible = 0
+    for seed, case in enumerate(cases([KAnonymity(3)], 16, first=500)):
+        feasible += compare(case, metric, LIMITS[seed % len(LIMITS)], seed)
+    for seed, case in enumerate(cases([LDiversity(2)], 12, attributes=2, first=600)):
+        feasible += compare(case, metric, LIMITS[seed % len(LIMITS)], seed)
+    assert feasible >= 14
+
+
+def check_boxes(task, most):
+    """Check that the lowest node's loss and what the highest one adds bound the cost of every node between them."""
+    costs, known = {}, {}
+    for node in product(*(range(height + 1) for height in task.lattice.top)):
+        search = task.search(task.judge.classes, most)
+        costs[node] = search.evaluate(node)
+        known[node] = search.known[node]
+    compared = 0
+    for low, high in product(known, repeat=2):
+        for node, found in costs.items():
+            if found is None or not all(a <= b <= c for a, b, c in zip(low, node, high, strict=True)):
+                continue
+            compared += 1
+            assert search.cost.joint(known[low].floor[0], known[high].added[0]) <= found[0]
+            assert known[low].floor[1] + known[high].added[1] <= found[1]
+    return compared
+
+
+@pytest.mark.parametrize("metric", COSTS)
+def test_boxes_are_bounded(metric):
+    compared = fitting = 0
+    for case in cases([LDiversity(2), KAnonymity(3)], 60, first=300):
+        task = Task.of(case.problem(), metric)
+        if 8 <= task.lattice.size <= 30 and fitting < 5:
+            fitting += 1
+            compared += check_boxes(task, int(LIMITS[-1 - fitting % 2] * case.rows_count))
+    assert compared > 300
+
+
+@pytest.mark.parametrize("limit", [Fraction(1, 2), 1])
+@pytest.mark.parametrize("metric", COSTS)
+def test_an_acceptable_class_below_one_that_is_not(metric, limit):
+    # Under l = 2, "a" alone is acceptable and "b" is not, nor are they together: what is suppressed at a node says
+    # nothing of the nodes below it. The row of "d" is too few anywhere.
+    values = {"a": "xy" * 10, "b": "xxx", "c": "yz" * 5, "d": "x"}
+    rows = [(name, told) for name, all_told in values.items() for told in all_told]
+    problem = Problem(
+        table=encode(
+            pl.DataFrame({"q0": [name for name, _ in rows], "s0": [told for _, told in rows]}),
+            Schema(quasi_identifiers=("q0",), sensitive=("s0",)),
+        ),
+        requirement=Requirement.of([LDiversity(2), KAnonymity(2)], ("s0",)),
+        rng=np.random.default_rng(0),
+        recoding="generalization",
+        hierarchies={"q0": Hierarchy.from_rows([("a", "ab", "*"), ("b", "ab", "*"), ("c", "c", "*"), ("d", "d", "*")])},
+    )
+    assert check_boxes(Task.of(problem, metric), int(limit * len(rows))) >= 3
+    levels = FullDomain(cost=metric, suppression_limit=limit).partition(problem).facts["levels"]
+    assert levels == {"q0": 0}
+
+
+def test_rows_that_join_the_suppressed_ones_can_bring_the_divergence_down():
+    # Suppressing everything tells as much as there is to tell here; suppressing half of it tells something wrong.
+    case = next(case for case in cases([KAnonymity(1)], 1))
+    case.columns, case.rows_count = [list("aab")], 3
+    case.rows, case.sensitive = [("a",), ("a",), ("b",)], [[0, 0, 0]]
+    case.ways, case.generalized, case.models = [{"a": ("a", "*"), "b": ("b", "*")}], False, [KAnonymity(2)]
+    case.accepts = lambda group: len(group) >= 2
+    assert compare(case, "kl_divergence", 1, 0)
+
+
+@pytest.mark.parametrize("metric", ["gcp", "discernability", "kl_divergence", "suppressed_tuples"])
+def test_a_search_that_stops_early_bounds_the_optimum(metric):
+    unfinished = 0
+    for seed, case in enumerate(cases([KAnonymity(2)], 25, first=900)):
+        problem = case.problem()
+        nodes, _ = every_node(case.rows, case.ways, case.accepts, Fraction(1))
+        best = float(min(loss_of_node(node, case.rows, case.told(), case.ways, metric) for node in nodes))
+        result = FullDomain(cost=metric, most_nodes=1 + seed % 9).partition(problem)
+        facts = result.facts
+        assert facts["bound"] <= best + 1e-9 <= facts["value"] + 2e-9
+        assert measured(problem, result, metric)[1] == pytest.approx(facts["value"], abs=1e-9)
+        assert 0 <= facts["gap"] <= 1
+        if not facts["optimal"]:
+            unfinished += 1
+            assert facts["pruned"] is None
+            assert result.guarantee.text.startswith("The search stopped at its limit: ")
+        else:
+            assert facts["value"] == pytest.approx(best, abs=1e-9)
+            assert result.guarantee.text.startswith(f"Optimal for this metric ({metric}) among full-domain")
+    assert unfinished >= 8
+
+
+def test_a_lattice_that_is_too_large_to_finish():
+    # 3^14 nodes. The best of a few hundred is no worse than the top, and the bound holds of both.
+    chance = Random(3)
+    rows = 60
+    values = [f"v{i}" for i in range(6)]
+    columns = {f"q{a}": [chance.choice(values) for _ in range(rows)] for a in range(14)}
+    trees = {name: Hierarchy.from_rows([(v, f"n{int(v[1:]) // 2}", "*") for v in values]) for name in columns}
+    schema = Schema(quasi_identifiers=tuple(columns))
+    problem = Problem(
+        table=encode(pl.DataFrame(columns), schema),
+        requirement=Requirement.of([KAnonymity(3)], ()),
+        rng=np.random.default_rng(0),
+        recoding="generalization",
+        hierarchies=trees,
+    )
+    result = FullDomain(most_nodes=400).partition(problem)
+    assert not result.facts["optimal"]
+    assert result.facts["nodes"] == 3**14
+    assert 400 <= result.facts["evaluated"] <= 430
+    assert result.facts["bound"] < result.facts["value"] < 1
+    assert result.facts == FullDomain(most_nodes=400).partition(problem).facts
+    assert not FullDomain(time_limit=0.01).partition(problem).facts["optimal"]
+
+
+def test_nothing_depends_on_the_order_of_rows():
+    chance = Random(8)
+    for case in cases([LDiversity(2)], 8, first=40):
+        order = chance.sample(range(case.rows_count), case.rows_count)
+        for local in (False, True):
+            first = FullDomain(local=local, suppression_limit=1).partition(case.problem())
+            second = FullDomain(local=local, suppression_limit=1).partition(case.problem(order))
+            assert first.facts == second.facts
+            groups = {}
+            for place, row in enumerate(order):
+                groups.setdefault(second.groups[place], set()).add(row)
+            assert set(map(frozenset, groups.values())) == {
+                frozenset(np.flatnonzero(first.groups == group).tolist()) for group in range(first.count)
+            }
+
+
+def test_ties_go_to_the_lowest_penalty_then_to_the_first_levels():
+    # By suppressed tuples every node without a star costs nothing; the one that loses least is taken.
+    tree = Hierarchy.from_rows([(v, "ab" if v in "ab" else "cd", "abcd", "*") for v in "abcd"])
+    problem = Problem(
+        table=encode(
+            pl.DataFrame({"q0": list("aabbccdd"), "q1": list("abababab")}), Schema(quasi_identifiers=("q0", "q1"))
+        ),
+        requirement=Requirement.of([KAnonymity(2)], ()),
+        rng=np.random.default_rng(0),
+        recoding="generalization",
+        hierarchies={"q0": tree, "q1": Hierarchy.from_rows([("a", "ab", "*"), ("b", "ab", "*")])},
+    )
+    for metric in ("suppressed_tuples", "stars"):
+        assert FullDomain(cost=metric).partition(problem).facts["levels"] == {"q0": 1, "q1": 0}
+    # Two attributes that are the same: the first keeps its values.
+    same = Problem(
+        table=encode(pl.DataFrame({"q0": list("aabb"), "q1": list("abab")}), Schema(quasi_identifiers=("q0", "q1"))),
+        requirement=Requirement.of([KAnonymity(2)], ()),
+        rng=np.random.default_rng(0),
+    )
+    assert FullDomain().partition(same).facts["levels"] == {"q0": 0, "q1": 1}
+
+
+def test_local_recoding_is_never_worse_than_global_and_its_groups_are_acceptable():
+    gained = 0
+    for seed, case in enumerate(cases([KAnonymity(2), LDiversity(2, variant="distinct")], 24, first=70)):
+        problem = case.problem()
+        metric = ("gcp", "precision", "non_uniform_entropy", "stars")[seed % 4]
+        whole = FullDomain(cost=metric).partition(problem)
+        found = FullDomain(cost=metric, local=True).partition(problem)
+        loss, before = measured(problem, found, metric)[1], measured(problem, whole, metric)[1]
+        assert loss <= before + 1e-9
+        assert LOSSES.get(metric, lambda same: same)(found.facts["value"]) == pytest.approx(loss, abs=1e-9)
+        gained += loss < before - 1e-9
+        for group in range(found.count):
+            assert case.accepts(np.flatnonzero(found.groups == group).tolist())
+        assert sum(each["rows"] for each in found.facts["rounds"]) <= case.rows_count
+    assert gained >= 3
+
+
+def test_local_recoding_keeps_to_the_limit():
+    infeasible = feasible = 0
+    for case in cases([KAnonymity(3)], 18, first=200):
+        problem = case.problem()
+        said = None
+        try:
+            found = FullDomain(local=True, suppression_limit=0.1).partition(problem)
+        except InfeasibleError as error:
+            said = str(error)
+        if said is not None:
+            assert "leaves more than 10.0000% of them completely suppressed" in said
+            infeasible += 1
+            continue
+        feasible += 1
+        recoded, _ = measured(problem, found, "gcp")
+        hidden = np.logical_and.reduce([column.stars for column in recoded.columns])
+        assert recoded.sizes[hidden].sum() <= 0.1 * case.rows_count
+    assert min(infeasible, feasible) >= 3
+
+
+@pytest.mark.parametrize("limit", [-0.1, 1.1, float("nan"), "0.5", None, True])
+def test_a_wrong_limit(limit):
+    with pytest.raises(
+        ParameterError, match="'suppression_limit' parameter of full-domain must be a number >= 0 and <= 1"
+    ):
+        FullDomain(suppression_limit=limit)
+
+
+def test_other_wrong_parameters():
+    with pytest.raises(ParameterError, match="'cost' parameter of full-domain must be one of 'gcp', 'precision'"):
+        FullDomain(cost="ncp")
+    with pytest.raises(ParameterError, match="'local' parameter of full-domain must be True or False"):
+        FullDomain(local=1)
+    with pytest.raises(ParameterError, match="'time_limit' parameter of full-domain must be a number > 0"):
+        FullDomain(time_limit=0)
+    with pytest.raises(ParameterError, match="'most_nodes' parameter of full-domain must be an int >= 1"):
+        FullDomain(most_nodes=0)
+
+
+def test_no_feasible_node_describes_the_nearest_without_a_cell():
+    frame = pl.DataFrame({"job": ["miner"] * 17 + ["clown", "judge", "judge"], "ill": list("xyxyx") * 4})
+    with pytest.raises(InfeasibleError) as error:
+        shoal.anonymize(
+            frame,
+            quasi_identifiers=["job"],
+            sensitive="ill",
+            privacy=KAnonymity(5),
+            algorithm=FullDomain(suppression_limit=0.1),
+        )
+    assert str(error.value) == (
+        "No full-domain generalization suppresses at most 10.0000% of the rows. In the nearest one, with the levels "
+        "job 0, 3 of 20 rows (15.0000%) are in classes that are not acceptable. Allow more with suppression_limit=... "
+        "(--suppression-limit), ask for less, give hierarchies with more levels, or recode locally with local=True "
+        "(--local)."
+    )
+
+
+def test_m_uniqueness_is_not_served():
+    assert FullDomain().unsupported(Requirement.of([MUniqueness(2)], ("s",))) is not None

@@ -1,0 +1,110 @@
+"""The cascade's kernels: projections, and the largest acceptable part of every group of waiting rows."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.algorithms.tp import cascade_kernel as kernels
+
+COMPILED = {name: getattr(kernels, name) for name in kernels.__all__}
+PLAIN = {name: kernel.py_func for name, kernel in COMPILED.items()}
+BOTH = pytest.mark.parametrize("run", [COMPILED, PLAIN], ids=["compiled", "plain"])
+
+
+def i32(values):
+    return np.array(values, dtype=np.int32)
+
+
+def i64(values):
+    return np.array(values, dtype=np.int64)
+
+
+@BOTH
+def test_project_by_hand(run):
+    # Three attributes of sizes 4, 5, 6; the second is starred, so that the weights are 1, 0, 4.
+    codes = i32([[3, 4, 5], [1, 2, 0], [3, 0, 5]])
+    keys = run["project"](codes, i32([2, 0, 1]), i64([1, 0, 4]), i32([6, 1, 0]), 7)
+    assert keys.tolist() == [23 * 7 + 0, 23 * 7 + 6, 1 * 7 + 1]
+    assert keys.dtype == np.int64
+
+
+@BOTH
+def test_keys_of_projections_do_not_overflow(run):
+    codes = i32([[2**30, 2**29]])
+    keys = run["project"](codes, i32([0]), i64([1, 2**31]), i32([1]), 2)
+    assert keys.tolist() == [(2**30 + 2**60) * 2 + 1]
+
+
+@BOTH
+def test_groups_fit_patterns_that_star_more_than_theirs(run):
+    codes = i32([[1, 2], [1, 2], [3, 0], [1, 2]])
+    patterns = i64([0b00, 0b01, 0b00, 0b10])
+    # The first attribute is starred; the second weighs 1.
+    assert run["project_groups"](codes, patterns, 0b01, i64([0, 1])).tolist() == [2, -1, 0, -1]
+    assert run["project_groups"](codes, patterns, 0b11, i64([0, 0])).tolist() == [0, 0, 0, 0]
+    assert run["project_groups"](codes, patterns, 0b00, i64([1, 2])).tolist() == [-1] * 4
+
+
+@st.composite
+def waiting_rows(draw):
+    """Items of waiting rows by projection and value; some items have given rows before, some have none left."""
+    radix = draw(st.integers(1, 5))
+    item = st.tuples(st.integers(0, 3), st.integers(0, radix - 1), st.integers(0, 4), st.integers(0, 2))
+    return radix, draw(st.lists(item, max_size=25))
+
+
+@BOTH
+@settings(max_examples=200, deadline=None)
+@given(
+    drawn=waiting_rows(),
+    fraction=st.sampled_from([(1, 1), (2, 1), (3, 1), (5, 2), (7, 3), (4, 3)]),
+    k=st.integers(1, 6),
+)
+def test_the_largest_acceptable_part_of_every_projection_is_kept(run, drawn, fraction, k):
+    radix, items = drawn
+    (num, den), first_group = fraction, 4
+    # Rows of an item stand together, in another order than the projections; those taken before come first.
+    lengths = [left + taken for _, _, left, taken in items]
+    first_row = i64(np.concatenate(([0], np.cumsum(lengths)))[:-1])
+    rows = np.random.default_rng(len(items)).permutation(sum(lengths)).astype(np.int32)
+    groups = np.full(sum(lengths), -1, dtype=np.int32)
+    for first, (_, _, _, taken) in zip(first_row, items, strict=True):
+        groups[rows[first : first + taken]] = 3
+    before = groups.copy()
+    keys = i64([projection * radix + value for projection, value, _, _ in items])
+    order = np.argsort(keys, kind="stable").astype(np.int32)
+    left, taken = i32([item[2] for item in items]), i32([item[3] for item in items])
+    still, next_group = run["keep_largest_parts"](
+        keys[order], order, radix, left, taken, first_row, rows, groups, first_group, num, den, k
+    )
+
+    waiting = [Counter() for _ in range(4)]
+    for projection, value, count, _ in items:
+        waiting[projection][value] += count
+    number = first_group
+    for projection in sorted({item[0] for item in items}):
+        counts = waiting[projection]
+        sizes = {h: sum(min(h, count) for count in counts.values()) for h in range(1, max(counts.values()) + 1)}
+        height = max((h for h, size in sizes.items() if num * h <= den * size), default=0)
+        if height == 0 or sizes[height] < k:
+            continue
+        kept = Counter()
+        for item, (own, value, _, _) in enumerate(items):
+            its_rows = rows[first_row[item] : first_row[item] + lengths[item]]
+            inside = int((groups[its_rows] == number).sum())
+            assert own == projection or inside == 0, "a row is in a group of another projection"
+            kept[value] += inside
+        assert kept == Counter({value: min(height, count) for value, count in counts.items()})
+        number += 1
+    assert next_group == number
+
+    assert still.tolist() == [item for item in order if left[item] > 0]
+    for item, (_, _, had, gone) in enumerate(items):
+        its_rows = rows[first_row[item] : first_row[item] + lengths[item]]
+        assert left[item] + taken[item] == had + gone
+        assert (groups[its_rows[: taken[item]]] >= 3).all()
+        assert (groups[its_rows[taken[item] :]] == -1).all(), "rows that wait are those not taken yet"
+        assert (groups[its_rows[:gone]] == before[its_rows[:gone]]).all(), "rows in a group stay there"

@@ -1,0 +1,88 @@
+import random
+
+import numpy as np
+import pytest
+
+from shoal.grouping.regions.graph import read_graph
+from shoal.grouping.regions.recombination_kernel import COUNT, LARGEST, STATE_SIZE, improve_parts
+from shoal.testing.regions import connected
+
+
+def divided(rng, n):
+    """Return a grid-like graph, weights and a division into connected parts."""
+    edges = [(rng.randrange(max(0, v - 4), v), v) for v in range(1, n)]
+    edges += [(v, v + 4) for v in range(n - 4) if rng.random() < 0.5]
+    edges = sorted({tuple(sorted(edge)) for edge in edges})
+    weights = np.array([rng.choice((0, 1, 2, 3, 8)) for _ in range(n)], dtype=np.int64)
+    parts = np.zeros(n, dtype=np.int32)
+    return edges, weights, parts
+
+
+def tables(weights, parts):
+    n = len(weights)
+    loads, sizes, anchors = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.int32)
+    np.add.at(loads, parts, weights)
+    np.add.at(sizes, parts, 1)
+    anchors[parts] = np.arange(n, dtype=np.int32)
+    return loads, sizes, anchors
+
+
+@pytest.mark.parametrize(("kernel", "steps"), [(improve_parts, 400), (improve_parts.py_func, 60)])
+@pytest.mark.parametrize("hot", [0.0, 0.5])
+def test_parts_stay_connected_and_their_tables_true(kernel, steps, hot):
+    rng = random.Random(5)
+    for trial in range(25):
+        n = rng.randint(2, 24)
+        edges, weights, parts = divided(rng, n)
+        total = int(weights.sum())
+        k = rng.randint(1, max(total // 3, 1))
+        if total < k:
+            continue
+        graph = read_graph("test", np.array(edges).reshape(-1, 2), nodes=n)
+        offsets, targets, _ = graph.adjacency
+        loads, sizes, anchors = tables(weights, parts)
+        best, state, record = parts.copy(), np.zeros(STATE_SIZE, dtype=np.int64), np.zeros(1)
+        state[COUNT] = 1
+        random_state = np.array([trial + 1], dtype=np.uint64)
+        largest = total
+        for call in range(6):
+            least = k if call % 2 == 0 else max(1, k // 2)
+            most = 1 + rng.randint(0, n) if call == 0 else n
+            kernel(
+                offsets, targets, weights, k, least, max(most, int(state[COUNT])), k, parts, loads, sizes, anchors,
+                best, state, record, random_state, steps, hot, 0.0,
+            )  # fmt: skip
+            count = int(state[COUNT])
+            assert sorted(set(parts.tolist())) == list(range(count))
+            fresh = tables(weights, parts)
+            assert loads[:count].tolist() == fresh[0][:count].tolist()
+            assert sizes[:count].tolist() == fresh[1][:count].tolist()
+            assert all(parts[anchors[p]] == p for p in range(count))
+            for division in (parts, best):
+                members = [np.flatnonzero(division == p).tolist() for p in range(int(division.max()) + 1)]
+                assert all(connected(part, edges) for part in members)
+            kept = [int(weights[best == p].sum()) for p in range(int(best.max()) + 1)]
+            assert min(kept) >= k
+            assert max(kept) == state[LARGEST] <= largest
+            assert record[0] == sum(load * load for load in kept)
+            largest = int(state[LARGEST])
+            if call % 2:  # what comes next must not find parts that are too light
+                parts[:] = best
+                state[COUNT] = int(best.max()) + 1
+                loads, sizes, anchors = tables(weights, parts)
+
+
+def test_the_number_of_parts_is_limited():
+    n = 30
+    graph = read_graph("test", [(v, v + 1) for v in range(n - 1)], nodes=n)
+    offsets, targets, _ = graph.adjacency
+    weights, parts = np.ones(n, dtype=np.int64), np.zeros(n, dtype=np.int32)
+    loads, sizes, anchors = tables(weights, parts)
+    best, state, record = parts.copy(), np.zeros(STATE_SIZE, dtype=np.int64), np.zeros(1)
+    state[COUNT] = 1
+    improve_parts(
+        offsets, targets, weights, 2, 2, 5, 6, parts, loads, sizes, anchors, best, state, record,
+        np.array([3], dtype=np.uint64), 5_000, 0.05, 0.0,
+    )  # fmt: skip
+    assert state[COUNT] == 5
+    assert state[LARGEST] == 6

@@ -1,0 +1,115 @@
+"""Pictures of groupings: maps, rectangles, bars and curves, as SVG and PNG, without a cell of the input."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+from shoal.errors import OutputError, ParameterError
+from shoal.grouping import labels, ordered, pictures, regions
+
+GRID = [(v, v + 1) for v in range(36) if v % 6 < 5] + [(v, v + 6) for v in range(30)]
+MADE = regions(GRID, [1] * 36, 5, seed=1)
+
+
+def elements(svg):
+    return [element.tag.rpartition("}")[2] for element in ET.fromstring(svg).iter()]
+
+
+def test_a_graph_without_coordinates_is_laid_out_with_neighbours_near():
+    places = pictures._laid_out(MADE.graph.edges, 36)
+    near = np.linalg.norm(places[MADE.graph.edges[:, 0]] - places[MADE.graph.edges[:, 1]], axis=1)
+    assert 0.7 < near.min() <= near.max() < 1.3
+    ax = MADE.plot()
+    assert "classes of" in ax.get_title()
+    assert len(ax.collections) == 3
+
+
+def test_neighbouring_classes_have_different_colours():
+    colours = pictures._region_colours(MADE)
+    a, b = MADE.classes[MADE.graph.edges].T
+    assert all(colours[i] != colours[j] for i, j in zip(a, b, strict=True) if i != j)
+    assert len(set(colours)) > 3
+
+
+def test_coordinates_are_used_where_they_are_given():
+    places = np.array([(v % 6, v // 6) for v in range(36)], dtype=float)
+    ax = regions(GRID, [1] * 36, 5, seed=1, positions=places).plot()
+    assert np.array_equal(ax.collections[-1].get_offsets(), places)
+    with pytest.raises(ParameterError, match="36 pairs of finite numbers"):
+        regions(GRID, [1] * 36, 5, positions=places[:-1])
+
+
+def test_the_given_axes_are_used():
+    from matplotlib.figure import Figure
+
+    ax = Figure().subplots()
+    assert MADE.plot(ax) is ax
+
+
+def test_large_graphs_without_coordinates_become_bars():
+    path = regions([(v, v + 1) for v in range(500)], [1] * 501, 50, method="tree")
+    assert path.plot().get_xlabel() == "classes, largest first"
+
+
+def test_files_are_svg_or_png_and_always_the_same(tmp_path):
+    for name in ("a.svg", "b.svg", "a.png"):
+        MADE.save_picture(tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
+    assert elements((tmp_path / "a.svg").read_text())[0] == "svg"
+    with pytest.raises(OutputError, match=r"\.svg or \.png"):
+        MADE.save_picture(tmp_path / "a.pdf")
+
+
+def test_the_element_for_a_page_is_one_svg_without_scripts_or_links():
+    drawn = pictures.svg(MADE)
+    assert drawn.startswith("<svg")
+    assert not {"script", "image", "a", "metadata"} & set(elements(drawn))
+
+
+def test_names_of_regions_are_not_written_on_the_map():
+    made = regions([("Zion", "Ur"), ("Ur", "Nod")], {"Zion": 4, "Ur": 4, "Nod": 4}, 4, seed=1)
+    assert "Zion" not in pictures.svg(made)
+
+
+def test_bars_stand_largest_first_unless_the_values_have_an_order():
+    ages = ordered([20] * 3 + [30] * 7 + [40] * 4, 3)
+    assert [bar.get_height() for bar in pictures.plot_weights(ages).patches] == [3, 7, 4]
+    assert "order of their values" in pictures.plot_weights(ages).get_xlabel()
+    names = labels([3, 7, 4], 3)
+    assert [bar.get_height() for bar in pictures.plot_weights(names).patches] == [7, 4, 3]
+    assert "largest first" in pictures.plot_weights(names).get_xlabel()
+
+
+def test_rectangles_are_shaded_by_weight():
+    ax = pictures.plot_rectangles([[0, 1, 0, 1], [1, 3, 0, 1]], [5, 10], 5)
+    (drawn,) = ax.collections
+    assert drawn.get_array().tolist() == [1.0, 2.0]
+    assert [path.get_extents().bounds for path in drawn.get_paths()] == [(0, 0, 1, 1), (1, 0, 2, 1)]
+    assert "2 rectangles, the largest 2 times k = 5" in ax.get_title()
+
+
+def test_ratios_are_curves_over_k():
+    ax = pictures.ratio_curve([2, 4, 8], {"tree": [1.5, 2, 3], "best": [1, 1, 1.2]})
+    assert [line.get_ydata().tolist() for line in ax.lines[:2]] == [[1.5, 2, 3], [1, 1, 1.2]]
+    assert len({line.get_color() for line in ax.lines[:2]}) == 2
+    assert ax.get_xscale() == "log"
+
+
+def test_polygons_are_drawn_as_a_map(tmp_path):
+    libpysal = pytest.importorskip("libpysal")
+    pytest.importorskip("geopandas")
+    path = libpysal.examples.get_path("stl_hom.shp")
+    made = regions(path, "PO7984", 800_000, names="FIPS", seed=1)
+    assert made.optimal
+    assert len(made.plot().collections) == 2
+    made.save_picture(tmp_path / "map.svg")
+    assert "path" in elements((tmp_path / "map.svg").read_text())
+    outlines = made.dissolved()
+    assert len(outlines) == len(made.weights)
+    assert outlines["weight"].to_list() == made.weights.tolist()
+    with pytest.raises(ParameterError, match="nothing to dissolve"):
+        MADE.dissolved()
