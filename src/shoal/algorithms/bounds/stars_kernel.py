@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from shoal._compiling import inlined, kernel, kernel_step
 from shoal.algorithms.tp.three_phase_kernel import largest_height
 
 __all__ = ["WEIGHT_UNIT", "bound_of_weights", "raise_weights", "viable_cells"]
@@ -13,7 +13,7 @@ __all__ = ["WEIGHT_UNIT", "bound_of_weights", "raise_weights", "viable_cells"]
 WEIGHT_UNIT = 1 << 24
 
 
-@njit(cache=True)
+@kernel
 def viable_cells(keys, cells, radix, counts, num, den, k, distinct):
     """Tell for each cell whether its projection can hold an acceptable group.
 
@@ -43,7 +43,7 @@ def viable_cells(keys, cells, radix, counts, num, den, k, distinct):
     return viable
 
 
-@njit(cache=True)
+@kernel_step
 def _project_on_simplex(lam, beta, start, stop):
     """Replace (lam, beta[start:stop]) by the nearest point with no negative entry and sum 1; return the new lam."""
     count = stop - start + 1
@@ -71,7 +71,7 @@ def _project_on_simplex(lam, beta, start, stop):
     return max(lam - threshold, 0.0)
 
 
-@njit(cache=True)
+@inlined
 def _rows_of_cells(cell_of, stars, rows, cells):
     """Return what the step of each cell is scaled down by: its rows times its stars."""
     scale = np.zeros(cells)
@@ -84,7 +84,7 @@ def _rows_of_cells(cell_of, stars, rows, cells):
     return scale
 
 
-@njit(cache=True)
+@kernel_step
 def _deflected(lam_step, beta_step, lam_last, beta_last, pair_starts, scale):
     """Turn a step along the simplices, and away from the last one where they disagree; return its squared length."""
     inner = 0.0
@@ -118,7 +118,7 @@ def _deflected(lam_step, beta_step, lam_last, beta_last, pair_starts, scale):
     return length
 
 
-@njit(cache=True)
+@kernel
 def raise_weights(cell_of, pair_of, stars, pair_starts, rows, l, lam, beta, target, steps, tolerance):
     """Raise the dual bound by projected subgradient steps towards `target`; return the best weights found.
 
@@ -187,7 +187,7 @@ def raise_weights(cell_of, pair_of, stars, pair_starts, rows, l, lam, beta, targ
     return best_lam, best_beta
 
 
-@njit(cache=True)
+@kernel
 def bound_of_weights(cell_of, pair_of, stars, rows, num, den, lam, beta):
     """Return the bound in units of 1 / WEIGHT_UNIT stars, in integers; a cell's weights sum to at most WEIGHT_UNIT."""
     items, families = cell_of.shape

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
+from shoal._compiling import kernel, kernel_step
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
 from shoal.algorithms.local_search.histogram_kernel import clear, count_row
@@ -24,7 +24,7 @@ ATTEMPTS = 6
 """Ways of sharing a group out in two that are tried."""
 
 
-@njit(cache=True)
+@kernel
 def deal(rows, begins, count, labels):
     """Deal the rows of each bucket out to groups, so that every group gets its share of each.
 
@@ -61,7 +61,7 @@ def deal(rows, begins, count, labels):
             given[b] += take
 
 
-@njit(cache=True)
+@kernel
 def count_failures(order, begins, sensitive, starts, rules, bounds, enough):
     """Return how many groups are not acceptable.
 
@@ -93,7 +93,7 @@ def count_failures(order, begins, sensitive, starts, rules, bounds, enough):
     return failures
 
 
-@njit(cache=True)
+@kernel
 def join_failing(order, begins, sensitive, starts, rules, bounds, joined):
     """Join groups that are not acceptable with those that follow, until they are.
 
@@ -150,7 +150,7 @@ def join_failing(order, begins, sensitive, starts, rules, bounds, joined):
     return left + 1
 
 
-@njit(cache=True)
+@kernel_step
 def _deal_odd_rows(keys, order, attempt, second):
     """Share every kind out to two sides: `second` receives 0 or 1 for each row.
 
@@ -179,7 +179,7 @@ def _deal_odd_rows(keys, order, attempt, second):
         first = last
 
 
-@njit(cache=True)
+@kernel
 def deal_in_two(members, groups, kinds, standing, sensitive, starts, rules, bounds, smallest, labels):
     """Deal every group in two halves; keep what is acceptable on both sides.
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from shoal._compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.whole_kernel import ZERO
 from shoal.algorithms.local_search.group_state_kernel import (
     BEGIN,
@@ -55,7 +55,7 @@ class _Log(NamedTuple):
     """What `change_of` found of the group that a row leaves, and of the one that it joins."""
 
 
-@njit(cache=True)
+@inlined
 def _log_of(moves, losses, state):
     groups = state.groups.shape[0]
     d = losses.codes.shape[1]
@@ -69,7 +69,7 @@ def _log_of(moves, losses, state):
     )
 
 
-@njit(cache=True)
+@kernel_step
 def _move(row, H, moves, losses, asked, state, log):
     """Take a row to another group and note it as the next of the moves; return how the loss changes."""
     G = np.int64(state.places[row, GROUP])
@@ -83,14 +83,14 @@ def _move(row, H, moves, losses, asked, state, log):
     return change
 
 
-@njit(cache=True)
+@inlined
 def _take_back(moves, losses, asked, state, log):
     """Undo the moves that were noted, the last one first."""
     for i in range(moves - 1, -1, -1):
         _move(log.rows[i], log.origins[i], i, losses, asked, state, log)
 
 
-@njit(cache=True)
+@kernel_step
 def _best_home(row, turn, step, losses, asked, state, partners, log):
     """Return the group that loses least by taking a row, among those of near rows that stay acceptable; -1: none."""
     best = np.inf
@@ -113,7 +113,7 @@ def _best_home(row, turn, step, losses, asked, state, partners, log):
     return target
 
 
-@njit(cache=True)
+@kernel_step
 def _empty(G, turn, moves, limit, losses, asked, state, partners, log):
     """Send every row of a group to its best home, unless as much as a limit would be lost.
 
@@ -141,7 +141,7 @@ def _empty(G, turn, moves, limit, losses, asked, state, partners, log):
     return total if state.groups[G, SIZE] == 0 else np.inf, moves
 
 
-@njit(cache=True)
+@kernel
 def dissolve_groups(chosen, most, losses, asked, state, partners):
     """Send the rows of groups to other groups where all of them together lose less there, or not much more.
 
@@ -172,7 +172,7 @@ def dissolve_groups(chosen, most, losses, asked, state, partners):
     return dissolved
 
 
-@njit(cache=True)
+@kernel_step
 def _pool(row, state, partners, pool, lost):
     """List rows of near classes, and what each loses where it is; return how many."""
     pooled = 0
@@ -194,7 +194,7 @@ def _pool(row, state, partners, pool, lost):
     return pooled
 
 
-@njit(cache=True)
+@inlined
 def _best_of_pool(F, pool, lost, pooled, may_break, turn, smallest, losses, state, log):
     """Return the place of the row that pays most in a new group; -1 where none does, or none may be taken.
 
@@ -213,7 +213,7 @@ def _best_of_pool(F, pool, lost, pooled, may_break, turn, smallest, losses, stat
     return at
 
 
-@njit(cache=True)
+@kernel
 def found_groups(seeds, spare, most_broken, smallest, losses, asked, state, partners):
     """Make new groups around rows, where less is lost then.
 

@@ -9,14 +9,15 @@ on every solution. All of it is computed in whole numbers, so that the bound hol
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from shoal._compiling import kernel, kernel_step
 
 __all__ = ["fix_by_price", "lagrangian"]
 
 _TAKEN = np.int64(1 << 62)
 
 
-@njit(cache=True)
+@kernel_step
 def _value(first, last, cost, members, prices, sizes, k, extra, filler, stop_early):
     """Return what an output type costs at least when it is used, less what its rows pay, and how it gets k rows.
 
@@ -62,7 +63,7 @@ def _value(first, last, cost, members, prices, sizes, k, extra, filler, stop_ear
     return value, fillers, dearest
 
 
-@njit(cache=True)
+@kernel
 def lagrangian(prices, output_costs, starts, members, sizes, k, slack, values):
     """Return the bound that prices prove, and how far each row type is from being served exactly once.
 
@@ -107,7 +108,7 @@ def lagrangian(prices, output_costs, starts, members, sizes, k, slack, values):
     return bound
 
 
-@njit(cache=True)
+@kernel
 def fix_by_price(prices, output_costs, starts, members, sizes, k, bound, limit, keep):
     """Mark the pairs of row type and output type that a solution cheaper than `limit` may use.
 

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from shoal._compiling import kernel
 from shoal.algorithms.tp.three_phase_kernel import largest_height
 
 __all__ = ["keep_largest_parts", "project", "project_groups"]
 
 
-@njit(cache=True)
+@kernel
 def project(codes, active, weights, values, radix):
     """Return the key of every active item: its codes weighted (0 for a starred attribute), then its sensitive value.
 
@@ -27,7 +27,7 @@ def project(codes, active, weights, values, radix):
     return keys
 
 
-@njit(cache=True)
+@kernel
 def project_groups(codes, patterns, stars, weights):
     """Return the projection of every group onto the kept attributes; -1 where it does not fit the pattern `stars`.
 
@@ -43,7 +43,7 @@ def project_groups(codes, patterns, stars, weights):
     return keys
 
 
-@njit(cache=True)
+@kernel
 def keep_largest_parts(keys, items, radix, left, taken, first_row, rows, groups, next_group, num, den, k):
     """Group the items by key, keep the largest acceptable part of each group, and number the groups.
 

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from shoal._compiling import inlined, kernel, kernel_step
 
 __all__ = ["complete_with_donors", "complete_with_spare_rows", "spare_of_groups"]
 
@@ -14,7 +15,7 @@ _ANY_HEIGHT = np.int64(1 << 40)
 _LEVELS = 3
 
 
-@njit(cache=True)
+@inlined
 def _slot_of(table, key):
     mask = table.size - 1
     slot = ((key * _MULTIPLIER) >> 24) & mask
@@ -23,7 +24,7 @@ def _slot_of(table, key):
     return slot
 
 
-@njit(cache=True)
+@kernel_step
 def _chain_by_projection(keys, radix, group_keys, sizes):
     """Hash the waiting projections, and chain to each the groups that fit it, those with the highest number first."""
     capacity = 16
@@ -44,7 +45,7 @@ def _chain_by_projection(keys, radix, group_keys, sizes):
     return table, head, following
 
 
-@njit(cache=True)
+@inlined
 def _take(cell, amount, values, counts, have, log, logged):
     counts[cell] -= amount
     have[values[cell]] += amount
@@ -53,7 +54,7 @@ def _take(cell, amount, values, counts, have, log, logged):
     log[logged, 2] = counts[cell]
 
 
-@njit(cache=True)
+@kernel_step
 def _take_from_group(start, stop, size, missing, height, have, values, counts, num, den, k, log, logged):
     """Take up to `missing` rows of one group that stays acceptable (or is emptied), or a few more: whole pillars.
 
@@ -98,7 +99,7 @@ def _take_from_group(start, stop, size, missing, height, have, values, counts, n
     return got, logged
 
 
-@njit(cache=True)
+@inlined
 def _hold_waiting(keys, items, first, last, radix, left, height, have):
     """Count into `have` at most `height` waiting rows of each value; return how many rows that is."""
     total = np.int64(0)
@@ -110,7 +111,7 @@ def _hold_waiting(keys, items, first, last, radix, left, height, have):
     return total
 
 
-@njit(cache=True)
+@inlined
 def _forget(keys, first, last, radix, values, have, log, logged):
     for p in range(first, last):
         have[keys[p] % radix] = 0
@@ -118,7 +119,7 @@ def _forget(keys, first, last, radix, values, have, log, logged):
         have[values[log[entry, 0]]] = 0
 
 
-@njit(cache=True)
+@kernel
 def complete_with_donors(
     keys,
     items,
@@ -236,7 +237,7 @@ def complete_with_donors(
     return still[:remaining].copy(), next_group
 
 
-@njit(cache=True)
+@kernel
 def spare_of_groups(counts, starts, num, den, k):
     """Return how many rows each group can lose, whichever they are, and stay acceptable."""
     spare = np.empty(starts.size - 1, dtype=np.int64)
@@ -252,7 +253,7 @@ def spare_of_groups(counts, starts, num, den, k):
     return spare
 
 
-@njit(cache=True)
+@kernel_step
 def _chain_spare_rows(keys, radix, spare_keys, spare_group, spare):
     """Hash the waiting projections, and chain to each the rows that could join it and that their group can lose."""
     capacity = 16
@@ -273,7 +274,7 @@ def _chain_spare_rows(keys, radix, spare_keys, spare_group, spare):
     return table, head, following
 
 
-@njit(cache=True)
+@kernel
 def complete_with_spare_rows(
     keys,
     items,

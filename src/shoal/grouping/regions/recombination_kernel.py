@@ -10,7 +10,8 @@ samplers of voting districts make (DeFord, Duchin, Solomon 2021, "Recombination"
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from shoal._compiling import inlined, kernel, kernel_step
 
 __all__ = ["COUNT", "LARGEST", "STATE_SIZE", "improve_parts"]
 
@@ -24,7 +25,7 @@ _THIRD = 25
 """Of a hundred recombinations, those with a third part."""
 
 
-@njit(cache=True)
+@inlined
 def _draw(random, bound):
     """Return a whole number below `bound` (xorshift)."""
     x = random[0]
@@ -35,7 +36,7 @@ def _draw(random, bound):
     return np.int64((x >> np.uint64(11)) % np.uint64(bound))
 
 
-@njit(cache=True)
+@inlined
 def _accepts(change, temperature, random):
     """Return whether a change of the sum of squares is taken: always downhill, uphill by chance."""
     if change <= 0.0:
@@ -45,12 +46,12 @@ def _accepts(change, temperature, random):
     return _draw(random, np.int64(1 << 40)) < np.exp(-change / temperature) * (1 << 40)
 
 
-@njit(cache=True)
+@inlined
 def _square(weight):
     return np.float64(weight) * np.float64(weight)
 
 
-@njit(cache=True)
+@kernel_step
 def _reach(offsets, targets, parts, start, without, queue, seen, stamp):
     """Return how many nodes of the part of `start` can be reached from it without passing through `without`."""
     part = parts[start]
@@ -70,7 +71,7 @@ def _reach(offsets, targets, parts, start, without, queue, seen, stamp):
     return filled
 
 
-@njit(cache=True)
+@kernel_step
 def _random_tree(offsets, targets, parts, p, q, r, start, parent, order, frontier, seen, stamp, random):
     """Grow a random spanning tree of three parts (some the same), parents first in `order`; return how many nodes."""
     filled = 0
@@ -97,7 +98,7 @@ def _random_tree(offsets, targets, parts, p, q, r, start, parent, order, frontie
     return filled
 
 
-@njit(cache=True)
+@kernel_step
 def _cut_in_two(parent, order, filled, weights, k, hanging, heads):
     """Cut a tree at the edge that leaves the two most equal sides; return the number of heads, 1 if none is allowed."""
     total = np.int64(0)
@@ -117,7 +118,7 @@ def _cut_in_two(parent, order, filled, weights, k, hanging, heads):
     return 1 if best == total else 2
 
 
-@njit(cache=True)
+@kernel_step
 def _cut_in_several(parent, order, filled, weights, k, threshold, hanging, heads):
     """Cut a tree from the leaves up wherever `threshold` hangs on an edge and k stays; return the number of heads."""
     left = np.int64(0)
@@ -137,7 +138,7 @@ def _cut_in_several(parent, order, filled, weights, k, threshold, hanging, heads
     return count
 
 
-@njit(cache=True)
+@inlined
 def _label(parent, order, filled, heads, count, weights, local, loads, sizes):
     """Fill in the piece of each node of a cut tree, and each piece's weight and number of nodes."""
     for i in range(filled):
@@ -154,7 +155,7 @@ def _label(parent, order, filled, heads, count, weights, local, loads, sizes):
         sizes[local[v]] += 1
 
 
-@njit(cache=True)
+@inlined
 def _remove_part(hole, offsets, targets, parts, loads, sizes, anchors, queue, seen, state):
     """Give the number of a part that is gone to the last one."""
     last = state[COUNT] - 1
@@ -167,13 +168,13 @@ def _remove_part(hole, offsets, targets, parts, loads, sizes, anchors, queue, se
     loads[hole], sizes[hole], anchors[hole] = loads[last], sizes[last], anchors[last]
 
 
-@njit(cache=True)
+@inlined
 def _copy(source, target):
     for i in range(source.size):
         target[i] = source[i]
 
 
-@njit(cache=True)
+@inlined
 def _largest(loads, count):
     place = 0
     for p in range(1, count):
@@ -182,7 +183,7 @@ def _largest(loads, count):
     return place
 
 
-@njit(cache=True)
+@inlined
 def _smallest(loads, count):
     least = loads[0]
     for p in range(1, count):
@@ -190,7 +191,7 @@ def _smallest(loads, count):
     return least
 
 
-@njit(cache=True)
+@kernel_step
 def _move(
     offsets, targets, weights, least, parts, loads, sizes, anchors, u, v, temperature, random, queue, seen, state
 ):
@@ -219,7 +220,7 @@ def _move(
     return change
 
 
-@njit(cache=True)
+@kernel_step
 def _trade(
     offsets, targets, weights, least, parts, loads, sizes, anchors, u, v, temperature, random, queue, seen, state
 ):
@@ -242,7 +243,7 @@ def _trade(
     return change
 
 
-@njit(cache=True)
+@kernel_step
 def _recombine(
     offsets, targets, weights, least, most, parts, loads, sizes, anchors, u, v, temperature, random, queue, seen, state,
     parent, order, local, heads, hanging, new_loads, new_sizes, frontier,
@@ -314,7 +315,7 @@ def _recombine(
     return change
 
 
-@njit(cache=True)
+@kernel
 def improve_parts(
     offsets, targets, weights, k, least, most, bound, parts, loads, sizes, anchors, best, state, record, random, steps,
     hot, cold,
