@@ -17,6 +17,9 @@ _MAKING = threading.RLock()
 class Kernel:
     """A function that numba compiles when it is first called; what was compiled before is loaded.
 
+    Steps and inlined functions have no compiled form that Python could call: where it calls them, as tests do that run
+    a kernel as it was written, they run as they were written.
+
     Parameters
     ----------
     written : Written
@@ -28,11 +31,12 @@ class Kernel:
         self.py_func = written.function
         """The function as it was written, for tests and for reading."""
         self._dispatcher: Any = None
+        self._called = self._compiled if written.role is Role.KERNEL else written.function
         functools.update_wrapper(self, written.function)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Call the compiled function."""
-        return (self._dispatcher or self.dispatcher)(*arguments)
+        """Call the function, compiled if it is a kernel."""
+        return self._called(*arguments)
 
     def __repr__(self) -> str:
         return f"<{self.written.role.value} {self.written.module}.{self.written.name}>"
@@ -52,6 +56,10 @@ class Kernel:
     def _numba_type_(self) -> Any:
         """How numba sees a name that stands for this object in a compiled function."""
         return self.dispatcher._numba_type_
+
+    def _compiled(self, *arguments: Any) -> Any:
+        self._called = self.dispatcher
+        return self._called(*arguments)
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:

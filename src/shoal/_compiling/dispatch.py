@@ -27,9 +27,15 @@ class _Pipeline(CompilerBase):  # type: ignore[misc]  # numba has no types
 
     def define_pipelines(self) -> list[Any]:
         state = self.state
-        origin = Origin(_WRITTEN[state.func_id.func], tuple(state.args))
-        state.func_id.unique_id = origin.written.stamp
-        state.library = SeparateLibrary(state.targetctx.codegen(), state.func_id.func_qualname, origin)
+        written = _WRITTEN[state.func_id.func]
+        # What differs between our functions is set here and not as an option: numba would compile whatever of its own
+        # they use once for each combination of options.
+        state.flags.no_cfunc_wrapper = True
+        state.flags.no_cpython_wrapper = written.role is not Role.KERNEL
+        if written.role is not Role.INLINED and _is_first(written):
+            state.func_id.unique_id = written.stamp
+            origin = Origin(written, tuple(state.args))
+            state.library = SeparateLibrary(state.targetctx.codegen(), state.func_id.func_qualname, origin)
         return [DefaultPassBuilder.define_nopython_pipeline(state)]
 
 
@@ -38,16 +44,14 @@ def dispatcher_of(written: Written) -> Any:
 
     Compiled code runs without the interpreter's lock, so that threads can run it side by side.
     """
-    options: dict[str, Any] = {
-        "nogil": True,
-        "no_cpython_wrapper": written.role is not Role.KERNEL,
-        "no_cfunc_wrapper": True,
-    }
-    if written.role is Role.INLINED or _NAMED.setdefault((written.stamp, written.name), written) is not written:
-        # Where a module was loaded twice its names are taken: numba makes others.
-        return njit(**options)(written.function)
     _WRITTEN[written.function] = written
-    dispatcher = njit(pipeline_class=_Pipeline, **options)(written.function)
-    if dispatcher is not written.function:  # it is where numba was told to compile nothing
+    dispatcher = njit(pipeline_class=_Pipeline, nogil=True)(written.function)
+    # It is the function itself where numba was told to compile nothing.
+    if dispatcher is not written.function and written.role is not Role.INLINED and _is_first(written):
         dispatcher._cache = KernelCache(written)
     return dispatcher
+
+
+def _is_first(written: Written) -> bool:
+    """Return whether no other function has the name; where a module is loaded twice, numba has to make another name."""
+    return _NAMED.setdefault((written.stamp, written.name), written) is written

@@ -50,7 +50,8 @@ def _find_classes(codes, attribute, nodes, new_of):
             other = slots[slot]
             if other < 0:
                 slots[slot] = count
-                found[count] = row
+                for a in range(d):
+                    found[count, a] = row[a]
                 new_of[i] = count
                 count += 1
                 break

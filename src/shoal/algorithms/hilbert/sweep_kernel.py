@@ -173,8 +173,9 @@ def _open_lists(cell_counts: Codes, list_starts: Codes, lists: State, heap: Code
     """Open the lists that hold a row, as a heap of closed ones; return how many."""
     size = 0
     for v in range(list_starts.size - 1):
-        lists[REMAINING, v] = cell_counts[list_starts[v] : list_starts[v + 1]].sum()
         lists[KEY, v] = CLOSED
+        for cell in range(list_starts[v], list_starts[v + 1]):
+            lists[REMAINING, v] += cell_counts[cell]
         if lists[REMAINING, v] > 0:
             lists[HEAD, v] = list_starts[v]
             lists[LEFT, v] = cell_counts[list_starts[v]]
@@ -230,11 +231,14 @@ def sweep_lists(
     lists = np.zeros((8, m), dtype=np.int64)
     heap = np.empty(m, dtype=np.int32)
     size = _open_lists(cell_counts, list_starts, lists, heap)
-    most = lists[REMAINING].max()
+    most = ZERO
+    for v in range(m):
+        most = max(most, lists[REMAINING, v])
     levels = np.full(most + 1, -1, dtype=np.int32)
+    served = np.empty(m, dtype=np.int32)
     for v in range(m):
         _chain(levels, lists, v)
-    served = heap.copy()
+        served[v] = heap[v]
     drawn = size
     count = ZERO
     forced = 0

@@ -141,8 +141,8 @@ def exchange_rows(losses, asked, state, partners, smallest, temperature, moves, 
     d = losses.codes.shape[1]
     kinds = partners.kinds
     nearby = partners.near.shape[1] > 0
-    here = np.empty((d, 4))
-    there = np.empty((d, 4))
+    here = np.empty((d, 4), np.float64)
+    there = np.empty((d, 4), np.float64)
     made = 0
     for _ in range(moves):
         row = np.int64(partners.active[_draw(random, partners.active.size)])

@@ -16,7 +16,7 @@ import numpy as np
 
 from shoal._compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.predicate_kernel import acceptable
-from shoal.algorithms.common.whole_kernel import MINUS_ONE, ZERO
+from shoal.algorithms.common.whole_kernel import MINUS_ONE, NO, ZERO
 from shoal.algorithms.local_search.histogram_kernel import clear, count_row
 from shoal.algorithms.local_search.losses_kernel import FIRST, LARGEST_SET, LAST, MISSING, MODE, SET, STAR, span
 
@@ -275,7 +275,7 @@ def change_of(g, leaving, joining, losses, state, after):
             if come >= 0:
                 k = _occurrences(come, c, g, losses, state)
                 spread += state.powers[mode - 1, k + 1] - state.powers[mode - 1, k]
-            mixed = False
+            mixed = NO
             missing = losses.columns[c, MISSING]
             if missing >= 0:
                 absent = _occurrences(missing, c, g, losses, state)

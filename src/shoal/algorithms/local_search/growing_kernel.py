@@ -41,7 +41,7 @@ def keep_acceptable(begins, smallest, asked, labels):
     count = 0
     for c in range(begins.size - 1):
         distinct = ZERO
-        size = begins[c + 1] - begins[c]
+        size = np.int64(begins[c + 1] - begins[c])
         for row in range(begins[c], begins[c + 1]):
             distinct = count_row(np.int64(row), asked.sensitive, touched, distinct, counts)
             labels[row] = count

@@ -114,7 +114,7 @@ def nearest_classes(losses, begins, ends, first, last, window, budget, near, dis
     from_ = np.empty(budget + d + 1, dtype=np.int32)
     to = np.empty(budget + d + 1, dtype=np.int32)
     depth = np.empty(budget + d + 1, dtype=np.int32)
-    partial = np.empty(budget + d + 1)
+    partial = np.empty(budget + d + 1, np.float64)
     for q in range(first, last):
         found = near[q]
         nearness = distances[q]

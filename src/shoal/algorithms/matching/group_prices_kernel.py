@@ -242,7 +242,9 @@ def _cheapest_split(codes, values, by_mask, weights, members, size):
         for q in range(size):
             if values[members[p]] >= 0 and values[members[p]] == values[members[q]]:
                 height[p] += 1
-    tallest = height.max()
+    tallest = np.int64(0)
+    for p in range(size):
+        tallest = max(tallest, height[p])
     for p in range(size):
         for q in range(p + 1, size):
             one, other = members[p], members[q]
@@ -293,9 +295,12 @@ def split_groups(codes, values, by_mask, weights, types, starts, found):
             for r in range(p, size - 2):
                 members[r] = members[r + 1]
             size -= 2
-        rest = np.sort(members[:size])
-        for r in range(size):
-            found[written, r] = rest[r]
+        for r in range(size):  # at most three, in ascending order
+            place = r
+            while place > 0 and found[written, place - 1] > members[r]:
+                found[written, place] = found[written, place - 1]
+                place -= 1
+            found[written, place] = members[r]
         if size == 2:
             found[written, 2] = -1
         written += 1

@@ -56,7 +56,8 @@ def _median(records: Codes, start: int, end: int, a: int, low: int, high: int) -
     wanted = (end - start - 1) // 2
     prefix = 0
     while shift >= 0:
-        digits[:] = 0
+        for digit in range(digits.size):
+            digits[digit] = 0
         for i in range(start, end):
             offset = records[i, a] - low
             if offset >> (shift + 4) == prefix:
@@ -365,6 +366,7 @@ def cut_records(
         About how many records may be looked at before it returns.
     """
     d = offsets.size - 1
+    last = records.shape[1] - 1
     counts = np.zeros((2, starts[starts.size - 1]), dtype=np.int64)
     touched = np.empty(counts.shape, dtype=np.int32)
     extents = np.empty((d, 2), dtype=np.int32)
@@ -406,6 +408,7 @@ def cut_records(
         if found:
             _wait(stack, state, start, part_range(records, spare, start, end, cut), end)
         else:
-            groups[records[start:end, -1]] = state[LEAVES]
+            for i in range(start, end):
+                groups[records[i, last]] = state[LEAVES]
             state[LEAVES] += 1
             state[ROWS_DONE] += end - start

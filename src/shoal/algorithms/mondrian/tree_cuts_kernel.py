@@ -143,7 +143,7 @@ def _mark_alone(
     """Find the children that are acceptable alone: their side is not the rest."""
     for child in range(children):
         scratch[SIDE, child] = REST
-        size = scratch[SIZE, child]
+        size = np.int64(scratch[SIZE, child])
         if size >= smallest:
             distinct = _count_child(
                 records, start, d, scratch[SEQUENCE], begins[child], begins[child + 1], touched, ZERO, counts
@@ -492,6 +492,7 @@ def cut_along_trees(
         Ranges that wait, as start and end. At first the whole.
     """
     d = offsets.size - 1
+    last = records.shape[1] - 1
     counts = np.zeros((2, starts[starts.size - 1]), dtype=np.int64)
     touched = np.empty(counts.shape, dtype=np.int32)
     extents = np.empty((d, 2), dtype=np.int32)
@@ -535,6 +536,7 @@ def cut_along_trees(
             stack[state[OPEN] + 1, 0], stack[state[OPEN] + 1, 1] = middle, end
             state[OPEN] += 2
         else:
-            groups[records[start:end, -1]] = state[LEAVES]
+            for i in range(start, end):
+                groups[records[i, last]] = state[LEAVES]
             state[LEAVES] += 1
             state[ROWS_DONE] += end - start

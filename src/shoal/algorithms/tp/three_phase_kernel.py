@@ -91,15 +91,17 @@ def phase_two(keep, values, starts, num, den, k, residue):
         height_of[group], pillars_of[group] = _height_and_pillars(keep, starts[group], starts[group + 1])
     for v in range(m):
         by_value[v + 1] += by_value[v]
-    next_cell = by_value[:m].copy()
+    next_cell = np.empty(m, dtype=np.int64)
+    for v in range(m):
+        next_cell[v] = by_value[v]
     cells = np.empty(keep.size, dtype=np.int32)
     for j in range(keep.size):
         cells[next_cell[values[j]]] = j
         next_cell[values[j]] += 1
-    next_cell[:] = by_value[:m]
     size = np.int64(0)
     height = np.int64(0)
     for v in range(m):
+        next_cell[v] = by_value[v]
         size += residue[v]
         height = max(height, residue[v])
     # The values by how often the residue holds them, as one linked list a count; counts above `height` cannot occur.
