@@ -310,6 +310,8 @@ class TestKindsOfColumns:
         if role != "quasi_identifiers":
             expected = data["x"].gather(pl.Series(made.rows))
             expected = expected + 0.0 if kind == "zero" and role == "sensitive" else expected
+            if kind == "ordered category":  # without the category that nobody has
+                expected = expected.cast(pl.Enum(["low", "high"]))
             assert made.data["x"].equals(
                 expected.fill_nan(None) if role == "sensitive" and kind[:5] == "float" else expected
             )
