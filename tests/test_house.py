@@ -129,6 +129,7 @@ def test_the_errors_and_their_exit_codes():
         "ColumnError": 2,
         "DataError": 2,
         "OutputError": 2,
+        "NotPicklableError": 2,
         "LedgerError": 2,
         "LedgerBusyError": 2,
         "MissingExtraError": 2,

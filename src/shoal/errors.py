@@ -12,7 +12,8 @@
     │   ├── MissingExtraError                        an optional dependency is not installed
     │   ├── LedgerError                              the release ledger cannot be used as it is
     │   │   └── LedgerBusyError                      another process publishes with it just now
-    │   └── OutputError                              the output cannot be written where it was asked for
+    │   ├── OutputError                              the output cannot be written where it was asked for
+    │   └── NotPicklableError (also a TypeError)     an object holds what must not leave the process with it
     ├── InfeasibleError                     exit 1   no release can meet the request
     ├── ReleaseUnsafeError                  exit 3   a release failed its verification; nothing was written
     └── InternalError                       exit 70  a bug in shoal
@@ -41,6 +42,7 @@ __all__ = [
     "LedgerError",
     "MissingExtraError",
     "NoRowsError",
+    "NotPicklableError",
     "OutputError",
     "ParameterError",
     "ReleaseUnsafeError",
@@ -98,6 +100,10 @@ class LedgerBusyError(LedgerError):
 
 class OutputError(UsageError):
     """The output cannot be written where it was asked for; nothing was changed."""
+
+
+class NotPicklableError(UsageError, TypeError):
+    """An object holds the original table or a secret, and is neither pickled nor copied; the message names a way."""
 
 
 class InfeasibleError(ShoalError):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from shoal._unpicklable import Unpicklable
 from shoal.metrics import certainty, classes, counts, divergence, specificity
 
 if TYPE_CHECKING:
@@ -19,12 +20,14 @@ __all__ = ["Metrics"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Metrics:
+class Metrics(Unpicklable):
     """The information loss of a release. Lower is better everywhere but for the precision.
 
     It is measured against the original microdata: where columns were coarsened before, a published cell stands for all
     original values that became what it shows, so that coarsening and anonymization count together.
     """
+
+    _instead: ClassVar[str] = "Pickle to_dict() of it."
 
     table: Table
     """The original microdata."""
