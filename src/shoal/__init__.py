@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         TopDownSpecialization,
     )
     from shoal.auditing import Audit, audit
-    from shoal.certificate import Certificate
+    from shoal.certificate import Certificate, PublicCertificate
     from shoal.comparison import Comparison, compare
     from shoal.grouping import Labels, Ordered, Points, Regions
     from shoal.hierarchy import Bins, BottomCode, DatePart, Hierarchy, Level, Prefix, Round, TopCode, safe_harbor
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         PrivacyModel,
         TCloseness,
     )
+    from shoal.origin import provenance
     from shoal.publish import anonymize
     from shoal.release import Release
     from shoal.republication import Ledger, Publication, Series
@@ -58,10 +59,12 @@ __all__ = [
     "anonymize",
     "audit",
     "compare",
+    "provenance",
     "tune",
     "Audit",
     "Certificate",
     "Comparison",
+    "PublicCertificate",
     "Release",
     "Tuning",
     # publishing again and again
@@ -118,7 +121,7 @@ _HOME = {
     "anonymize": "shoal.publish",
     "audit": "shoal.auditing",
     "Audit": "shoal.auditing",
-    "Certificate": "shoal.certificate",
+    **dict.fromkeys(("Certificate", "PublicCertificate"), "shoal.certificate"),
     "compare": "shoal.comparison",
     "Comparison": "shoal.comparison",
     **dict.fromkeys(("Labels", "Ordered", "Points", "Regions"), "shoal.grouping"),
@@ -126,6 +129,7 @@ _HOME = {
         ("Bins", "BottomCode", "DatePart", "Hierarchy", "Level", "Prefix", "Round", "TopCode", "safe_harbor"),
         "shoal.hierarchy",
     ),
+    "provenance": "shoal.origin",
     "Release": "shoal.release",
     **dict.fromkeys(("Tuning", "tune"), "shoal.tuning"),
     **dict.fromkeys(("Ledger", "Publication", "Series"), "shoal.republication"),

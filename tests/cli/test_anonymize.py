@@ -19,6 +19,7 @@ from shoal.errors import ReleaseUnsafeError
 
 SECRET = "Zyzzyva"
 MINE = {"release.csv", "certificate.json", "report.html"}
+PRIVATE = {"certificate.json", "report.html", "salt.txt"}
 
 
 @pytest.fixture
@@ -40,12 +41,14 @@ def test_a_release_is_made(call: Any, tmp_path: Path) -> None:
     found = call()
     assert found.code == 0, found.err
     assert {file.name for file in (tmp_path / "out").iterdir()} == MINE
+    assert {file.name for file in (tmp_path / "out.private").iterdir()} == PRIVATE
     rows = rows_of(tmp_path / "out/release.csv")
     assert len(rows) == 240
     assert list(rows[0]) == ["age", "gender", "zip", "disease", "visit_id"]
-    certificate = json.loads((tmp_path / "out/certificate.json").read_text())
-    for said in ("l-diversity (frequency), l = 4", "1 in 4 (25%)", str(certificate["cost"]["stars"]), "report.html"):
+    cost = json.loads((tmp_path / "out.private/certificate.json").read_text())["cost"]
+    for said in ("l-diversity (frequency), l = 4", "1 in 4 (25%)", str(cost["stars"]), "out (everything in it)"):
         assert said in " ".join(found.out.split())
+    assert str(tmp_path / "out.private/report.html") in found.out
     assert found.err in ("", f"{WORDS}\n"), "on a fresh machine it is compiled first"
 
 
@@ -61,7 +64,7 @@ def test_every_group_of_the_release_is_diverse(call: Any, tmp_path: Path) -> Non
 def test_standard_output_is_the_certificate(call: Any, tmp_path: Path) -> None:
     found = call("--json", "--seed", 7)
     assert found.code == 0
-    assert found.json == json.loads((tmp_path / "out/certificate.json").read_text())
+    assert found.json == json.loads((tmp_path / "out.private/certificate.json").read_text())
     assert found.json["seed"] == 7
     assert SECRET not in found.out + found.err
 
@@ -69,6 +72,7 @@ def test_standard_output_is_the_certificate(call: Any, tmp_path: Path) -> None:
 def test_no_cell_is_in_certificate_report_or_output(call: Any, tmp_path: Path) -> None:
     found = call()
     texts = [found.out, found.err, *((tmp_path / "out" / name).read_text() for name in MINE - {"release.csv"})]
+    texts += [(tmp_path / "out.private" / name).read_text() for name in PRIVATE]
     assert not any(SECRET in text or "10001" in text or "900001" in text for text in texts)
 
 
@@ -122,7 +126,7 @@ def test_force_replaces_it(call: Any, tmp_path: Path) -> None:
     assert call().code == 0
     assert call("-k", 50, "--force").code == 0
     assert json.loads((tmp_path / "out/certificate.json").read_text())["achieved"]["k"] >= 50
-    assert {file.name for file in tmp_path.iterdir()} == {"out", "patients.csv"}
+    assert {file.name for file in tmp_path.iterdir()} == {"out", "out.private", "patients.csv"}
 
 
 def left_behind(tmp_path: Path) -> set[str]:

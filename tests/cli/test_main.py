@@ -153,7 +153,19 @@ def all_options() -> list[tuple[str, Any]]:
 
 def test_every_command_and_option_is_explained() -> None:
     group = typer.main.get_command(app)
-    commands = {"anonymize", "attack", "audit", "compare", "demo", "group", "query", "republish", "tune", "version"}
+    commands = {
+        "anonymize",
+        "attack",
+        "audit",
+        "compare",
+        "demo",
+        "group",
+        "provenance",
+        "query",
+        "republish",
+        "tune",
+        "version",
+    }
     assert set(group.commands) == commands  # type: ignore[attr-defined]
     assert all(one.help for one in group.commands.values())  # type: ignore[attr-defined]
     unexplained = [f"{name} {option.name}" for name, option in all_options() if not getattr(option, "help", None)]
@@ -162,7 +174,8 @@ def test_every_command_and_option_is_explained() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["anonymize", "attack", "audit", "compare", "demo", "group", "query", "republish", "tune", "version"]
+    "command",
+    ["anonymize", "attack", "audit", "compare", "demo", "group", "provenance", "query", "republish", "tune", "version"],
 )
 def test_help_is_shown(shoal: Any, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 80)

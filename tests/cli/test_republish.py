@@ -94,7 +94,7 @@ def test_it_is_said_in_a_few_lines(shoal: Any, ledger: Path, quarters: list[Path
     said = " ".join(found.out.split())
     assert "60 in all, 0 stayed, 60 are new" in said
     assert "confidence above 1/4" in said
-    assert str(tmp_path / "out/report.html") in found.out
+    assert str(tmp_path / "out.private/report.html") in found.out
     assert SECRET not in found.out
 
 

@@ -44,6 +44,7 @@ delimiter = ";"
 encoding = "latin-1"
 format = "parquet"
 spreadsheet_safe = true
+publish_proof = true
 force = true
 json = true
 
@@ -93,6 +94,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "encoding": "latin-1",
     "format": "parquet",
     "spreadsheet_safe": True,
+    "publish_proof": True,
     "force": True,
     "json": True,
     "quasi_identifiers": ["age", '"last, first"'],
@@ -141,7 +143,17 @@ def test_every_flag_of_anonymize_is_a_key() -> None:
 
 def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
     spec = read_spec(write(FULL))
-    used_elsewhere = {"input", "output", "columns", "privacy", "format", "spreadsheet_safe", "force", "json"}
+    used_elsewhere = {
+        "input",
+        "output",
+        "columns",
+        "privacy",
+        "format",
+        "spreadsheet_safe",
+        "publish_proof",
+        "force",
+        "json",
+    }
     used_elsewhere |= {"time_limit", "suppression_limit", "cost", "local", "patterns", *BY_COLUMN}
     settings = set(ReleaseSpec.__struct_fields__) - used_elsewhere
     from shoal.cli.anonymize import SETTINGS
@@ -154,7 +166,15 @@ def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
     "name", [name for name in SAME_AS_FLAGS if name not in {*Columns.__struct_fields__, *BY_COLUMN}]
 )
 def test_each_flag_overrides_the_file(write: Any, name: str) -> None:
-    given = {"k": "3", "seed": 0, "keep_order": False, "spreadsheet_safe": False, "force": False, "json": False}
+    given = {
+        "k": "3",
+        "seed": 0,
+        "keep_order": False,
+        "spreadsheet_safe": False,
+        "publish_proof": False,
+        "force": False,
+        "json": False,
+    }
     value = given.get(name, "other")
     merged = request_of({"spec": write(FULL), name: [value] if name == "t_order" else value})
     found = getattr(merged.privacy if name in Privacy.__struct_fields__ else merged, name)

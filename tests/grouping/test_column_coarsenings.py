@@ -136,7 +136,7 @@ def test_a_release_of_coarsened_columns_is_read_back_and_holds(recoding, tmp_pat
     assert audited.to_dict()["achieved"]["k"] >= 5
     written = (tmp_path / "out" / "release.csv").read_text()
     assert '"[' in written
-    assert "<svg" in (tmp_path / "out" / "report.html").read_text()
+    assert "<svg" in (tmp_path / "out.private" / "report.html").read_text()
     alone = shoal.anonymize(
         table.drop("name", "age"),
         quasi_identifiers=["lon", "lat"],

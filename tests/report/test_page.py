@@ -170,13 +170,13 @@ def test_no_size_is_no_division_by_zero() -> None:
 
 
 def test_writing(tmp_path: Any) -> None:
-    write_report(facts(), tmp_path / "report.html")
+    write_report(render(facts()), tmp_path / "report.html")
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == render(facts())
 
 
 def test_writing_where_there_is_no_folder(tmp_path: Any) -> None:
     with pytest.raises(OutputError, match="cannot be written"):
-        write_report(facts(), tmp_path / "missing" / "report.html")
+        write_report(render(facts()), tmp_path / "missing" / "report.html")
 
 
 def test_facts_show_no_names_of_values() -> None:

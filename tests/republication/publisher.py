@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ def die(*_: object) -> None:
 
 def die_at(point: str) -> None:
     """Let this process be killed at one of the moments that matter."""
-    publish, advance = StagedFolder.publish, journal.advance
+    publish, advance, rename = StagedFolder.publish, journal.advance, Path.rename
 
     def renamed(staged: StagedFolder) -> None:
         publish(staged)
@@ -49,10 +50,17 @@ def die_at(point: str) -> None:
         if given[2].releases[-1].state == "published":
             die()
 
+    def one_renamed(folder: Path, to: Path) -> Path:
+        rename(folder, to)
+        die()
+        return to
+
     if point == "files are staged":
         publication.FilesOf.digests = die  # type: ignore[assignment, method-assign]
     elif point == "the ledger knows":
         StagedFolder.publish = die  # type: ignore[assignment, method-assign]
+    elif point == "the private folder is there":
+        Path.rename = one_renamed  # type: ignore[assignment, method-assign]
     elif point == "the folder is there":
         StagedFolder.publish = renamed  # type: ignore[method-assign]
     elif point == "the ledger is about to settle":

@@ -99,7 +99,7 @@ def check(place: Any, folder: Path, number: int, before: int) -> bool:
     new = len(history) == before + 1
     assert len(history) in (before, before + 1)
     assert {one.state for one in history} == {"published"}
-    assert (folder / f"q{number}").exists() == new
+    assert (folder / f"q{number}").exists() == (folder / f"q{number}.private").exists() == new
     assert not [path for path in folder.iterdir() if "shoal-" in path.name], "nothing is left lying around"
     return new
 
@@ -132,6 +132,7 @@ def test_kills_at_random_moments(place: Any, publishers: Publishers, patients: A
     [
         ("files are staged", False),
         ("the ledger knows", False),
+        ("the private folder is there", True),
         ("the folder is there", True),
         ("the ledger is about to settle", True),
     ],

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import typer  # noqa: TC002 - typer reads the annotations
 
 from shoal.cli import options  # noqa: TC001 - typer reads the annotations
-from shoal.errors import OutputError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,12 +59,16 @@ def anonymize(
     encoding: options.Encoding = None,
     format: options.Format = None,  # noqa: A002 - as the flag
     spreadsheet_safe: options.SpreadsheetSafe = None,
+    publish_proof: options.PublishProof = None,
     force: options.Force = None,
     json: options.Json = None,
 ) -> None:
     """Make a release of a table that meets a privacy requirement, with a certificate and a report.
 
     Example: shoal anonymize patients.csv --qi age,gender,zip --sensitive disease --id name -l 4 -k 10 -o out
+
+    All of out may be published: the table, and a certificate and a report that tell
+    no more than it does. out.private has the full ones, for you alone.
 
     Every column needs a role: --qi, --sensitive, --id (dropped) or --insensitive (published as it is).
 
@@ -115,18 +117,14 @@ def publish(terminal: Terminal, data: Any, folder: Path, request: ReleaseSpec, a
     Raises
     ------
     OutputError
-        Where the folder exists and must not be replaced: said before the work rather than after it.
+        Where a folder exists and must not be replaced: said before the work rather than after it.
     """
+    from shoal.io import check_free
     from shoal.publish import anonymize as make_release
 
-    # A name that no system takes is no existing folder; writing it says what is wrong.
-    if os.path.exists(folder) and not request.force:
-        raise OutputError(f"The output '{folder}' exists. Name another one with -o, or replace it with --force.")
+    check_free(folder, force=bool(request.force))
     with terminal.progress() as progress:
-        release = make_release(data, progress=progress, **arguments)
-        certificate = release.save(
-            folder, force=bool(request.force), format=request.format, spreadsheet_safe=bool(request.spreadsheet_safe)
-        )
+        certificate = make_release(data, progress=progress, **arguments).save(folder, **request.saving())
     facts = certificate.to_dict()
     if terminal.json:
         terminal.result(facts)

@@ -40,6 +40,7 @@ __all__ = [
     "MissingSensitive",
     "Output",
     "PatternsFile",
+    "PublishProof",
     "QuasiIdentifiers",
     "Recoding",
     "Released",
@@ -85,13 +86,19 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="OUT",
-        help="Folder for the release; it appears whole or not at all.",
+        help="Folder for the release: all of it may be published. What only you may see goes to OUT.private beside it.",
         rich_help_panel=_FILES,
     ),
 ]
 DemoOutput = Annotated[
     Path,
-    typer.Option("--output", "-o", metavar="OUT", help="Folder for the release.", rich_help_panel=_FILES),
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="OUT",
+        help="Folder for the release: all of it may be published. What only you may see goes to OUT.private beside it.",
+        rich_help_panel=_FILES,
+    ),
 ]
 Spec = Annotated[
     Path | None,
@@ -104,7 +111,7 @@ Spec = Annotated[
 ]
 Force = Annotated[
     bool | None,
-    typer.Option("--force/--no-force", help="Replace the output folder if it exists.", rich_help_panel=_FILES),
+    typer.Option("--force/--no-force", help="Replace OUT and OUT.private if they exist.", rich_help_panel=_FILES),
 ]
 Format = Annotated[
     str | None,
@@ -135,6 +142,14 @@ SpreadsheetSafe = Annotated[
     typer.Option(
         "--spreadsheet-safe/--no-spreadsheet-safe",
         help="Quote cells that a spreadsheet would run as a formula.",
+        rich_help_panel=_FILES,
+    ),
+]
+PublishProof = Annotated[
+    bool | None,
+    typer.Option(
+        "--publish-proof/--no-publish-proof",
+        help="State the algorithm, its costs and the lower bound in OUT, too; they tell more than the published table.",
         rich_help_panel=_FILES,
     ),
 ]

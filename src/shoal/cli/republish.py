@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.console import PathLine, Terminal, lines_of, path_line, plain
+from shoal.cli.console import PathLine, Terminal, folder_lines, lines_of, path_line, plain
 from shoal.errors import LedgerError, OutputError, ReleaseUnsafeError
 
 if TYPE_CHECKING:
@@ -94,7 +93,12 @@ CertificateFile = Annotated[
 Input = Annotated[str, typer.Argument(metavar="INPUT", help="The table of today: any input that anonymize reads.")]
 Output = Annotated[
     Path,
-    typer.Option("--output", "-o", metavar="OUT", help="Folder for the release; it appears whole or not at all."),
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="OUT",
+        help="Folder for the release: all of it may be published. What only you may see goes to OUT.private beside it.",
+    ),
 ]
 
 
@@ -172,9 +176,10 @@ def publish(
 
     Exit codes: 0 done; 1 the new rows allow no such release; 2 wrong usage, input or ledger; 3 the verification failed.
     """
+    from shoal.io import check_free
+
     terminal: Terminal = context.obj
-    if os.path.exists(output) and not force:
-        raise OutputError(f"The output '{output}' exists. Name another one with -o, or replace it with --force.")
+    check_free(output, force=bool(force))
     with _opened(address, key, wait) as ledger, terminal.progress() as progress:
         made = _chosen(ledger, series).publish(
             source,
@@ -196,7 +201,7 @@ def publish(
     if terminal.json:
         terminal.result({**made.certificate.to_dict(), "counts": dict(made.counts), "notes": list(made.notes)})
     else:
-        terminal.say("", lines_of(list(_summary(made))), path_line("open", output / "report.html"), "")
+        terminal.say("", lines_of(list(_summary(made))), *folder_lines(output), "")
 
 
 @republish.command()

@@ -159,6 +159,7 @@ class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     encoding: str | None = None
     format: str | None = None
     spreadsheet_safe: bool | None = None
+    publish_proof: bool | None = None
     force: bool | None = None
     json: bool | None = None
 
@@ -190,6 +191,11 @@ class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         if self.output is None:
             raise UsageError("Name the folder for the release with -o OUT (or output = ... in the spec file).")
         return Path(self.output)
+
+    def saving(self) -> dict[str, Any]:
+        """Return how to save a release, as arguments of `Release.save`."""
+        flags = {name: bool(getattr(self, name)) for name in ("force", "spreadsheet_safe", "publish_proof")}
+        return {"format": self.format, **flags}
 
     def arguments(self, *names: str) -> dict[str, Any]:
         """Return the columns, and those of the named settings that were given, as arguments of a call.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import typer  # noqa: TC002 - typer reads the annotations
@@ -10,7 +9,6 @@ import typer  # noqa: TC002 - typer reads the annotations
 from shoal.cli import options
 from shoal.cli.anonymize import SETTINGS
 from shoal.cli.console import Terminal, path_line, plain
-from shoal.errors import OutputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,6 +66,7 @@ def tune(
     encoding: options.Encoding = None,
     format: options.Format = None,  # noqa: A002 - as the flag
     spreadsheet_safe: options.SpreadsheetSafe = None,
+    publish_proof: options.PublishProof = None,
     force: options.Force = None,
     json: options.Json = None,
 ) -> None:
@@ -81,12 +80,13 @@ def tune(
     Columns with --hierarchy are coarsened to its levels, others to what fits
     their values; those with --coarsen are coarsened like that in any case.
 
-    With -o the best release is published, and its report shows the trade-off;
-    Ctrl-C ends the search and keeps what it found.
+    With -o the best release is published, and its private report shows the
+    trade-off; Ctrl-C ends the search and keeps what it found.
 
     Exit codes: 0 done; 1 the request cannot be met; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
     """
     from shoal.cli.spec import request_of
+    from shoal.io import check_free
     from shoal.tuning import tune as search
 
     terminal: Terminal = context.obj
@@ -100,8 +100,8 @@ def tune(
     if seconds is not None:
         arguments["seconds"] = options.as_number("--seconds", seconds)
     folder = None if request.output is None else request.folder()
-    if folder is not None and os.path.exists(folder) and not request.force:
-        raise OutputError(f"The output '{folder}' exists. Name another one with -o, or replace it with --force.")
+    if folder is not None:
+        check_free(folder, force=bool(request.force))
     with terminal.progress() as progress:
         tuning = search(request.source(), progress=progress, **arguments)
     facts = tuning.to_dict()
@@ -116,12 +116,7 @@ def tune(
 def _published(terminal: Terminal, tuning: Tuning, folder: Path, request: ReleaseSpec) -> dict[str, Any]:
     """Save the best release, say what it is, and return its certificate."""
     with terminal.progress() as progress:
-        certificate = tuning.release(progress=progress).save(
-            folder,
-            force=bool(request.force),
-            format=request.format,
-            spreadsheet_safe=bool(request.spreadsheet_safe),
-        )
+        certificate = tuning.release(progress=progress).save(folder, **request.saving())
     facts = certificate.to_dict()
     if not terminal.json:
         from shoal.cli.summary import summary_of

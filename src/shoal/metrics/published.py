@@ -58,20 +58,22 @@ def published_average_class_size(frame: pl.DataFrame, quasi_identifiers: Sequenc
 
 def published_stars(frame: pl.DataFrame, quasi_identifiers: Sequence[str], star: str = "*") -> dict[str, int]:
     """Return the cells of each quasi-identifier that are the star symbol; `sum` of the values is the whole table's."""
-    texts = _texts(frame, quasi_identifiers)
-    return {
-        name: int((frame[name].cast(pl.String) == star).sum()) if name in texts else 0 for name in quasi_identifiers
-    }
+    return {name: int(_starred(frame[name], star).sum()) for name in quasi_identifiers}
 
 
 def published_suppressed_tuples(frame: pl.DataFrame, quasi_identifiers: Sequence[str], star: str = "*") -> int:
     """Return the rows of a published table with at least one star among their quasi-identifiers."""
     starred = np.zeros(frame.height, dtype=np.bool_)
-    for name in _texts(frame, quasi_identifiers):
-        starred |= (frame[name].cast(pl.String) == star).fill_null(value=False).to_numpy()
+    for name in quasi_identifiers:
+        starred |= _starred(frame[name], star).to_numpy()
     return int(np.count_nonzero(starred))
 
 
-def _texts(frame: pl.DataFrame, quasi_identifiers: Sequence[str]) -> list[str]:
-    """Return the columns that can hold a star at all: those of text."""
-    return [name for name in quasi_identifiers if isinstance(frame.schema[name], (pl.String, pl.Categorical, pl.Enum))]
+def _starred(column: pl.Series, star: str) -> pl.Series:
+    """Return which cells of a column are the star symbol: none where it can hold no text."""
+    kind = column.dtype
+    if isinstance(kind, pl.Enum) and star in kind.categories:
+        return (column == star).fill_null(value=False)
+    if kind in (pl.String, pl.Categorical):
+        return (column.cast(pl.String) == star).fill_null(value=False)
+    return pl.repeat(value=False, n=len(column), eager=True)

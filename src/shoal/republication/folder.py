@@ -33,7 +33,8 @@ class ReadRelease:
 
     def columns(self, role: str) -> tuple[str, ...]:
         """Return the columns with a role ("quasi_identifiers", "sensitive") as the certificate names them."""
-        return tuple((self.certificate.get("input") or {}).get(role) or ())
+        said = self.certificate.get("columns") or self.certificate.get("input") or {}
+        return tuple(said.get(role) or ())
 
     @property
     def star(self) -> str:

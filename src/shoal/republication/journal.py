@@ -232,6 +232,8 @@ def recover(connection: sa.Connection, key: LedgerKey) -> list[str]:
     """
     told = []
     intended = connection.scalar(sa.select(LEDGER.c.content).where(LEDGER.c.name == _INTENT))
+    # First: a folder whose private one has its name already gets its own now, and is complete then.
+    swept = intended is not None and sweep_folder(Path(intended))
     for name in series_names(connection):
         series = read_series(connection, name, key)
         if series is None or not series.releases or series.releases[-1].state != "staged":
@@ -253,7 +255,6 @@ def recover(connection: sa.Connection, key: LedgerKey) -> list[str]:
                 "It was taken back; the ledger is as it was before."
             )
     if intended is not None:
-        swept = sweep_folder(Path(intended))
         if swept and not told:
             told.append(
                 f"A release was interrupted before the ledger knew of it. What was written for '{intended}' was "

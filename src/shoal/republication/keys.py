@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from hmac import compare_digest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from shoal._unpicklable import Unpicklable
 from shoal.errors import LedgerError, ParameterError
 
 if TYPE_CHECKING:
@@ -34,8 +35,11 @@ _IDS_AT_ONCE = 250_000
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class LedgerKey:
+class LedgerKey(Unpicklable):
     """The secret of a ledger."""
+
+    _holds: ClassVar[str] = "the secret of a ledger"
+    _instead: ClassVar[str] = "Hand on the path of its file."
 
     secret: bytes
     """32 random bytes."""
@@ -161,8 +165,10 @@ class Pseudonyms:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class SeriesKeys:
+class SeriesKeys(Unpicklable):
     """The keys of one series, each for one purpose."""
+
+    _holds: ClassVar[str] = "secrets of a ledger"
 
     persons: bytes
     values: bytes
@@ -216,14 +222,6 @@ class SeriesKeys:
             digest.update(len(content).to_bytes(8, "little"))
             digest.update(content)
         return digest.hexdigest()
-
-    def input_digest(self, fingerprint: str) -> str:
-        """Return what may be said in public of the hash of a table, as 64 hexadecimal digits.
-
-        Never the hash itself: it counts the sensitive values of people, and the release those of people and of
-        counterfeits. Whoever could try hashes would find out which values are the counterfeits', and learn the others.
-        """
-        return blake2b(fingerprint.encode(), key=self.records, digest_size=32, person=b"input").hexdigest()
 
     def __repr__(self) -> str:
         return "SeriesKeys(...)"

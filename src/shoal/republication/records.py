@@ -76,7 +76,7 @@ class RecordedRelease:
     seed: str | None
     """The seed that was asked for; None: randomness came from the operating system."""
     input_sha256: str
-    """Keyed hash of the canonical form of the published people's rows, as in the certificate."""
+    """Keyed hash of the canonical form of the input's rows, as in the private certificate, with its key beside."""
     rows: int
     """People in the release."""
     counterfeits: int

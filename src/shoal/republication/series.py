@@ -16,10 +16,10 @@ import numpy as np
 from shoal._progress import Clock, Progress
 from shoal._validation import Boolean, Constraint, Integer, OneOf, Optional, validate
 from shoal.certificate import FORMAT
-from shoal.errors import InfeasibleError, InternalError, LedgerError, NoRowsError, OutputError
-from shoal.io import staged_folder
+from shoal.errors import InfeasibleError, InternalError, LedgerError, NoRowsError
+from shoal.io import check_free, staged_folder
 from shoal.metrics.certainty import gcp
-from shoal.publish import open_data
+from shoal.publish import input_hash, open_data
 from shoal.republication import journal
 from shoal.republication.generalization import generalize
 from shoal.republication.matching import NOBODY, match
@@ -29,7 +29,7 @@ from shoal.republication.records import RecordedRelease, read_memory, read_serie
 from shoal.republication.series_audit import SeriesAudit, audit_series
 from shoal.republication.storage import now
 from shoal.republication.verification import verify_invariance, verify_release
-from shoal.table import fingerprint
+from shoal.table import KEYED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -123,10 +123,8 @@ class Series:
         options: dict[str, Any] = {"counterfeits": counterfeits, "changed_sensitive": changed_sensitive}
         options |= {"missing_sensitive": missing_sensitive, "hold_back": hold_back}
         validate("publish", {**options, "seed": seed, "format": format}, _CONSTRAINTS)
-        if output is not None and os.path.exists(output) and not force:
-            raise OutputError(
-                f"'{output}' exists already and is kept. Choose another folder, or replace it with force (--force)."
-            )
+        if output is not None:
+            check_free(Path(output), force=force)
         clock = Clock(_STEPS, progress)
         with clock.step("read"):
             try:
@@ -156,7 +154,7 @@ class Series:
                 counterfeits=0,
                 parameters=options,
             )
-            publication, release, after = self._made(matched, release, opened, clock, self._keys(series))
+            publication, release, after = self._made(matched, release, opened, clock)
             publication = replace(publication, notes=(*told, *publication.notes))
             if output is None:
                 with self._ledger._database.writing() as connection:
@@ -166,7 +164,9 @@ class Series:
             clock.progress("write", 0, 1)
             with self._ledger._database.writing() as connection:
                 journal.intend(connection, Path(output).expanduser().resolve())
-            with staged_folder(Path(output), writing.files, force=force, check=writing.verify) as staged:
+            with staged_folder(
+                Path(output), writing.files, private=writing.private, force=force, check=writing.verify
+            ) as staged:
                 release = replace(
                     release, files=writing.digests(staged.path), folder=str(staged.target), staged=str(staged.path)
                 )
@@ -226,7 +226,7 @@ class Series:
         """Return what may be said in public of the series: what it promises, and the hashes of its releases' files."""
         with self._ledger._database.reading() as connection:
             series = self._recorded(connection)
-        fields = ("number", "state", "time", "version", "rows", "counterfeits", "input_sha256")
+        fields = ("number", "state", "time", "version", "rows", "counterfeits")
         return {
             "format": FORMAT,
             "shoal": version("shoal"),
@@ -322,7 +322,7 @@ class Series:
             raise
 
     def _made(
-        self, matched: Matched, release: RecordedRelease, opened: OpenedData, clock: Clock, keys: SeriesKeys
+        self, matched: Matched, release: RecordedRelease, opened: OpenedData, clock: Clock
     ) -> tuple[Publication, RecordedRelease, Memory]:
         """Make a release of matched rows: the publication, its record and what is remembered after it."""
         table = matched.table
@@ -372,9 +372,10 @@ class Series:
                 raise InternalError("a release has more or fewer rows than were to be published")
         with clock.step("remember"):
             after, counts = matched.remembered(made, release.number)
+            digest, salt = input_hash(opened.frame, matched.table)
             release = replace(
                 release,
-                input_sha256=keys.input_digest(fingerprint(shown.table)),
+                input_sha256=digest,
                 rows=shown.table.rows,
                 counterfeits=made.counterfeits,
                 counts={**counts, "groups": made.count, "signatures": len(after.signatures)},
@@ -394,6 +395,7 @@ class Series:
                 "sensitive": list(self.columns.sensitive),
                 "direct_identifiers": [self.columns.identifier, *self.columns.direct_identifiers],
                 "sha256": release.input_sha256,
+                "keyed": KEYED,
             },
             achieved=achieved,
             cost=_cost(recoding, made.counterfeits),
@@ -408,8 +410,9 @@ class Series:
             certificate=certificate,
             counts=release.counts,
             notes=tuple(_notes(release.counts)),
+            salt=salt,
             source_format=opened.format,
-            restore=opened.restore,
+            restore=opened.restore.of(frame),
         )
         return publication, release, after
 

@@ -7,9 +7,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from shoal.publish import OpenedData, anonymize
+from shoal._unpicklable import Unpicklable
+from shoal.publish import OpenedData, anonymize, coarsenings_for_readers
 from shoal.report import TradeOff
 from shoal.report.sentences import number, percent
 from shoal.tuning.words import in_words
@@ -103,8 +104,10 @@ class Setting:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Tuning:
+class Tuning(Unpicklable):
     """What a search for the best coarsening found."""
+
+    _instead: ClassVar[str] = "Pickle to_dict() of it, or its words."
 
     loss: str
     """What was minimized."""
@@ -216,8 +219,16 @@ class Tuning:
             Arguments of `shoal.anonymize` that shall differ from those that were tuned with.
         """
         release = anonymize(self.opened.frame, **{**self.request, "coarsen": self.coarsen, **changes})
+        certificate = release.certificate
+        if "coarsen" not in changes:  # what the search found depends on the table
+            asked = {**certificate.for_readers, "coarsen": coarsenings_for_readers(self.always), "tuned": True}
+            certificate = replace(certificate, for_readers=asked)
         return replace(
-            release, source_format=self.opened.format, restore=self.opened.restore, trade_off=self._for_report
+            release,
+            certificate=certificate,
+            source_format=self.opened.format,
+            restore=self.opened.restore.of(release.frame),
+            trade_off=self._for_report,
         )
 
     def sentences(self) -> tuple[str, ...]:

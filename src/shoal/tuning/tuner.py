@@ -110,10 +110,10 @@ def tune(
 
     Notes
     -----
-    The setting is chosen by the whole table, and the certificate of a release tells it, and nothing else of the search:
-    a reader learns that other settings lost more, which says little of any person, but it is no formal guarantee.
-    The table of all settings, the curve and the picture tell losses and stars of releases that were never published:
-    keep them for yourself where that is too much.
+    The setting is chosen by the whole table. The public certificate of a release says that a search was made, and not
+    what it found: readers see that in the published cells as far as these show it, and learn that other settings lost
+    more, which says little of any person, but it is no formal guarantee. The table of all settings, the curve and the
+    picture tell losses and stars of releases that were never published: they are in private files only.
 
     References
     ----------
