@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import polars as pl
 import pytest
 
 import shoal
@@ -27,6 +28,7 @@ MODULES = (
     "local",
     "machine",
     "matching",
+    "minimality",
     "paper",
     "plane",
     "regions",
@@ -137,6 +139,14 @@ def test_closeness_is_measured_on_census_like_and_on_tiny_tables(benchmarks, set
     assert [row[:2] for row in census["rows"]] == [[600, "sabre"], [600, "mondrian"]]
     assert census["rows"][0][2] <= census["rows"][1][2]
     assert all(row[2] >= 0 for row in tiny["rows"]), "nobody is below the optimum"
+
+
+def test_the_public_files_tell_an_adversary_nothing_more(benchmarks):
+    known = pl.DataFrame({"q": [0, 0, 1, 1]})
+    table, public, proof, full = benchmarks.minimality.exposure(known, "tp", "suppression")
+    assert table == public
+    assert table[1] == 6 * 3 + 3 * 12, "two values twice each, or one twice and two once"
+    assert table[2] <= proof[2] <= full[2] <= 1
 
 
 def test_divergences_of_every_table_are_averaged(benchmarks, settings):

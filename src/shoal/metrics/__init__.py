@@ -16,6 +16,7 @@ from shoal.metrics.published import (
     published_average_class_size,
     published_class_sizes,
     published_discernability,
+    published_star_counts,
     published_stars,
     published_suppressed_tuples,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "published_average_class_size",
     "published_class_sizes",
     "published_discernability",
+    "published_star_counts",
     "published_stars",
     "published_suppressed_tuples",
     "random_ranges",

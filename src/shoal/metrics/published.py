@@ -21,6 +21,7 @@ __all__ = [
     "published_average_class_size",
     "published_class_sizes",
     "published_discernability",
+    "published_star_counts",
     "published_stars",
     "published_suppressed_tuples",
 ]
@@ -58,15 +59,25 @@ def published_average_class_size(frame: pl.DataFrame, quasi_identifiers: Sequenc
 
 def published_stars(frame: pl.DataFrame, quasi_identifiers: Sequence[str], star: str = "*") -> dict[str, int]:
     """Return the cells of each quasi-identifier that are the star symbol; `sum` of the values is the whole table's."""
-    return {name: int(_starred(frame[name], star).sum()) for name in quasi_identifiers}
+    return published_star_counts(frame, quasi_identifiers, star)[0]
 
 
 def published_suppressed_tuples(frame: pl.DataFrame, quasi_identifiers: Sequence[str], star: str = "*") -> int:
     """Return the rows of a published table with at least one star among their quasi-identifiers."""
-    starred = np.zeros(frame.height, dtype=np.bool_)
+    return published_star_counts(frame, quasi_identifiers, star)[1]
+
+
+def published_star_counts(
+    frame: pl.DataFrame, quasi_identifiers: Sequence[str], star: str = "*"
+) -> tuple[dict[str, int], int]:
+    """Return what `published_stars` and `published_suppressed_tuples` do, at once."""
+    counts: dict[str, int] = {}
+    rows = pl.repeat(value=False, n=frame.height, eager=True)
     for name in quasi_identifiers:
-        starred |= _starred(frame[name], star).to_numpy()
-    return int(np.count_nonzero(starred))
+        starred = _starred(frame[name], star)
+        counts[name] = int(starred.sum())
+        rows = rows | starred if counts[name] else rows
+    return counts, int(rows.sum())
 
 
 def _starred(column: pl.Series, star: str) -> pl.Series:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    import numpy as np
     import polars as pl
+    from numpy.typing import NDArray
 
 __all__ = ["AttributeLoss", "PublicFacts", "ReportFacts", "SizeBin", "TradeOff", "public_facts", "size_bins"]
 
@@ -113,7 +115,9 @@ class PublicFacts:
         return f"PublicFacts(rows={self.rows}, attributes={len(self.stars)})"
 
 
-def public_facts(certificate: Mapping[str, Any], frame: pl.DataFrame) -> PublicFacts:
+def public_facts(
+    certificate: Mapping[str, Any], frame: pl.DataFrame, sizes: NDArray[np.integer] | None = None
+) -> PublicFacts:
     """Return what the public page of a release says.
 
     Parameters
@@ -122,16 +126,19 @@ def public_facts(certificate: Mapping[str, Any], frame: pl.DataFrame) -> PublicF
         The public certificate as a dictionary.
     frame : polars.DataFrame
         The published table.
+    sizes : int array, optional
+        The sizes of its equivalence classes, where they were counted already.
     """
     from shoal import metrics
 
     names, star = certificate["columns"]["quasi_identifiers"], certificate["parameters"]["star"]
-    sizes = metrics.published_class_sizes(frame, names)
+    sizes = metrics.published_class_sizes(frame, names) if sizes is None else sizes.astype("int64")
+    stars, starred_rows = metrics.published_star_counts(frame, names, star)
     return PublicFacts(
         certificate=certificate,
         rows=frame.height,
-        stars=metrics.published_stars(frame, names, star),
-        starred_rows=metrics.published_suppressed_tuples(frame, names, star),
+        stars=stars,
+        starred_rows=starred_rows,
         class_sizes=size_bins(sizes),
         metrics={
             "discernability": int((sizes * sizes).sum()),
