@@ -6,6 +6,7 @@ Small originals are enumerated; those that give the same published table must ha
 from __future__ import annotations
 
 import datetime as dt
+import io
 import itertools
 import json
 from collections import defaultdict
@@ -28,9 +29,12 @@ TREE = shoal.Hierarchy.from_rows([(value, "ab" if value in "ab" else "cd", "*") 
 
 
 def public_text(release: shoal.Release) -> str:
-    """Return everything that is published beside the table, as it would be written."""
+    """Return everything that is published, as it would be written: the binary form of the table, and what is beside."""
     certificate = release.public_certificate
-    return certificate.to_json() + render_public(public_facts(certificate.to_dict(), release.frame))
+    parquet = io.BytesIO()  # as `write_table` does it
+    release.frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)).write_parquet(parquet)
+    page = render_public(public_facts(certificate.to_dict(), release.frame))
+    return certificate.to_json() + page + parquet.getvalue().hex()
 
 
 def published(release: shoal.Release) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from shoal._unpicklable import Unpicklable
 from shoal._validation import Boolean, OneOf, Optional, validate
 from shoal.errors import ReleaseUnsafeError
-from shoal.io import read, spreadsheet_names, write_folder, write_table
+from shoal.io import Restorer, read, spreadsheet_names, write_folder, write_table
 from shoal.report import (
     AttributeLoss,
     ReportFacts,
@@ -68,7 +68,7 @@ class Release(Unpicklable):
     """Private: the key of the certificate's hash of the input, as hexadecimal digits; `shoal.provenance` takes it."""
     source_format: str = "csv"
     """The format that `save` writes unless told otherwise: the input's."""
-    restore: Callable[[pl.DataFrame], Any] = field(default=lambda frame: frame)
+    restore: Callable[[pl.DataFrame], Any] = field(default_factory=Restorer)
     """Makes the caller's kind of table of the published one."""
     pictures: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     """What draws the coarsenings of columns as SVG, for the page."""

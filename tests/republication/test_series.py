@@ -405,9 +405,44 @@ class TestFolder:
         assert certificate["requested"] == [{"model": "m-invariance", "m": 3}]
         assert certificate["achieved"]["m"] >= 3
         assert set(certificate["output"]["files"]) == {"release.csv", "counterfeits.csv"}
-        for name in ("certificate.json", "report.html"):
-            assert SECRET not in (tmp_path / "q1" / name).read_text()
-        assert "http://" not in (tmp_path / "q1/report.html").read_text()
+        assert certificate == made.certificate.public()
+        assert set(certificate) == {
+            *(
+                "format",
+                "shoal",
+                "series",
+                "parameters",
+                "columns",
+                "requested",
+                "achieved",
+                "cost",
+                "guarantee",
+                "output",
+            )
+        }
+        assert set(certificate["cost"]) == {"counterfeits"}
+        for folder in ("q1", "q1.private"):
+            for name in ("certificate.json", "report.html"):
+                assert SECRET not in (tmp_path / folder / name).read_text()
+            assert "http://" not in (tmp_path / folder / "report.html").read_text()
+
+    def test_what_is_in_the_private_one(self, sqlite: Any, patients: Any, tmp_path: Path) -> None:
+        source = patients(range(60))
+        made = sqlite.series().publish(source, tmp_path / "q1", seed=4)
+        private = tmp_path / "q1.private"
+        assert {path.name for path in private.iterdir()} == {"certificate.json", "report.html", "salt.txt"}
+        assert private.stat().st_mode & 0o777 == 0o700
+        assert {path.stat().st_mode & 0o777 for path in private.iterdir()} == {0o600}
+        said = json.loads((private / "certificate.json").read_text())
+        assert said == made.certificate.to_dict()
+        assert said["input"]["rows"] == 60
+        assert said["seed"] == 4
+        assert "Keep it" in said["private"]
+        pages = [(folder / "report.html").read_text() for folder in (tmp_path / "q1", private)]
+        for what in ("Certainty penalty", "How it was made", said["input"]["sha256"], "identifies a person"):
+            assert [what in page for page in pages] == [False, True]
+        assert shoal.provenance(source, private)
+        assert not shoal.provenance(source[1:], private)
 
     def test_saved_later_and_in_other_formats(self, place: Any, patients: Any, tmp_path: Path) -> None:
         series = place.series()

@@ -296,7 +296,10 @@ def rollback(
         return
     terminal.say(f"Release {taken.number} was taken back. The series is as it was before.")
     if taken.folder:
-        terminal.say("Its folder is still there; remove it:", path_line("folder", taken.folder))
+        from shoal.io import private_folder
+
+        terminal.say("Its folders are still there; remove them:")
+        terminal.say(*(path_line("folder", one) for one in (taken.folder, private_folder(taken.folder))))
 
 
 @republish.command()
