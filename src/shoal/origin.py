@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from hmac import compare_digest
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from shoal.certificate import read_certificate
 from shoal.errors import DataError, ParameterError
 from shoal.publish import input_hash, open_data, roles
 from shoal.table import encode
@@ -97,13 +97,7 @@ def _read(certificate: str | PathLike[str] | Mapping[str, Any]) -> tuple[Mapping
         )
     path = Path(certificate)
     path = path / _CERTIFICATE if path.is_dir() else path
-    try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"The certificate '{path}' cannot be read, or is no JSON text.") from error
-    if not isinstance(facts, dict):
-        raise DataError(f"The certificate '{path}' is not one that shoal wrote.")
-    return facts, path.parent
+    return read_certificate(path), path.parent
 
 
 def _salt(beside: Path | None) -> str:

@@ -143,6 +143,22 @@ FAULTS = [
 ]
 
 
+def fail_at(step, fault, monkeypatch):
+    """Let one of the steps to the disk and to the names fail."""
+    calls = iter(range(99))
+
+    def counted(original):
+        def call(*arguments):
+            if next(calls) == step:
+                raise fault
+            return original(*arguments)
+
+        return call
+
+    monkeypatch.setattr(module, "_to_disk", counted(module._to_disk))
+    monkeypatch.setattr(Path, "rename", counted(Path.rename))
+
+
 class TestFaults:
     @pytest.mark.parametrize(("fault", "raised", "message"), FAULTS)
     @pytest.mark.parametrize("force", [False, True])
@@ -164,18 +180,7 @@ class TestFaults:
     @pytest.mark.parametrize("step", range(5))
     def test_at_every_step_to_the_disk_and_to_the_name(self, tmp_path, old, monkeypatch, fault, raised, message, step):
         # Flushing two files and the staged folder, then renaming the old one and the new one.
-        calls = iter(range(99))
-
-        def counted(original):
-            def call(*arguments):
-                if next(calls) == step:
-                    raise fault
-                return original(*arguments)
-
-            return call
-
-        monkeypatch.setattr(module, "_to_disk", counted(module._to_disk))
-        monkeypatch.setattr(Path, "rename", counted(Path.rename))
+        fail_at(step, fault, monkeypatch)
         with pytest.raises(raised, match=message):
             write_folder(old, NEW, force=True)
         assert tree(tmp_path) == OLD
@@ -434,18 +439,7 @@ class TestTwoFolders:
         if force:
             files = {"old.csv": text("old"), "certificate.json": text("{}")}
             write_folder(tmp_path / "out", files, private={"certificate.json": text("old")})
-        calls = iter(range(99))
-
-        def counted(original):
-            def call(*arguments):
-                if next(calls) == step:
-                    raise fault
-                return original(*arguments)
-
-            return call
-
-        monkeypatch.setattr(module, "_to_disk", counted(module._to_disk))
-        monkeypatch.setattr(Path, "rename", counted(Path.rename))
+        fail_at(step, fault, monkeypatch)
         if step < steps:
             with pytest.raises(raised, match=message):
                 write_folder(tmp_path / "out", NEW, private=PRIVATE, force=force)

@@ -69,6 +69,9 @@ _OF_SOME = "For some algorithms"
 _FILES = "Files"
 _NAMES = "Separated by commas, or the option repeated; a name with a comma stands in double quotes."
 
+OUT_HELP = "Folder for the release: all of it may be published. What only you may see goes to OUT.private beside it."
+"""What -o says wherever a release is written."""
+
 Source = Annotated[
     str | None,
     typer.Argument(
@@ -86,7 +89,7 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="OUT",
-        help="Folder for the release: all of it may be published. What only you may see goes to OUT.private beside it.",
+        help=OUT_HELP,
         rich_help_panel=_FILES,
     ),
 ]
@@ -96,7 +99,7 @@ DemoOutput = Annotated[
         "--output",
         "-o",
         metavar="OUT",
-        help="Folder for the release: all of it may be published. What only you may see goes to OUT.private beside it.",
+        help=OUT_HELP,
         rich_help_panel=_FILES,
     ),
 ]

@@ -97,7 +97,7 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="OUT",
-        help="Folder for the release: all of it may be published. What only you may see goes to OUT.private beside it.",
+        help=options.OUT_HELP,
     ),
 ]
 
