@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
@@ -253,13 +254,25 @@ def test_nothing_is_written_to_a_folder_that_cannot_be(
 
 def test_progress_is_drawn_on_a_terminal_only(patients: Path, roles: tuple[str, ...], tmp_path: Path) -> None:
     import pty
+    from threading import Thread
 
     words = [sys.executable, "-m", "shoal", "anonymize", str(patients), *roles, "-l", "4", "--json", "-o"]
     leader, follower = pty.openpty()
+    parts: list[bytes] = []
+
+    def read() -> None:
+        """Read while it is written: a slow machine draws more than a terminal holds unread."""
+        with contextlib.suppress(OSError):  # how the system tells that nobody writes any more
+            while part := os.read(leader, 100_000):
+                parts.append(part)
+
+    reading = Thread(target=read)
+    reading.start()
     drawn = subprocess.run([*words, str(tmp_path / "a")], stdout=subprocess.PIPE, stderr=follower, check=False)
     os.close(follower)
-    seen = os.read(leader, 100_000)
+    reading.join()
     os.close(leader)
+    seen = b"".join(parts)
     assert drawn.returncode == 0
     assert b"\x1b[" in seen
     assert json.loads(drawn.stdout)["format"] == 1

@@ -121,6 +121,11 @@ class TestRefusals:
             write_folder(tmp_path / "file" / "out", NEW)
         assert tree(tmp_path) == {"file": "mine"}
 
+    def test_the_root(self):
+        for refuses in (lambda: write_folder("/", NEW), lambda: check_free("/", force=True)):
+            with pytest.raises(OutputError, match="root of the file system"):
+                refuses()
+
     @pytest.mark.parametrize("name", ["../x", "a/b", "/x", "..", "."])
     def test_file_names_with_folders(self, tmp_path, name):
         with pytest.raises(InternalError):

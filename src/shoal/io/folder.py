@@ -207,7 +207,10 @@ def _resolved(target: str | Path, shown: str) -> Path:
         raise OutputError("The name of the output folder holds a NUL character. Choose another name.")
     path = Path(target).expanduser()
     with _explaining(shown, path.parent):
-        return path.resolve()
+        path = path.resolve()
+    if not path.name:
+        raise OutputError(f"'{shown}' is the root of the file system, and no output folder. Name one within it.")
+    return path
 
 
 def _refuse(target: Path, *, both: bool, force: bool, shown: str) -> None:
