@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.algorithms.matching.cover_problem import FORBIDDEN, Cover, CoverProblem, split_cover
 from shoal.algorithms.matching.group_arrays import (
     entries,
     in_type_order,
@@ -21,7 +22,6 @@ from shoal.algorithms.matching.group_arrays import (
 from shoal.algorithms.matching.group_prices_kernel import UNIT, nearest_pairs, prices_of_groups, scan_groups
 from shoal.algorithms.matching.neighbourhoods import Neighbourhoods
 from shoal.algorithms.matching.parity_cuts import parity_cuts
-from shoal.algorithms.matching.simplex_matching import FORBIDDEN, Cover, CoverProblem, split_cover
 from shoal.errors import InternalError
 from shoal.solver.highs import LiveProgram, Program, Rows, Solution, solve
 

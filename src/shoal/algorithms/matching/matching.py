@@ -23,14 +23,8 @@ from shoal._validation import Optional, RationalIn, validate
 from shoal.algorithms.base import Guarantee, Partition
 from shoal.algorithms.m_approximation.m_approximation import MApproximation
 from shoal.algorithms.matching.bipartite import cheapest_pairs
-from shoal.algorithms.matching.simplex_matching import (
-    MOST_ATTRIBUTES,
-    Cover,
-    CoverProblem,
-    GroupPrices,
-    cheapest_cover,
-    split_cover,
-)
+from shoal.algorithms.matching.cover_problem import MOST_ATTRIBUTES, Cover, CoverProblem, GroupPrices, split_cover
+from shoal.algorithms.matching.simplex_matching import cheapest_cover
 from shoal.algorithms.tp.three_phase import ThreePhase
 
 if TYPE_CHECKING:
