@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._figures import svg_element, write_picture
 from shoal._validation import Integer, validate
 from shoal.errors import DataError, InfeasibleError, InternalError
+from shoal.grouping.pictures import plot_weights
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -141,17 +143,36 @@ class Grouping:
             "details": dict(self.details),
         }
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the grouping, on the axes given or on new ones."""
-        from shoal.grouping import pictures
+    @property
+    def title(self) -> str:
+        """The heading of a picture: how many classes there are, how large, and whether that is the best possible."""
+        proven = "the smallest possible" if self.optimal else f"at least {self.lower_bound:,} is needed"
+        sizes = f"{int(self.weights.min()):,} to {self.cost:,} records ({proven})"
+        return f"{len(self.weights):,} classes of {sizes}, k = {self.k:,}"
 
-        return pictures.plot(self, ax=ax)
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the grouping the way that tells most of it, and return the axes: a map where there is one, else bars.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to; new axes by default.
+        """
+        return plot_weights(self.weights, self.k, in_order=self.kind == "ordered", title=self.title, ax=ax)
 
     def save_picture(self, path: str | PathLike[str]) -> None:
-        """Write the picture as SVG or PNG, whichever the name ends in."""
-        from shoal.grouping import pictures
+        """Write the picture as SVG or PNG, whichever the name ends in.
 
-        pictures.save(self, path)
+        Raises
+        ------
+        OutputError
+            The name ends in something else.
+        """
+        write_picture(self.plot(), path)
+
+    def svg(self) -> str:
+        """Return the picture as one SVG element, to stand within a page."""
+        return svg_element(self.plot())
 
     def __repr__(self) -> str:
         proven = "optimal" if self.optimal else f"lower_bound={self.lower_bound}"

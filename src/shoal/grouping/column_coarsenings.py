@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -301,10 +300,4 @@ def _in_order(column: Column, published: pl.Series, classes: NDArray[np.int32], 
 
 def _coarsened(grouping: Grouping, columns: tuple[pl.Series, ...]) -> Coarsened:
     facts = grouping.to_dict()
-    return Coarsened(columns=columns, facts={name: facts[name] for name in _FACTS}, picture=partial(_svg, grouping))
-
-
-def _svg(grouping: Grouping) -> str:
-    from shoal.grouping import pictures
-
-    return pictures.svg(grouping)
+    return Coarsened(columns=columns, facts={name: facts[name] for name in _FACTS}, picture=grouping.svg)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -119,7 +118,7 @@ class Regions(Coarsening):
         return Coarsened(
             columns=(coarser,),
             facts={name: facts[name] for name in said},
-            picture=partial(_svg, grouping),
+            picture=grouping.svg,
         )
 
     def group(self, column: pl.Series) -> RegionGrouping:
@@ -207,9 +206,3 @@ class Regions(Coarsening):
 
     def __repr__(self) -> str:
         return f"Regions({type(self.graph).__name__}, k={self.k}, labels={self.labels!r}, method={self.method!r})"
-
-
-def _svg(grouping: RegionGrouping) -> str:
-    from shoal.grouping import pictures
-
-    return pictures.svg(grouping)

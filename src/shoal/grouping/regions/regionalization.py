@@ -27,9 +27,11 @@ from shoal.grouping.regions.connectivity import check_connected, components_of
 from shoal.grouping.regions.graph import RegionGraph, check_positions, mapping_of, read_graph, weights_of
 from shoal.grouping.regions.region_bounds import region_bound
 from shoal.grouping.regions.region_parts import cut_along_tree, exact_parts, recombine
+from shoal.grouping.regions.region_pictures import can_be_drawn, plot_regions
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["METHODS", "RegionGrouping", "group_regions", "regions"]
@@ -51,6 +53,13 @@ class RegionGrouping(Grouping):
     def names(self) -> tuple[Hashable, ...]:
         """What each region is called, in the order of `classes`."""
         return self.graph.names
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw a map where the graph allows one, else bars, and return the axes; see `Grouping.plot`."""
+        if not can_be_drawn(self.graph):
+            return super().plot(ax)
+        outlines = None if self.graph.polygons is None else self.dissolved()
+        return plot_regions(self.graph, self.classes, outlines=outlines, title=self.title, ax=ax)
 
     def table(self) -> pl.DataFrame:
         """Return the class of every region as a table: `value`, `class` (null where a region was left out)."""
