@@ -18,7 +18,7 @@ from shoal.models.naming import places_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.hierarchy import Hierarchy
+    from shoal.hierarchy.tree import Hierarchy
     from shoal.models.domain import Domain
 
 __all__ = ["Hierarchical"]
