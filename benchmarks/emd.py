@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.harness import median_seconds, seconds_of
 from benchmarks.results import Grid, Part, Target
 from shoal.algorithms.common.emd_kernel import equal_costs, ordered_costs
-from shoal.models import Domain, Equal, GroupCounts, MetricDistance, Ordered
+from shoal.models import Domain, EqualDistance, GroupCounts, MetricDistance, OrderedDistance
 
 if TYPE_CHECKING:
     from benchmarks.settings import Settings
@@ -33,7 +33,7 @@ def measure(settings: Settings) -> Part:
     )
     layout = (counts.sizes, counts.starts, counts.values, counts.counts, counts.totals)
     rows: list[tuple[str, str, float]] = []
-    for distance, kernel in ((Equal(), equal_costs), (Ordered(), ordered_costs)):
+    for distance, kernel in ((EqualDistance(), equal_costs), (OrderedDistance(), ordered_costs)):
         costs = np.empty(groups, dtype=np.int64)
         milliseconds = 1000 * median_seconds(partial(kernel, *layout, costs), settings.repeats)
         if not np.array_equal(costs, distance.costs(counts)[0]):

@@ -18,11 +18,11 @@ from shoal.models import (
     AlphaKAnonymity,
     BetaLikeness,
     DeltaDisclosure,
-    Equal,
+    EqualDistance,
     KAnonymity,
     KEAnonymity,
     LDiversity,
-    Ordered,
+    OrderedDistance,
     TCloseness,
 )
 
@@ -289,11 +289,11 @@ def test_specs_are_values() -> None:
         ({"beta": 2}, [BetaLikeness(2)]),
         ({"beta": 2, "beta_variant": "enhanced", "l": 2}, [LDiversity(2), BetaLikeness(2, variant="enhanced")]),
         ({"delta": 1.5}, [DeltaDisclosure(1.5)]),
-        ({"t": "1/5"}, [TCloseness(Fraction(1, 5), distance=Equal())]),
-        ({"t": 0.2, "t_distance": "ordered", "k": 3}, [KAnonymity(3), TCloseness(0.2, distance=Ordered())]),
+        ({"t": "1/5"}, [TCloseness(Fraction(1, 5), distance=EqualDistance())]),
+        ({"t": 0.2, "t_distance": "ordered", "k": 3}, [KAnonymity(3), TCloseness(0.2, distance=OrderedDistance())]),
         (
             {"t": 0.2, "t_distance": "ordered", "t_order": ("b", "a")},
-            [TCloseness(0.2, distance=Ordered(["b", "a"]))],
+            [TCloseness(0.2, distance=OrderedDistance(["b", "a"]))],
         ),
         ({}, []),
     ],

@@ -26,7 +26,7 @@ from shoal.cli.wording import in_flags
         ),
         (library.TCloseness(0.2), "t-closeness with t = 0.2 (-t 0.2)"),
         (
-            library.TCloseness(0.2, distance=library.models.Ordered()),
+            library.TCloseness(0.2, distance=library.models.OrderedDistance()),
             "t-closeness (ordered) with t = 0.2 (-t 0.2 --t-distance ordered)",
         ),
         (library.MUniqueness(3), "m-uniqueness with m = 3"),

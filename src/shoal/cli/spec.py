@@ -116,19 +116,19 @@ _READ_FROM = ("file:", "hierarchy:")
 def _ground_distance(named: str, order: Sequence[str] | None) -> GroundDistance:
     """Return the ground distance that --t-distance names."""
     from shoal.hierarchy import Hierarchy
-    from shoal.models import Equal, Hierarchical, MetricDistance, Ordered
+    from shoal.models import EqualDistance, HierarchicalDistance, MetricDistance, OrderedDistance
 
     kind, colon, path = named.partition(":")
     if order is not None and named != "ordered":
         raise UsageError("--t-order is for --t-distance ordered. Leave it out, or name that distance.")
     if named == "equal":
-        return Equal()
+        return EqualDistance()
     if named == "ordered":
-        return Ordered() if order is None else Ordered(order)
+        return OrderedDistance() if order is None else OrderedDistance(order)
     if kind == "file" and path:
         return MetricDistance.from_csv(path)
     if kind == "hierarchy" and path:
-        return Hierarchical(Hierarchy.from_csv(path))
+        return HierarchicalDistance(Hierarchy.from_csv(path))
     raise UsageError(
         "--t-distance must be equal, ordered, file:METRIC.csv or hierarchy:TREE.csv. "
         f"Got '{kind}{colon}{path}'. {did_you_mean(kind, ('equal', 'ordered', 'file', 'hierarchy'))}".rstrip()

@@ -1,6 +1,6 @@
 """One quasi-identifier: its values grouped into classes of at least k records, the largest as small as possible."""
 
-from shoal.grouping.base import Grouping, Guarantee, LowerBound, check_grouping, simple_lower_bound
+from shoal.grouping.base import Grouping, GroupingBound, GroupingGuarantee, check_grouping, simple_lower_bound
 from shoal.grouping.column_coarsenings import Labels, Ordered, Points
 from shoal.grouping.labels.bin_covering import labels
 from shoal.grouping.ordered.intervals import IntervalGrouping, ordered
@@ -14,10 +14,10 @@ __all__ = [
     "points",
     "regions",
     "Grouping",
-    "Guarantee",
+    "GroupingGuarantee",
     "IntervalGrouping",
     "Labels",
-    "LowerBound",
+    "GroupingBound",
     "Ordered",
     "PointGrouping",
     "Points",

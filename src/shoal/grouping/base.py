@@ -23,8 +23,8 @@ __all__ = [
     "LARGEST_TOTAL",
     "SUPPRESSED",
     "Grouping",
-    "Guarantee",
-    "LowerBound",
+    "GroupingGuarantee",
+    "GroupingBound",
     "check_feasible",
     "check_grouping",
     "check_k",
@@ -39,7 +39,7 @@ LARGEST_TOTAL = 1 << 53
 
 
 @dataclass(frozen=True, kw_only=True)
-class Guarantee:
+class GroupingGuarantee:
     """What a method's proof says of this very run."""
 
     text: str
@@ -55,7 +55,7 @@ class Guarantee:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LowerBound:
+class GroupingBound:
     """A weight that the largest class of every feasible grouping reaches."""
 
     value: int
@@ -82,7 +82,7 @@ class Grouping:
     """Why not."""
     method: str
     """The method that made it."""
-    guarantee: Guarantee | None = None
+    guarantee: GroupingGuarantee | None = None
     """What the method's proof promises of this run, where it has one."""
     least: int | None = None
     """What each class weighs at least, where that is less than k: a relaxed grouping, which is not k-anonymous."""
@@ -251,7 +251,7 @@ def check_feasible(owner: str, total: int, k: int) -> None:
         )
 
 
-def simple_lower_bound(largest_item: int, total: int, k: int) -> LowerBound:
+def simple_lower_bound(largest_item: int, total: int, k: int) -> GroupingBound:
     """Return what the largest class weighs at least, whatever the classes may look like.
 
     Parameters
@@ -269,12 +269,14 @@ def simple_lower_bound(largest_item: int, total: int, k: int) -> LowerBound:
     15
     """
     bounds = [
-        LowerBound(value=k, why="every class has at least k records"),
-        LowerBound(value=largest_item, why="the most frequent value cannot be divided"),
+        GroupingBound(value=k, why="every class has at least k records"),
+        GroupingBound(value=largest_item, why="the most frequent value cannot be divided"),
     ]
     if total >= k:
         most = total // k
-        bounds.append(LowerBound(value=-(-total // most), why=f"there cannot be more than {most} classes of k records"))
+        bounds.append(
+            GroupingBound(value=-(-total // most), why=f"there cannot be more than {most} classes of k records")
+        )
     return max(bounds, key=lambda bound: bound.value)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from shoal._validation import RationalIn, exact_fraction, validate
 from shoal.errors import ParameterError
 from shoal.models.base import GroupCounts, PrivacyModel, Rule
-from shoal.models.ground_distance import Equal, GroundDistance, Ordered, largest_distance
+from shoal.models.ground_distance import EqualDistance, GroundDistance, OrderedDistance, largest_distance
 from shoal.models.rationals import at_most, json_number
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TCloseness"]
 
-_NAMED = {"equal": Equal(), "ordered": Ordered()}
+_NAMED = {"equal": EqualDistance(), "ordered": OrderedDistance()}
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,7 +66,7 @@ class TCloseness(PrivacyModel):
         got = repr(asked) if isinstance(asked, str) else type(asked).__name__
         raise ParameterError(
             "The 'distance' parameter of TCloseness must be 'equal', 'ordered', or a ground distance such as "
-            f"shoal.models.Ordered(order=[...]). Got {got}."
+            f"shoal.models.OrderedDistance(order=[...]). Got {got}."
         )
 
     @property

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from shoal.models.domain import Domain
 
-__all__ = ["Equal", "GroundDistance", "Ordered", "distances", "largest_distance"]
+__all__ = ["EqualDistance", "GroundDistance", "OrderedDistance", "distances", "largest_distance"]
 
 EXACT = 2**62
 """Whole numbers below this stay in 64-bit arithmetic."""
@@ -107,7 +107,7 @@ def distances(groups: GroupCounts, distance: GroundDistance) -> list[Fraction]:
     ...     counts=np.array([1, 1, 2, 2, 4]),
     ...     totals=np.array([3, 3, 4]),
     ... )
-    >>> distances(table, Equal())
+    >>> distances(table, EqualDistance())
     [Fraction(2, 5), Fraction(1, 10)]
     """
     costs, unit = distance.costs(groups)
@@ -163,7 +163,7 @@ def smallest_group(totals: NDArray[np.int64], t: Fraction, least: Fraction) -> i
 
 
 @dataclass(frozen=True)
-class Equal(GroundDistance):
+class EqualDistance(GroundDistance):
     """Any two different values are at distance 1: half the L1 norm of the two distributions."""
 
     name: ClassVar[str] = "equal"
@@ -199,7 +199,7 @@ class Equal(GroundDistance):
 
 
 @dataclass(frozen=True, repr=False)
-class Ordered(GroundDistance):
+class OrderedDistance(GroundDistance):
     """Two of m values in order are at distance |i - j| / (m - 1), with i and j their places.
 
     m is the number of values that occur in the table's sensitive attribute. Numbers go by size, dates by time, declared
@@ -207,8 +207,8 @@ class Ordered(GroundDistance):
 
     Examples
     --------
-    >>> Ordered(["mild", "severe", "fatal"])
-    Ordered(order of 3 values)
+    >>> OrderedDistance(["mild", "severe", "fatal"])
+    OrderedDistance(order of 3 values)
     """
 
     order: Sequence[Any] | None = None
@@ -223,7 +223,7 @@ class Ordered(GroundDistance):
             return
         if isinstance(self.order, str | bytes) or not isinstance(self.order, Iterable):
             raise ParameterError(
-                "The 'order' parameter of Ordered must be a list of the values in their order. "
+                "The 'order' parameter of OrderedDistance must be a list of the values in their order. "
                 f"Got {type(self.order).__name__}."
             )
         object.__setattr__(self, "order", tuple(self.order))
@@ -237,7 +237,7 @@ class Ordered(GroundDistance):
         if domain.ranks is None:
             return (
                 "its values have no order, for they are neither numbers, nor dates, nor declared categories; name one "
-                "with Ordered(order=[...]) (--t-order), or take another distance"
+                "with OrderedDistance(order=[...]) (--t-order), or take another distance"
             )
         if len(domain.ranks) and int(domain.ranks.min()) < 0:
             return (
@@ -295,7 +295,7 @@ class Ordered(GroundDistance):
         return {"distance": self.name} if self.order is None else {"distance": self.name, "order": "given"}
 
     def __repr__(self) -> str:
-        return "Ordered()" if self.order is None else f"Ordered(order of {len(self.order)} values)"
+        return "OrderedDistance()" if self.order is None else f"OrderedDistance(order of {len(self.order)} values)"
 
 
 def missed(domain: Domain, names: Sequence[Any], what: str) -> str | None:

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from shoal.hierarchy.tree import Hierarchy
     from shoal.models.domain import Domain
 
-__all__ = ["Hierarchical"]
+__all__ = ["HierarchicalDistance"]
 
 
 @dataclass(frozen=True, repr=False)
-class Hierarchical(GroundDistance):
+class HierarchicalDistance(GroundDistance):
     """Two values are as far apart as the height of their lowest common ancestor, over the height of the hierarchy.
 
     Values of the hierarchy that do not occur in a table change nothing; a value of the table that it misses is an
@@ -34,8 +34,9 @@ class Hierarchical(GroundDistance):
     Examples
     --------
     >>> from shoal.hierarchy import Hierarchy
-    >>> Hierarchical(Hierarchy.from_rows([("flu", "lung", "*"), ("cough", "lung", "*"), ("ulcer", "stomach", "*")]))
-    Hierarchical(Hierarchy(values=3, height=2))
+    >>> tree = Hierarchy.from_rows([("flu", "lung", "*"), ("cough", "lung", "*"), ("ulcer", "stomach", "*")])
+    >>> HierarchicalDistance(tree)
+    HierarchicalDistance(Hierarchy(values=3, height=2))
     """
 
     hierarchy: Hierarchy
@@ -47,7 +48,7 @@ class Hierarchical(GroundDistance):
     def __post_init__(self) -> None:
         if not {"levels", "values", "height"} <= set(dir(self.hierarchy)):
             got = type(self.hierarchy).__name__
-            raise ParameterError(f"The 'hierarchy' parameter of Hierarchical must be a Hierarchy. Got {got}.")
+            raise ParameterError(f"The 'hierarchy' parameter of HierarchicalDistance must be a Hierarchy. Got {got}.")
 
     def misfit(self, domain: Domain) -> str | None:  # noqa: D102
         return missed(domain, self.hierarchy.values, "the hierarchy")
@@ -117,4 +118,4 @@ class Hierarchical(GroundDistance):
         return {"distance": self.name, "height": self.hierarchy.height}
 
     def __repr__(self) -> str:
-        return f"Hierarchical({self.hierarchy!r})"
+        return f"HierarchicalDistance({self.hierarchy!r})"

@@ -20,8 +20,8 @@ from shoal._validation import Integer, OneOf, Optional, RationalIn, exact_fracti
 from shoal.errors import ParameterError
 from shoal.grouping.base import (
     Grouping,
-    Guarantee,
-    LowerBound,
+    GroupingBound,
+    GroupingGuarantee,
     check_feasible,
     check_grouping,
     check_k,
@@ -156,7 +156,7 @@ def _made(
             "(Theorem 11): this is no k-anonymity"
         )
         least = {"least": -int(-(1 - eps) * k // 1)} if method == "relaxed" else {}
-        guarantee = Guarantee(text=text, ratio=ratio)
+        guarantee = GroupingGuarantee(text=text, ratio=ratio)
         return {
             "bin_of": packed,
             **bound,
@@ -167,18 +167,18 @@ def _made(
     places = rng.permutation(len(sizes)) if order == "random" else np.arange(len(sizes))
     if method == "spread":
         packed, case = spread(sizes, k)
-        guarantee = Guarantee(text="at most 5/2 times the smallest possible (Theorem 9)", ratio=2.5)
+        guarantee = GroupingGuarantee(text="at most 5/2 times the smallest possible (Theorem 9)", ratio=2.5)
         return {"bin_of": packed, **bound, "guarantee": guarantee, "details": {"case": case}}
     if method == "fold":
         largest = max(k - 1 + int(sizes[0]), 3 * k - 3)
-        guarantee = Guarantee(
+        guarantee = GroupingGuarantee(
             text="at most max(k - 1 + the most frequent label, 3 k - 3) records (Theorem 7)", largest=largest, ratio=3.0
         )
         return {"bin_of": fold(sizes, places, k), **bound, "guarantee": guarantee, "details": {"order": order}}
     return {"bin_of": spread_simplified(sizes, places, k), **bound, "details": {"order": order}}
 
 
-def _bound(bound: LowerBound) -> dict[str, Any]:
+def _bound(bound: GroupingBound) -> dict[str, Any]:
     return {"lower_bound": bound.value, "lower_bound_why": bound.why}
 
 

@@ -20,7 +20,7 @@ from shoal._validation import Boolean, OneOf, validate
 from shoal.errors import DataError, InternalError
 from shoal.grouping.base import (
     Grouping,
-    Guarantee,
+    GroupingGuarantee,
     check_feasible,
     check_grouping,
     check_k,
@@ -193,7 +193,7 @@ def points(
         lower_bound=bound.value,
         lower_bound_why=bound.why.replace("the most frequent value", "the heaviest place"),
         method=method,
-        guarantee=Guarantee(
+        guarantee=GroupingGuarantee(
             text="at most 4 (k - 1) records beside the heaviest place, or k (Theorem 4)",
             largest=4 * (k - 1) + cut.heaviest,
             ratio=5.0,

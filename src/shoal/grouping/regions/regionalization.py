@@ -16,8 +16,8 @@ from shoal.errors import DataError, InfeasibleError, ParameterError
 from shoal.grouping.base import (
     SUPPRESSED,
     Grouping,
-    Guarantee,
-    LowerBound,
+    GroupingBound,
+    GroupingGuarantee,
     check_feasible,
     check_grouping,
     check_k,
@@ -232,7 +232,7 @@ def group_regions(
         lower_bound=bound.value,
         lower_bound_why=bound.why,
         method=method,
-        guarantee=Guarantee(
+        guarantee=GroupingGuarantee(
             text=f"a spanning tree of degree {degree} was cut: no class weighs more than kappa + {degree} (k - 1), "
             "kappa the larger of k and the largest region",
             largest=heaviest + degree * (k - 1),
@@ -264,7 +264,7 @@ class _Divided:
     graph: RegionGraph
     weights: NDArray[np.int64]
     parts: NDArray[np.int32]
-    bound: LowerBound
+    bound: GroupingBound
     degree: int
     tree_cost: int
 
@@ -346,7 +346,7 @@ def _proven(divided: list[_Divided], k: int, *, time_limit: float, progress: Pro
             time_limit=max(end - time.perf_counter(), 0.0),
             progress=progress,
         )
-        bound = LowerBound(value=proven, why=why) if proven > one.bound.value else one.bound
+        bound = GroupingBound(value=proven, why=why) if proven > one.bound.value else one.bound
         divided[place] = replace(one, parts=parts, bound=bound)
         reached = max(reached, proven)
     return divided
