@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from shoal.table import Column
 
-__all__ = ["generalize"]
+__all__ = ["generalize_column"]
 
 _LARGEST_SET = 256
 
@@ -63,7 +63,7 @@ class _Covered:
     """Groups that publish a star."""
 
 
-def generalize(
+def generalize_column(
     column: Column,
     groups: NDArray[np.int32],
     count: int,

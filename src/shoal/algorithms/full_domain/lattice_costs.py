@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from shoal.recoding import Levels
     from shoal.table import Table
 
-__all__ = ["COSTS", "CellLosses", "Cost", "Evaluation", "cost_of"]
+__all__ = ["COSTS", "CellLosses", "LatticeCost", "Evaluation", "cost_of"]
 
 COSTS = (
     "gcp",
@@ -73,7 +73,7 @@ class Evaluation:
         return np.asarray(self.tally[2])
 
 
-class Cost(Protocol):
+class LatticeCost(Protocol):
     """A metric as whole numbers; lower is better."""
 
     @property
@@ -348,7 +348,9 @@ def places_of(lattice: Lattice) -> tuple[tuple[int, ...], ...]:
     return tuple(places)
 
 
-def cost_of(name: str, lattice: Lattice, table: Table, judge: Judge, classes: Classes, cells: CellLosses) -> Cost:
+def cost_of(
+    name: str, lattice: Lattice, table: Table, judge: Judge, classes: Classes, cells: CellLosses
+) -> LatticeCost:
     """Return a metric of the rows of some classes.
 
     Parameters

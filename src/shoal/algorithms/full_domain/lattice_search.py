@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from shoal._progress import Progress
     from shoal.algorithms.full_domain.lattice import Classes, Judge, Lattice, Node
-    from shoal.algorithms.full_domain.lattice_costs import CellCost, Cost
+    from shoal.algorithms.full_domain.lattice_costs import CellCost, LatticeCost
 
 __all__ = ["Best", "Budget", "Search"]
 
@@ -86,7 +86,7 @@ class Search:
         judge: Judge,
         classes: Classes,
         *,
-        cost: Cost,
+        cost: LatticeCost,
         second: CellCost,
         places: tuple[tuple[int, ...], ...],
         surcharges: NDArray[np.int64],

@@ -18,7 +18,7 @@ import numpy as np
 from shoal._validation import Integer, validate
 from shoal.algorithms.base import Guarantee, Partition, monotone_only
 from shoal.algorithms.hilbert.hilbert import Hilbert
-from shoal.algorithms.local_search.groups import GroupsAtWork
+from shoal.algorithms.local_search.groups import WorkingPartition
 from shoal.algorithms.local_search.neighbourhood import near_classes
 from shoal.algorithms.local_search.sabre import Sabre
 from shoal.algorithms.mondrian.mondrian import Mondrian
@@ -117,7 +117,7 @@ class Cluster:
         )
 
     def _clustered(self, problem: Problem) -> tuple[NDArray[np.int32], dict[str, Any]]:
-        work = GroupsAtWork(problem)
+        work = WorkingPartition(problem)
         width = _NEAR if work.classes.count < _MANY else _NEAR_OF_MANY
         work.look_around(
             min(width, max(work.classes.count - 1, 1)),
@@ -144,7 +144,7 @@ class Cluster:
         return best, {**details, "started_from": chosen, "loss": min(loss, least)}
 
 
-def _grow(work: GroupsAtWork) -> float:
+def _grow(work: WorkingPartition) -> float:
     """Grow groups from the rows that need something; return what is lost then."""
     labels, count = work.keep_classes()
     near, lost = work.near, work.near_losses
@@ -162,7 +162,7 @@ def _grow(work: GroupsAtWork) -> float:
     return work.place_rest(labels, count)
 
 
-def _search(problem: Problem, work: GroupsAtWork, effort: int) -> tuple[float, NDArray[np.int32]]:
+def _search(problem: Problem, work: WorkingPartition, effort: int) -> tuple[float, NDArray[np.int32]]:
     """Improve the groups; return what is lost then, and the group of each row."""
     rows = len(work.active)
     searched = max(rows if rows <= _SEARCHED else int(_SEARCHED * (_SEARCHED / rows) ** 0.5), _LEAST)

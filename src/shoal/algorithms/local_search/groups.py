@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from shoal.algorithms.base import Problem
 
-__all__ = ["GroupsAtWork"]
+__all__ = ["WorkingPartition"]
 
 _TALLIED = 1 << 25
 """Counts of sensitive codes by group that are kept; more are counted when they are asked for."""
@@ -44,7 +44,7 @@ _SEED = 0x9E3779B97F4A7C15
 """Of the search: a release depends on what is in the table, and on nothing else."""
 
 
-class GroupsAtWork:
+class WorkingPartition:
     """A partition into acceptable groups that is being changed, and the loss that it is changed for."""
 
     def __init__(self, problem: Problem) -> None:

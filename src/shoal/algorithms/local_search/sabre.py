@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal._validation import Integer, validate
 from shoal.algorithms.base import Guarantee, Partition, monotone_only
-from shoal.algorithms.local_search.groups import GroupsAtWork
+from shoal.algorithms.local_search.groups import WorkingPartition
 from shoal.algorithms.mondrian.mondrian import Mondrian
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Sabre:
 
     def _search(self, problem: Problem) -> tuple[NDArray[np.int32], dict[str, Any]]:
         problem.progress(self.name, 0, 1)
-        work = GroupsAtWork(problem)
+        work = WorkingPartition(problem)
         size, count = _dealt_size(work)
         # Redistribution: like rows to the same group, by the order that loses least.
         losses = [work.deal(count, order) for order in range(work.orders)]
@@ -162,7 +162,7 @@ class Sabre:
         return best, {**details, "started_from": chosen.name, "loss": loss}
 
     def _exchange(
-        self, problem: Problem, work: GroupsAtWork, start: _Start, effort: int
+        self, problem: Problem, work: WorkingPartition, start: _Start, effort: int
     ) -> tuple[float, NDArray[np.int32]]:
         """Search from some groups; return what is lost, never more than at the start, and the group of each row."""
         work.set_groups_of_rows(start.groups)
@@ -182,7 +182,7 @@ class Sabre:
         return (loss, work.groups_of_rows()) if loss < start.loss else (start.loss, start.groups)
 
 
-def _dealt_size(work: GroupsAtWork) -> tuple[int, int]:
+def _dealt_size(work: WorkingPartition) -> tuple[int, int]:
     """Return how small dealt groups may be so that hardly one fails, and how many to deal."""
     size = min(work.smallest, work.rows)
     while size < work.rows and not work.may_be_dealt(work.rows // size, _FAILURES):

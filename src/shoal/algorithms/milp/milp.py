@@ -24,7 +24,7 @@ from shoal.algorithms.hilbert.hilbert import Hilbert
 from shoal.algorithms.local_search.cluster import Cluster
 from shoal.algorithms.local_search.sabre import Sabre
 from shoal.algorithms.m_approximation.m_approximation import MApproximation
-from shoal.algorithms.milp.program import Condition, GeneralizationProgram
+from shoal.algorithms.milp.program import GeneralizationProgram, LinearCondition
 from shoal.algorithms.mondrian.mondrian import Mondrian
 from shoal.algorithms.tp.three_phase import ThreePhase
 from shoal.errors import UnsupportedError
@@ -211,14 +211,14 @@ def _program_of(problem: Problem, types: RowTypes) -> GeneralizationProgram:
     return GeneralizationProgram(codes=types.codes, values=values, counts=types.counts, conditions=conditions)
 
 
-def _condition(form: LinearForm, attribute: int, values: int, *, looked_at: bool) -> Condition:
+def _condition(form: LinearForm, attribute: int, values: int, *, looked_at: bool) -> LinearCondition:
     """Lay a model's inequalities out as a matrix; where no sensitive value is looked at, there is one value in all."""
     width = values if looked_at else 1
     matrix = np.zeros((len(form.rows), width + 1 + form.auxiliaries))
     for place, row in enumerate(form.rows):
         for variable, coefficient in row.coefficients.items():
             matrix[place, variable - values + width] = float(coefficient)
-    return Condition(
+    return LinearCondition(
         attribute=attribute,
         values=width,
         matrix=matrix,
