@@ -40,9 +40,10 @@ if TYPE_CHECKING:
 
     from shoal.table import Column
 
-__all__ = ["generalize_column"]
+__all__ = ["LARGEST_SET", "generalize_column"]
 
-_LARGEST_SET = 256
+LARGEST_SET = 256
+"""A set of more values than this is published as a star, and a class of more values gets a number for a name."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -172,7 +173,7 @@ def _sets(
     low, high = extents
     starts, members = _members(column, groups, len(low))
     sizes = np.diff(starts)
-    stars = (sizes > _LARGEST_SET) | _mixed(column, low, high)
+    stars = (sizes > LARGEST_SET) | _mixed(column, low, high)
     stars |= whole & (sizes == column.size)
     stars |= forced
     proper = np.flatnonzero(~stars & (sizes > 1))

@@ -11,9 +11,11 @@ import numpy as np
 from shoal._validation import Boolean, Integer, OneOf, RationalIn, validate
 from shoal.errors import DataError
 from shoal.grouping.base import SUPPRESSED, check_k
+from shoal.grouping.coarsened_columns import coarsened
 from shoal.grouping.regions.graph import read_graph
 from shoal.grouping.regions.regionalization import METHODS, RegionGrouping, group_regions
 from shoal.hierarchy import Coarsened, Coarsening
+from shoal.recoding.generalization import LARGEST_SET
 from shoal.recoding.text import quoted
 
 if TYPE_CHECKING:
@@ -21,12 +23,10 @@ if TYPE_CHECKING:
 
     from shoal.grouping.regions.graph import RegionGraph
 
-__all__ = ["ELSEWHERE", "LARGEST_SET", "Regions"]
+__all__ = ["ELSEWHERE", "Regions"]
 
 ELSEWHERE = "elsewhere"
 """What regions are called whose component of the graph has too few records, where they shall share a value."""
-LARGEST_SET = 256
-"""Classes of more regions than this get a number for a name (as larger sets are published as stars)."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -113,13 +113,7 @@ class Regions(Coarsening):
         labels = self._labels(grouping)
         by_text = {str(name): labels[node] for node, name in enumerate(grouping.names)}
         coarser = column.cast(pl.String).replace_strict(by_text, return_dtype=pl.String).alias(column.name)
-        facts = grouping.to_dict()
-        said = ("classes", "largest", "smallest", "lower_bound", "optimal", "overfull_ratio", "guarantee")
-        return Coarsened(
-            columns=(coarser,),
-            facts={name: facts[name] for name in said},
-            picture=grouping.svg,
-        )
+        return coarsened(grouping, (coarser,))
 
     def group(self, column: pl.Series) -> RegionGrouping:
         """Return the classes that a column of places gets.
