@@ -20,7 +20,6 @@ MOST_ATTRIBUTES = 62
 """A set of attributes is a set of bits."""
 FORBIDDEN = 1 << 36
 """The price of a set of attributes in which no group may differ; real prices are far below."""
-_HIGHEST_PRICE = 1 << 20
 _MOST_TABULATED = 16
 _SPLIT_AT_A_TIME = 64
 

@@ -205,11 +205,6 @@ class ResolvedPatterns:
     starred: NDArray[np.bool_]
     """Which attributes each pattern stars, shape (patterns, attributes); no row twice."""
 
-    @property
-    def has_all_star(self) -> bool:
-        """Whether a row may be suppressed completely."""
-        return bool(self.starred.all(axis=1).any())
-
     def costs(self, weights: Mapping[str, Real | float] | None) -> tuple[NDArray[np.int64], int]:
         """Return what a row costs under each pattern, as whole numbers, and their common unit.
 
