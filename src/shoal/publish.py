@@ -210,12 +210,11 @@ def anonymize(
         bound = bound.sharpened(partition.guarantee)
         if bound.stars > recoded.recoded_cells:
             raise InternalError("a lower bound exceeds what a release costs")
-    form = requirement.frequency_form()
     metrics = Metrics(
         original,
         compose(original, table, recoded),
         partition.groups,
-        k=form.k if form is not None and form.k > 1 else None,
+        k=requirement.k,
     )
     certificate = Certificate(
         version=version("shoal"),

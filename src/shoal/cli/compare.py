@@ -22,15 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["compare"]
 
-_COLUMNS = {
-    "stars": "stars",
-    "suppressed_tuples": "records",
-    "groups": "groups",
-    "average_class_size": "size",
-    "gcp": "GCP",
-    "kl_divergence": "KL",
-    "seconds": "seconds",
-}
+_SHOWN = ("stars", "suppressed_tuples", "groups", "mean_class_size", "gcp", "kl_divergence", "seconds")
+"""The metrics and other figures in the columns of the table."""
 _BAR, _NARROWEST = 20, 72
 """How long the bars of the chart are, and how wide a terminal has to be for them."""
 
@@ -117,14 +110,15 @@ def _table_of(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
+    from shoal.metrics import METRICS
     from shoal.report.sentences import number
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("algorithm", no_wrap=True)
-    for title in _COLUMNS.values():
-        table.add_column(title, justify="right", no_wrap=True)
+    for name in _SHOWN:
+        table.add_column(METRICS[name].heading if name in METRICS else name, justify="right", no_wrap=True)
     for row in rows:
-        table.add_row(row["algorithm"], *("-" if row.get(name) is None else number(row[name]) for name in _COLUMNS))
+        table.add_row(row["algorithm"], *("-" if row.get(name) is None else number(row[name]) for name in _SHOWN))
     return table
 
 
@@ -133,7 +127,7 @@ def _chart_of(comparison: Comparison) -> list[RenderableType]:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from shoal.comparison import LOSSES
+    from shoal.metrics import METRICS
     from shoal.report.sentences import number
 
     rows = comparison.measured
@@ -142,7 +136,7 @@ def _chart_of(comparison: Comparison) -> list[RenderableType]:
     most = {name: max(row[name] for row in rows) for name in (comparison.loss, "seconds")}
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("algorithm", no_wrap=True)
-    table.add_column(LOSSES[comparison.loss], no_wrap=True)
+    table.add_column(METRICS[comparison.loss].title, no_wrap=True)
     table.add_column("seconds", no_wrap=True)
     for row in rows:
         shown = [f"{_bar(row[name], most[name])} {number(row[name])}" for name in most]

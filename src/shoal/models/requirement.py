@@ -100,6 +100,11 @@ class Requirement:
         """Whether some model asks that groups be like the table."""
         return any(model.compares_with_table for model in self.models)
 
+    @property
+    def k(self) -> int:
+        """The rows that every group has at least, by the models that name a k; 1 where none does."""
+        return max([1, *(int(getattr(model, "k", 1)) for model in self.models)])
+
     def to_list(self) -> list[dict[str, Any]]:
         """Return the request as it appears in a certificate."""
         return [model.to_dict() for model in self.models]

@@ -136,7 +136,7 @@ def measured(problem, partition, metric):
         hierarchies=problem.hierarchies,
         least=partition.least,
     )
-    value = getattr(Metrics(problem.table, recoded, partition.groups), metric)
+    value = getattr(Metrics(problem.table, recoded, partition.groups, k=problem.requirement.k), metric)
     return recoded, LOSSES.get(metric, lambda same: same)(value)
 
 
@@ -151,7 +151,8 @@ def compare(case, metric, limit, seed):
             algorithm.partition(problem)
         return False
     result = algorithm.partition(problem)
-    losses = [loss_of_node(node, case.rows, case.told(), case.ways, metric) for node in nodes]
+    k = problem.requirement.k
+    losses = [loss_of_node(node, case.rows, case.told(), case.ways, metric, k) for node in nodes]
     recoded, loss = measured(problem, result, metric)
     assert loss == pytest.approx(float(min(losses)), abs=1e-9), (seed, metric, limit)
     facts = result.facts

@@ -200,7 +200,7 @@ class Task:
             self.lattice,
             self.judge,
             classes,
-            cost=cost_of(self.cost, self.lattice, problem.table, self.judge, classes, cells),
+            cost=cost_of(self.cost, problem, self.lattice, self.judge, classes, cells),
             second=CellCost(name="gcp", cells=self.penalty, totals=self.penalty.totals(self.lattice, classes), row=1),
             places=self.places,
             surcharges=np.stack([cells.surcharges(), self.penalty.surcharges()]),
@@ -209,7 +209,7 @@ class Task:
 
     def value(self, cost: int) -> float:
         """Return the metric that a cost of all rows stands for."""
-        metric = cost_of(self.cost, self.lattice, self.problem.table, self.judge, self.judge.classes, self.cells)
+        metric = cost_of(self.cost, self.problem, self.lattice, self.judge, self.judge.classes, self.cells)
         return metric.value(cost)
 
     def levels_of(self, node: Node) -> dict[str, int]:

@@ -17,27 +17,16 @@ import numpy as np
 from shoal.algorithms.full_domain.lattice_kernel import log_densities
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from shoal.algorithms.base import Problem
     from shoal.algorithms.full_domain.lattice import Classes, Judge, Lattice, Node
     from shoal.recoding import Levels
     from shoal.table import Table
 
 __all__ = ["COSTS", "CellLosses", "LatticeCost", "Evaluation", "cost_of"]
-
-COSTS = (
-    "gcp",
-    "precision",
-    "non_uniform_entropy",
-    "stars",
-    "suppressed_tuples",
-    "discernability",
-    "average_class_size",
-    "kl_divergence",
-)
-"""The metrics that can be minimized (precision: maximized), as `shoal.metrics` calls them."""
 
 _BITS = 60
 _DIVERGENCE_UNIT = 2.0**-40
@@ -268,9 +257,10 @@ class Discernability:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class AverageClassSize:
-    """Rows by class: as many classes as can be."""
+    """Rows by class over k: as many classes as can be."""
 
     rows: int
+    k: int
     name: str = "average_class_size"
     precomputed: bool = False
 
@@ -290,7 +280,7 @@ class AverageClassSize:
         return self.total(found)
 
     def value(self, total: int) -> float:
-        return self.rows / -total
+        return self.rows / -total / self.k
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -349,7 +339,7 @@ def places_of(lattice: Lattice) -> tuple[tuple[int, ...], ...]:
 
 
 def cost_of(
-    name: str, lattice: Lattice, table: Table, judge: Judge, classes: Classes, cells: CellLosses
+    name: str, problem: Problem, lattice: Lattice, judge: Judge, classes: Classes, cells: CellLosses
 ) -> LatticeCost:
     """Return a metric of the rows of some classes.
 
@@ -357,27 +347,20 @@ def cost_of(
     ----------
     name : str
         One of `COSTS`.
-    lattice, table, judge
-        The problem.
+    problem, lattice, judge
+        What is searched.
     classes : Classes
         Its rows, or those that are left of them.
     cells : CellLosses
         The losses by this metric, or by another one if it has none.
     """
-    rows = classes.rows
-    if name == "suppressed_tuples":
-        return SuppressedTuples(rows=rows, top=lattice.top)
-    if name == "discernability":
-        return Discernability()
-    if name == "average_class_size":
-        return AverageClassSize(rows=rows)
-    if name == "kl_divergence":
-        return _divergence(lattice, table, judge, classes)
-    return CellCost(name=name, cells=cells, totals=cells.totals(lattice, classes))
+    if name in _OF_CELLS:
+        return CellCost(name=name, cells=cells, totals=cells.totals(lattice, classes))
+    return _OF_CLASSES[name](problem, lattice, judge, classes)
 
 
-def _divergence(lattice: Lattice, table: Table, judge: Judge, classes: Classes) -> KLDivergence:
-    shares = []
+def _divergence(problem: Problem, lattice: Lattice, judge: Judge, classes: Classes) -> KLDivergence:
+    table, shares = problem.table, []
     for a, column in enumerate(table.quasi_identifiers):
         for place, nodes in enumerate(lattice.nodes[a]):
             shares.append(np.log(np.bincount(nodes) / column.size if place < lattice.top[a] else np.ones(1)))
@@ -392,3 +375,16 @@ def _divergence(lattice: Lattice, table: Table, judge: Judge, classes: Classes) 
         entropy=math.fsum((counts * np.log(counts / rows)).tolist()) / rows + domain,
         rows=rows,
     )
+
+
+_OF_CELLS = ("gcp", "precision", "non_uniform_entropy", "stars")
+"""Metrics that are sums over cells."""
+_OF_CLASSES: Mapping[str, Callable[[Problem, Lattice, Judge, Classes], LatticeCost]] = {
+    "suppressed_tuples": lambda _, lattice, __, classes: SuppressedTuples(rows=classes.rows, top=lattice.top),
+    "discernability": lambda *_: Discernability(),
+    "average_class_size": lambda problem, _, __, classes: AverageClassSize(rows=classes.rows, k=problem.requirement.k),
+    "kl_divergence": _divergence,
+}
+"""Metrics of other kinds."""
+COSTS = (*_OF_CELLS, *_OF_CLASSES)
+"""The metrics of `shoal.metrics.METRICS` that can be minimized (precision: maximized)."""
