@@ -120,6 +120,30 @@ def test_kernels_are_cached_functions_without_tricks():
             assert nested == [function], f"{name}: {function.name} has a closure"
 
 
+OTHERS = [name for name in TREES if not name.startswith(("shoal/cli/", "shoal/republication/"))]
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_only_the_command_line_speaks_of_its_flags(name):
+    """Errors refer to parameters, and the voice of the command line calls them by their flags."""
+    said = [
+        (node.lineno, node.value)
+        for raised in ast.walk(TREES[name])
+        if isinstance(raised, ast.Raise | ast.Return)
+        for node in ast.walk(raised)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    assert [(line, text) for line, text in said if re.search(r"--[a-z]", text) and "pip install" not in text] == []
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_parameters_are_refused_in_one_shape(name):
+    """Whose parameter it is, and which, are known to the error, not written into its words."""
+    raised = [node for node in ast.walk(TREES[name]) if isinstance(node, ast.Raise)]
+    texts = [node for one in raised for node in ast.walk(one) if isinstance(node, ast.Constant)]
+    assert [node.lineno for node in texts if isinstance(node.value, str) and "' parameter of " in node.value] == []
+
+
 def test_the_errors_and_their_exit_codes():
     from shoal import errors
 

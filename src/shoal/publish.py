@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from shoal._messages import Setting
 from shoal._progress import Clock, Progress
-from shoal._validation import Boolean, Integer, OneOf, Optional, validate
+from shoal._validation import Boolean, Constraint, Integer, NotBlank, OneOf, Optional, validate
 from shoal.algorithms import Problem, choose, lower_bound, table_counts
 from shoal.certificate import Certificate, Cost
 from shoal.errors import ColumnError, DataError, InfeasibleError, InternalError, ParameterError, near_matches
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from shoal.table import Column, Table
 
 __all__ = [
+    "CONSTRAINTS",
     "anonymize",
     "automatic_trees",
     "coarsenings_for_readers",
@@ -127,7 +129,8 @@ def anonymize(
     ReleaseUnsafeError
         The release failed its verification. Please report it.
     """
-    _check_options(recoding=recoding, missing_sensitive=missing_sensitive, star=star, keep_order=keep_order, seed=seed)
+    options = {"recoding": recoding, "missing_sensitive": missing_sensitive, "keep_order": keep_order, "seed": seed}
+    validate("anonymize", {**options, "star": star}, CONSTRAINTS)
     clock = Clock(_STEPS, progress)
     with clock.step("read"):
         opened = open_data(data, delimiter=delimiter, encoding=encoding)
@@ -137,8 +140,9 @@ def anonymize(
         requirement = Requirement.of(privacy, schema.sensitive)
         if hierarchies and recoding != "generalization":
             raise ParameterError(
-                "Hierarchies need recoding='generalization' (--recoding generalization): suppression publishes values "
-                "and stars only."
+                "Hierarchies need ",
+                Setting("recoding", "generalization"),
+                ": suppression publishes values and stars only.",
             )
         given = trees_of(hierarchies or {}, schema.quasi_identifiers)
         chosen, reason = choose(algorithm, requirement, recoding)
@@ -435,7 +439,7 @@ def _with_row_numbers(error: InfeasibleError, rows: NDArray[np.int32]) -> Infeas
         return error
     numbers = np.sort(rows[error.rows])
     shown = ", ".join(map(str, numbers[:_SHOWN_ROWS].tolist())) + (", ..." if len(numbers) > _SHOWN_ROWS else "")
-    return InfeasibleError(f"{error} Numbers of these rows, counted from 0: {shown}.", rows=numbers)
+    return InfeasibleError(error, f" Numbers of these rows, counted from 0: {shown}.", rows=numbers)
 
 
 def _check_partition(partition: Partition, rows: int, attributes: int) -> None:
@@ -449,19 +453,14 @@ def _check_partition(partition: Partition, rows: int, attributes: int) -> None:
         raise InternalError("an algorithm returned something else than one least level for each group and attribute")
 
 
-def _check_options(**options: Any) -> None:
-    validate(
-        "anonymize",
-        options,
-        {
-            "recoding": OneOf(tuple(METHODS)),
-            "missing_sensitive": OneOf(("error", "value", "drop")),
-            "keep_order": Boolean(),
-            "seed": Optional(Integer(low=0)),
-        },
-    )
-    if not isinstance(options["star"], str) or not options["star"].strip():
-        raise ParameterError("The 'star' parameter of anonymize must be a text that is not blank.")
+CONSTRAINTS: Mapping[str, Constraint] = {
+    "recoding": OneOf(tuple(METHODS)),
+    "missing_sensitive": OneOf(("error", "value", "drop")),
+    "star": NotBlank(),
+    "keep_order": Boolean(),
+    "seed": Optional(Integer(low=0)),
+}
+"""What the options of a request may be."""
 
 
 def rows_to_publish(
@@ -482,8 +481,11 @@ def rows_to_publish(
         return frame, rows
     if missing_sensitive == "error":
         raise DataError(
-            f"{count} row(s) miss a sensitive value. Say what that means: missing_sensitive='value' makes it a value "
-            "like any other, 'drop' leaves the rows out (--missing-sensitive)."
+            f"{count} row(s) miss a sensitive value. Say what that means: ",
+            Setting("missing_sensitive", "value"),
+            " makes it a value like any other, ",
+            Setting("missing_sensitive", "drop"),
+            " leaves the rows out.",
         )
     if count == frame.height:
         raise DataError("Every row misses a sensitive value: there is nothing to publish.")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from shoal._messages import Allowed
 from shoal.algorithms.exact import Exact
 from shoal.algorithms.full_domain import FullDomain
 from shoal.algorithms.hilbert import Hilbert
@@ -79,17 +80,19 @@ def choose(algorithm: str | Algorithm, requirement: Requirement, recoding: str) 
     if isinstance(algorithm, str):
         if algorithm not in ALGORITHMS:
             known = ["auto", *ALGORITHMS]
-            raise ParameterError(
-                f"The 'algorithm' parameter of anonymize must be one of {', '.join(known)}, or an algorithm object. "
-                f"Got {algorithm!r}. {did_you_mean(algorithm, known)}".rstrip()
-            )
+            names = ", ".join(known)
+            allowed = Allowed(f"one of {names}, or an algorithm object", f"one of {names}")
+            hint = did_you_mean(algorithm, known)
+            raise ParameterError.refusing("anonymize", "algorithm", allowed, got=repr(algorithm), hint=hint)
         chosen = ALGORITHMS[algorithm]
     elif callable(getattr(algorithm, "partition", None)) and not isinstance(algorithm, type):
         chosen = algorithm
     else:
-        raise ParameterError(
-            "The 'algorithm' parameter of anonymize must be a name or an algorithm object such as shoal.ThreePhase(). "
-            f"Got {type(algorithm).__name__}."
+        raise ParameterError.refusing(
+            "anonymize",
+            "algorithm",
+            "a name or an algorithm object such as shoal.ThreePhase()",
+            got=type(algorithm).__name__,
         )
     why_not = chosen.unsupported(requirement)
     if why_not is not None:

@@ -28,7 +28,7 @@ from shoal.cli.query import query
 from shoal.cli.republish import republish
 from shoal.cli.tune import tune
 from shoal.cli.version import installed_version, version
-from shoal.cli.wording import flags_of, in_flags
+from shoal.cli.voice import Flags, flags_of
 from shoal.errors import ShoalError
 
 __all__ = ["Commands", "app", "run"]
@@ -97,7 +97,7 @@ def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[],
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except ShoalError as error:
-        return terminal.fail(in_flags(str(error), flags()), error.exit_code)
+        return terminal.fail(error.told(Flags(flags())), error.exit_code)
     except _CallFault as fault:
         return terminal.fail(fault.format_message(), fault.exit_code, show=fault.show)
     except SystemExit as leaving:

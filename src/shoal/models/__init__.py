@@ -2,6 +2,7 @@
 
 from shoal.models.anonymity import AlphaKAnonymity, KAnonymity, KEAnonymity, MUniqueness
 from shoal.models.base import GroupCounts, PrivacyModel, Rule, RuleKind
+from shoal.models.catalogue import MODELS
 from shoal.models.closeness import TCloseness
 from shoal.models.disclosure import BetaLikeness, DeltaDisclosure
 from shoal.models.diversity import LDiversity
@@ -13,6 +14,7 @@ from shoal.models.metric_distance import MetricDistance
 from shoal.models.requirement import FrequencyForm, Requirement
 
 __all__ = [
+    "MODELS",
     "AlphaKAnonymity",
     "BetaLikeness",
     "DeltaDisclosure",

@@ -18,6 +18,7 @@ from shoal.models.naming import places_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shoal._messages import Part
     from shoal.hierarchy.tree import Hierarchy
     from shoal.models.domain import Domain
 
@@ -48,16 +49,14 @@ class HierarchicalDistance(GroundDistance):
     def __post_init__(self) -> None:
         if not {"levels", "values", "height"} <= set(dir(self.hierarchy)):
             got = type(self.hierarchy).__name__
-            raise ParameterError(f"The 'hierarchy' parameter of HierarchicalDistance must be a Hierarchy. Got {got}.")
+            raise ParameterError.refusing("HierarchicalDistance", "hierarchy", "a Hierarchy", got=got)
 
-    def misfit(self, domain: Domain) -> str | None:  # noqa: D102
+    def misfit(self, domain: Domain) -> Part | None:  # noqa: D102
         return missed(domain, self.hierarchy.values, "the hierarchy")
 
     def _nodes(self, groups: GroupCounts) -> NDArray[np.int64]:
         """Return the node of each code on each level below the root: there, an edge leads up from it."""
-        reason = self.misfit(groups.domain)
-        if reason is not None:
-            raise ParameterError(f"{self!r} cannot be asked of these values: {reason}.")
+        self.check_values(groups.domain)
         places = places_of(groups.domain.labels or (), self.hierarchy.values)
         return self.hierarchy.levels[:-1, places].astype(np.int64)
 

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from shoal._messages import Setting
 from shoal.errors import DataError, ParameterError
 from shoal.recoding.extents_kernel import group_extents
 from shoal.recoding.order import sort
@@ -102,12 +103,16 @@ def generalize_column(
     if (made == star).any():
         raise ParameterError(
             f"The star symbol reads like an interval or a set of the column '{column.name}'. Choose another symbol "
-            "with star=... (--star)."
+            "with ",
+            Setting("star"),
+            ".",
         )
     if made.is_in(text.implode()).any():
         raise DataError(
             f"The column '{column.name}' has a value that reads like one of the intervals or sets of this release, so "
-            "readers could not tell the two apart. Use recoding='suppression', or rewrite that value."
+            "readers could not tell the two apart. Use ",
+            Setting("recoding", "suppression"),
+            ", or rewrite that value.",
         )
     labels, sub_domains = covered.text, covered.sub_domains
     if covered.stars.any():

@@ -81,9 +81,7 @@ def recode(
     validate("recode", {"recoding": method}, {"recoding": OneOf(tuple(METHODS))})
     symbol: object = star
     if not isinstance(symbol, str) or not symbol:
-        raise ParameterError(
-            f"The 'star' parameter of recode must be a text of at least one character. Got {symbol!r}."
-        )
+        raise ParameterError.refusing("recode", "star", "a text of at least one character", got=repr(symbol))
     groups = np.ascontiguousarray(groups, dtype=np.int32)
     by_default = (
         partial(generalize_column, spell_out=True) if spell_out and method == "generalization" else METHODS[method]

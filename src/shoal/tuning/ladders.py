@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from shoal._messages import Subject
 from shoal.errors import ColumnError, ParameterError, UsageError, near_matches
 from shoal.grouping import Labels, Ordered
 from shoal.hierarchy import Bins, Coarsening, DatePart, Level, OneValue, Prefix, coarsen_columns
@@ -140,8 +141,8 @@ def given_ladders(
     """
     if not isinstance(ladders, Mapping):
         raise ParameterError(
-            f"The 'ladders' parameter of tune must map names of columns to lists of coarsenings. Got "
-            f"{type(ladders).__name__}."
+            Subject("tune", "ladders"),
+            f" must map names of columns to lists of coarsenings. Got {type(ladders).__name__}.",
         )
     found: dict[tuple[str, ...], Ladder] = {}
     seen: set[str] = set()

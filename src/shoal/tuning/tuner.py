@@ -10,12 +10,11 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 from shoal._progress import Progress, interruptible, silent
-from shoal._validation import Boolean, Integer, OneOf, Optional, RationalIn, validate
+from shoal._validation import RationalIn, validate
 from shoal.algorithms import choose, table_counts
 from shoal.errors import InfeasibleError, ParameterError
 from shoal.models import Requirement
-from shoal.publish import open_data, roles, rows_to_publish, trees_of
-from shoal.recoding import METHODS
+from shoal.publish import CONSTRAINTS, open_data, roles, rows_to_publish, trees_of
 from shoal.tuning.evaluation import Evaluator, check_loss
 from shoal.tuning.ladders import given_ladders, ladder_of
 from shoal.tuning.result import Setting, Tuning
@@ -120,7 +119,8 @@ def tune(
     X. Xiao, K. Yi and Y. Tao, "The hardness and approximation algorithms for l-diversity", EDBT 2010, Section 5.6.
     """
     options = {"recoding": recoding, "missing_sensitive": missing_sensitive, "keep_order": keep_order, "seed": seed}
-    _check(seconds=seconds, star=star, **options)
+    constraints = {"seconds": RationalIn(low=Fraction(0), low_included=False), **CONSTRAINTS}
+    validate("tune", {"seconds": seconds, "star": star, **options}, constraints)
     loss = check_loss("tune", loss, recoding)
     start = time.perf_counter()
     told = progress or silent
@@ -172,22 +172,6 @@ def tune(
         opened=opened,
         request=request,
     )
-
-
-def _check(**options: Any) -> None:
-    validate(
-        "tune",
-        options,
-        {
-            "seconds": RationalIn(low=Fraction(0), low_included=False),
-            "recoding": OneOf(tuple(METHODS)),
-            "missing_sensitive": OneOf(("error", "value", "drop")),
-            "keep_order": Boolean(),
-            "seed": Optional(Integer(low=0)),
-        },
-    )
-    if not isinstance(options["star"], str) or not options["star"].strip():
-        raise ParameterError("The 'star' parameter of tune must be a text that is not blank.")
 
 
 def _ladders(

@@ -15,14 +15,23 @@ References
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import Boolean, Integer, OneOf, RationalIn, exact_fraction, validate
-from shoal.algorithms.base import Guarantee, Partition
+from shoal._messages import Setting
+from shoal._validation import (
+    Boolean,
+    Integer,
+    OneOf,
+    RationalIn,
+    exact_fraction,
+    parameter,
+    validate_declared,
+)
+from shoal.algorithms.base import TIME_LIMIT, Guarantee, Partition
 from shoal.algorithms.full_domain.lattice import Judge, Lattice
 from shoal.algorithms.full_domain.lattice_costs import COSTS, CellCost, CellLosses, cost_of, places_of
 from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED
@@ -95,26 +104,38 @@ class FullDomain:
     lowest common ancestors where that loses no more.
     """
 
-    suppression_limit: Real | float = 1
-    cost: str = "gcp"
-    local: bool = False
-    time_limit: Real | float = 20
-    most_nodes: int = 200_000
+    suppression_limit: Real | float = field(
+        default=1,
+        metadata=parameter(
+            RationalIn(low=Fraction(0), high=Fraction(1)),
+            "The largest share of records that may be suppressed, 0 to 1 (0.05, 1/20).",
+            flag="--suppression-limit",
+            metavar="SHARE",
+        ),
+    )
+    cost: str = field(
+        default="gcp",
+        metadata=parameter(
+            OneOf(COSTS), f"The metric to minimize: {', '.join(COSTS)}.", flag="--cost", metavar="METRIC"
+        ),
+    )
+    local: bool = field(
+        default=False,
+        metadata=parameter(
+            Boolean(),
+            "Search again for the suppressed records, as often as that gains something.",
+            flag="--local",
+        ),
+    )
+    time_limit: Real | float = field(
+        default=20, metadata=parameter(RationalIn(low=Fraction(0), low_included=False), **TIME_LIMIT)
+    )
+    most_nodes: int = field(default=200_000, metadata=parameter(Integer(low=1), "Nodes that may be evaluated."))
     name: ClassVar[str] = "full-domain"
     hierarchical: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        validate(
-            self.name,
-            vars(self),
-            {
-                "suppression_limit": RationalIn(low=Fraction(0), high=Fraction(1)),
-                "cost": OneOf(COSTS),
-                "local": Boolean(),
-                "time_limit": RationalIn(low=Fraction(0), low_included=False),
-                "most_nodes": Integer(low=1),
-            },
-        )
+        validate_declared(self.name, self)
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as they appear in a certificate."""
@@ -301,8 +322,11 @@ def _infeasible(task: Task, best: Best, asked: FullDomain) -> InfeasibleError:
     return InfeasibleError(
         f"No full-domain generalization suppresses at most {float(asked.suppression_limit):.4%} of the rows. In the "
         f"nearest one{searched}, with the levels {levels}, {rows:,} of {total:,} rows ({float(share):.4%}) are in "
-        "classes that are not acceptable. Allow more with suppression_limit=... (--suppression-limit), ask for less, "
-        "give hierarchies with more levels, or recode locally with local=True (--local)."
+        "classes that are not acceptable. Allow more with ",
+        Setting("suppression_limit"),
+        ", ask for less, give hierarchies with more levels, or recode locally with ",
+        Setting("local", True),
+        ".",
     )
 
 
@@ -406,6 +430,7 @@ def _infeasible_locally(task: Task, asked: FullDomain) -> InfeasibleError:
     total = task.problem.table.rows
     return InfeasibleError(
         f"Local recoding of these {total:,} rows leaves more than {float(asked.suppression_limit):.4%} of them "
-        "completely suppressed. Allow more with suppression_limit=... (--suppression-limit), ask for less, or give "
-        "hierarchies with more levels."
+        "completely suppressed. Allow more with ",
+        Setting("suppression_limit"),
+        ", ask for less, or give hierarchies with more levels.",
     )

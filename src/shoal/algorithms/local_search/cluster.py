@@ -10,15 +10,15 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import Integer, validate
+from shoal._validation import validate_declared
 from shoal.algorithms.base import Guarantee, Partition, monotone_only
 from shoal.algorithms.hilbert.hilbert import Hilbert
-from shoal.algorithms.local_search.groups import WorkingPartition
+from shoal.algorithms.local_search.groups import EFFORT, WorkingPartition
 from shoal.algorithms.local_search.neighbourhood import near_classes
 from shoal.algorithms.local_search.sabre import Sabre
 from shoal.algorithms.mondrian.mondrian import Mondrian
@@ -87,12 +87,12 @@ class Cluster:
     * The random numbers of the search are the same for every table.
     """
 
-    effort: int = _DEFAULT
+    effort: int = field(default=_DEFAULT, metadata=EFFORT)
 
     name: ClassVar[str] = "cluster"
 
     def __post_init__(self) -> None:
-        validate("cluster", {"effort": self.effort}, {"effort": Integer(low=0, high=1_000_000)})
+        validate_declared(self.name, self)
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as they appear in a certificate."""

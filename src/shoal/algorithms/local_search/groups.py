@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal._validation import Integer, parameter
 from shoal.algorithms.common.compiled import compile_requirement, table_counts
 from shoal.algorithms.hilbert.hilbert import curve_ranks
 from shoal.algorithms.local_search.dealing_kernel import count_failures, deal, deal_in_two, join_failing
@@ -27,7 +28,15 @@ if TYPE_CHECKING:
 
     from shoal.algorithms.base import Problem
 
-__all__ = ["WorkingPartition"]
+__all__ = ["EFFORT", "WorkingPartition"]
+
+EFFORT = parameter(
+    Integer(low=0, high=1_000_000),
+    "How long the local search goes on: moves that are tried for each row.",
+    flag="--effort",
+    metavar="NUMBER",
+)
+"""How algorithms that search locally declare their `effort`."""
 
 _TALLIED = 1 << 25
 """Counts of sensitive codes by group that are kept; more are counted when they are asked for."""

@@ -8,14 +8,14 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import Integer, validate
+from shoal._validation import validate_declared
 from shoal.algorithms.base import Guarantee, Partition, monotone_only
-from shoal.algorithms.local_search.groups import WorkingPartition
+from shoal.algorithms.local_search.groups import EFFORT, WorkingPartition
 from shoal.algorithms.mondrian.mondrian import Mondrian
 
 if TYPE_CHECKING:
@@ -107,12 +107,12 @@ class Sabre:
     * The random numbers of the search are the same for every table.
     """
 
-    effort: int = 200
+    effort: int = field(default=200, metadata=EFFORT)
 
     name: ClassVar[str] = "sabre"
 
     def __post_init__(self) -> None:
-        validate("sabre", {"effort": self.effort}, {"effort": Integer(low=0, high=1_000_000)})
+        validate_declared(self.name, self)
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as they appear in a certificate."""

@@ -12,15 +12,15 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import Optional, RationalIn, validate
-from shoal.algorithms.base import Guarantee, Partition
+from shoal._validation import Optional, RationalIn, parameter, validate_declared
+from shoal.algorithms.base import TIME_LIMIT, Guarantee, Partition
 from shoal.algorithms.m_approximation.m_approximation import MApproximation
 from shoal.algorithms.matching.bipartite import cheapest_pairs
 from shoal.algorithms.matching.cover_problem import MOST_ATTRIBUTES, Cover, CoverProblem, GroupPrices, split_cover
@@ -65,11 +65,13 @@ class Matching:
     than 62 quasi-identifiers are not searched: that start is returned.
     """
 
-    time_limit: Real | float | None = 60
+    time_limit: Real | float | None = field(
+        default=60, metadata=parameter(Optional(RationalIn(low=Fraction(0))), **TIME_LIMIT)
+    )
     name: ClassVar[str] = "matching"
 
     def __post_init__(self) -> None:
-        validate(self.name, {"time_limit": self.time_limit}, {"time_limit": Optional(RationalIn(low=Fraction(0)))})
+        validate_declared(self.name, self)
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as they appear in a certificate."""

@@ -9,14 +9,14 @@ References
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import RationalIn, validate
-from shoal.algorithms.base import Guarantee, Partition
+from shoal._validation import RationalIn, parameter, validate_declared
+from shoal.algorithms.base import TIME_LIMIT, Guarantee, Partition
 from shoal.algorithms.bounds.stars import lower_bound
 from shoal.algorithms.common.compiled import table_counts
 from shoal.algorithms.common.row_types import RowTypes, counted_groups, one_value
@@ -79,20 +79,20 @@ class GeneralizationVectors:
       a whole number, is rounded up after a margin of a millionth is taken off.
     """
 
-    time_limit: Real | float = 60
-    gap: Real | float = 0
+    time_limit: Real | float = field(
+        default=60, metadata=parameter(RationalIn(low=Fraction(0), low_included=False), **TIME_LIMIT)
+    )
+    gap: Real | float = field(
+        default=0,
+        metadata=parameter(
+            RationalIn(low=Fraction(0), high=Fraction(1)),
+            "Stop as soon as no release can have fewer stars by more than this share of them.",
+        ),
+    )
     name: ClassVar[str] = "milp"
 
     def __post_init__(self) -> None:
-        given = {"time_limit": self.time_limit, "gap": self.gap}
-        validate(
-            self.name,
-            given,
-            {
-                "time_limit": RationalIn(low=Fraction(0), low_included=False),
-                "gap": RationalIn(low=Fraction(0), high=Fraction(1)),
-            },
-        )
+        validate_declared(self.name, self)
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as they appear in a certificate."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._messages import Subject
 from shoal._validation import Integer, OneOf, Optional, RationalIn, exact_fraction, validate
 from shoal.errors import ParameterError
 from shoal.grouping.base import (
@@ -115,7 +116,7 @@ def labels(
     )
     if order == "random" and method not in ("fold", "spread-simplified"):
         raise ParameterError(
-            f"The 'order' parameter of labels can be 'random' for 'fold' and 'spread-simplified' only. Got '{method}'."
+            Subject("labels", "order"), f" can be 'random' for 'fold' and 'spread-simplified' only. Got '{method}'."
         )
     items = checked_weights("labels", sizes, what="sizes", least=1)
     check_feasible("labels", int(items.sum()), k)

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 import shoal as library
-from shoal.cli.wording import in_flags
+from shoal._messages import PYTHON, Setting
+from shoal.cli.voice import Flags
+from shoal.errors import InfeasibleError, ParameterError, UsageError
 
 
 @pytest.mark.parametrize(
@@ -34,7 +36,9 @@ from shoal.cli.wording import in_flags
     ids=repr,
 )
 def test_models_in_words(model: library.models.PrivacyModel, words: str) -> None:
-    assert model.words == words
+    flags = Flags({"m": "-m"})
+    assert model.told(flags) == words
+    assert model.told(PYTHON) == model.words == words.partition(" (-")[0]
 
 
 @pytest.mark.parametrize(
@@ -73,13 +77,28 @@ def test_algorithms_to_compare(shoal: Any, patients: Path, roles: tuple[str, ...
     assert found.err.startswith("Error: --algorithms must be one of auto,")
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        "There is no column 'The (--k) parameter'.",
-        "Say what that means: missing_sensitive='value' makes it a value like any other (--missing-sensitive).",
-        "The 'tint' parameter of paint must be a colour.",
-    ],
-)
-def test_other_messages_stay(message: str) -> None:
-    assert in_flags(message, {"k": "-k"}) == message
+def test_an_error_speaks_to_those_who_made_it() -> None:
+    flags = Flags({"star": "--star", "local": "--local/--no-local", "recoding": "--recoding"})
+    error = InfeasibleError("Use ", Setting("recoding", "suppression"), " or ", Setting("star"), ".", rows=None)
+    assert str(error) == "Use recoding='suppression' or star=...."
+    assert error.told(flags) == "Use --recoding suppression or --star."
+    longer = UsageError("Column 'age': ", error)
+    assert longer.told(flags) == "Column 'age': Use --recoding suppression or --star."
+    assert str(UsageError(Setting("force", True), "!")) == "force=True!"
+
+
+def test_what_has_no_flag_is_told_as_python_has_it() -> None:
+    error = ParameterError.refusing("paint", "tint", "a colour", got="3", hint="Red?")
+    assert error.told(Flags({"k": "-k"})) == str(error) == "The 'tint' parameter of paint must be a colour. Got 3. Red?"
+    assert (error.owner, error.parameter, error.allowed, error.got) == ("paint", "tint", "a colour", "3")
+
+
+def test_parameters_of_algorithms() -> None:
+    for effort in (-1, "much"):
+        with pytest.raises(ParameterError) as caught:
+            library.Cluster(effort=effort)  # type: ignore[arg-type]
+        said = caught.value.told(Flags({}))
+        assert said.startswith("--effort must be a whole number from 0 to 1000000. Got ")
+    with pytest.raises(ParameterError) as caught:
+        library.Exact(most_steps=0)
+    assert caught.value.told(Flags({})) == "--param most_steps must be a whole number >= 1. Got 0."
