@@ -109,6 +109,35 @@ def test_no_long_file_no_bare_except_nothing_left_undone(name):
             assert not ast.unparse(node.exc).startswith("NotImplementedError"), f"line {node.lineno}"
 
 
+MAY_BE_LONG = {"shoal/publish.py: anonymize"}
+"""Until they are made in stages."""
+MANY_PARAMETERS = {"shoal/publish.py: anonymize", "shoal/republication/series.py: publish"}
+
+
+@pytest.mark.parametrize("name", [name for name in TREES if not name.endswith("_kernel.py")])
+def test_functions_fit_a_screen_and_take_few_parameters(name):
+    """At most 80 lines below the docstring, and 12 parameters outside the command line."""
+    for function in ast.walk(TREES[name]):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        told = function.body[0].end_lineno - function.body[0].lineno + 1 if ast.get_docstring(function) else 0
+        lines = function.end_lineno - function.lineno + 1 - told
+        place = f"{name}: {function.name}"
+        assert lines <= 80 or place in MAY_BE_LONG or name.startswith("shoal/republication/"), place
+        taken = function.args
+        count = len(taken.posonlyargs + taken.args + taken.kwonlyargs) + bool(taken.vararg) + bool(taken.kwarg)
+        assert count <= 12 or place in MANY_PARAMETERS or name.startswith("shoal/cli/"), place
+
+
+def test_the_options_of_a_request_are_the_parameters_of_anonymize():
+    import inspect
+
+    from shoal.publish import Options
+
+    own = {"data", "quasi_identifiers", "sensitive", "privacy", "algorithm", "progress"}
+    assert set(Options.__annotations__) == set(inspect.signature(shoal.anonymize).parameters) - own
+
+
 def test_kernels_are_cached_functions_without_tricks():
     for name, tree in TREES.items():
         if not name.endswith("_kernel.py"):

@@ -6,7 +6,7 @@ parameter; the parts make the words of that. `PYTHON` is the voice of `str(error
 Examples
 --------
 >>> text_of(("Choose another symbol with ", Setting("star"), "."), PYTHON)
-'Choose another symbol with star=....'
+"Choose another symbol with the 'star' parameter."
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Setting:
     Examples
     --------
     >>> Setting("local", True).told(PYTHON), Setting("star").told(PYTHON)
-    ('local=True', 'star=...')
+    ('local=True', "the 'star' parameter")
     """
 
     parameter: str
@@ -83,7 +83,8 @@ class Setting:
         """Return the words."""
         called = voice.called(self.parameter, self.owner)
         if called is None:
-            return self.python or f"{self.parameter}={'...' if self.value is ... else repr(self.value)}"
+            said = f"the '{self.parameter}' parameter" if self.value is ... else f"{self.parameter}={self.value!r}"
+            return self.python or said
         if self.value is ... or self.value is True:
             return called
         return f"{called} {self.value}"

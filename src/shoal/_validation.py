@@ -219,6 +219,16 @@ class Parameter:
     """What stands for its value in the help."""
     read: Callable[[str], Any] | None
     """Makes the value of a text; None where the constraint tells how."""
+    many: bool
+    """Whether the command line takes a list of names."""
+
+    def value_of(self, given: object) -> Any:
+        """Return the value that somebody wrote on the command line or into a file; what is no text stays as it is."""
+        if not isinstance(given, str):
+            return given
+        if self.read is not None:
+            return self.read(given)
+        return given if self.constraint is None else self.constraint.read(given)
 
 
 def parameter(
@@ -228,6 +238,7 @@ def parameter(
     flag: str | None = None,
     metavar: str = "VALUE",
     read: Callable[[str], Any] | None = None,
+    many: bool = False,
 ) -> Mapping[str, Parameter]:
     """Return what a field of a dataclass says of the parameter that it is, as its `metadata`; see `Parameter`.
 
@@ -240,7 +251,8 @@ def parameter(
     >>> parameters_of(Sweep)["effort"].help
     'How long to search.'
     """
-    return {"parameter": Parameter(constraint=constraint, help=help, flag=flag, metavar=metavar, read=read)}
+    declared = Parameter(constraint=constraint, help=help, flag=flag, metavar=metavar, read=read, many=many)
+    return {"parameter": declared}
 
 
 def parameters_of(owner: Any) -> dict[str, Parameter]:

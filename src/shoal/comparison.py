@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from shoal._figures import new_axes, write_picture
 from shoal._progress import Progress, silent
 from shoal._validation import OneOf, validate
 from shoal.algorithms import ALGORITHMS, PROVING
-from shoal.errors import InfeasibleError, MissingExtraError, ParameterError, UnsupportedError, near_matches
+from shoal.errors import InfeasibleError, MissingExtraError, UnsupportedError
 from shoal.metrics import METRICS
 from shoal.models import Requirement
-from shoal.publish import anonymize, open_data, roles
+from shoal.publish import Options, all_options, anonymize, open_data, roles
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -111,7 +110,7 @@ def compare(
     algorithms: Sequence[str | Algorithm] | None = None,
     loss: str = "gcp",
     progress: Progress | None = None,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> Comparison:
     """Run several algorithms on the same request and measure what each loses.
 
@@ -142,7 +141,7 @@ def compare(
     InfeasibleError
         No algorithm finds a release that meets the request.
     """
-    _check_options(options)
+    all_options(compare, options)
     validate("compare", {"loss": loss}, {"loss": OneOf(tuple(METRICS))})
     opened = open_data(data, delimiter=options.pop("delimiter", None), encoding=options.pop("encoding", None))
     schema = roles(quasi_identifiers, sensitive)
@@ -166,14 +165,6 @@ def fitting_algorithms(privacy: PrivacyModel | Sequence[PrivacyModel], sensitive
     requirement = Requirement.of(privacy, tuple(sensitive))
     quick = [name for name in ALGORITHMS if name not in PROVING]
     return [name for name in quick if ALGORITHMS[name].unsupported(requirement) is None]
-
-
-def _check_options(options: dict[str, Any]) -> None:
-    own = [name for name, one in inspect.signature(compare).parameters.items() if one.kind != one.VAR_KEYWORD]
-    known = [*own, *(name for name in inspect.signature(anonymize).parameters if name not in (*own, "algorithm"))]
-    for name in options:
-        if name not in known:
-            raise ParameterError(f"compare has no parameter '{name}'. {near_matches(name, known)}")
 
 
 def _measure(

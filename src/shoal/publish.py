@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import secrets
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 import numpy as np
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONSTRAINTS",
+    "Options",
+    "all_options",
     "anonymize",
     "automatic_trees",
     "coarsenings_for_readers",
@@ -49,6 +52,23 @@ __all__ = [
     "rows_to_publish",
     "trees_of",
 ]
+
+
+class Options(TypedDict, total=False):
+    """What else `anonymize` takes, for those who call it: parameters of the same names, with the same meaning."""
+
+    coarsen: Mapping[str | tuple[str, ...], Coarsening] | None
+    hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None
+    recoding: Literal["suppression", "generalization"]
+    direct_identifiers: Sequence[str]
+    insensitive: Sequence[str]
+    missing_sensitive: str
+    star: str
+    keep_order: bool
+    seed: int | None
+    delimiter: str | None
+    encoding: str | None
+
 
 _STEPS = ("read", "coarsen", "encode", "partition", "recode", "verify", "bound")
 _SHOWN_ROWS = 20
@@ -451,6 +471,24 @@ def _check_partition(partition: Partition, rows: int, attributes: int) -> None:
         raise InternalError("an algorithm returned group numbers that are not 0, 1, ... without a gap")
     if partition.least is not None and partition.least.shape != (partition.count, attributes):
         raise InternalError("an algorithm returned something else than one least level for each group and attribute")
+
+
+def all_options(owner: Callable[..., Any], given: Options) -> Options:
+    """Return the options of a request, with the defaults of `anonymize` for those that were not given.
+
+    Raises
+    ------
+    ParameterError
+        There is no such option.
+    """
+    own = [name for name, one in inspect.signature(owner).parameters.items() if one.kind != one.VAR_KEYWORD]
+    for name in given:
+        if name not in Options.__annotations__:
+            hint = near_matches(name, [*own, *Options.__annotations__])
+            raise ParameterError(f"{owner.__name__} has no parameter '{name}'. {hint}")
+    defaults = {name: one.default for name, one in inspect.signature(anonymize).parameters.items()}
+    complete: Any = {name: defaults[name] for name in Options.__annotations__} | given
+    return cast(Options, complete)
 
 
 CONSTRAINTS: Mapping[str, Constraint] = {

@@ -80,7 +80,7 @@ def test_algorithms_to_compare(shoal: Any, patients: Path, roles: tuple[str, ...
 def test_an_error_speaks_to_those_who_made_it() -> None:
     flags = Flags({"star": "--star", "local": "--local/--no-local", "recoding": "--recoding"})
     error = InfeasibleError("Use ", Setting("recoding", "suppression"), " or ", Setting("star"), ".", rows=None)
-    assert str(error) == "Use recoding='suppression' or star=...."
+    assert str(error) == "Use recoding='suppression' or the 'star' parameter."
     assert error.told(flags) == "Use --recoding suppression or --star."
     longer = UsageError("Column 'age': ", error)
     assert longer.told(flags) == "Column 'age': Use --recoding suppression or --star."

@@ -6,18 +6,17 @@ import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
-import typer  # noqa: TC002 - typer reads the annotations
-
 from shoal._figures import check_picture_name
 from shoal.cli import options
-from shoal.cli.anonymize import SETTINGS
 from shoal.cli.console import Terminal, plain
+from shoal.cli.signature import takes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rich.console import RenderableType
 
+    from shoal.cli.spec import ReleaseSpec
     from shoal.comparison import Comparison
 
 __all__ = ["compare"]
@@ -28,44 +27,17 @@ _BAR, _NARROWEST = 20, 72
 """How long the bars of the chart are, and how wide a terminal has to be for them."""
 
 
+@takes(
+    options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, ("seed",), options.RECODING, options.PARAMETERS,
+    options.READING, options.REQUEST,
+)  # fmt: skip
 def compare(
-    context: typer.Context,
+    terminal: Terminal,
+    request: ReleaseSpec,
     *,
-    source: options.Source = None,
     algorithms: options.Algorithms = None,
     loss: options.ComparedLoss = None,
     chart: options.Chart = None,
-    quasi_identifiers: options.QuasiIdentifiers = None,
-    sensitive: options.Sensitive = None,
-    direct_identifiers: options.DirectIdentifiers = None,
-    insensitive: options.Insensitive = None,
-    missing_sensitive: options.MissingSensitive = None,
-    star: options.Star = None,
-    k: options.K = None,
-    l: options.L = None,
-    l_variant: options.LVariant = None,
-    c: options.C = None,
-    alpha: options.Alpha = None,
-    beta: options.Beta = None,
-    beta_variant: options.BetaVariant = None,
-    delta: options.Delta = None,
-    e: options.E = None,
-    t: options.T = None,
-    t_distance: options.TDistance = None,
-    t_order: options.TOrder = None,
-    recoding: options.Recoding = None,
-    hierarchies: options.Hierarchies = None,
-    coarsen: options.Coarsen = None,
-    time_limit: options.TimeLimit = None,
-    suppression_limit: options.SuppressionLimit = None,
-    cost: options.Cost = None,
-    local: options.Local = None,
-    patterns: options.PatternsFile = None,
-    seed: options.Seed = None,
-    spec: options.Spec = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    json: options.Json = None,
 ) -> None:
     """Anonymize a table with several algorithms and compare what each one costs. No release is written.
 
@@ -77,16 +49,11 @@ def compare(
 
     The first run of each algorithm compiles it, which counts in its seconds.
     """
-    from shoal.cli.spec import request_of
     from shoal.comparison import compare as run_algorithms
     from shoal.comparison import fitting_algorithms
 
-    terminal: Terminal = context.obj
-    request = request_of(context.params)
-    terminal.json = bool(request.json)
     models = request.requested_models()
-    settings = [name for name in SETTINGS if name not in ("algorithm", "keep_order")]
-    arguments = request.arguments(*settings) | {"privacy": models, **request.preparations()}
+    arguments = request.arguments(run_algorithms) | {"privacy": models}
     names = options.names_in("--algorithms", algorithms)
     if names is None:
         names = tuple(fitting_algorithms(models, arguments.get("sensitive", ())))

@@ -233,6 +233,7 @@ class OrderedDistance(GroundDistance):
             "The order of the values for --t-distance ordered, where they are text. Separated by commas.",
             flag="--t-order",
             metavar="VALUES",
+            many=True,
         ),
     )
     """All values of the attribute in their order, where it has none of its own or another one is meant; it may hold

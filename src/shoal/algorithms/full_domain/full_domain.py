@@ -37,7 +37,7 @@ from shoal.algorithms.full_domain.lattice_costs import COSTS, CellCost, CellLoss
 from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED
 from shoal.algorithms.full_domain.lattice_search import Budget, Search
 from shoal.errors import InfeasibleError
-from shoal.metrics import Metrics
+from shoal.metrics import METRICS, Metrics
 from shoal.recoding import STAR_LEVEL, recode
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ _GROWTH = 1.125
 """What it is multiplied by when a round makes no group more."""
 _ROUND_SHARE = 6
 """One in so many of the seconds that are left may go to a round."""
+
+_COSTS = [f"{name} (maximized)" if METRICS[name].higher_is_better else name for name in COSTS]
 
 _ANY_STAR = "\ue000star"
 """A symbol to measure with, that is no value of a table."""
@@ -116,7 +118,7 @@ class FullDomain:
     cost: str = field(
         default="gcp",
         metadata=parameter(
-            OneOf(COSTS), f"The metric to minimize: {', '.join(COSTS)}.", flag="--cost", metavar="METRIC"
+            OneOf(COSTS), f"The metric to minimize: {', '.join(_COSTS)}.", flag="--cost", metavar="METRIC"
         ),
     )
     local: bool = field(
