@@ -1,4 +1,4 @@
-"""The house keeps its own rules: public names, documentation, and who may print."""
+"""Rules that the code keeps: public names, documentation, sizes, and who may print."""
 
 import ast
 import importlib
@@ -82,7 +82,7 @@ def test_every_listed_name_is_there(module):
     imported = importlib.import_module(module)
     listed = getattr(imported, "__all__", None)
     if listed is None:
-        assert not imported.__file__.endswith("__init__.py"), "every room lists its names"
+        assert not imported.__file__.endswith("__init__.py"), "every package lists its names"
         return
     assert len(set(listed)) == len(listed)
     for name in listed:

@@ -1,4 +1,4 @@
-"""The way through the house: read, encode, partition, recode, verify. A newcomer who has read this knows the whole."""
+"""Publishing a table, step by step: read, encode, partition, recode, verify."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ SEPARATE = 20_000
 """More shapes than this are one image within an SVG: a file of a hundred megabytes opens nowhere."""
 _BAR, _LINE = "#0072b2", "#d55e00"
 _BARS = 100
-"""Up to so many classes have a bar each."""
+"""Classes up to which each has a bar of its own."""
 
 
 def plot_weights(weights: NDArray[np.int64], k: int, *, in_order: bool, title: str, ax: Axes | None = None) -> Axes:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["EquivalenceClasses", "mixed_radix_keys"]
 
 _KEY_LIMIT = 1 << 62
+"""Keys of rows stay below this, so that they fit into 63 bits."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

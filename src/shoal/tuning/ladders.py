@@ -36,6 +36,7 @@ _LEAST_SHARE, _LARGEST_SHARE = 300, 3
 _MANY_NAMES = 2_000
 """With more names than this only powers of ten are tried: joining them takes long."""
 _LONGEST_CODE = 16
+"""Longer values are no codes that prefixes could be taken of."""
 _WORTH_A_RUNG = Fraction(9, 10)
 """A rung leaves at most this share of the values of the one before."""
 

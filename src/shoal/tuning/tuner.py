@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 __all__ = ["tune"]
 
 _SECONDS = RationalIn(low=Fraction(0), low_included=False)
+"""How long a search may take."""
 _PATIENCE = 10
-"""After the descent so many settings for each rung may bring nothing before the search ends."""
+"""Settings per rung that may bring nothing after the descent, before the search ends."""
 
 
 class _TimeIsOverError(Exception):

@@ -1,4 +1,4 @@
-"""The last door: a release is checked from its published cells alone, or it is not published."""
+"""The check of a release from its published cells alone; what fails it is not published."""
 
 from __future__ import annotations
 

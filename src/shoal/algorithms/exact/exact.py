@@ -36,8 +36,11 @@ if TYPE_CHECKING:
 __all__ = ["Exact"]
 
 _MOST_STEPS = 10**11
+"""Steps up to which a table is taken unless told otherwise: some minutes."""
 _MOST_STATES = 1 << 26
+"""Sets of rows up to which a table is taken: half a gigabyte."""
 _VECTORS_AT_ONCE = 1 << 15
+"""Vectors of counts that the models judge in one call, which bounds the memory."""
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ win some of it back, the first ones need not spoil many rows to save a few."""
 _GROWTH = 1.125
 """What it is multiplied by when a round makes no group more."""
 _ROUND_SHARE = 6
-"""One in so many of the seconds that are left may go to a round."""
+"""A round may take one in this many of the seconds that are left."""
 
 _COSTS = [f"{name} (maximized)" if METRICS[name].higher_is_better else name for name in COSTS]
 

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["COSTS", "CellLosses", "LatticeCost", "Evaluation", "cost_of"]
 
 _BITS = 60
+"""Bits that the sum of all losses may take, in whole numbers."""
 _DIVERGENCE_UNIT = 2.0**-40
+"""The divergence, in nats, that 1 stands for."""
 _ROUNDING = 1 << 8
 """Units by which a sum of logarithms may be off."""
 

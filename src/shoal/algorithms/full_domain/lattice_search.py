@@ -27,8 +27,11 @@ __all__ = ["Best", "Budget", "Search"]
 
 _Bound = tuple[int, int]
 _NEVER: _Bound = (1 << 200, 0)
+"""The bound of a box without a feasible node: above every cost."""
 _PARTS = 1_000
+"""Parts of the lattice that progress is told in."""
 _NOBODY = np.empty(0, dtype=np.int64)
+"""No class joins the suppressed rows."""
 
 
 @dataclass(kw_only=True)

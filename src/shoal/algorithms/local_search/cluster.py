@@ -40,15 +40,19 @@ _MANY = 100_000
 _SEARCHED = 20_000
 """Where more rows need something the search is shorter: finding neighbours takes the time."""
 _LEAST = 500
-"""Smaller tables get the search of so many rows, and a hotter one."""
+"""Smaller tables are searched as long as one of this many rows, and at higher temperatures."""
 _DEFAULT = 100
+"""The effort unless told otherwise."""
 _ROUNDS = 6
+"""Rounds of moves and of new groups, at the usual effort; larger tables get fewer."""
 _TEMPERATURES = 0.03, 0.001
 """The first and the last, in losses of one attribute of one row."""
 _TEMPERATURES_OF_FEW = 0.3, 0.001
+"""The same for tables of few rows, where more may be tried."""
 _SWAPS = 4
-"""Where a row more may break a group there is little else than swaps to search by: so many times more of them."""
+"""Where a row more may break a group, rows can hardly do anything but trade places: swaps are this many times more."""
 _TEMPERATURES_OF_SWAPS = 0.1, 0.001
+"""The same where a row more may break a group, so that rows mostly trade places."""
 _BROKEN = 1, 2
 """Groups that may be broken up for a new one, in turns."""
 _LARGEST_GROWN = 256
@@ -193,3 +197,4 @@ def _search(problem: Problem, work: WorkingPartition, effort: int) -> tuple[floa
 
 
 _SEEDS = 100_000
+"""Rows around which new groups are founded between two reports of progress."""

@@ -41,6 +41,7 @@ EFFORT = parameter(
 _TALLIED = 1 << 25
 """Counts of sensitive codes by group that are kept; more are counted when they are asked for."""
 _ORDERS = 7
+"""Orders of the rows by some attributes first that partners are looked for in, beside the Hilbert curve."""
 _BUCKETS_PER_ROW = 32
 """Rows of a bucket over those of a group that rare values share a bucket for."""
 _STAYING = {int(kind) for kind in (RuleKind.SIZE, RuleKind.DISTINCT, RuleKind.SPREAD)}
@@ -49,6 +50,7 @@ _REACH = 10
 _POOL = 512
 """Classes that a growing group looks at."""
 _MULTIPLIER = 0x9E3779B97F4A7C15
+"""2**64 over the golden ratio: it spreads keys over all bits."""
 _SEED = 0x9E3779B97F4A7C15
 """Of the search: a release depends on what is in the table, and on nothing else."""
 

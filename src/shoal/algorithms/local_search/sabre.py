@@ -29,18 +29,19 @@ __all__ = ["Sabre"]
 _ROUNDS = (12, 60)
 """Temperatures of the search: in the smallest tables, and at most."""
 _ROUNDS_PER_CUT = 6
+"""Rounds of moves between two attempts to cut groups in two."""
 _START = 1.5
-"""The first groups are so many times as large as they could be: there is room to sort the rows out before they are cut
-again."""
+"""The first groups are larger than they must be by this factor, so that rows can be exchanged before they are cut."""
 _FAILURES = 0.01
 """Share of dealt groups that may fail, and be joined."""
 _TRIAL = 10
-"""A trial makes so many times fewer moves than the search."""
+"""A trial makes one in this many of the moves of the search."""
 _LEAST_EFFORT = 100
-"""Smaller tables get the moves of so many rows."""
+"""Smaller tables get the moves of a table of this many rows."""
 _FULL_EFFORT = 40_000
-"""Rows beyond these get less of the search."""
+"""Rows beyond this number add less to the moves."""
 _LESS = 32
+"""Each of them adds one in this many of what a row within it adds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +71,9 @@ class _Start:
 
 
 _AFTER_DEALING = _Schedule(temperatures=(0.5, 0.03), power=0.7)
+"""Hot at first, for dealt groups are far from a good partition."""
 _AFTER_CUTTING = _Schedule(temperatures=(0.3, 0.01), power=0.0)
+"""Cooler, for groups that Mondrian cut are good already."""
 
 
 @dataclass(frozen=True)

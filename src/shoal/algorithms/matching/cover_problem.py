@@ -21,7 +21,9 @@ MOST_ATTRIBUTES = 62
 FORBIDDEN = 1 << 36
 """The price of a set of attributes in which no group may differ; real prices are far below."""
 _MOST_TABULATED = 16
+"""Attributes up to which the price of every set of them is tabulated."""
 _SPLIT_AT_A_TIME = 64
+"""Rows of a group that is split as a whole; longer ones are dealt out first."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

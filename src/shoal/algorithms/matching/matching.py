@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Matching"]
 
 _MOST_TYPES = 20_000
+"""Types of rows up to which the program over pairs and triples is solved."""
 _OPTIMAL = "Proven optimal: no release with this requirement recodes fewer cells."
 
 

@@ -53,6 +53,7 @@ _HEURISTICS: tuple[Algorithm, ...] = (
 )
 """What the program may start from: it never ends with more stars than the best of them."""
 _MOST_ENTRIES = 400_000
+"""Entries of the program up to which a table is taken."""
 
 
 @dataclass(frozen=True)

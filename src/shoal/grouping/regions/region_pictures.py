@@ -23,7 +23,7 @@ __all__ = ["can_be_drawn", "plot_regions"]
 _LEFT_OUT = "#d9dee1"
 _COLOURS = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00")
 _LAID_OUT, _MAJORIZATIONS = 400, 30
-"""Graphs without coordinates are laid out where they have no more nodes, in so many steps."""
+"""Nodes up to which a graph without coordinates is laid out, and the steps that this takes."""
 
 
 def can_be_drawn(graph: RegionGraph) -> bool:
