@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Unpack
 
 from shoal._figures import new_axes, write_picture
 from shoal._progress import Progress, silent
 from shoal._validation import OneOf, validate
 from shoal.algorithms import ALGORITHMS, PROVING
-from shoal.errors import InfeasibleError, MissingExtraError, UnsupportedError
+from shoal.errors import InfeasibleError, MissingExtraError, ShoalError, UnsupportedError
 from shoal.metrics import METRICS
 from shoal.models import Requirement
 from shoal.publish import Options, all_options, anonymize, open_data, roles
@@ -41,6 +41,8 @@ class Comparison:
     recoded cells) and error (why it could not run, else None)."""
     loss: str = "gcp"
     """The metric that a chart shows against the time."""
+    errors: Mapping[str, ShoalError] = field(default_factory=dict)
+    """Why algorithms could not run, by their names: the errors whose texts the rows have."""
 
     def __repr__(self) -> str:
         best = self.measured[0] if self.measured else None
@@ -157,7 +159,11 @@ def compare(
         raise infeasible[0]
     # Each bound holds for every release of the table: the best one is everybody's.
     best = max((row["lower_bound"] for row in rows if row["error"] is None), default=None)
-    return Comparison(rows=tuple(row if row["error"] else row | {"lower_bound": best} for row in rows), loss=loss)
+    return Comparison(
+        rows=tuple(row if row["error"] else row | {"lower_bound": best} for row in rows),
+        loss=loss,
+        errors={row["algorithm"]: error for row, error in found if error is not None},
+    )
 
 
 def fitting_algorithms(privacy: PrivacyModel | Sequence[PrivacyModel], sensitive: Sequence[str]) -> list[str]:
@@ -169,7 +175,7 @@ def fitting_algorithms(privacy: PrivacyModel | Sequence[PrivacyModel], sensitive
 
 def _measure(
     frame: pl.DataFrame, algorithm: str | Algorithm, request: dict[str, Any], progress: Progress
-) -> tuple[dict[str, Any], Exception | None]:
+) -> tuple[dict[str, Any], ShoalError | None]:
     """Return the row of an algorithm, and why it could not run."""
     name = algorithm if isinstance(algorithm, str) else algorithm.name
 

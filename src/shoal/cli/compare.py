@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from shoal._messages import Voice
     from shoal.cli.spec import ReleaseSpec
     from shoal.comparison import Comparison
 
@@ -69,7 +70,7 @@ def compare(
     if terminal.json:
         terminal.result(comparison.to_dict())
     else:
-        terminal.say("", _table_of(comparison.rows), *_chart_of(comparison), *_remarks(comparison.rows), "")
+        terminal.say("", _table_of(comparison.rows), *_chart_of(comparison), *_remarks(comparison, terminal.voice), "")
 
 
 def _table_of(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
@@ -117,9 +118,12 @@ def _bar(value: float, most: float) -> str:
     return block * max(round(_BAR * value / most) if most else 0, 1)
 
 
-def _remarks(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def _remarks(comparison: Comparison, voice: Voice) -> list[str]:
     """Return what each algorithm promises, or why it could not run."""
-    return [
-        plain(f"{row['algorithm']}: {row.get('error') or row.get('guarantee') or 'promises nothing of its cost'}")
-        for row in rows
-    ]
+    remarks = []
+    for row in comparison.rows:
+        name = row["algorithm"]
+        error = comparison.errors.get(name)
+        said = error.told(voice) if error is not None else row["guarantee"] or "promises nothing of its cost"
+        remarks.append(plain(f"{name}: {said}"))
+    return remarks

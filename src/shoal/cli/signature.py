@@ -11,6 +11,7 @@ from typing import Any, get_type_hints
 import typer
 
 from shoal.cli import options
+from shoal.cli.voice import Flags, flags_in
 from shoal.errors import InternalError
 
 __all__ = ["takes", "whole_command"]
@@ -64,7 +65,7 @@ def _with_options(function: Callable[..., None], names: Sequence[str]) -> Callab
 
     def command(context: typer.Context, **given: Any) -> None:
         request = request_of({name: value for name, value in given.items() if name not in asked})
-        context.obj.json = bool(request.json)
+        context.obj.json, context.obj.voice = bool(request.json), Flags(flags_in(context.command))
         function(context.obj, request, **{name: given[name] for name in asked})
 
     parameters = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]

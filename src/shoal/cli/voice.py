@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["Flags", "flags_of"]
+__all__ = ["Flags", "flags_in", "flags_of"]
 
 
 class Flags:
@@ -77,5 +77,10 @@ def flags_of(command: Any, words: Sequence[str]) -> dict[str, str]:
         if word not in within:
             break
         command = within[word]
+    return flags_in(command)
+
+
+def flags_in(command: Any) -> dict[str, str]:
+    """Return the flags of a command by the names of their parameters."""
     flags = {one.name: one.opts[0] for one in command.params if one.opts and one.opts[0].startswith("-")}
     return {"algorithm": flags["algorithms"], **flags} if "algorithms" in flags else flags
