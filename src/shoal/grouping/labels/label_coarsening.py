@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal._validation import Integer, OneOf, validate
 from shoal.grouping.base import check_k
-from shoal.grouping.coarsened_columns import check_told_apart, coarsened, counted_values
+from shoal.grouping.coarsened_columns import check_told_apart, class_names, coarsened, counted_values
 from shoal.grouping.labels.bin_covering import labels as group_labels
 from shoal.hierarchy import Coarsened, Coarsening
 from shoal.hierarchy.columns import by_code
-from shoal.recoding.generalization import LARGEST_SET
-from shoal.recoding.text import dictionary_text, quoted
+from shoal.recoding.text import dictionary_text
 
 if TYPE_CHECKING:
-    import numpy as np
     import polars as pl
-    from numpy.typing import NDArray
 
 __all__ = ["Labels"]
 
@@ -69,31 +66,13 @@ class Labels(Coarsening):
 
     def applied(self, columns: tuple[pl.Series, ...]) -> Coarsened:
         """Return the coarser column with what is to say and to draw of it; see `Coarsening.applied`."""
-        import polars as pl
-
         (series,) = columns
         column, counts = counted_values("Labels", series)
         grouping = group_labels(counts, self.k, seed=self.seed)
         text = dictionary_text(column.dictionary.drop_nulls())
-        published = pl.Series(self._published(text, grouping.classes), dtype=pl.String)
+        published = class_names(grouping.classes, text, word="class", numbered=self.labels == "numbers")
         check_told_apart(published, text)
         return coarsened(grouping, (by_code(column, published, series.name),))
-
-    def _published(self, text: pl.Series, classes: NDArray[np.int32]) -> list[str]:
-        """Return what is published for each value."""
-        members: dict[int, list[int]] = {}
-        for value, number in enumerate(classes.tolist()):
-            members.setdefault(number, []).append(value)
-        plain, in_sets = text.to_list(), quoted(text).to_list()
-        named = {}
-        for number, values in members.items():
-            if self.labels == "numbers" or len(values) > LARGEST_SET:
-                named[number] = f"class {number + 1}"
-            elif len(values) == 1:
-                named[number] = plain[values[0]]
-            else:
-                named[number] = "{" + ", ".join(in_sets[value] for value in values) + "}"
-        return [named[number] for number in classes.tolist()]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the coarsening as it appears in a certificate."""

@@ -10,13 +10,11 @@ import numpy as np
 
 from shoal._validation import Boolean, Integer, OneOf, RationalIn, validate
 from shoal.errors import DataError
-from shoal.grouping.base import SUPPRESSED, check_k
-from shoal.grouping.coarsened_columns import coarsened
+from shoal.grouping.base import check_k
+from shoal.grouping.coarsened_columns import class_names, coarsened
 from shoal.grouping.regions.graph import read_graph
 from shoal.grouping.regions.regionalization import METHODS, RegionGrouping, group_regions
 from shoal.hierarchy import Coarsened, Coarsening
-from shoal.recoding.generalization import LARGEST_SET
-from shoal.recoding.text import quoted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -168,24 +166,13 @@ class Regions(Coarsening):
         import polars as pl
 
         plain = pl.Series([str(name) for name in grouping.names], dtype=pl.String)
-        in_sets = quoted(plain).to_list()
-        members: dict[int, list[int]] = {}
-        for node, number in enumerate(grouping.classes.tolist()):
-            members.setdefault(number, []).append(node)
-        published = {}
-        for number, nodes in members.items():
-            if number == SUPPRESSED:
-                published[number] = ELSEWHERE
-            elif self.labels == "numbers" or len(nodes) > LARGEST_SET:
-                published[number] = f"region {number + 1}"
-            elif len(nodes) == 1:
-                published[number] = plain[nodes[0]]
-            else:
-                published[number] = "{" + ", ".join(in_sets[node] for node in nodes) + "}"
-        alone = {published[number] for number, nodes in members.items() if published[number] == plain[nodes[0]]}
-        if set(plain) & (set(published.values()) - alone):
+        published = class_names(
+            grouping.classes, plain, word="region", numbered=self.labels == "numbers", left_out=ELSEWHERE
+        )
+        made = set(published.filter(published != plain))
+        if made & set(plain):
             raise DataError("A place of the graph is called like one of the classes. Choose other 'labels'.")
-        return [published[number] for number in grouping.classes.tolist()]
+        return published.to_list()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the coarsening as it appears in a certificate."""
