@@ -129,6 +129,18 @@ def test_functions_fit_a_screen_and_take_few_parameters(name):
         assert count <= 12 or place in MANY_PARAMETERS or name.startswith("shoal/cli/"), place
 
 
+def test_a_class_means_one_thing_in_the_tree():
+    """Kernels have records of their own, and what tests use may be called like what they test."""
+    homes: dict[str, list[str]] = {}
+    for name, tree in TREES.items():
+        if not name.endswith("_kernel.py") and not name.startswith("shoal/testing/"):
+            for node in tree.body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    homes.setdefault(node.name, []).append(name)
+    # The regions of an audit's cells give way to sub-domains.
+    assert {name for name, places in homes.items() if len(places) > 1} <= {"Regions"}
+
+
 def test_the_options_of_a_request_are_the_parameters_of_anonymize():
     import inspect
 

@@ -5,7 +5,7 @@ parameter; the parts make the words of that. `PYTHON` is the voice of `str(error
 
 Examples
 --------
->>> text_of(("Choose another symbol with ", Setting("star"), "."), PYTHON)
+>>> text_of(("Choose another symbol with ", Suggestion("star"), "."), PYTHON)
 "Choose another symbol with the 'star' parameter."
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-__all__ = ["PYTHON", "Allowed", "Part", "Phrase", "Setting", "Subject", "Told", "Voice", "text_of"]
+__all__ = ["PYTHON", "Allowed", "Part", "Phrase", "Suggestion", "Subject", "Told", "Voice", "text_of"]
 
 
 class Voice(Protocol):
@@ -62,12 +62,12 @@ PYTHON: Voice = _Python()
 
 
 @dataclass(frozen=True)
-class Setting:
+class Suggestion:
     """A parameter with the value that it should have: `recoding='generalization'`, or `--recoding generalization`.
 
     Examples
     --------
-    >>> Setting("local", True).told(PYTHON), Setting("star").told(PYTHON)
+    >>> Suggestion("local", True).told(PYTHON), Suggestion("star").told(PYTHON)
     ('local=True', "the 'star' parameter")
     """
 

@@ -21,8 +21,8 @@
 No message contains the value of a cell: messages end up in logs and tickets. Column names, counts, line numbers and
 parameters are what they speak of.
 
-An error is made of parts: `raise UsageError("Choose another symbol with ", Setting("star"), ".")`. `str(error)` speaks
-of Python, `error.told(voice)` as its readers do: see `shoal._messages`. Another error may be a part.
+An error is made of parts: `raise UsageError("Choose another symbol with ", Suggestion("star"), ".")`. `str(error)`
+speaks of Python, `error.told(voice)` as its readers do: see `shoal._messages`. Another error may be a part.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 import numpy as np
 
-from shoal._messages import Setting
+from shoal._messages import Suggestion
 from shoal._progress import Clock, Progress
 from shoal._validation import Boolean, Constraint, Integer, NotBlank, OneOf, Optional, validate
 from shoal.algorithms import Problem, choose, lower_bound, table_counts
@@ -161,7 +161,7 @@ def anonymize(
         if hierarchies and recoding != "generalization":
             raise ParameterError(
                 "Hierarchies need ",
-                Setting("recoding", "generalization"),
+                Suggestion("recoding", "generalization"),
                 ": suppression publishes values and stars only.",
             )
         given = trees_of(hierarchies or {}, schema.quasi_identifiers)
@@ -520,9 +520,9 @@ def rows_to_publish(
     if missing_sensitive == "error":
         raise DataError(
             f"{count} row(s) miss a sensitive value. Say what that means: ",
-            Setting("missing_sensitive", "value"),
+            Suggestion("missing_sensitive", "value"),
             " makes it a value like any other, ",
-            Setting("missing_sensitive", "drop"),
+            Suggestion("missing_sensitive", "drop"),
             " leaves the rows out.",
         )
     if count == frame.height:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import shoal as library
-from shoal._messages import PYTHON, Setting
+from shoal._messages import PYTHON, Suggestion
 from shoal.cli.voice import Flags
 from shoal.errors import InfeasibleError, ParameterError, UsageError
 
@@ -79,12 +79,12 @@ def test_algorithms_to_compare(shoal: Any, patients: Path, roles: tuple[str, ...
 
 def test_an_error_speaks_to_those_who_made_it() -> None:
     flags = Flags({"star": "--star", "local": "--local/--no-local", "recoding": "--recoding"})
-    error = InfeasibleError("Use ", Setting("recoding", "suppression"), " or ", Setting("star"), ".", rows=None)
+    error = InfeasibleError("Use ", Suggestion("recoding", "suppression"), " or ", Suggestion("star"), ".", rows=None)
     assert str(error) == "Use recoding='suppression' or the 'star' parameter."
     assert error.told(flags) == "Use --recoding suppression or --star."
     longer = UsageError("Column 'age': ", error)
     assert longer.told(flags) == "Column 'age': Use --recoding suppression or --star."
-    assert str(UsageError(Setting("force", True), "!")) == "force=True!"
+    assert str(UsageError(Suggestion("force", True), "!")) == "force=True!"
 
 
 def test_what_has_no_flag_is_told_as_python_has_it() -> None:

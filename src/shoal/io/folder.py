@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal._messages import Setting
+from shoal._messages import Suggestion
 from shoal.errors import InternalError, OutputError
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ def _refuse_one(target: Path, *, force: bool, shown: str) -> None:
     if not force:
         raise OutputError(
             f"'{shown}' exists already and is kept. Choose another folder, or replace it with ",
-            Setting("force", True),
+            Suggestion("force", True),
             ".",
         )
     with _explaining(shown, target):

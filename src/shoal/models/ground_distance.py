@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._messages import Phrase, Setting
+from shoal._messages import Phrase, Suggestion
 from shoal._validation import parameter
 from shoal.errors import ParameterError
 from shoal.models.base import GroupCounts, Rule, RuleKind
@@ -261,13 +261,13 @@ class OrderedDistance(GroundDistance):
             return Phrase(
                 "its values have no order, for they are neither numbers, nor dates, nor declared categories; name one "
                 "with ",
-                Setting("order", owner="OrderedDistance", python="OrderedDistance(order=[...])"),
+                Suggestion("order", owner="OrderedDistance", python="OrderedDistance(order=[...])"),
                 ", or take another distance",
             )
         if len(domain.ranks) and int(domain.ranks.min()) < 0:
             return Phrase(
                 "a missing value has no place among the others; leave such rows out with ",
-                Setting("missing_sensitive", "drop"),
+                Suggestion("missing_sensitive", "drop"),
                 ", or name an order in which None has a place",
             )
         return None

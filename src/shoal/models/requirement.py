@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal._messages import Setting
+from shoal._messages import Suggestion
 from shoal.errors import InfeasibleError, ParameterError
 from shoal.models.rationals import neighbours
 
@@ -84,7 +84,9 @@ class Requirement:
                     "anonymize", "privacy", "a privacy model or a list of them, KAnonymity(5) for example", got=got
                 )
             if model.needs_sensitive and not sensitive:
-                raise ParameterError(model, " needs a sensitive attribute: name one with ", Setting("sensitive"), ".")
+                raise ParameterError(
+                    model, " needs a sensitive attribute: name one with ", Suggestion("sensitive"), "."
+                )
         return cls(models=listed, sensitive=tuple(sensitive))
 
     @property

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from shoal._messages import Setting
+from shoal._messages import Suggestion
 from shoal.errors import ParameterError
 from shoal.recoding.extents_kernel import group_extents
 from shoal.recoding.levels import lowest_levels
@@ -97,7 +97,7 @@ def generalize_by(
         raise ParameterError(
             f"The star symbol is the name of a node in the hierarchy of '{column.name}', so readers could not tell the "
             "two apart. Choose another symbol with ",
-            Setting("star"),
+            Suggestion("star"),
             ".",
         )
     starts, members = nodes.starts, nodes.members

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from shoal._messages import Setting
+from shoal._messages import Suggestion
 from shoal.errors import DataError, ParameterError
 from shoal.recoding.extents_kernel import group_extents
 from shoal.recoding.order import sort
@@ -104,14 +104,14 @@ def generalize_column(
         raise ParameterError(
             f"The star symbol reads like an interval or a set of the column '{column.name}'. Choose another symbol "
             "with ",
-            Setting("star"),
+            Suggestion("star"),
             ".",
         )
     if made.is_in(text.implode()).any():
         raise DataError(
             f"The column '{column.name}' has a value that reads like one of the intervals or sets of this release, so "
             "readers could not tell the two apart. Use ",
-            Setting("recoding", "suppression"),
+            Suggestion("recoding", "suppression"),
             ", or rewrite that value.",
         )
     labels, sub_domains = covered.text, covered.sub_domains

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shoal._messages import Setting
+from shoal._messages import Suggestion
 from shoal.errors import ParameterError
 from shoal.table.text import dictionary_text, quoted
 
@@ -28,6 +28,6 @@ def check_star(column: Column, text: pl.Series, star: str) -> None:
         raise ParameterError(
             f"The star symbol is a value of the column '{column.name}', so readers could not tell the two apart. "
             "Choose another symbol with ",
-            Setting("star"),
+            Suggestion("star"),
             ".",
         )

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._messages import Setting
+from shoal._messages import Suggestion
 from shoal._validation import (
     Boolean,
     Integer,
@@ -325,9 +325,9 @@ def _infeasible(task: Task, best: Best, asked: FullDomain) -> InfeasibleError:
         f"No full-domain generalization suppresses at most {float(asked.suppression_limit):.4%} of the rows. In the "
         f"nearest one{searched}, with the levels {levels}, {rows:,} of {total:,} rows ({float(share):.4%}) are in "
         "classes that are not acceptable. Allow more with ",
-        Setting("suppression_limit"),
+        Suggestion("suppression_limit"),
         ", ask for less, give hierarchies with more levels, or recode locally with ",
-        Setting("local", True),
+        Suggestion("local", True),
         ".",
     )
 
@@ -433,6 +433,6 @@ def _infeasible_locally(task: Task, asked: FullDomain) -> InfeasibleError:
     return InfeasibleError(
         f"Local recoding of these {total:,} rows leaves more than {float(asked.suppression_limit):.4%} of them "
         "completely suppressed. Allow more with ",
-        Setting("suppression_limit"),
+        Suggestion("suppression_limit"),
         ", ask for less, or give hierarchies with more levels.",
     )

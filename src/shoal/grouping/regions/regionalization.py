@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal._messages import Setting
+from shoal._messages import Suggestion
 from shoal._progress import Progress, silent
 from shoal._validation import Boolean, Integer, OneOf, Optional, RationalIn, validate
 from shoal.errors import DataError, InfeasibleError, ParameterError
@@ -292,7 +292,7 @@ def _components(
         raise InfeasibleError(
             f"{len(small)} of {len(listed)} components of the graph have less than {k} records: {sum(small)} records "
             "in all cannot be in a connected class. Leave them out with ",
-            Setting("suppress_small", True),
+            Suggestion("suppress_small", True),
             f", connect them, or lower k to {min(small)}." if min(small) else " or connect them.",
         )
     kept = [nodes for nodes, load in zip(listed, loads, strict=True) if load >= k]
