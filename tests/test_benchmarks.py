@@ -34,6 +34,7 @@ MODULES = (
     "regions",
     "republish",
     "results",
+    "same_releases",
     "settings",
     "speed",
     "stars",
@@ -406,3 +407,15 @@ def test_full_domain_generalization_is_timed_by_limit_and_local_recoding_loses_l
     losses = [row[6] for row in best["rows"] if row[2] == "100%" and row[0] == 7]
     assert all(percent <= 100 * loss + 1e-9 for (_, percent, *_), loss in zip(local["rows"], losses, strict=True))
     assert "no copy of Adult" in benchmarks.full_domain.measure(settings).text()
+
+
+def test_the_same_releases_have_the_same_hashes(benchmarks, capsys, tmp_path):
+    few = ["--rows", "90", "--adult-rows", "90", "--few", "8", "--only", "mondrian", "--adult", str(tmp_path / "none")]
+    found = []
+    for _ in range(2):
+        assert benchmarks.same_releases.main(few) == 0
+        lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        found.append({line["release"]: line.get("sha256", line.get("error")) for line in lines})
+    assert found[0] == found[1]
+    assert len(found[0]) == 12
+    assert len(set(found[0].values())) > 4
