@@ -408,9 +408,9 @@ def test_no_feasible_node_describes_the_nearest_without_a_cell():
         )
     assert str(error.value) == (
         "No full-domain generalization suppresses at most 10.0000% of the rows. In the nearest one, with the levels "
-        "job 0, 3 of 20 rows (15.0000%) are in classes that are not acceptable. Allow more with suppression_limit=... "
-        "(--suppression-limit), ask for less, give hierarchies with more levels, or recode locally with local=True "
-        "(--local)."
+        "job 0, 3 of 20 rows (15.0000%) are in classes that are not acceptable. Allow more with the "
+        "'suppression_limit' parameter, ask for less, give hierarchies with more levels, or recode locally with "
+        "local=True."
     )
 
 
