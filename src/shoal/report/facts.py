@@ -142,7 +142,7 @@ def public_facts(
         class_sizes=size_bins(sizes),
         metrics={
             "discernability": int((sizes * sizes).sum()),
-            "average_class_size": frame.height / max(len(sizes), 1),
+            "mean_class_size": frame.height / max(len(sizes), 1),
         },
     )
 
