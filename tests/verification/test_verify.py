@@ -47,7 +47,7 @@ def test_the_error_names_the_model_and_how_many_groups_fail_but_no_cell():
     text = str(caught.value)
     assert "fails l-diversity with l = 2 of 'disease' in 1 of 2 groups" in text
     assert not any(cell in text for cell in ("flu", "HIV", "cold", "30"))
-    with pytest.raises(ReleaseUnsafeError, match=r"fails k-anonymity with k = 3 .* in 1 of 2 groups"):
+    with pytest.raises(ReleaseUnsafeError, match=r"fails k-anonymity with k = 3 in 1 of 2 groups"):
         check(KAnonymity(3))
 
 
