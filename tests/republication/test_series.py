@@ -20,7 +20,7 @@ from shoal.errors import (
     ParameterError,
     ReleaseUnsafeError,
 )
-from shoal.republication.records import read_memory, read_series
+from shoal.republication.ledger.records import read_memory, read_series
 
 SECRET = "Zyzzyva"
 

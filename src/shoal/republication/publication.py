@@ -17,17 +17,17 @@ from shoal.errors import ReleaseUnsafeError
 from shoal.io import Restorer, read, spreadsheet_names, write_folder, write_table
 from shoal.release import write_text
 from shoal.report import render_publication
-from shoal.republication.journal import file_digest
+from shoal.republication.ledger.journal import file_digest
+from shoal.republication.m_invariance.verification import verify_release
 from shoal.republication.published import COUNT, GROUP
 from shoal.republication.queries import PublishedGroups
-from shoal.republication.verification import verify_release
 
 if TYPE_CHECKING:
     from os import PathLike
 
     import polars as pl
 
-    from shoal.republication.records import SeriesColumns
+    from shoal.republication.ledger.records import SeriesColumns
     from shoal.republication.series import Series
 
 __all__ = [

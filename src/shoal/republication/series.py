@@ -20,15 +20,15 @@ from shoal.errors import InfeasibleError, InternalError, LedgerError, NoRowsErro
 from shoal.io import check_free, staged_folder
 from shoal.metrics.certainty import gcp
 from shoal.publish import input_hash, open_data
-from shoal.republication import journal
-from shoal.republication.generalization import generalize
-from shoal.republication.matching import NOBODY, match
+from shoal.republication.ledger import journal
+from shoal.republication.ledger.records import RecordedRelease, read_memory, read_series
+from shoal.republication.ledger.storage import now
+from shoal.republication.linkage import NOBODY, match
+from shoal.republication.m_invariance.generalization import generalize
+from shoal.republication.m_invariance.verification import verify_invariance, verify_release
 from shoal.republication.publication import FilesOf, Publication, PublicationCertificate, guarantee
 from shoal.republication.published import published_tables
-from shoal.republication.records import RecordedRelease, read_memory, read_series
 from shoal.republication.series_audit import SeriesAudit, audit_series
-from shoal.republication.storage import now
-from shoal.republication.verification import verify_invariance, verify_release
 from shoal.table import KEYED
 
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
     from shoal.publish import OpenedData
     from shoal.recoding import Recoding
-    from shoal.republication.keys import SeriesKeys
-    from shoal.republication.ledger import Ledger
-    from shoal.republication.matching import Matched
-    from shoal.republication.records import Memory, RecordedSeries, SeriesColumns
+    from shoal.republication.ledger.keys import SeriesKeys
+    from shoal.republication.ledger.records import Memory, RecordedSeries, SeriesColumns
+    from shoal.republication.linkage import Matched
+    from shoal.republication.release_ledger import Ledger
 
 __all__ = ["Series"]
 

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import ReleaseUnsafeError, ShoalError
-from shoal.republication.journal import file_digest, recorded_digests
-from shoal.republication.matching import canonical_text
+from shoal.republication.ledger.journal import file_digest, recorded_digests
+from shoal.republication.ledger.records import canonical
+from shoal.republication.linkage import canonical_text
+from shoal.republication.m_invariance.verification import people_by_signature, verify_release
 from shoal.republication.publication import COUNTERFEITS, read_counterfeits, read_release
-from shoal.republication.records import canonical
-from shoal.republication.verification import people_by_signature, verify_release
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from shoal.republication.records import Memory, RecordedRelease, RecordedSeries
+    from shoal.republication.ledger.records import Memory, RecordedRelease, RecordedSeries
 
 __all__ = ["CheckedRelease", "SeriesAudit", "audit_series"]
 

@@ -16,8 +16,7 @@ import numpy as np
 from shoal._progress import Progress, silent
 from shoal._validation import Boolean, Integer, OneOf, validate
 from shoal.errors import InfeasibleError, InternalError, ParameterError
-from shoal.kernels.invariance import balance_in_order, slots_of, sorted_lists, split_buckets
-from shoal.republication.balancing import (
+from shoal.republication.m_invariance.balancing import (
     assignments,
     assignments_of_similar,
     assignments_to_known,
@@ -26,12 +25,13 @@ from shoal.republication.balancing import (
     shared_out,
     withheld,
 )
+from shoal.republication.m_invariance.invariance_kernel import balance_in_order, slots_of, sorted_lists, split_buckets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.republication.balancing import Steps
-    from shoal.republication.signatures import Signatures
+    from shoal.republication.m_invariance.balancing import Steps
+    from shoal.republication.m_invariance.signatures import Signatures
 
     Counts = NDArray[np.int64]
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import InternalError
-from shoal.kernels.invariance import assign_to_known, assign_values
+from shoal.republication.m_invariance.invariance_kernel import assign_to_known, assign_values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.republication.signatures import Signatures
+    from shoal.republication.m_invariance.signatures import Signatures
 
     Counts = NDArray[np.int64]
     Steps = list[tuple[int, NDArray[np.int32]]]

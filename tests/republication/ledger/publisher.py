@@ -17,7 +17,8 @@ import numpy as np
 
 import shoal
 from shoal.io.folder import StagedFolder
-from shoal.republication import Signatures, generalize, journal, publication
+from shoal.republication import Signatures, generalize, publication
+from shoal.republication.ledger import journal
 
 
 def warm() -> None:

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 
 from shoal.errors import LedgerBusyError, LedgerError
 from shoal.io import sweep_folder
-from shoal.republication.records import (
+from shoal.republication.ledger.records import (
     EDITED,
     Memory,
     canonical,
@@ -29,15 +29,15 @@ from shoal.republication.records import (
     release_row,
     series_names,
 )
-from shoal.republication.signatures import Signatures
-from shoal.republication.tables import LEDGER, PERSONS, RELEASES, SERIES, SIGNATURES, UNDO, VALUES
+from shoal.republication.ledger.tables import LEDGER, PERSONS, RELEASES, SERIES, SIGNATURES, UNDO, VALUES
+from shoal.republication.m_invariance.signatures import Signatures
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.republication.keys import LedgerKey, SeriesKeys
-    from shoal.republication.persons import Persons
-    from shoal.republication.records import RecordedRelease, RecordedSeries
+    from shoal.republication.ledger.keys import LedgerKey, SeriesKeys
+    from shoal.republication.ledger.persons import Persons
+    from shoal.republication.ledger.records import RecordedRelease, RecordedSeries
 
 __all__ = [
     "advance",

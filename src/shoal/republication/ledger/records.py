@@ -15,12 +15,12 @@ import numpy as np
 import sqlalchemy as sa
 
 from shoal.errors import LedgerError
-from shoal.republication.persons import Persons, joined_bytes
-from shoal.republication.signatures import Signatures
-from shoal.republication.tables import PERSONS, RELEASES, SERIES, SIGNATURES, UNDO, VALUES
+from shoal.republication.ledger.persons import Persons, joined_bytes
+from shoal.republication.ledger.tables import PERSONS, RELEASES, SERIES, SIGNATURES, UNDO, VALUES
+from shoal.republication.m_invariance.signatures import Signatures
 
 if TYPE_CHECKING:
-    from shoal.republication.keys import LedgerKey, SeriesKeys
+    from shoal.republication.ledger.keys import LedgerKey, SeriesKeys
 
 __all__ = ["Memory", "RecordedRelease", "RecordedSeries", "SeriesColumns", "read_memory", "read_series", "series_names"]
 

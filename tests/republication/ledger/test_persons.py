@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.republication.keys import LedgerKey
-from shoal.republication.persons import RECORD, Persons
+from shoal.republication.ledger.keys import LedgerKey
+from shoal.republication.ledger.persons import RECORD, Persons
 
 KEYS = LedgerKey(secret=b"k" * 32).of_series("x")
 

@@ -17,18 +17,18 @@ import sqlalchemy as sa
 from shoal._validation import Boolean, Integer, Optional, RationalIn, validate
 from shoal.errors import LedgerError, ParameterError, near_matches
 from shoal.publish import roles
-from shoal.republication import journal
-from shoal.republication.keys import ENVIRONMENT, LedgerKey, key_file_of, key_given, pending_of
-from shoal.republication.records import (
+from shoal.republication.ledger import journal
+from shoal.republication.ledger.keys import ENVIRONMENT, LedgerKey, key_file_of, key_given, pending_of
+from shoal.republication.ledger.records import (
     RecordedSeries,
     SeriesColumns,
     read_series,
     series_names,
     series_row,
 )
+from shoal.republication.ledger.storage import Address, Database, create_database, migrate, now
+from shoal.republication.ledger.tables import FORMAT, LEDGER, SERIES
 from shoal.republication.series import Series
-from shoal.republication.storage import Address, Database, create_database, migrate, now
-from shoal.republication.tables import FORMAT, LEDGER, SERIES
 from shoal.table import Schema
 
 if TYPE_CHECKING:

@@ -1,3 +1,4 @@
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
 """The phases of counterfeited generalization as arithmetic on counts and codes (Xiao, Tao, SIGMOD 2007, Section 4).
 
 A bucket holds the rows of one signature, a set of s sensitive values. A *slot* is one value of one signature: slot

@@ -18,12 +18,12 @@ import sqlalchemy as sa
 
 from shoal._optional import require
 from shoal.errors import LedgerBusyError, LedgerError, ParameterError, ShoalError
-from shoal.republication.tables import FORMAT, LEDGER
+from shoal.republication.ledger.tables import FORMAT, LEDGER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shoal.republication.keys import LedgerKey
+    from shoal.republication.ledger.keys import LedgerKey
 
 __all__ = ["Address", "Database", "create_database", "now"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.republication.balancing import (
+from shoal.republication.m_invariance.balancing import (
     assignments,
     assignments_of_similar,
     assignments_to_known,
@@ -14,7 +14,7 @@ from shoal.republication.balancing import (
     shared_out,
     withheld,
 )
-from shoal.republication.signatures import Signatures
+from shoal.republication.m_invariance.signatures import Signatures
 from shoal.testing import invariance as oracles
 
 

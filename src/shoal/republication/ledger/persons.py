@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.republication.keys import SeriesKeys
+    from shoal.republication.ledger.keys import SeriesKeys
 
 __all__ = ["RECORD", "Persons"]
 

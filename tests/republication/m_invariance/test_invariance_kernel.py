@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.kernels import invariance as kernels
+from shoal.republication.m_invariance import invariance_kernel as kernels
 from shoal.testing import invariance as oracles
 
 

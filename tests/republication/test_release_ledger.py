@@ -16,11 +16,11 @@ from alembic.migration import MigrationContext
 
 from shoal import Ledger
 from shoal.errors import LedgerBusyError, LedgerError, MissingExtraError, ParameterError
-from shoal.republication.keys import LedgerKey
-from shoal.republication.tables import METADATA
+from shoal.republication.ledger.keys import LedgerKey
+from shoal.republication.ledger.tables import METADATA
 
 ROLES: dict[str, Any] = {"identifier": "patient_id", "quasi_identifiers": ["age", "zip"], "sensitive": "disease"}
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parent / "ledger" / "data"
 
 
 def edit(place: Any, statement: str) -> None:
@@ -313,7 +313,7 @@ class TestDamage:
 
     def test_an_older_format_is_brought_up_to_date(self, place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         place.open()
-        monkeypatch.setattr("shoal.republication.ledger.FORMAT", 2)
+        monkeypatch.setattr("shoal.republication.release_ledger.FORMAT", 2)
         with place.open()._database.reading() as connection:
             version = connection.scalar(sa.text("SELECT content FROM shoal_ledger WHERE name = 'format'"))
         assert version == "2"

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import ColumnError, DataError, InfeasibleError, NoRowsError, near_matches
-from shoal.republication.persons import RECORD
-from shoal.republication.records import Memory, canonical
+from shoal.republication.ledger.persons import RECORD
+from shoal.republication.ledger.records import Memory, canonical
 from shoal.table import Schema, encode
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from shoal.republication.generalization import Generalization
-    from shoal.republication.keys import Pseudonyms, SeriesKeys
-    from shoal.republication.records import SeriesColumns
+    from shoal.republication.ledger.keys import Pseudonyms, SeriesKeys
+    from shoal.republication.ledger.records import SeriesColumns
+    from shoal.republication.m_invariance.generalization import Generalization
     from shoal.table import Table
 
 __all__ = ["NOBODY", "Matched", "canonical_text", "match"]
