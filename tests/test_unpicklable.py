@@ -16,7 +16,7 @@ import pytest
 
 import shoal
 from shoal.errors import NotPicklableError
-from shoal.republication.keys import LedgerKey
+from shoal.republication.ledger.keys import LedgerKey
 
 SECRET = "Zyzzyva"
 REQUEST: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""From a table of today to what the series remembers of the people in it."""
+"""Record linkage: from the rows of a table of today to what the series remembers of their people."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shoal.republication.m_invariance.generalization import Generalization
     from shoal.table import Table
 
-__all__ = ["NOBODY", "Matched", "canonical_text", "match"]
+__all__ = ["NOBODY", "LinkedTable", "canonical_text", "link"]
 
 NOBODY = (
     "There is nothing to publish: leave this release out. Nobody is forgotten; whoever returns later is published with "
@@ -52,7 +52,7 @@ class Shown:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Matched:
+class LinkedTable:
     """The rows that may be published, in an order that tells nothing of the input's, and who their people are."""
 
     frame: pl.DataFrame
@@ -155,7 +155,7 @@ class Matched:
         return values, (*self.memory.value_releases, *[number] * len(fresh)), code_of
 
 
-def match(
+def link(
     frame: pl.DataFrame,
     columns: SeriesColumns,
     memory: Memory,
@@ -163,7 +163,7 @@ def match(
     *,
     changed_sensitive: str,
     missing_sensitive: str,
-) -> Matched:
+) -> LinkedTable:
     """Find out who is in a table.
 
     Parameters
@@ -226,7 +226,7 @@ def match(
         )
     frame = frame[rows]
     table = encode(frame, Schema(quasi_identifiers=columns.quasi_identifiers, sensitive=columns.sensitive))
-    return Matched(
+    return LinkedTable(
         frame=frame,
         table=table,
         pseudonyms=type(pseudonyms)(

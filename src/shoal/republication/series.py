@@ -23,7 +23,7 @@ from shoal.publish import input_hash, open_data
 from shoal.republication.ledger import journal
 from shoal.republication.ledger.records import RecordedRelease, read_memory, read_series
 from shoal.republication.ledger.storage import now
-from shoal.republication.linkage import NOBODY, match
+from shoal.republication.linkage import NOBODY, link
 from shoal.republication.m_invariance.generalization import generalize
 from shoal.republication.m_invariance.verification import verify_invariance, verify_release
 from shoal.republication.publication import FilesOf, Publication, PublicationCertificate, guarantee
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from shoal.recoding import Recoding
     from shoal.republication.ledger.keys import SeriesKeys
     from shoal.republication.ledger.records import Memory, RecordedSeries, SeriesColumns
-    from shoal.republication.linkage import Matched
+    from shoal.republication.linkage import LinkedTable
     from shoal.republication.release_ledger import Ledger
 
 __all__ = ["Series"]
 
-_STEPS = ("read", "ledger", "match", "generalize", "recode", "verify", "remember")
+_STEPS = ("read", "ledger", "link", "generalize", "recode", "verify", "remember")
 
 _PUBLISHED, _STAGED = "published", "staged"
 
@@ -134,8 +134,8 @@ class Series:
         with self._ledger._publishing() as told:
             with clock.step("ledger"), self._ledger._database.reading() as connection:
                 series, memory = self._remembered(connection)
-            with clock.step("match"):
-                matched = match(
+            with clock.step("link"):
+                linked = link(
                     opened.frame,
                     self.columns,
                     memory,
@@ -154,7 +154,7 @@ class Series:
                 counterfeits=0,
                 parameters=options,
             )
-            publication, release, after = self._made(matched, release, opened, clock)
+            publication, release, after = self._made(linked, release, opened, clock)
             publication = replace(publication, notes=(*told, *publication.notes))
             if output is None:
                 with self._ledger._database.writing() as connection:
@@ -322,20 +322,20 @@ class Series:
             raise
 
     def _made(
-        self, matched: Matched, release: RecordedRelease, opened: OpenedData, clock: Clock
+        self, linked: LinkedTable, release: RecordedRelease, opened: OpenedData, clock: Clock
     ) -> tuple[Publication, RecordedRelease, Memory]:
-        """Make a release of matched rows: the publication, its record and what is remembered after it."""
-        table = matched.table
+        """Make a release of linked rows: the publication, its record and what is remembered after it."""
+        table = linked.table
         options = release.parameters
         rng = np.random.default_rng(secrets.randbits(256) if release.seed is None else int(release.seed))
         with clock.step("generalize"):
             codes = np.column_stack([column.codes.astype(np.int32) for column in table.quasi_identifiers])
             made = generalize(
                 quasi_identifiers=codes,
-                sensitive=matched.sensitive,
-                values=len(matched.values),
-                signature_of=matched.signature_of,
-                signatures=matched.memory.signatures,
+                sensitive=linked.sensitive,
+                values=len(linked.values),
+                signature_of=linked.signature_of,
+                signatures=linked.memory.signatures,
                 m=self.m,
                 rng=rng,
                 balancing=options["counterfeits"],
@@ -348,9 +348,9 @@ class Series:
                     "sensitive value. Publish later, when there are more."
                 )
         with clock.step("recode"):
-            shown = matched.published(made)
+            shown = linked.published(made)
             frame, counterfeit_frame, recoding = published_tables(
-                shown.table, shown.sensitive, matched.values, shown.made
+                shown.table, shown.sensitive, linked.values, shown.made
             )
         with clock.step("verify"):
             achieved = verify_release(
@@ -366,13 +366,13 @@ class Series:
                 counterfeit_groups=made.counterfeit_groups,
                 counterfeit_values=made.counterfeit_values,
                 signature_of=shown.signature_of,
-                signatures=[matched.memory.signatures[one] for one in range(len(matched.memory.signatures))],
+                signatures=[linked.memory.signatures[one] for one in range(len(linked.memory.signatures))],
             )
             if frame.height != shown.table.rows + made.counterfeits:
                 raise InternalError("a release has more or fewer rows than were to be published")
         with clock.step("remember"):
-            after, counts = matched.remembered(made, release.number)
-            digest, salt = input_hash(opened.frame, matched.table)
+            after, counts = linked.remembered(made, release.number)
+            digest, salt = input_hash(opened.frame, linked.table)
             release = replace(
                 release,
                 input_sha256=digest,
