@@ -16,7 +16,7 @@ from alembic.migration import MigrationContext
 
 from shoal import Ledger
 from shoal.errors import LedgerBusyError, LedgerError, MissingExtraError, ParameterError
-from shoal.republication.ledger.keys import LedgerKey
+from shoal.republication.ledger.keys import LedgerKey, Secrets
 from shoal.republication.ledger.tables import METADATA
 
 ROLES: dict[str, Any] = {"identifier": "patient_id", "quasi_identifiers": ["age", "zip"], "sensitive": "disease"}
@@ -26,31 +26,33 @@ DATA = Path(__file__).parent / "ledger" / "data"
 def edit(place: Any, statement: str) -> None:
     """Change a ledger as somebody would who has a database client and no key."""
     ledger = place.open()
-    with ledger._database.writing() as connection:
+    with ledger._store.database.writing() as connection:
         connection.exec_driver_sql(statement)
 
 
 class TestMaking:
     def test_the_file_and_its_key_belong_to_their_owner_alone(self, tmp_path: Path) -> None:
-        with Ledger(tmp_path / "releases.db") as ledger:
+        with Ledger(tmp_path / "releases.db", create=True) as ledger:
             assert ledger.names == ()
             assert ledger.key_file == str(tmp_path / "releases.db.key")
-        assert {path.name for path in tmp_path.iterdir()} == {"releases.db", "releases.db.key", "releases.db.lock"}
-        for name in ("releases.db", "releases.db.key"):
+            assert ledger.anchor_file == str(tmp_path / "releases.db.anchor")
+        names = {"releases.db", "releases.db.anchor", "releases.db.key", "releases.db.lock"}
+        assert {path.name for path in tmp_path.iterdir()} == names
+        for name in names:
             assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
         secret = (tmp_path / "releases.db.key").read_text().strip()
         assert len(secret) == 64
         assert secret.encode() not in (tmp_path / "releases.db").read_bytes()
-        assert secret not in repr(ledger) + repr(ledger._key)
+        assert secret not in repr(ledger) + repr(ledger._store.key) + repr(ledger._store.secrets)
 
     def test_the_migrations_make_the_tables_that_the_code_knows(self, place: Any) -> None:
-        with place.open()._database.reading() as connection:
+        with place.open()._store.database.reading() as connection:
             context = MigrationContext.configure(
                 connection,
                 opts={"include_object": lambda _, name, kind, *more: kind != "table" or name != "shoal_migrations"},
             )
             assert compare_metadata(context, METADATA) == []
-            assert connection.scalar(sa.text("SELECT version_num FROM shoal_migrations")) == "1"
+            assert connection.scalar(sa.text("SELECT version_num FROM shoal_migrations")) == "2"
 
     def test_a_ledger_is_opened_again(self, place: Any, patients: Any) -> None:
         place.series().publish(patients(range(40)))
@@ -60,14 +62,14 @@ class TestMaking:
 
     def test_without_create_a_wrong_name_is_no_empty_ledger(self, tmp_path: Path) -> None:
         with pytest.raises(LedgerError, match=r"There is no ledger.*restore it from a backup"):
-            Ledger(tmp_path / "relaeses.db", create=False)
+            Ledger(tmp_path / "relaeses.db")
         assert list(tmp_path.iterdir()) == []
 
     def test_where_no_file_can_be(self, tmp_path: Path) -> None:
         with pytest.raises(LedgerError, match=r"cannot be (made|opened)"):
-            Ledger(tmp_path / "no such folder" / "releases.db")
+            Ledger(tmp_path / "no such folder" / "releases.db", create=True)
         with pytest.raises(LedgerError, match="is not a file"):
-            Ledger(tmp_path)
+            Ledger(tmp_path, create=True)
 
     @pytest.mark.parametrize(
         ("url", "said"),
@@ -83,7 +85,7 @@ class TestMaking:
             Ledger(url)
 
     def test_a_url_of_sqlite_is_a_path(self, tmp_path: Path) -> None:
-        assert Ledger(f"sqlite:///{tmp_path}/a.db").address == str(tmp_path / "a.db")
+        assert Ledger(f"sqlite:///{tmp_path}/a.db", create=True).address == str(tmp_path / "a.db")
 
     @pytest.mark.parametrize("wrong", [{"wait": -1}, {"wait": "long"}, {"create": 1}, {"key": 7}, {"key": b"short"}])
     def test_wrong_parameters(self, tmp_path: Path, wrong: dict[str, Any]) -> None:
@@ -111,24 +113,16 @@ class TestMaking:
 
 
 class TestSeries:
-    def test_it_keeps_what_it_was_started_with(self, place: Any) -> None:
+    def test_it_is_started_once_and_keeps_what_it_was_started_with(self, place: Any) -> None:
         ledger = place.open()
-        ledger.series("a", m=4, **ROLES)
-        assert ledger.series("a", m=4, **ROLES).m == 4
-        with pytest.raises(LedgerError, match=r"another m \(there 4, given 5\); another sensitive"):
-            ledger.series("a", m=5, identifier="patient_id", sensitive="diagnosis")
-        with pytest.raises(LedgerError, match=r"Did you mean 'a'|Known are 'a'"):
+        ledger.start("a", m=4, **ROLES)
+        assert ledger.series("a").m == 4
+        with pytest.raises(LedgerError, match="'a' is in the ledger already"):
+            ledger.start("a", m=4, **ROLES)
+        with pytest.raises(LedgerError, match=r"(Did you mean 'a'|Known are 'a').*restore a newer backup"):
             ledger.series("b")
-        ledger.series("b", m=2, **ROLES)
+        ledger.start("b", m=2, **ROLES, counterfeits="paper")
         assert ledger.names == ("a", "b")
-
-    def test_people_in_two_series_are_unrelated(self, sqlite: Any, patients: Any) -> None:
-        ledger = sqlite.open()
-        for name in ("a", "b"):
-            ledger.series(name, m=3, **ROLES).publish(patients(range(40)))
-        with closing(sqlite3.connect(sqlite.url)) as connection:
-            people = connection.execute("SELECT person FROM shoal_persons").fetchall()
-        assert len(set(people)) == 80
 
     @pytest.mark.parametrize(
         "wrong",
@@ -141,21 +135,18 @@ class TestSeries:
             {"sensitive": ()},
             {"sensitive": "age"},
             {"quasi_identifiers": ["group_id"]},
+            {"counterfeits": "many"},
         ],
     )
     def test_wrong_descriptions(self, sqlite: Any, wrong: dict[str, Any]) -> None:
         with pytest.raises(ValueError, match=r"\."):
-            sqlite.open().series("a", **{"m": 3, **ROLES, **wrong})
+            sqlite.open().start("a", **{"m": 3, **ROLES, **wrong})
         assert sqlite.open().names == ()
 
     @pytest.mark.parametrize("name", ["", "  ", "a\nb", "x" * 201, 7])
     def test_wrong_names(self, sqlite: Any, name: Any) -> None:
         with pytest.raises(ParameterError, match="The 'name' parameter"):
-            sqlite.open().series(name, m=3, **ROLES)
-
-    def test_what_a_new_series_needs(self, sqlite: Any) -> None:
-        with pytest.raises(LedgerError, match="give identifier, quasi_identifiers, sensitive too"):
-            sqlite.open().series("a", m=3)
+            sqlite.open().start(name, m=3, **ROLES)
 
 
 class TestKeys:
@@ -183,13 +174,19 @@ class TestKeys:
     def test_a_key_that_others_can_read(self, place: Any) -> None:
         place.open()
         place.key.chmod(0o644)
-        with pytest.raises(LedgerError, match="chmod 600"):
+        with pytest.raises(LedgerError, match=r"The key file.*is open to other users.*chmod 600"):
             place.open()
 
     def test_the_key_in_the_environment(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SHOAL_LEDGER_KEY", "0f" * 32)
-        Ledger(tmp_path / "a.db")
-        assert {path.name for path in tmp_path.iterdir()} == {"a.db", "a.db.lock"}
+        with pytest.raises(LedgerError, match=r"There is a key, but no ledger.*with a new key"):
+            Ledger(tmp_path / "a.db", create=True)
+        monkeypatch.delenv("SHOAL_LEDGER_KEY")
+        Ledger(tmp_path / "a.db", create=True)
+        secret = (tmp_path / "a.db.key").read_text()
+        (tmp_path / "a.db.key").unlink()
+        monkeypatch.setenv("SHOAL_LEDGER_KEY", secret)
+        assert Ledger(tmp_path / "a.db").key_file is None
         monkeypatch.setenv("SHOAL_LEDGER_KEY", "1f" * 32)
         with pytest.raises(LedgerError, match="not the key"):
             Ledger(tmp_path / "a.db")
@@ -199,39 +196,55 @@ class TestKeys:
         assert "secret text" not in str(raised.value)
 
     def test_the_key_as_bytes(self, tmp_path: Path) -> None:
-        Ledger(tmp_path / "a.db", key=b"k" * 32)
-        assert Ledger(tmp_path / "a.db", key=b"k" * 32).key_file is None
+        Ledger(tmp_path / "a.db", create=True)
+        secret = bytes.fromhex((tmp_path / "a.db.key").read_text())
+        (tmp_path / "a.db.key").unlink()
+        assert Ledger(tmp_path / "a.db", key=secret).key_file is None
         with pytest.raises(LedgerError, match="not the key"):
             Ledger(tmp_path / "a.db", key=b"l" * 32)
 
-    def test_a_ledger_that_was_lost_is_not_replaced_by_an_empty_one(self, sqlite: Any) -> None:
-        sqlite.open()
-        Path(sqlite.url).unlink()
-        with pytest.raises(LedgerError, match=r"There is a key.*but no ledger.*restore it from a backup"):
-            Ledger(sqlite.url)
-
     def test_a_crash_while_a_ledger_is_made(self, tmp_path: Path) -> None:
-        # First moment: a key, and no ledger yet. Second: a ledger, whose key still has its first name.
+        # First moment: a key and an anchor, and no ledger yet. Second: a ledger, and both still have their first names.
         path, pending = tmp_path / "a.db", tmp_path / "a.db.key.new"
         LedgerKey.new().write(pending)
+        (tmp_path / "a.db.anchor.new").write_text("half")
         (tmp_path / ".a.db.new-0123abcd").write_bytes(b"half")
-        Ledger(path)
-        assert {one.name for one in tmp_path.iterdir()} == {"a.db", "a.db.key", "a.db.lock"}
+        Ledger(path, create=True)
+        names = {"a.db", "a.db.anchor", "a.db.key", "a.db.lock"}
+        assert {one.name for one in tmp_path.iterdir()} == names
         (tmp_path / "a.db.key").rename(pending)
-        Ledger(path)
-        assert (tmp_path / "a.db.key").exists()
-        assert not pending.exists()
+        (tmp_path / "a.db.anchor").rename(tmp_path / "a.db.anchor.new")
+        Ledger(path).start("s", m=3, **ROLES)
+        assert {one.name for one in tmp_path.iterdir()} == names
 
-    def test_pseudonyms_depend_on_the_key_and_hide_equal_values(self, sqlite: Any) -> None:
+    def test_pseudonyms_and_checks_depend_on_the_key_and_hide_equal_values(self) -> None:
         import polars as pl
 
         ids = pl.Series([f"person {number}" for number in range(1000)])
-        one, other = (LedgerKey(secret=bytes([number]) * 32).of_series("x") for number in (1, 2))
-        assert np.array_equal(one.pseudonyms(ids).ids, one.pseudonyms(ids).ids)
-        assert not (one.pseudonyms(ids).ids == other.pseudonyms(ids).ids).any()
-        checks = one.pseudonyms(ids).value_pads ^ one.tokens("disease", ["flu"])[0]
+        one, other = (Secrets(people=bytes([number]) * 32, records=b"r" * 32).of_series("x") for number in (1, 2))
+        people = one.pseudonyms(ids)
+        assert np.array_equal(people.ids, one.pseudonyms(ids).ids)
+        assert not (people.ids == other.pseudonyms(ids).ids).any()
+        flu, cough = (np.repeat(one.tokens("disease", [name]), 1000) for name in ("flu", "cough"))
+        checks = one.checks_of(people.words, flu)
+        assert np.array_equal(checks, one.checks_of(people.words, flu))
         assert len(np.unique(checks)) == 1000
+        changes = checks ^ one.checks_of(people.words, cough)
+        assert len(np.unique(changes)) == 1000, "equal changes look unrelated, too"
         assert repr(one) == "SeriesKeys(...)"
+
+    def test_secrets_are_wrapped_for_one_ledger_and_one_key(self) -> None:
+        key, secrets = LedgerKey.new(), Secrets.new()
+        wrapped = key.wrap(secrets, "ledger")
+        assert key.unwrap(wrapped, "ledger") == secrets
+        for opener, uid, content in (
+            (LedgerKey.new(), "ledger", wrapped),
+            (key, "another", wrapped),
+            (key, "ledger", wrapped[:-1] + bytes([wrapped[-1] ^ 1])),
+            (key, "ledger", b""),
+        ):
+            with pytest.raises(LedgerError, match="The secrets in the ledger were changed"):
+                opener.unwrap(content, uid)
 
 
 class TestDamage:
@@ -252,9 +265,11 @@ class TestDamage:
             "UPDATE shoal_releases SET state = 'withdrawn' WHERE number = 2",
             "UPDATE shoal_releases SET counts = 'no json' WHERE number = 2",
             "UPDATE shoal_releases SET input_sha256 = '00' WHERE number = 1",
+            "UPDATE shoal_releases SET memory_digest = '00' WHERE number = 2",
             "DELETE FROM shoal_releases WHERE number = 2",
             "DELETE FROM shoal_releases WHERE number = 1",
             "UPDATE shoal_series SET m = 2",
+            "UPDATE shoal_series SET counterfeits = 'fewest'",
             "UPDATE shoal_series SET columns = '{}'",
             "UPDATE shoal_series SET seal = '00'",
         ],
@@ -262,21 +277,20 @@ class TestDamage:
     def test_edited_records(self, place: Any, series: Any, patients: Any, statement: str) -> None:
         edit(place, statement)
         for action in (series.history, lambda: series.publish(patients(range(60))), series.verify):
-            with pytest.raises(LedgerError, match=r"was changed by something else.*Restore the ledger from a backup"):
+            said = r"was changed by something else.*Restore the ledger from a backup|The ledger forgot|not in the state"
+            with pytest.raises(LedgerError, match=said):
                 action()
 
     @pytest.mark.parametrize(
         "statement",
         [
-            "DELETE FROM shoal_persons WHERE person = (SELECT min(person) FROM shoal_persons)",
-            "DELETE FROM shoal_persons",
-            "UPDATE shoal_persons SET record = (SELECT max(record) FROM shoal_persons WHERE series = 1)",
-            "UPDATE shoal_signatures SET codes = '[0,1,2]' WHERE number = 0",
-            "UPDATE shoal_signatures SET codes = 'x' WHERE number = 0",
-            "DELETE FROM shoal_signatures WHERE number = 0",
-            "UPDATE shoal_values SET content = '[\"other\"]' WHERE code = 1",
-            "DELETE FROM shoal_values WHERE code = 0",
-            "UPDATE shoal_values SET release = 7 WHERE code = 0",
+            "DELETE FROM shoal_memory WHERE release = 2 AND part = 0",
+            "DELETE FROM shoal_memory WHERE release = 2 AND part = 1",
+            "DELETE FROM shoal_memory",
+            "UPDATE shoal_memory SET release = 5 - release",
+            "UPDATE shoal_memory SET part = -part",
+            "UPDATE shoal_memory SET content = (SELECT max(content) FROM shoal_memory WHERE release = 1)",
+            "UPDATE shoal_memory SET content = substr(content, 1, 20)",
         ],
     )
     def test_edited_memory(self, place: Any, series: Any, patients: Any, statement: str) -> None:
@@ -286,51 +300,37 @@ class TestDamage:
             with pytest.raises(LedgerError, match=r"What the ledger remembers.*Restore the ledger from a backup"):
                 action()
 
-    def test_an_edited_undo_log(self, place: Any, series: Any) -> None:
-        edit(place, "DELETE FROM shoal_undo")
+    def test_an_edited_memory_of_the_release_before(self, place: Any, series: Any) -> None:
+        edit(place, "DELETE FROM shoal_memory WHERE release = 1")
         with pytest.raises(LedgerError, match="was changed by something else"):
             series.rollback(unpublished=True)
         assert [one.state for one in series.history()] == ["published", "published"]
 
-    def test_an_older_backup_of_the_persons_alone(self, sqlite: Any, patients: Any, tmp_path: Path) -> None:
+    def test_an_older_backup_of_the_memory_alone(self, sqlite: Any, patients: Any, tmp_path: Path) -> None:
         series = sqlite.series()
         series.publish(patients(range(60)))
         shutil.copy(sqlite.url, tmp_path / "backup.db")
         series.publish(patients(range(20, 80)))
         with closing(sqlite3.connect(sqlite.url)) as connection, connection:
             connection.execute("ATTACH ? AS backup", (str(tmp_path / "backup.db"),))
-            connection.execute("DELETE FROM shoal_persons")
-            connection.execute("INSERT INTO shoal_persons SELECT * FROM backup.shoal_persons")
+            connection.execute("DELETE FROM shoal_memory WHERE release = 2")
+            connection.execute("INSERT INTO shoal_memory SELECT series, 2, part, content FROM backup.shoal_memory")
         with pytest.raises(LedgerError, match="was changed by something else"):
             series.publish(patients(range(60)))
 
     def test_a_newer_format(self, place: Any) -> None:
-        ledger = place.open()
-        with ledger._database.writing() as connection:
-            connection.exec_driver_sql("UPDATE shoal_ledger SET content = '2' WHERE name = 'format'")
-        with pytest.raises(LedgerError, match=r"has format 2.*Update shoal"):
+        edit(place, "UPDATE shoal_ledger SET content = '3' WHERE name = 'format'")
+        with pytest.raises(LedgerError, match=r"has format 3.*Update shoal"):
             place.open()
 
-    def test_an_older_format_is_brought_up_to_date(self, place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        place.open()
-        monkeypatch.setattr("shoal.republication.release_ledger.FORMAT", 2)
-        with place.open()._database.reading() as connection:
-            version = connection.scalar(sa.text("SELECT content FROM shoal_ledger WHERE name = 'format'"))
-        assert version == "2"
-
-    def test_a_ledger_of_format_1_still_works(self, patients: Any, tmp_path: Path) -> None:
-        for name in ("releases.db", "releases.db.key"):
-            shutil.copy(DATA / "format-1" / name, tmp_path)
-            (tmp_path / name).chmod(0o600)
-        series = Ledger(tmp_path / "releases.db", create=False).series("admissions")
-        assert [(one.number, one.state, one.rows) for one in series.history()] == [
-            (1, "published", 30),
-            (2, "published", 30),
-            (3, "withdrawn", 40),
-        ]
-        assert series.verify().problems == ()
-        made = series.publish(patients(range(40)))
-        assert (made.number, made.counts["kept"], made.counts["returned"], made.counts["new"]) == (4, 30, 10, 0)
+    @pytest.mark.parametrize("name", ["uid", "created", "key_fingerprint", "secrets", "accepted", "seal"])
+    def test_edited_facts(self, sqlite: Any, name: str) -> None:
+        sqlite.open()
+        with closing(sqlite3.connect(sqlite.url)) as connection, connection:
+            connection.execute("UPDATE shoal_ledger SET content = '0' || substr(content, 2) WHERE name = ?", (name,))
+            connection.execute("UPDATE shoal_ledger SET content = '1' || substr(content, 2) WHERE name = ?", (name,))
+        with pytest.raises(LedgerError, match=r"(was|were) changed by something else|not the key"):
+            sqlite.open()
 
     def test_no_format(self, place: Any) -> None:
         edit(place, "DELETE FROM shoal_ledger WHERE name = 'format'")
@@ -345,14 +345,16 @@ class TestDamage:
         content = path.read_bytes()
         path.write_bytes(content[: int(left if isinstance(left, int) else left * len(content))])
         with pytest.raises(LedgerError, match=r"Restore (it|the ledger) from a backup"):
-            Ledger(path, create=False).series("admissions").publish(patients(range(2000)))
+            Ledger(path).series("admissions").publish(patients(range(2000)))
 
     def test_another_file(self, tmp_path: Path) -> None:
         (tmp_path / "a.db").write_text("not a database " * 1000)
+        (tmp_path / "a.db").chmod(0o600)
         with pytest.raises(LedgerError, match="is damaged"):
             Ledger(tmp_path / "a.db")
         with closing(sqlite3.connect(tmp_path / "b.db")) as connection, connection:
             connection.execute("CREATE TABLE other (x)")
+        (tmp_path / "b.db").chmod(0o600)
         with pytest.raises(LedgerError, match=r"is damaged.*or is no ledger"):
             Ledger(tmp_path / "b.db")
 
@@ -366,7 +368,7 @@ class TestDamage:
     )
     def test_other_errors_are_said_without_their_text(self, sqlite: Any, text: str, said: str) -> None:
         ledger = sqlite.open()
-        with pytest.raises(LedgerError, match=said) as raised, ledger._database.reading():
+        with pytest.raises(LedgerError, match=said) as raised, ledger._store.database.reading():
             raise sqlite3.OperationalError(text)
         assert "Zyzzyva" not in str(raised.value)
 
@@ -374,9 +376,9 @@ class TestDamage:
 class TestBusy:
     def test_a_second_publisher_waits_and_then_says_so(self, place: Any, patients: Any) -> None:
         first, second = place.open(), place.open(wait=0.05)
-        series = first.series("admissions", m=3, **ROLES)
+        series = first.start("admissions", m=3, **ROLES)
         other = second.series("admissions")
-        with first._publishing():
+        with first._store.publishing():
             with pytest.raises(LedgerBusyError, match=r"Another process publishes.*Nothing was published"):
                 other.publish(patients(range(40)))
             with pytest.raises(LedgerBusyError):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.errors import ColumnError, DataError, InfeasibleError, NoRowsError, near_matches
+from shoal.republication.ledger.memory import Memory
 from shoal.republication.ledger.persons import RECORD
-from shoal.republication.ledger.records import Memory, canonical
+from shoal.republication.ledger.records import canonical
 from shoal.table import Schema, encode
 
 if TYPE_CHECKING:
@@ -38,20 +39,6 @@ _EXACT = 1 << 53
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Shown:
-    """The rows that a release shows."""
-
-    table: Table
-    """The rows, encoded."""
-    sensitive: NDArray[np.int32]
-    """Code of each row's sensitive value."""
-    signature_of: NDArray[np.int64]
-    """The signature with which each person was published before; -1 for one who never was."""
-    made: Generalization
-    """Their groups, and the counterfeits."""
-
-
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class LinkedTable:
     """The rows that may be published, in an order that tells nothing of the input's, and who their people are."""
 
@@ -72,8 +59,6 @@ class LinkedTable:
     value_checks: NDArray[np.uint64]
     quasi_identifier_checks: NDArray[np.uint64]
     memory: Memory
-    withheld: int
-    """Rows left out because their sensitive value is not the one that was published."""
     dropped: int
     """Rows left out because they miss a sensitive value."""
 
@@ -85,35 +70,24 @@ class LinkedTable:
         held = self.memory.persons.records["signature"][self.known].astype(np.int64)
         return np.where(self.known >= 0, held, -1)
 
-    def published(self, made: Generalization) -> Shown:
-        """Return what is published of a generalization: without the rows that it holds back."""
-        if not len(made.held_back):
-            return Shown(table=self.table, sensitive=self.sensitive, signature_of=self.signature_of, made=made)
-        rows = np.flatnonzero(made.groups >= 0)
-        return Shown(
-            table=encode(self.frame[rows], self.table.schema),
-            sensitive=self.sensitive[rows],
-            signature_of=self.signature_of[rows],
-            made=replace(made, groups=made.groups[rows], signature_of=made.signature_of[rows]),
-        )
-
     def remembered(self, made: Generalization, number: int) -> tuple[Memory, dict[str, int]]:
         """Return what the series remembers after a release, and counts of what happened to its people."""
-        published = made.groups >= 0
         values, value_releases, code_of = self._values_after(made, number)
         people = self.memory.persons
         records = people.records.copy()
-        old = published & (self.known >= 0)
+        old = self.known >= 0
         places = self.known[old]
         was_gone = records["gone"][places] != 0
-        changed = (records["quasi_identifiers"][places] != self.quasi_identifier_checks[old]).sum()
+        before = records["quasi_identifiers"][places]
+        changed = ((before != self.quasi_identifier_checks[old]) & (before != 0)).sum()
         present = np.zeros(len(people), dtype=np.bool_)
         present[places] = True
         left = ~present & (records["gone"] == 0)
         records["gone"][places] = 0
+        records["value"][places] = self.value_checks[old]
         records["quasi_identifiers"][places] = self.quasi_identifier_checks[old]
         records["gone"][left] = number
-        new = published & (self.known < 0)
+        new = ~old
         fresh = np.zeros(int(new.sum()), dtype=RECORD)
         fresh["signature"] = made.signature_of[new]
         fresh["joined"] = number
@@ -136,8 +110,6 @@ class LinkedTable:
             "new": len(fresh),
             "left": int(left.sum()),
             "changed_quasi_identifiers": int(changed),
-            "withheld": self.withheld,
-            "held_back": int((~published).sum()),
             "missing_sensitive": self.dropped,
         }
         return after, counts
@@ -161,7 +133,6 @@ def link(
     memory: Memory,
     keys: SeriesKeys,
     *,
-    changed_sensitive: str,
     missing_sensitive: str,
 ) -> LinkedTable:
     """Find out who is in a table.
@@ -176,8 +147,6 @@ def link(
         What the series remembers.
     keys : SeriesKeys
         Its keys.
-    changed_sensitive : {"error", "withhold"}
-        What to do with people whose sensitive value is not the one that was published.
     missing_sensitive : {"error", "drop"}
         What to do with rows that miss a sensitive value.
 
@@ -204,44 +173,34 @@ def link(
     pseudonyms = keys.pseudonyms(ids.gather(rows))
     # The order of keyed hashes: the same for every order of the input, and as good as random.
     order = np.lexsort((pseudonyms.ids[:, 1], pseudonyms.ids[:, 0]))
-    rows, pads = rows[order], pseudonyms.value_pads[order]
-    hashed = pseudonyms.ids[order]
-    known = memory.persons.find(hashed)
+    rows, people = rows[order], pseudonyms.of(order)
+    if not len(rows):
+        raise InfeasibleError("No row is left to publish: every row misses a sensitive value.")
+    known = memory.persons.find(people.ids)
     _check_spelling(ids.gather(rows[known < 0]), memory, keys)
-    frame = frame.select(columns.quasi_identifiers + columns.sensitive)
-    texts, codes = _sensitive(frame.select(columns.sensitive)[rows])
+    frame = frame.select(columns.quasi_identifiers + columns.sensitive)[rows]
+    texts, codes = _sensitive(frame.select(columns.sensitive))
     values = (*memory.values, *sorted(set(texts) - set(memory.values)))
     code_of = {text: code for code, text in enumerate(values)}
     sensitive = np.array([code_of[text] for text in texts], dtype=np.int32)[codes]
-    checks = pads ^ keys.tokens("sensitive", values)[sensitive]
-    other = np.zeros(len(rows), dtype=np.bool_)
-    other[known >= 0] = memory.persons.records["value"][known[known >= 0]] != checks[known >= 0]
-    if other.any():
-        _check_changed(other, known, changed_sensitive)
-    stays = ~other
-    rows, order = rows[stays], order[stays]
-    if not len(rows):
-        raise InfeasibleError(
-            "No row is left to publish: every row misses a sensitive value, or has another one than was published."
-        )
-    frame = frame[rows]
+    tokens = keys.tokens("sensitive", values)[sensitive]
+    checks = keys.checks_of(people.words, tokens)
+    old = known >= 0
+    held = memory.persons.records["value"][known[old]]
+    # A person who was not published since the ledger's first format has that format's check.
+    _check_unchanged((held != checks[old]) & (held != (people.words ^ tokens)[old]))
     table = encode(frame, Schema(quasi_identifiers=columns.quasi_identifiers, sensitive=columns.sensitive))
     return LinkedTable(
         frame=frame,
         table=table,
-        pseudonyms=type(pseudonyms)(
-            ids=hashed[stays],
-            value_pads=pads[stays],
-            quasi_identifier_pads=pseudonyms.quasi_identifier_pads[order],
-        ),
+        pseudonyms=people,
         rows=rows,
-        known=known[stays],
+        known=known,
         values=values,
-        sensitive=sensitive[stays],
-        value_checks=checks[stays],
-        quasi_identifier_checks=pseudonyms.quasi_identifier_pads[order] ^ _combined_tokens(table, keys),
+        sensitive=sensitive,
+        value_checks=checks,
+        quasi_identifier_checks=keys.checks_of(people.words, _combined_tokens(table, keys)),
         memory=memory,
-        withheld=int(other.sum()),
         dropped=dropped,
     )
 
@@ -337,19 +296,21 @@ def _sensitive(frame: pl.DataFrame) -> tuple[list[str], NDArray[np.integer]]:
     return texts, codes
 
 
-def _check_changed(other: NDArray[np.bool_], known: NDArray[np.int64], changed_sensitive: str) -> None:
-    if changed_sensitive == "withhold":
+def _check_unchanged(changed: NDArray[np.bool_]) -> None:
+    """Check that the people who were published before have the sensitive value that they had."""
+    count = int(changed.sum())
+    if not count:
         return
-    count, before = int(other.sum()), int((known >= 0).sum())
     hint = (
         " That is nearly everyone: is the column written in another way than before (codes and names, 1 and 1.0)?"
-        if count > 1 and 2 * count > before
+        if count > 1 and 2 * count > len(changed)
         else ""
     )
     raise DataError(
-        f"{count} of {before} people who were published before have another sensitive value now. Their signature would "
-        f"give the change away.{hint} changed_sensitive='withhold' leaves these rows out and reports how many "
-        "(--changed-sensitive withhold)."
+        f"{count} of {len(changed)} people who were published before have another sensitive value now.{hint} Their "
+        "signature would give the change away, and so would their absence: a series can publish no changed value. Give "
+        "these people the value that they were first published with (it is the value of that time), or start another "
+        "series for other people."
     )
 
 

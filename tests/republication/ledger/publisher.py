@@ -19,6 +19,8 @@ import shoal
 from shoal.io.folder import StagedFolder
 from shoal.republication import Signatures, generalize, publication
 from shoal.republication.ledger import journal
+from shoal.republication.ledger.anchor import Anchor
+from shoal.republication.ledger.store import Store
 
 
 def warm() -> None:
@@ -41,6 +43,7 @@ def die(*_: object) -> None:
 def die_at(point: str) -> None:
     """Let this process be killed at one of the moments that matter."""
     publish, advance, rename = StagedFolder.publish, journal.advance, Path.rename
+    expect, confirm = Anchor.expect, Store.confirm
 
     def renamed(staged: StagedFolder) -> None:
         publish(staged)
@@ -56,7 +59,19 @@ def die_at(point: str) -> None:
         die()
         return to
 
-    if point == "files are staged":
+    def expected(*given: Any) -> None:
+        expect(*given)
+        die()
+
+    def confirmed(store: Store) -> None:
+        confirm(store)
+        die()
+
+    if point == "the anchor is about to expect":
+        Anchor.expect = die  # type: ignore[assignment, method-assign]
+    elif point == "the anchor expects":
+        Anchor.expect = expected  # type: ignore[assignment, method-assign]
+    elif point == "files are staged":
         publication.FilesOf.digests = die  # type: ignore[assignment, method-assign]
     elif point == "the ledger knows":
         StagedFolder.publish = die  # type: ignore[assignment, method-assign]
@@ -66,6 +81,10 @@ def die_at(point: str) -> None:
         StagedFolder.publish = renamed  # type: ignore[method-assign]
     elif point == "the ledger is about to settle":
         journal.advance = settled  # type: ignore[assignment]
+    elif point == "the ledger is settled":
+        Store.confirm = die  # type: ignore[assignment, method-assign]
+    elif point == "the anchor is confirmed":
+        Store.confirm = confirmed  # type: ignore[method-assign]
 
 
 def publish(order: dict[str, Any]) -> dict[str, Any]:
@@ -75,7 +94,7 @@ def publish(order: dict[str, Any]) -> dict[str, Any]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (order["limit"], order["limit"]))
     die_at(order.get("point", ""))
     try:
-        ledger = shoal.Ledger(order["url"], key=order["key"], create=False, wait=order.get("wait", 30))
+        ledger = shoal.Ledger(order["url"], key=order["key"], wait=order.get("wait", 30))
         made = ledger.series("admissions").publish(order["table"], order["output"])
     except shoal.errors.ShoalError as error:
         return {"error": type(error).__name__, "message": str(error)}

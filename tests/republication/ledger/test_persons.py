@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.republication.ledger.keys import LedgerKey
 from shoal.republication.ledger.persons import RECORD, Persons
-
-KEYS = LedgerKey(secret=b"k" * 32).of_series("x")
 
 
 def people(ids: list[tuple[int, int]]) -> Persons:
@@ -31,22 +28,20 @@ def test_everyone_is_found_even_with_equal_halves(seed: int) -> None:
     assert known.ids.tolist() == sorted(known.ids.tolist())
 
 
-def test_bytes_and_back() -> None:
+def test_pieces_and_back() -> None:
     known = people([(2**64 - 1, 5), (3, 2**63), (3, 1)])
-    everyone = np.arange(3)
-    again = Persons.of_bytes(b"".join(known.id_bytes(everyone)), b"".join(known.record_bytes(everyone)))
+    again = Persons.of_pieces(known.pieces())
     assert np.array_equal(again.ids, known.ids)
     assert np.array_equal(again.records, known.records)
-    assert known.id_bytes(everyone) == sorted(known.id_bytes(everyone)), "as a database sorts them"
-    assert len(known.record_bytes([0])[0]) == 28
+    assert [len(piece) for piece in known.pieces()] == [3 * 44]
+    assert repr(known) == "Persons(3)"
 
 
-def test_the_digest_tells_every_change() -> None:
-    known = people([(1, 1), (2, 2)])
-    changed = known.records.copy()
-    changed["gone"][1] = 3
-    others = [known.changed(np.arange(2), changed), known.without(np.array([True, False])), people([(1, 1), (2, 3)])]
-    digests = {one.digest(KEYS) for one in [known, *others]}
-    assert len(digests) == 4
-    assert known.digest(LedgerKey(secret=b"l" * 32).of_series("x")) not in digests
-    assert repr(known) == "Persons(2)"
+def test_many_people_are_in_several_pieces() -> None:
+    many = people([(one, 7 * one) for one in range(45_000)])
+    pieces = many.pieces()
+    assert [len(piece) // 44 for piece in pieces] == [20_000, 20_000, 5_000]
+    assert np.array_equal(Persons.of_pieces(pieces).ids, many.ids)
+    assert len(Persons.of_pieces([])) == 0
+    with pytest.raises(ValueError, match="buffer size"):
+        Persons.of_pieces([pieces[0][:-1]])

@@ -1,4 +1,4 @@
-"""Everyone whom a series ever published, as arrays: one record of 28 bytes for each person, however many releases."""
+"""Everyone whom a series ever published, as arrays: 44 bytes for each person, however many releases."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.republication.ledger.keys import SeriesKeys
-
 __all__ = ["RECORD", "Persons"]
 
 RECORD = np.dtype(
@@ -22,10 +20,13 @@ RECORD = np.dtype(
         ("joined", "<u4"),  # the release in which the person was published first
         ("gone", "<u4"),  # 0: in the latest release; else the first release without the person since
         ("value", "<u8"),  # check of the sensitive value
-        ("quasi_identifiers", "<u8"),  # check of the quasi-identifiers in the latest release with the person
+        ("quasi_identifiers", "<u8"),  # check of those in the latest release with the person; 0: not known
     ]
 )
 """One person's record as the ledger holds it; its layout is a part of the ledger's format."""
+_ROW = np.dtype([("id", "<u8", (2,)), ("record", RECORD)])
+_ROWS = 20_000
+"""People in one piece: below a megabyte."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -43,12 +44,26 @@ class Persons:
         return cls(ids=np.empty((0, 2), dtype=np.uint64), records=np.empty(0, dtype=RECORD))
 
     @classmethod
-    def of_bytes(cls, ids: bytes, records: bytes) -> Persons:
-        """Read people from the bytes of their sorted hashes and of their records."""
+    def of_pieces(cls, pieces: Sequence[bytes]) -> Persons:
+        """Read people from the pieces that `pieces` cut.
+
+        Raises
+        ------
+        ValueError
+            Where they are none.
+        """
+        held = [np.frombuffer(piece, dtype=_ROW) for piece in pieces]
+        rows = np.concatenate(held) if held else np.empty(0, dtype=_ROW)
         return cls(
-            ids=np.frombuffer(ids, dtype=">u8").astype(np.uint64).reshape(-1, 2),
-            records=np.frombuffer(records, dtype=RECORD),
+            ids=np.ascontiguousarray(rows["id"]).astype(np.uint64).reshape(-1, 2),
+            records=np.ascontiguousarray(rows["record"]),
         )
+
+    def pieces(self) -> list[bytes]:
+        """Return everybody's hash and record as bytes, in pieces that a database takes easily."""
+        rows = np.empty(len(self), dtype=_ROW)
+        rows["id"], rows["record"] = self.ids, self.records
+        return [rows[start : start + _ROWS].tobytes() for start in range(0, len(rows), _ROWS)]
 
     def find(self, ids: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Return where each of some hashes stands; -1 where it is unknown."""
@@ -79,34 +94,8 @@ class Persons:
         copied[where] = records
         return Persons(ids=self.ids, records=copied)
 
-    def without(self, leaving: NDArray[np.bool_]) -> Persons:
-        """Return those of these people who are not marked."""
-        return Persons(ids=self.ids[~leaving], records=self.records[~leaving])
-
-    def id_bytes(self, where: NDArray[np.integer] | NDArray[np.bool_]) -> list[bytes]:
-        """Return the hashes of some people, as the ledger holds them."""
-        return pieces(self.ids[where].astype(">u8").tobytes(), 16)
-
-    def record_bytes(self, where: NDArray[np.integer] | NDArray[np.bool_]) -> list[bytes]:
-        """Return the records of some people, as the ledger holds them."""
-        return pieces(self.records[where].tobytes(), RECORD.itemsize)
-
-    def digest(self, keys: SeriesKeys) -> str:
-        """Return a keyed digest of everyone's record."""
-        return keys.seal(self.ids.astype(">u8").tobytes(), self.records.tobytes())
-
     def __len__(self) -> int:
         return len(self.ids)
 
     def __repr__(self) -> str:
         return f"Persons({len(self)})"
-
-
-def pieces(content: bytes, size: int) -> list[bytes]:
-    """Cut bytes into pieces of the same size."""
-    return [content[start : start + size] for start in range(0, len(content), size)]
-
-
-def joined_bytes(rows: Sequence[Sequence[bytes]]) -> tuple[bytes, bytes]:
-    """Return the bytes of the first and of the second column of some rows, each in one piece."""
-    return b"".join([row[0] for row in rows]), b"".join([row[1] for row in rows])

@@ -1,30 +1,35 @@
-"""What the ledger records of a series, as typed values; how they are read, checked against their seals, and written."""
+"""What the ledger records of a series and its releases; how it is read, checked against its seals, and written."""
 
 from __future__ import annotations
 
-import gc
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
 from hmac import compare_digest
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import sqlalchemy as sa
 
 from shoal.errors import LedgerError
-from shoal.republication.ledger.persons import Persons, joined_bytes
-from shoal.republication.ledger.tables import PERSONS, RELEASES, SERIES, SIGNATURES, UNDO, VALUES
-from shoal.republication.m_invariance.signatures import Signatures
+from shoal.republication.ledger.tables import RELEASES, SERIES
 
 if TYPE_CHECKING:
-    from shoal.republication.ledger.keys import LedgerKey, SeriesKeys
+    from shoal.republication.ledger.keys import Secrets, SeriesKeys
 
-__all__ = ["Memory", "RecordedRelease", "RecordedSeries", "SeriesColumns", "read_memory", "read_series", "series_names"]
+__all__ = [
+    "EDITED",
+    "RecordedRelease",
+    "RecordedSeries",
+    "SeriesColumns",
+    "canonical",
+    "read_series",
+    "release_row",
+    "series_names",
+    "series_row",
+]
 
-_ROWS_AT_ONCE = 100_000
 EDITED = (
     "was changed by something else than shoal, or restored in parts. Nothing was published. Restore the ledger from a "
     "backup, together with its key, and verify the series before you publish again: people who were published since "
@@ -68,7 +73,8 @@ class RecordedRelease:
     number: int
     """Counts from 1; never used twice."""
     state: str
-    """"published"; "withdrawn" after a rollback; "staged" while its folder is about to appear."""
+    """"published"; "withdrawn" after a rollback; "staged" while its folder is about to appear; "lost" where the ledger
+    was restored from a backup that did not know it."""
     time: str
     """When it was made (UTC)."""
     version: str
@@ -82,7 +88,7 @@ class RecordedRelease:
     counterfeits: int
     """Counterfeit rows beside them."""
     counts: Mapping[str, int] = field(default_factory=dict)
-    """Groups, people kept, new, returned and gone, rows withheld and held back, changed quasi-identifiers, ..."""
+    """Groups, people kept, new, returned and gone, changed quasi-identifiers, ..."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """How it was made."""
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -91,22 +97,20 @@ class RecordedRelease:
     """Where it was written; None where it was handed over in memory only."""
     staged: str | None = None
     """The hidden folder, while the release is staged."""
-    persons_digest: str = ""
-    """Keyed digest of everyone's record after this release."""
-    signatures_digest: str = ""
-    """Keyed digest of the signatures and values after this release."""
+    memory_digest: str = ""
+    """Keyed digest of what the series remembers after this release."""
     seal: str = ""
     """Keyed digest of this record and of the seal before."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record for people and programs: without what only the ledger needs."""
-        private = ("staged", "persons_digest", "signatures_digest", "seal")
+        private = ("staged", "memory_digest", "seal")
         shown = {name: value for name, value in asdict(self).items() if name not in private}
         return {**shown, "seed": None if self.seed is None else int(self.seed)}
 
     def sealed(self, keys: SeriesKeys, before: str) -> RecordedRelease:
         """Return the record with its seal."""
-        return replace(self, seal=keys.seal(canonical({**asdict(self), "seal": ""}), before))
+        return replace(self, seal=keys.seal("release", canonical({**asdict(self), "seal": ""}), before))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -118,6 +122,8 @@ class RecordedSeries:
     """Random; the keys of the series are derived from it."""
     name: str
     m: int
+    counterfeits: str
+    """How buckets are balanced: "independent", "fewest" or "paper"."""
     columns: SeriesColumns
     created: str
     seal: str
@@ -125,13 +131,23 @@ class RecordedSeries:
     """All of them, in the order of their numbers."""
 
     @property
+    def public_id(self) -> str:
+        """What tells the series' releases from those of another of the same name."""
+        return sha256(self.uid.encode()).hexdigest()[:16]
+
+    @property
     def latest(self) -> RecordedRelease | None:
-        """The latest release that was not withdrawn."""
-        return next((one for one in reversed(self.releases) if one.state != "withdrawn"), None)
+        """The latest release that the ledger remembers: neither withdrawn nor lost."""
+        return self.before(self.releases[-1].number + 1) if self.releases else None
+
+    @property
+    def lost(self) -> tuple[int, ...]:
+        """Numbers of the releases that were published and that the ledger knows nothing of."""
+        return tuple(one.number for one in self.releases if one.state == "lost")
 
     def before(self, number: int) -> RecordedRelease | None:
-        """Return the latest release before a given one that was not withdrawn."""
-        earlier = [one for one in self.releases if one.number < number and one.state != "withdrawn"]
+        """Return the latest release before a given one that the ledger remembers."""
+        earlier = [one for one in self.releases if one.number < number and one.state not in ("withdrawn", "lost")]
         return earlier[-1] if earlier else None
 
     def with_releases(self, releases: Sequence[RecordedRelease], keys: SeriesKeys) -> RecordedSeries:
@@ -142,9 +158,15 @@ class RecordedSeries:
         changed = replace(self, releases=tuple(sealed))
         return replace(changed, seal=changed._sealed(keys))
 
+    def settled(self, keys: SeriesKeys) -> RecordedSeries:
+        """Return the series with its latest release published: its folder has its name."""
+        published = replace(self.releases[-1], state="published", staged=None)
+        return self.with_releases([*self.releases[:-1], published], keys)
+
     def _sealed(self, keys: SeriesKeys) -> str:
         head = self.releases[-1].seal if self.releases else ""
-        return keys.seal(self.uid, self.name, str(self.m), self.columns.to_json(), self.created, head)
+        facts = (self.uid, self.name, str(self.m), self.counterfeits, self.columns.to_json(), self.created)
+        return keys.seal("series", *facts, head)
 
     def check(self, keys: SeriesKeys) -> None:
         """Check the seals.
@@ -163,42 +185,6 @@ class RecordedSeries:
             raise LedgerError(f"The series '{self.name}' in the ledger {EDITED}")
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Memory:
-    """What a series must remember to stay m-invariant: its sensitive values, signatures and people."""
-
-    values: tuple[str, ...]
-    """Every sensitive value that was ever in a signature, by code (JSON: one entry for each sensitive attribute)."""
-    value_releases: tuple[int, ...]
-    """The release that each came with."""
-    signatures: Signatures
-    signature_releases: tuple[int, ...]
-    persons: Persons
-
-    def signatures_digest(self, keys: SeriesKeys) -> str:
-        """Return a keyed digest of the values and signatures."""
-        parts = [canonical([self.values, self.value_releases, self.signature_releases])]
-        return keys.seal(*parts, self.signatures.starts.tobytes(), self.signatures.values.tobytes())
-
-    def check(self, series: RecordedSeries, keys: SeriesKeys) -> None:
-        """Check that this is what the latest release left.
-
-        Raises
-        ------
-        LedgerError
-            Where it is not.
-        """
-        latest = series.latest
-        people = self.persons.digest(keys) if latest or len(self.persons) else ""
-        sets = self.signatures_digest(keys) if latest or len(self.signatures) or self.values else ""
-        expected = (latest.persons_digest, latest.signatures_digest) if latest else ("", "")
-        if not (compare_digest(people, expected[0]) and compare_digest(sets, expected[1])):
-            raise LedgerError(f"What the ledger remembers of the people in the series '{series.name}' {EDITED}")
-
-    def __repr__(self) -> str:
-        return f"Memory(signatures={len(self.signatures)}, persons={len(self.persons)})"
-
-
 def canonical(value: Any) -> str:
     """Return the one JSON text of a value."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=dict)
@@ -209,24 +195,27 @@ def series_names(connection: sa.Connection) -> list[str]:
     return list(connection.scalars(sa.select(SERIES.c.name).order_by(SERIES.c.id)))
 
 
-def read_series(connection: sa.Connection, name: str, key: LedgerKey) -> RecordedSeries | None:
+def read_series(connection: sa.Connection, name: str, secrets: Secrets) -> RecordedSeries | None:
     """Read a series and its releases, and check their seals; None where there is none of that name."""
     row = connection.execute(sa.select(SERIES).where(SERIES.c.name == name)).one_or_none()
     if row is None:
         return None
     held = connection.execute(sa.select(RELEASES).where(RELEASES.c.series == row.id).order_by(RELEASES.c.number))
-    with _meaning(f"The series '{name}' in the ledger"):
+    try:
         series = RecordedSeries(
             id=row.id,
             uid=row.uid,
             name=row.name,
             m=row.m,
+            counterfeits=row.counterfeits,
             columns=SeriesColumns.of_json(row.columns),
             created=row.created,
             seal=row.seal,
             releases=tuple(_release(dict(one._mapping)) for one in held),
         )
-    series.check(key.of_series(series.uid))
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
+        raise LedgerError(f"The series '{name}' in the ledger {EDITED}") from None
+    series.check(secrets.of_series(series.uid))
     return series
 
 
@@ -243,71 +232,5 @@ def release_row(series: RecordedSeries, one: RecordedRelease) -> dict[str, Any]:
 
 def series_row(series: RecordedSeries) -> dict[str, Any]:
     """Return a series as its row in the database, without the number that this gives it."""
-    held = {name: getattr(series, name) for name in ("uid", "name", "m", "created", "seal")}
+    held = {name: getattr(series, name) for name in ("uid", "name", "m", "counterfeits", "created", "seal")}
     return {**held, "columns": series.columns.to_json()}
-
-
-def read_memory(connection: sa.Connection, series: RecordedSeries, keys: SeriesKeys) -> Memory:
-    """Read what a series remembers, and check it."""
-    values = connection.execute(
-        sa.select(VALUES.c.content, VALUES.c.release).where(VALUES.c.series == series.id).order_by(VALUES.c.code)
-    ).all()
-    sets = connection.execute(
-        sa.select(SIGNATURES.c.codes, SIGNATURES.c.release)
-        .where(SIGNATURES.c.series == series.id)
-        .order_by(SIGNATURES.c.number)
-    ).all()
-    with _meaning(f"What the ledger remembers of the people in the series '{series.name}'"):
-        memory = Memory(
-            values=tuple(content for content, _ in values),
-            value_releases=tuple(release for _, release in values),
-            signatures=Signatures.of(()).extended([np.array(json.loads(codes), dtype=np.int32) for codes, _ in sets]),
-            signature_releases=tuple(release for _, release in sets),
-            persons=Persons.of_bytes(*_people(connection, PERSONS, series.id)),
-        )
-    memory.check(series, keys)
-    return memory
-
-
-def read_undo(connection: sa.Connection, series: RecordedSeries) -> Persons:
-    """Read the records that the latest release changed, as they were before."""
-    with _meaning(f"What the ledger remembers of the people in the series '{series.name}'"):
-        return Persons.of_bytes(*_people(connection, UNDO, series.id))
-
-
-def _people(connection: sa.Connection, table: sa.Table, series: int) -> tuple[bytes, bytes]:
-    """Return the hashes and records of a table, in the order of the hashes, each in one piece."""
-    statement = (
-        sa.select(table.c.person, table.c.record).where(table.c.series == int(series)).order_by(table.c.person)
-    ).compile(dialect=connection.dialect, compile_kwargs={"literal_binds": True})
-    # The driver's own cursor: a row object of ours for each of millions of people takes longer than to read them.
-    cursor: Any = connection.exec_driver_sql(str(statement)).cursor
-    people: list[bytes] = []
-    records: list[bytes] = []
-    with _no_collection():
-        while rows := cursor.fetchmany(_ROWS_AT_ONCE):
-            one, other = joined_bytes(rows)
-            people.append(one)
-            records.append(other)
-    return b"".join(people), b"".join(records)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Keep the garbage collector from looking through millions of new tuples again and again."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-@contextmanager
-def _meaning(subject: str) -> Iterator[None]:
-    """Turn what cannot be read as a record into an error that says what to do."""
-    try:
-        yield
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
-        raise LedgerError(f"{subject} {EDITED}") from None

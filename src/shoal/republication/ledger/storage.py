@@ -18,14 +18,14 @@ import sqlalchemy as sa
 
 from shoal._optional import require
 from shoal.errors import LedgerBusyError, LedgerError, ParameterError, ShoalError
-from shoal.republication.ledger.tables import FORMAT, LEDGER
+from shoal.republication.ledger.keys import check_mode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from shoal.republication.ledger.keys import LedgerKey
 
-__all__ = ["Address", "Database", "create_database", "now"]
+__all__ = ["Address", "Database", "migrate", "now"]
 
 _LOCK = 0x5304A1
 """The first half of the number under which PostgreSQL keeps the publishers' lock."""
@@ -70,7 +70,7 @@ class Address:
         if url.get_backend_name() == "sqlite" and url.database:
             return cls(path=Path(url.database).expanduser().absolute(), url=None)
         if url.drivername in ("postgresql", "postgresql+psycopg"):
-            return cls(path=None, url=url.set(drivername="postgresql+psycopg"))
+            return cls(path=None, url=_encrypted(url.set(drivername="postgresql+psycopg")))
         raise ParameterError(
             f"A ledger cannot be kept in '{url.drivername}'. Give a path (SQLite), or postgresql+psycopg://..."
         )
@@ -80,8 +80,42 @@ class Address:
         """The address for messages, without a password."""
         return str(self.path) if self.url is None else self.url.render_as_string(hide_password=True)
 
+    @property
+    def warnings(self) -> Iterator[str]:
+        """What is unwise about the address, in sentences."""
+        if self.url is None:
+            return
+        if self.url.password is not None:
+            yield (
+                "The address of the ledger holds a password, which other users of this machine may see among its "
+                "processes, and which stays in the shell's history. Leave it out and put it into ~/.pgpass (chmod 600)."
+            )
+        if not _is_local(self.url) and self.url.query.get("sslmode") != "verify-full":
+            yield (
+                "The connection to the ledger's server need not be the server's own: sslmode is not verify-full. "
+                "Whoever is in between could read and change what is sent. Leave sslmode out: it is verify-full then."
+            )
+
     def __repr__(self) -> str:
         return f"Address({self.shown!r})"
+
+
+def _is_local(url: sa.URL) -> bool:
+    """Return whether a server is on this machine, so that nobody is in between."""
+    named = url.query.get("host", url.host) or os.environ.get("PGHOST", "")
+    hosts = [named] if isinstance(named, str) else list(named)
+    return all(
+        host in ("", "localhost", "::1") or host.startswith(("/", "@", "127."))
+        for one in hosts
+        for host in one.split(",")
+    )
+
+
+def _encrypted(url: sa.URL) -> sa.URL:
+    """Return the address with the demand that a server elsewhere shows that it is the one that it is taken for."""
+    if _is_local(url) or "sslmode" in url.query:
+        return url
+    return url.update_query_dict({"sslmode": os.environ.get("PGSSLMODE", "verify-full")})
 
 
 class Database:
@@ -90,9 +124,7 @@ class Database:
     def __init__(self, address: Address, *, wait: float) -> None:
         self.address = address
         self.wait = wait
-        self._engine = (
-            _sqlite(address.path, wait, mode="rw") if address.path is not None else _postgresql(address, wait)
-        )
+        self._engine = _sqlite(address.path, wait) if address.path is not None else _postgresql(address, wait)
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
@@ -125,85 +157,94 @@ class Database:
         with _publisher_lock(self.address, self._engine, self.wait):
             yield
 
+    @contextmanager
+    def making(self) -> Iterator[sa.Connection]:
+        """Open a transaction in which an empty database gets its tables; the work of the only publisher.
+
+        A file is made under another name, so that one that can be seen is whole.
+
+        Raises
+        ------
+        LedgerError
+            Where there is something already, or nothing can be made there.
+        """
+        path = self.address.path
+        if path is None:
+            with self.writing() as connection:
+                yield connection
+            return
+        made = path.with_name(f".{path.name}.new-{secrets.token_hex(4)}")
+        engine = _sqlite(made, self.wait)
+        try:
+            with _explained(self.address):
+                for leftover in path.parent.glob(glob.escape(f".{path.name}.new-") + "[0-9a-f]" * 8):
+                    leftover.unlink(missing_ok=True)  # of a crash: nobody else is here
+                _touch(made)
+                with engine.connect() as connection, connection.execution_options(shoal_writes=True).begin():
+                    yield connection
+                made.rename(path)
+        except OSError as error:
+            reason = os.strerror(error.errno) if error.errno else type(error).__name__
+            raise LedgerError(f"The ledger '{path}' cannot be made: {reason}.") from None
+        finally:
+            engine.dispose()
+            with contextlib.suppress(OSError):
+                made.unlink(missing_ok=True)
+
     def close(self) -> None:
         """Give up what connections are left."""
         self._engine.dispose()
 
+    def has(self, table: str) -> bool:
+        """Return whether the database is there and has a table."""
+        if self.address.path is None:
+            with self.reading() as connection:
+                return bool(sa.inspect(connection).has_table(table))
+        return self.address.path.exists()
 
-def create_database(address: Address, key: LedgerKey, *, wait: float) -> None:
-    """Make an empty ledger.
+    def check_modes(self) -> None:
+        """Check that the file of a database is its owner's alone.
 
-    Raises
-    ------
-    LedgerError
-        Where there is one already, or none can be made there.
+        Raises
+        ------
+        LedgerError
+            Where it is not.
+        """
+        if self.address.path is not None:
+            check_mode(self.address.path, "The ledger")
+
+
+def _touch(path: Path) -> None:
+    """Make an empty file that is its owner's alone; SQLite gives its journals the same mode."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+
+
+def migrate(connection: sa.Connection, key: LedgerKey) -> None:
+    """Bring a ledger's tables to the newest format, within the transaction of the connection.
+
+    Parameters
+    ----------
+    connection : Connection
+        A writing transaction of the only publisher.
+    key : LedgerKey
+        The key of the ledger.
     """
-    if address.path is not None:
-        _create_file(address, address.path, key, wait)
-        return
-    database = Database(address, wait=wait)
-    try:
-        with database.publishing(), database.writing() as connection:
-            if sa.inspect(connection).has_table(LEDGER.name):
-                raise LedgerError(f"There is a ledger in '{address.shown}' already. Open it, or give another database.")
-            _fill(connection, key)
-    finally:
-        database.close()
-
-
-def _create_file(address: Address, path: Path, key: LedgerKey, wait: float) -> None:
-    """Make the file under another name, so that a ledger that can be seen is whole."""
-    made = path.with_name(f".{path.name}.new-{secrets.token_hex(4)}")
-    engine = _sqlite(made, wait, mode="rwc")
-    try:
-        with _explained(address), _publisher_lock(address, engine, wait):
-            if path.exists():
-                raise LedgerError(f"There is a file '{path}' already. Open it, or give another name.")
-            for leftover in path.parent.glob(f".{glob.escape(path.name)}.new-*"):
-                if leftover.name[: len(made.name) - 8] == made.name[:-8] and leftover != made:
-                    leftover.unlink(missing_ok=True)  # of a crash: nobody else is here
-            with engine.connect() as connection, connection.execution_options(shoal_writes=True).begin():
-                _fill(connection, key)
-            made.chmod(0o600)
-            made.rename(path)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else type(error).__name__
-        raise LedgerError(f"The ledger '{path}' cannot be made: {reason}.") from None
-    finally:
-        engine.dispose()
-        with contextlib.suppress(OSError):
-            made.unlink(missing_ok=True)
-
-
-def _fill(connection: sa.Connection, key: LedgerKey) -> None:
-    migrate(connection)
-    connection.execute(
-        LEDGER.insert(),
-        [
-            {"name": "format", "content": str(FORMAT)},
-            {"name": "key_fingerprint", "content": key.fingerprint},
-            {"name": "created", "content": now()},
-        ],
-    )
-
-
-def migrate(connection: sa.Connection) -> None:
-    """Bring a ledger's tables to the newest format, within the transaction of the connection."""
     from alembic import command
     from alembic.config import Config
 
     configuration = Config()
     configuration.set_main_option("script_location", str(Path(__file__).with_name("migrations")).replace("%", "%%"))
     configuration.attributes["connection"] = connection
+    configuration.attributes["key"] = key
     command.upgrade(configuration, "head")
 
 
-def _sqlite(path: Path, wait: float, *, mode: str) -> sa.Engine:
-    """Return an engine on a file, which it makes in mode "rwc" only: a wrong name must not be an empty ledger."""
+def _sqlite(path: Path, wait: float) -> sa.Engine:
+    """Return an engine on a file that is there: a wrong name must not be an empty ledger."""
 
     def connect() -> sqlite3.Connection:
         connection = sqlite3.connect(
-            f"file:{quote(str(path))}?mode={mode}",
+            f"file:{quote(str(path))}?mode=rw",
             uri=True,
             timeout=wait,
             isolation_level=None,
@@ -211,6 +252,7 @@ def _sqlite(path: Path, wait: float, *, mode: str) -> sa.Engine:
         )
         connection.execute("PRAGMA synchronous = EXTRA")  # what was committed survives a loss of power
         connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA secure_delete = ON")  # what was deleted is not left in the file
         return connection
 
     engine = sa.create_engine("sqlite://", creator=connect, poolclass=sa.NullPool, hide_parameters=True)
@@ -259,8 +301,11 @@ def _publisher_lock(address: Address, engine: sa.Engine, wait: float) -> Iterato
 def _file_lock(path: Path, wait: float) -> Iterator[None]:
     """Hold a lock that ends with this process, on every system: SQLite's, on a file without content."""
     try:
+        _touch(path)
+        if os.name == "posix" and path.stat().st_mode & 0o077:
+            path.chmod(0o600)  # of an earlier version
         lock = sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)
-    except sqlite3.Error:
+    except (sqlite3.Error, OSError):
         raise LedgerError(
             f"The lock '{path}' cannot be opened. Check that the folder exists and is writable."
         ) from None

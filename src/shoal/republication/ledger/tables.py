@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-__all__ = ["FORMAT", "LEDGER", "METADATA", "PERSONS", "RELEASES", "SERIES", "SIGNATURES", "UNDO", "VALUES"]
+__all__ = ["FORMAT", "LEDGER", "MEMORY", "METADATA", "RELEASES", "SERIES"]
 
-FORMAT = 1
+FORMAT = 2
 """Version of the ledger's format: the tables, and what their cells mean. Every change needs a migration."""
 
 METADATA = sa.MetaData()
@@ -14,7 +14,7 @@ METADATA = sa.MetaData()
 LEDGER = sa.Table(
     "shoal_ledger",
     METADATA,
-    sa.Column("name", sa.Text, primary_key=True),  # format, key_fingerprint, created
+    sa.Column("name", sa.Text, primary_key=True),  # format, uid, created, key_fingerprint, secrets, accepted, seal
     sa.Column("content", sa.Text, nullable=False),
 )
 
@@ -25,6 +25,7 @@ SERIES = sa.Table(
     sa.Column("uid", sa.Text, nullable=False),  # random; the keys of the series are derived from it
     sa.Column("name", sa.Text, nullable=False, unique=True),
     sa.Column("m", sa.Integer, nullable=False),
+    sa.Column("counterfeits", sa.Text, nullable=False),  # how buckets are balanced
     sa.Column("columns", sa.Text, nullable=False),  # JSON: the role of every column
     sa.Column("created", sa.Text, nullable=False),
     sa.Column("seal", sa.Text, nullable=False),  # keyed digest of this row and of the latest release's seal
@@ -35,7 +36,7 @@ RELEASES = sa.Table(
     METADATA,
     sa.Column("series", sa.Integer, sa.ForeignKey("shoal_series.id"), primary_key=True, autoincrement=False),
     sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("state", sa.Text, nullable=False),  # staged, published, withdrawn
+    sa.Column("state", sa.Text, nullable=False),  # staged, published, withdrawn, lost
     sa.Column("time", sa.Text, nullable=False),
     sa.Column("version", sa.Text, nullable=False),
     sa.Column("seed", sa.Text),
@@ -47,44 +48,16 @@ RELEASES = sa.Table(
     sa.Column("files", sa.Text, nullable=False),  # JSON: the SHA-256 of each file
     sa.Column("folder", sa.Text),
     sa.Column("staged", sa.Text),  # the hidden folder, while the release is staged
-    sa.Column("persons_digest", sa.Text, nullable=False),  # of everyone's record after this release
-    sa.Column("signatures_digest", sa.Text, nullable=False),
+    sa.Column("memory_digest", sa.Text, nullable=False),  # of what the series remembers after this release
     sa.Column("seal", sa.Text, nullable=False),  # keyed digest of this row and of the seal before
 )
 
-VALUES = sa.Table(
-    "shoal_values",
+MEMORY = sa.Table(
+    "shoal_memory",
     METADATA,
     sa.Column("series", sa.Integer, sa.ForeignKey("shoal_series.id"), primary_key=True, autoincrement=False),
-    sa.Column("code", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("content", sa.Text, nullable=False),  # JSON: the value of each sensitive attribute
-    sa.Column("release", sa.Integer, nullable=False),
+    sa.Column("release", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("part", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("content", sa.LargeBinary, nullable=False),  # encrypted
 )
-
-SIGNATURES = sa.Table(
-    "shoal_signatures",
-    METADATA,
-    sa.Column("series", sa.Integer, sa.ForeignKey("shoal_series.id"), primary_key=True, autoincrement=False),
-    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("codes", sa.Text, nullable=False),  # JSON: codes of values, ascending
-    sa.Column("release", sa.Integer, nullable=False),
-)
-
-PERSONS = sa.Table(
-    "shoal_persons",
-    METADATA,
-    sa.Column("series", sa.Integer, sa.ForeignKey("shoal_series.id"), primary_key=True, autoincrement=False),
-    sa.Column("person", sa.LargeBinary(16), primary_key=True),
-    sa.Column("record", sa.LargeBinary(28), nullable=False),
-    sqlite_with_rowid=False,
-)
-
-UNDO = sa.Table(
-    "shoal_undo",
-    METADATA,
-    sa.Column("series", sa.Integer, sa.ForeignKey("shoal_series.id"), primary_key=True, autoincrement=False),
-    sa.Column("person", sa.LargeBinary(16), primary_key=True),
-    sa.Column("record", sa.LargeBinary(28), nullable=False),
-    sqlite_with_rowid=False,
-)
-"""The records that the latest release changed, as they were before."""
+"""What each series remembers after its latest release, and after the one before, so that one can be taken back."""

@@ -22,12 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "assignments",
-    "assignments_of_similar",
     "assignments_to_known",
     "fewest_counterfeits",
     "largest_m",
     "shared_out",
-    "withheld",
 ]
 
 
@@ -45,39 +43,6 @@ def largest_m(supply: Counts) -> int:
     2
     """
     return int(supply.sum()) // int(supply.max()) if supply.any() else 0
-
-
-def withheld(supply: Counts, demand: Counts, m: int) -> tuple[Counts, Counts]:
-    """Return how many new rows of each value must balance a bucket or wait, for the others to be m-eligible.
-
-    Cutting every value to at most c rows leaves sum(min(n_v, c)) of them, which must be at least m c. That sum is
-    concave in c, so the largest such c leaves most rows. What exceeds it balances buckets as far as there is a demand,
-    and the rest waits: the fewest rows possible.
-
-    Parameters
-    ----------
-    supply : array
-        How many new rows have each value.
-    demand : array
-        How many rows of each value the buckets lack.
-    m : int
-        The m of m-invariance.
-
-    Returns
-    -------
-    balancing, waiting : array
-        Of each value, the rows beyond c that balance a bucket, and those that are held back.
-    """
-    low, high = 0, int(supply.max(initial=0))
-    while low < high:
-        cut = (low + high + 1) // 2
-        if int(np.minimum(supply, cut).sum()) >= m * cut:
-            low = cut
-        else:
-            high = cut - 1
-    beyond = np.maximum(supply - low, 0)
-    balancing = np.minimum(beyond, demand)
-    return balancing, beyond - balancing
 
 
 def fewest_counterfeits(supply: Counts, demand: Counts, m: int) -> Counts:
@@ -140,7 +105,7 @@ def shared_out(taken: Counts, deficits: Counts, signatures: Signatures, urgency:
     return given
 
 
-def assignments(rest: Counts, m: int) -> Steps:
+def assignments(rest: Counts, m: int, rng: np.random.Generator) -> Steps:
     """Return the steps that assign m-eligible rows to balanced buckets (Figure 3, Lemma 5).
 
     Parameters
@@ -149,13 +114,16 @@ def assignments(rest: Counts, m: int) -> Steps:
         How many rows have each value.
     m : int
         The m of m-invariance.
+    rng : numpy.random.Generator
+        Which of equally frequent values come first is random.
 
     Returns
     -------
     list of (int, array)
         Of each step alpha, the number of rows per value, and the values (ascending): the signature of their bucket.
     """
-    order = np.argsort(-rest, kind="stable")
+    order = rng.permutation(len(rest))
+    order = order[np.argsort(-rest[order], kind="stable")]
     alphas, betas, chosen = assign_values(rest, order, m)
     if int((alphas * betas).sum()) != int(rest.sum()):
         raise InternalError("the assignment left rows behind")
@@ -193,7 +161,7 @@ def assignments_to_known(rest: Counts, signatures: Signatures, heights: Counts, 
     m : int
         The m of m-invariance.
     totals : array
-        How many rows of the whole release have each value.
+        How many rows of the whole release have each value, counterfeits among them.
 
     Returns
     -------
@@ -212,52 +180,3 @@ def assignments_to_known(rest: Counts, signatures: Signatures, heights: Counts, 
         rest.copy(), order, signatures.starts, signatures.values, buckets, merits, weights, m, _MOST_STEPS
     )
     return [(int(alpha), signatures[bucket]) for bucket, alpha in zip(chosen.tolist(), alphas, strict=True)]
-
-
-_CHOICE = 3
-"""Similar values are looked for among the 3 m commonest ones."""
-_LEAST_SHARE = 100
-"""A bucket of similar values is made for at least a hundredth of the rows: few tall buckets need few counterfeits."""
-
-
-def assignments_of_similar(rest: Counts, profiles: NDArray[np.float64], m: int) -> Steps:
-    """Return steps that put values into one bucket whose rows have similar quasi-identifiers.
-
-    The paper takes the beta commonest values at each step. Any m values will do, as long as the rows that are left stay
-    m-eligible; values whose rows are alike leave groups with narrower sub-domains. The commonest value is always taken,
-    and then, m - 1 times, the value whose mean is nearest to that of the values taken.
-
-    Parameters
-    ----------
-    rest : array
-        How many rows have each value; they are m-eligible.
-    profiles : array, shape (values, d)
-        The mean of the quasi-identifiers of each value's rows, in comparable units.
-    m : int
-        The m of m-invariance.
-
-    Returns
-    -------
-    list of (int, array)
-        As `assignments`; the rows that are left are m-eligible.
-    """
-    left = rest.copy()
-    steps: Steps = []
-    while True:
-        rows = int(left.sum())
-        commonest = np.argsort(-left, kind="stable")[: _CHOICE * m]
-        others = [int(value) for value in commonest if left[value] > 0]
-        if len(others) < m:
-            return steps
-        chosen = [others.pop(0)]
-        while len(chosen) < m:
-            away = profiles[others] - profiles[chosen].mean(axis=0)
-            chosen.append(others.pop(int((away**2).sum(axis=1).argmin())))
-        signature = np.sort(np.array(chosen, dtype=np.int32))
-        outside = left.copy()
-        outside[signature] = 0
-        alpha = min(int(left[signature].min()), (rows - m * int(outside.max())) // m)
-        if alpha <= 0 or alpha * m * _LEAST_SHARE < int(rest.sum()):
-            return steps
-        left[signature] -= alpha
-        steps.append((alpha, signature))

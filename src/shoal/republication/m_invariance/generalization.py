@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal._progress import Progress, silent
-from shoal._validation import Boolean, Integer, OneOf, validate
+from shoal._validation import Integer, OneOf, validate
 from shoal.errors import InfeasibleError, InternalError, ParameterError
 from shoal.republication.m_invariance.balancing import (
     assignments,
-    assignments_of_similar,
     assignments_to_known,
     fewest_counterfeits,
     largest_m,
     shared_out,
-    withheld,
 )
 from shoal.republication.m_invariance.invariance_kernel import balance_in_order, slots_of, sorted_lists, split_buckets
 
@@ -35,8 +33,11 @@ if TYPE_CHECKING:
 
     Counts = NDArray[np.int64]
 
-__all__ = ["Generalization", "generalize"]
+__all__ = ["BALANCINGS", "Generalization", "generalize"]
 
+BALANCINGS = ("independent", "fewest", "paper")
+"""How buckets are balanced: with counterfeits alone, or with new rows and the fewest counterfeits, or in the paper's
+way."""
 _PLACES_PER_CALL = 100_000
 """Rows that are split before the caller hears of it: well below a second."""
 
@@ -46,7 +47,7 @@ class Generalization:
     """The groups of one release: every group has one row for each value of its signature."""
 
     groups: NDArray[np.int32]
-    """Group of each row of the input; -1 where the row is held back."""
+    """Group of each row of the input."""
     count: int
     """Number of groups. They are numbered at random."""
     counterfeit_groups: NDArray[np.int32]
@@ -56,12 +57,9 @@ class Generalization:
     signatures: Signatures
     """The known signatures, numbered as they were given, and the new ones behind them."""
     signature_of: NDArray[np.int64]
-    """Signature of each row of the input, for life; -1 where the row is held back."""
-    held_back: NDArray[np.int64]
-    """Rows that are not published this time, ascending; their persons are new the next time."""
+    """Signature of each row of the input, for life."""
     details: dict[str, int]
-    """Counts of what was done: rows kept, new and held back, new rows that balanced a bucket, buckets, new
-    signatures."""
+    """Counts of what was done: rows kept and new, new rows that balanced a bucket, buckets, new signatures."""
 
     @property
     def counterfeits(self) -> int:
@@ -69,10 +67,7 @@ class Generalization:
         return len(self.counterfeit_groups)
 
     def __repr__(self) -> str:
-        return (
-            f"Generalization(rows={len(self.groups) - len(self.held_back)}, groups={self.count}, "
-            f"counterfeits={self.counterfeits}, held_back={len(self.held_back)})"
-        )
+        return f"Generalization(rows={len(self.groups)}, groups={self.count}, counterfeits={self.counterfeits})"
 
 
 def generalize(
@@ -84,8 +79,7 @@ def generalize(
     signatures: Signatures,
     m: int,
     rng: np.random.Generator,
-    balancing: str = "fewest",
-    hold_back: bool = False,
+    balancing: str = "independent",
     progress: Progress = silent,
 ) -> Generalization:
     """Group the rows of a release so that the sequence of releases stays m-invariant.
@@ -106,12 +100,12 @@ def generalize(
         Nobody shall learn a sensitive value with a confidence above 1/m; at least 2.
     rng : numpy.random.Generator
         Which rows balance a bucket, and the numbers of the groups, are random.
-    balancing : {"fewest", "paper"}
-        Whether buckets are balanced with the fewest counterfeits, and new rows preferably assigned to buckets that are
-        there already, which spares later releases counterfeits, or, in the first release, put together by values whose
-        rows are alike; or one bucket is balanced after the other and new rows are assigned as in the paper's Figure 3.
-    hold_back : bool
-        Whether the fewest new rows may be left out when the new rows are not m-eligible; otherwise that is an error.
+    balancing : {"independent", "fewest", "paper"}
+        What fills a bucket in which a value is short. With "independent" counterfeits alone do: then nothing that a
+        reader sees depends on who has which value of a signature, and the bound 1/m holds for readers who know this
+        algorithm, too. With "fewest" as many new rows as possible do, and with "paper" new rows in a random order, as
+        in the paper. New rows go to buckets that are there already where they can, which spares later releases
+        counterfeits, and else as in the paper's Figure 3; with "paper" always so.
     progress : callable
         Called with (step, done, total) now and then.
 
@@ -125,11 +119,7 @@ def generalize(
     InfeasibleError
         Where the new rows are not m-eligible; the message names the largest m that would do.
     """
-    validate(
-        "generalize",
-        {"m": m, "balancing": balancing, "hold_back": hold_back},
-        {"m": Integer(low=2), "balancing": OneOf(("fewest", "paper")), "hold_back": Boolean()},
-    )
+    validate("generalize", {"m": m, "balancing": balancing}, {"m": Integer(low=2), "balancing": OneOf(BALANCINGS)})
     # Chance decides between rows with the same value, not the order that they came in.
     rows = rng.permutation(len(sensitive))
     rows = rows[np.argsort(sensitive[rows], kind="stable")]
@@ -140,34 +130,32 @@ def generalize(
         raise ParameterError("The 'signature_of' parameter of generalize gives a row a signature without its value.")
     is_new = slots == _NEW
     supply = np.bincount(value_of[is_new], minlength=values)
-    if not hold_back and largest_m(supply) < m and supply.any():
+    if largest_m(supply) < m and supply.any():
         raise _not_eligible(supply, m)
     filled = np.bincount(slots[~is_new], minlength=len(signatures.values))
     heights = _heights(filled, signatures)
     deficits = np.repeat(heights, signatures.sizes) - filled
-    given, waiting = _balanced(supply, deficits, signatures, m, balancing, rng)
-    taken = _by_value(given, signatures.values, values)
-    # Assignment: the other new rows go to buckets of their own, or that are there already.
-    rest = supply - taken - waiting
+    given = _balanced(supply, deficits, signatures, m, balancing, rng)
+    # Assignment: the other new rows go to buckets of their own, or that are there already. What decides where is the
+    # same for every way to share out the values of a signature among its people.
+    rest = supply - _by_value(given, signatures.values, values)
     steps: Steps = []
-    if balancing == "fewest" and heights.any():
-        steps = assignments_to_known(rest, signatures, heights, m, np.bincount(value_of, minlength=values))
-    elif balancing == "fewest":
-        steps = assignments_of_similar(rest, _profiles(quasi_identifiers[rows], value_of, values), m)
-    steps += assignments(rest - _of_steps(steps, values), m)
+    if balancing != "paper" and heights.any():
+        standing = _by_value(np.repeat(heights, signatures.sizes), signatures.values, values)
+        steps = assignments_to_known(rest, signatures, heights, m, standing + rest)
+    steps += assignments(rest - _of_steps(steps, values), m, rng)
     grown, bucket_of = _with_buckets_of(steps, signatures)
     heights = np.concatenate((heights, np.zeros(len(grown) - len(signatures), dtype=np.int64)))
     for (alpha, _), bucket in zip(steps, bucket_of, strict=True):
         heights[bucket] += alpha
-    slots[is_new] = _slots_of_new(given, steps, bucket_of, waiting, signatures, grown)
+    slots[is_new] = _slots_of_new(given, steps, bucket_of, signatures, grown)
     groups, count, counterfeit_groups, counterfeit_slots = _split(
         quasi_identifiers[rows], slots, heights, grown, rng, progress
     )
     groups_of_rows = np.empty(len(rows), dtype=np.int32)
     groups_of_rows[rows] = groups
-    signature_of_rows = np.full(len(rows), -1, dtype=np.int64)
-    placed = slots >= 0
-    signature_of_rows[rows[placed]] = np.repeat(np.arange(len(grown)), grown.sizes)[slots[placed]]
+    signature_of_rows = np.empty(len(rows), dtype=np.int64)
+    signature_of_rows[rows] = np.repeat(np.arange(len(grown)), grown.sizes)[slots]
     return Generalization(
         groups=groups_of_rows,
         count=count,
@@ -175,11 +163,9 @@ def generalize(
         counterfeit_values=grown.values[counterfeit_slots],
         signatures=grown,
         signature_of=signature_of_rows,
-        held_back=np.flatnonzero(groups_of_rows < 0),
         details={
             "kept": int(np.count_nonzero(~is_new)),
             "new": int(np.count_nonzero(is_new)),
-            "held_back": int(waiting.sum()),
             "balanced_with_new": int(given.sum()),
             "buckets": int(np.count_nonzero(heights)),
             "new_signatures": len(grown) - len(signatures),
@@ -195,7 +181,9 @@ def _not_eligible(supply: Counts, m: int) -> InfeasibleError:
     feasible = f"The largest m that would do is {best}." if best >= 2 else "No m of 2 or more would do."
     return InfeasibleError(
         f"The new rows are not {m}-eligible: {int(supply.max())} of {int(supply.sum())} have the same sensitive value. "
-        f"{feasible} Hold the fewest rows back until the next release (hold_back=True, --hold-back), or publish later."
+        f"{feasible} Publish later, with more new people, or let some of them wait who are chosen without a look at "
+        "their sensitive value, such as those who came last: rows that are left out for their value are betrayed by "
+        "their absence."
     )
 
 
@@ -210,30 +198,18 @@ def _by_value(amounts: Counts, slot_values: NDArray[np.int32], values: int) -> C
 
 
 def _balanced(
-    supply: Counts,
-    deficits: Counts,
-    signatures: Signatures,
-    m: int,
-    balancing: str,
-    rng: np.random.Generator,
-) -> tuple[Counts, Counts]:
-    """Return how many new rows each slot gets, and how many of each value are held back."""
+    supply: Counts, deficits: Counts, signatures: Signatures, m: int, balancing: str, rng: np.random.Generator
+) -> Counts:
+    """Return how many new rows each slot gets; counterfeits fill the others."""
+    if balancing == "independent":
+        return np.zeros_like(deficits)
+    order = rng.permutation(len(deficits))
+    if balancing == "paper":
+        given = np.empty_like(deficits)
+        given[order] = balance_in_order(deficits[order], signatures.values[order], supply.copy(), m)
+        return given
     demand = _by_value(deficits, signatures.values, len(supply))
-    beyond, waiting = withheld(supply, demand, m)
-    if balancing == "paper" and not (beyond + waiting).any():
-        return balance_in_order(deficits, signatures.values, supply.copy(), m), waiting
-    taken = beyond + fewest_counterfeits(supply - beyond - waiting, demand - beyond, m)
-    return shared_out(taken, deficits, signatures, rng.permutation(len(deficits))), waiting
-
-
-def _profiles(codes: NDArray[np.integer], value_of: Counts, values: int) -> NDArray[np.float64]:
-    """Return the mean of each quasi-identifier over the rows with each sensitive value, in standard deviations."""
-    if not len(codes):
-        return np.zeros((values, codes.shape[1]))
-    rows = np.maximum(np.bincount(value_of, minlength=values), 1)
-    sums = [np.bincount(value_of, weights=column, minlength=values) for column in codes.T]
-    spread = np.maximum(codes.std(axis=0), np.finfo(np.float64).tiny)
-    return np.asarray(np.column_stack(sums) / rows[:, None] / spread)
+    return shared_out(fewest_counterfeits(supply, demand, m), deficits, signatures, order)
 
 
 def _of_steps(steps: Steps, values: int) -> Counts:
@@ -257,19 +233,12 @@ def _with_buckets_of(steps: Steps, signatures: Signatures) -> tuple[Signatures, 
     return (signatures.extended(added) if added else signatures), bucket_of
 
 
-def _slots_of_new(
-    given: Counts,
-    steps: Steps,
-    bucket_of: list[int],
-    waiting: Counts,
-    known: Signatures,
-    grown: Signatures,
-) -> Counts:
-    """Return the slot of each new row, when these are sorted by value; -1 for a row that waits."""
+def _slots_of_new(given: Counts, steps: Steps, bucket_of: list[int], known: Signatures, grown: Signatures) -> Counts:
+    """Return the slot of each new row, when these are sorted by value."""
     of_steps = (np.arange(grown.starts[bucket], grown.starts[bucket + 1]) for bucket in bucket_of)
-    slots: list[Counts] = [np.arange(len(given)), *of_steps, np.full(len(waiting), _NEW)]
-    values: list[NDArray[np.integer]] = [known.values, *(chosen for _, chosen in steps), np.arange(len(waiting))]
-    amounts = [given, *(np.full(len(chosen), alpha) for alpha, chosen in steps), waiting]
+    slots: list[Counts] = [np.arange(len(given)), *of_steps]
+    values: list[NDArray[np.integer]] = [known.values, *(chosen for _, chosen in steps)]
+    amounts = [given, *(np.full(len(chosen), alpha) for alpha, chosen in steps)]
     order = np.argsort(np.concatenate(values), kind="stable")
     return np.repeat(np.concatenate(slots)[order], np.concatenate(amounts)[order])
 
@@ -288,7 +257,6 @@ def _split(
     list_starts = np.concatenate(([0], np.cumsum(length)))
     places = int(list_starts[-1])
     by_slot = np.argsort(slots, kind="stable")
-    by_slot = by_slot[np.count_nonzero(slots < 0) :]
     sorted_slots = slots[by_slot]
     first = np.searchsorted(sorted_slots, np.arange(len(length)))
     place_of = list_starts[sorted_slots] + np.arange(len(by_slot)) - first[sorted_slots]
@@ -298,7 +266,7 @@ def _split(
     count = _split_places(coded, list_starts, heights, signatures, group_of, progress)
     numbers = rng.permutation(count).astype(np.int32)
     group_of = numbers[group_of]
-    groups = np.full(len(slots), -1, dtype=np.int32)
+    groups = np.empty(len(slots), dtype=np.int32)
     groups[by_slot] = group_of[place_of]
     is_counterfeit = np.ones(places, dtype=np.bool_)
     is_counterfeit[place_of] = False
