@@ -149,13 +149,13 @@ def test_so_do_three_values_of_four():
 def test_so_do_random_histories():
     rng = np.random.default_rng(8)
     found = []
-    for _ in range(40):
+    for _ in range(16):
         people, releases = int(rng.integers(4, 6)), int(rng.integers(2, 4))
         codes = rng.integers(0, 3, (people, int(rng.integers(1, 3))))
         tables = [np.flatnonzero(rng.random(people) < 0.8).tolist() for _ in range(releases)]
         found.append(greatest_confidence(codes, [table for table in tables if table], kinds=3, m=2))
     assert max(found) == Fraction(1, 2)
-    assert found.count(Fraction(0)) < 20, "most of the histories can be published"
+    assert found.count(Fraction(0)) < 8, "most of the histories can be published"
 
 
 def test_new_people_in_the_places_of_others_betray_them_to_somebody_who_knows_the_algorithm():
