@@ -227,7 +227,7 @@ class Store:
         for path, what in ((key_file, "key"), (self._anchor_path, "anchor")):
             if path.exists():
                 raise LedgerError(
-                    f"There is a {what} '{path}', but no ledger '{self.address.shown}'. If the ledger was lost, "
+                    f"There is the {what} '{path}', but no ledger '{self.address.shown}'. If the ledger was lost, "
                     "restore it from a backup: in a new one, people who were published would be taken for new ones. "
                     f"A new ledger is made together with a new key and anchor; remove the {what} only if nothing was "
                     "ever published with it, or name another place."
