@@ -125,9 +125,7 @@ def test_a_backup_from_before_is_refused_afterwards(old: Any, patients: Any) -> 
 def test_a_crash_in_the_middle(old: Any, patients: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     path = old("format-1-two")
     with monkeypatch.context() as patch:
-        patch.setattr(
-            "shoal.republication.ledger.store.read_heads", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
-        )
+        patch.setattr(store, "read_heads", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             Ledger(path)
     series = Ledger(path).series("admissions")
