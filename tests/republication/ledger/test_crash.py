@@ -104,27 +104,48 @@ def check(place: Any, folder: Path, number: int, before: int) -> bool:
     return new
 
 
-def test_kills_at_random_moments(place: Any, publishers: Publishers, patients: Any, tmp_path: Path) -> None:
-    """`kill -9` at 50 random moments on SQLite, and at some on PostgreSQL."""
+def kill_at_random(publishers: Publishers, patients: Any, kills: int) -> None:
+    """Kill publishers with `kill -9` at random moments, and check after each that there is the old state or the new."""
+    place, folder = publishers.place, publishers.folder
     series = place.series(m=3)
     start = time.perf_counter()
     assert "number" in publishers.result(publishers.start(1))
     lasts = time.perf_counter() - start
     rng = np.random.default_rng(50)
     interrupted, releases = 0, 2
-    for number in range(2, 52 if place.kind == "sqlite" else 14):
+    for number in range(2, 2 + kills):
         child = publishers.start(number)
         watched = os.pidfd_open(child)
         select.select([watched], [], [], rng.uniform(0, lasts))
         signal.pidfd_send_signal(watched, signal.SIGKILL)
         os.close(watched)
         interrupted += publishers.result(child)["killed"]
-        releases += check(place, tmp_path, number, releases)
+        releases += check(place, folder, number, releases)
         if number % 5 == 0:
-            series.publish(patients(range(number, number + 50)), tmp_path / f"next{number}")
+            series.publish(patients(range(number, number + 50)), folder / f"next{number}")
             releases += 1
-    assert interrupted >= 5
+    assert interrupted >= kills // 10
     assert series.verify().problems == ()
+
+
+def test_kills_at_random_moments(publishers: Publishers, patients: Any) -> None:
+    kill_at_random(publishers, patients, kills=50)
+
+
+@pytest.mark.xdist_group("postgresql")
+def test_kills_while_the_server_waits_for_its_disk(
+    server: Any, process: Process, postgresql: Any, patients: Any, tmp_path: Path
+) -> None:
+    """Other tests spare the server that: a commit is slower then, and kills strike within it."""
+    postgresql.series(m=3).publish(patients(range(60)), tmp_path / "q0")
+    publishers = Publishers(process=process, place=postgresql, patients=patients, folder=tmp_path)
+    try:
+        server.psql("ALTER SYSTEM SET fsync = on")
+        server.psql("SELECT pg_reload_conf()")
+        kill_at_random(publishers, patients, kills=10)
+    finally:
+        server.psql("ALTER SYSTEM SET fsync = off")
+        server.psql("SELECT pg_reload_conf()")
 
 
 @pytest.mark.parametrize(
