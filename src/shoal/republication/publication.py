@@ -279,14 +279,14 @@ class FilesOf:
         validate("save", {"format": format}, {"format": Optional(OneOf(("csv", "parquet")))})
         self.name = f"release.{format or publication.source_format}"
         self.certificate = publication.certificate
-        self._publication = publication
+        self.publication = publication
         self._spreadsheet_safe = spreadsheet_safe
         self._start = time.perf_counter()
 
     @property
     def files(self) -> Mapping[str, Callable[[Path], None]]:
         """For each file that may be published a function that writes it."""
-        publication = self._publication
+        publication = self.publication
         return {
             self.name: lambda path: write_table(
                 _plain(publication.frame), path, spreadsheet_safe=self._spreadsheet_safe
@@ -302,11 +302,11 @@ class FilesOf:
         return {
             "certificate.json": lambda path: write_text(path, self.certificate.to_json()),
             "report.html": lambda path: write_text(path, render_publication(self.certificate.to_dict(), private=True)),
-            "salt.txt": lambda path: write_text(path, self._publication.salt),
+            "salt.txt": lambda path: write_text(path, self.publication.salt),
         }
 
     def _write_certificate(self, path: Path) -> None:
-        publication = self._publication
+        publication = self.publication
         rows = {self.name: publication.frame.height, COUNTERFEITS: publication.counterfeit_frame.height}
         files = {name: {"sha256": file_digest(path.with_name(name)), "rows": rows[name]} for name in rows}
         seconds = {**publication.certificate.seconds, "write": time.perf_counter() - self._start}
@@ -322,7 +322,7 @@ class FilesOf:
         ReleaseUnsafeError
             Where they are not the release that was verified.
         """
-        publication = self._publication
+        publication = self.publication
         columns = publication.columns
         names = publication.frame.columns
         written = read_release(staged / self.name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,14 +10,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from shoal._progress import Clock, Progress
 from shoal._validation import Boolean, Constraint, Integer, OneOf, Optional, validate
 from shoal.certificate import FORMAT
-from shoal.errors import InternalError, LedgerError, NoRowsError
+from shoal.errors import LedgerError, NoRowsError
 from shoal.io import check_free, staged_folder
-from shoal.metrics.certainty import gcp
 from shoal.publish import input_hash, open_data
 from shoal.republication.guarantee import guarantee_of
 from shoal.republication.ledger import journal
@@ -26,10 +22,8 @@ from shoal.republication.ledger.memory import encrypted_pieces, read_memory
 from shoal.republication.ledger.records import RecordedRelease
 from shoal.republication.ledger.storage import now
 from shoal.republication.linkage import NOBODY, link
-from shoal.republication.m_invariance.generalization import generalize
-from shoal.republication.m_invariance.verification import verify_invariance, verify_release
+from shoal.republication.making import make_release
 from shoal.republication.publication import FilesOf, Publication, PublicationCertificate
-from shoal.republication.published import published_tables
 from shoal.republication.series_audit import SeriesAudit, audit_series, unknown_beside
 from shoal.table import KEYED
 
@@ -39,7 +33,6 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
     from shoal.publish import OpenedData
-    from shoal.recoding import Recoding
     from shoal.republication.ledger.memory import Memory
     from shoal.republication.ledger.records import RecordedSeries, SeriesColumns
     from shoal.republication.ledger.store import Store
@@ -132,13 +125,7 @@ class Series:
             if output is not None:
                 _refuse_unknown(series, Path(output).expanduser().resolve())
             with clock.step("link"):
-                linked = link(
-                    opened.frame,
-                    self.columns,
-                    memory,
-                    keys,
-                    missing_sensitive=missing_sensitive,
-                )
+                linked = link(opened.frame, self.columns, memory, keys, missing_sensitive=missing_sensitive)
             release = RecordedRelease(
                 number=series.releases[-1].number + 1 if series.releases else 1,
                 state=_PUBLISHED if output is None else _STAGED,
@@ -157,27 +144,39 @@ class Series:
                     store.expect(journal.record(connection, series, release, pieces, keys))
                 store.confirm()
                 return publication
-            writing = FilesOf(publication, format=format, spreadsheet_safe=spreadsheet_safe)
             clock.progress("write", 0, 1)
-            with store.database.writing() as connection:
-                journal.intend(connection, Path(output).expanduser().resolve(), store.secrets)
-            with staged_folder(
-                Path(output), writing.files, private=writing.private, force=force, check=writing.verify
-            ) as staged:
-                release = replace(
-                    release, files=writing.digests(staged.path), folder=str(staged.target), staged=str(staged.path)
-                )
-                with self._settling():
-                    with store.database.writing() as connection:
-                        recorded = journal.record(connection, series, release, pieces, keys)
-                        settled = recorded.settled(keys)
-                        store.expect(recorded, settled)
-                    staged.publish()
-                    with store.database.writing() as connection:
-                        journal.advance(connection, recorded, settled)
-                        journal.settle(connection)
-                    store.confirm()
-            return replace(publication, certificate=writing.certificate, folder=staged.target)
+            writing = FilesOf(publication, format=format, spreadsheet_safe=spreadsheet_safe)
+            return self._written(writing, Path(output), release, pieces, series, force=force)
+
+    def _written(
+        self,
+        writing: FilesOf,
+        output: Path,
+        release: RecordedRelease,
+        pieces: Sequence[bytes],
+        series: RecordedSeries,
+        *,
+        force: bool,
+    ) -> Publication:
+        """Write a release and record it, both or neither (`journal` tells the order)."""
+        store, keys = self._store, self._store.keys(series)
+        with store.database.writing() as connection:
+            journal.intend(connection, output.expanduser().resolve(), store.secrets)
+        with staged_folder(output, writing.files, private=writing.private, force=force, check=writing.verify) as staged:
+            release = replace(
+                release, files=writing.digests(staged.path), folder=str(staged.target), staged=str(staged.path)
+            )
+            with self._settling():
+                with store.database.writing() as connection:
+                    recorded = journal.record(connection, series, release, pieces, keys)
+                    settled = recorded.settled(keys)
+                    store.expect(recorded, settled)
+                staged.publish()
+                with store.database.writing() as connection:
+                    journal.advance(connection, recorded, settled)
+                    journal.settle(connection)
+                store.confirm()
+        return replace(writing.publication, certificate=writing.certificate, folder=staged.target)
 
     def history(self) -> tuple[RecordedRelease, ...]:
         """Return the releases of the series, withdrawn ones among them, in the order in which they were made.
@@ -344,51 +343,19 @@ class Series:
         self, linked: LinkedTable, release: RecordedRelease, opened: OpenedData, clock: Clock, series: RecordedSeries
     ) -> tuple[Publication, RecordedRelease, list[bytes]]:
         """Make a release of linked rows: the publication, its record and what is remembered after it, encrypted."""
-        table, keys = linked.table, self._store.keys(series)
-        rng = np.random.default_rng(secrets.randbits(256) if release.seed is None else int(release.seed))
-        with clock.step("generalize"):
-            codes = np.column_stack([column.codes.astype(np.int32) for column in table.quasi_identifiers])
-            made = generalize(
-                quasi_identifiers=codes,
-                sensitive=linked.sensitive,
-                values=len(linked.values),
-                signature_of=linked.signature_of,
-                signatures=linked.memory.signatures,
-                m=self.m,
-                rng=rng,
-                balancing=series.counterfeits,
-                progress=clock.progress,
-            )
-        with clock.step("recode"):
-            frame, counterfeit_frame, recoding = published_tables(table, linked.sensitive, linked.values, made)
-        with clock.step("verify"):
-            achieved = verify_release(
-                frame,
-                counterfeit_frame,
-                quasi_identifiers=self.columns.quasi_identifiers,
-                sensitive=self.columns.sensitive,
-                m=self.m,
-            )
-            verify_invariance(
-                groups=made.groups,
-                sensitive=linked.sensitive,
-                counterfeit_groups=made.counterfeit_groups,
-                counterfeit_values=made.counterfeit_values,
-                signature_of=linked.signature_of,
-                signatures=[linked.memory.signatures[one] for one in range(len(linked.memory.signatures))],
-            )
-            if frame.height != table.rows + made.counterfeits:
-                raise InternalError("a release has more or fewer rows than were to be published")
+        seed = None if release.seed is None else int(release.seed)
+        made = make_release(linked, series, seed=seed, clock=clock)
         with clock.step("remember"):
-            after, counts = linked.remembered(made, release.number)
+            after, counts = linked.remembered(made.groups, release.number)
+            keys = self._store.keys(series)
             pieces = encrypted_pieces(after.pieces(), release.number, keys)
             digest, salt = input_hash(opened.frame, linked.table)
             release = replace(
                 release,
                 input_sha256=digest,
-                rows=table.rows,
-                counterfeits=made.counterfeits,
-                counts={**counts, "groups": made.count, "signatures": len(after.signatures)},
+                rows=linked.table.rows,
+                counterfeits=made.groups.counterfeits,
+                counts={**counts, "groups": made.groups.count, "signatures": len(after.signatures)},
             )
         certificate = PublicationCertificate(
             version=release.version,
@@ -398,33 +365,33 @@ class Series:
             time=release.time,
             m=self.m,
             parameters=release.parameters,
-            seed=None if release.seed is None else int(release.seed),
+            seed=seed,
             input={
                 "rows": opened.frame.height,
-                "rows_left_out": opened.frame.height - table.rows,
+                "rows_left_out": opened.frame.height - linked.table.rows,
                 "quasi_identifiers": list(self.columns.quasi_identifiers),
                 "sensitive": list(self.columns.sensitive),
                 "direct_identifiers": [self.columns.identifier, *self.columns.direct_identifiers],
                 "sha256": release.input_sha256,
                 "keyed": KEYED,
             },
-            achieved=achieved,
-            cost=_cost(recoding, made.counterfeits),
+            achieved=made.achieved,
+            cost=made.cost,
             guarantee=guarantee_of(series),
             seconds=clock.seconds(),
         )
         publication = Publication(
             series=self,
             number=release.number,
-            frame=frame,
-            counterfeit_frame=counterfeit_frame,
+            frame=made.frame,
+            counterfeit_frame=made.counterfeit_frame,
             columns=self.columns,
             certificate=certificate,
             counts=release.counts,
             notes=tuple(_notes(release.counts)),
             salt=salt,
             source_format=opened.format,
-            restore=opened.restore.of(frame),
+            restore=opened.restore.of(made.frame),
         )
         return publication, release, pieces
 
@@ -449,20 +416,6 @@ def _merged(
         earlier = journal.recorded_digests(held[name]) - {facts["sha256"]} if name in held else set()
         files[name] = {**facts, **({"others": sorted(earlier)} if earlier else {})}
     return files
-
-
-def _cost(recoding: Recoding, counterfeits: int) -> dict[str, Any]:
-    """Return the cost of a release with the keys of a certificate."""
-    return {
-        "counterfeits": counterfeits,
-        "stars": recoding.stars,
-        "suppressed_tuples": recoding.suppressed_tuples,
-        "recoded_cells": recoding.recoded_cells,
-        "recoded_tuples": recoding.recoded_tuples,
-        "gcp": round(gcp(recoding), 6),
-        "lower_bound": {"stars": 0, "suppressed_tuples": 0, "counterfeits": 0, "why": "none is known for m-invariance"},
-        "optimal": False,
-    }
 
 
 def _notes(counts: Mapping[str, int]) -> Iterator[str]:

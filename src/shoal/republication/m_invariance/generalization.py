@@ -136,14 +136,7 @@ def generalize(
     heights = _heights(filled, signatures)
     deficits = np.repeat(heights, signatures.sizes) - filled
     given = _balanced(supply, deficits, signatures, m, balancing, rng)
-    # Assignment: the other new rows go to buckets of their own, or that are there already. What decides where is the
-    # same for every way to share out the values of a signature among its people.
-    rest = supply - _by_value(given, signatures.values, values)
-    steps: Steps = []
-    if balancing != "paper" and heights.any():
-        standing = _by_value(np.repeat(heights, signatures.sizes), signatures.values, values)
-        steps = assignments_to_known(rest, signatures, heights, m, standing + rest)
-    steps += assignments(rest - _of_steps(steps, values), m, rng)
+    steps = _assigned(supply - _by_value(given, signatures.values, values), heights, signatures, m, balancing, rng)
     grown, bucket_of = _with_buckets_of(steps, signatures)
     heights = np.concatenate((heights, np.zeros(len(grown) - len(signatures), dtype=np.int64)))
     for (alpha, _), bucket in zip(steps, bucket_of, strict=True):
@@ -210,6 +203,20 @@ def _balanced(
         return given
     demand = _by_value(deficits, signatures.values, len(supply))
     return shared_out(fewest_counterfeits(supply, demand, m), deficits, signatures, order)
+
+
+def _assigned(
+    rest: Counts, heights: Counts, signatures: Signatures, m: int, balancing: str, rng: np.random.Generator
+) -> Steps:
+    """Return the steps that assign the new rows that balance no bucket: to buckets that are there, or of their own.
+
+    What decides is the same for every way to share out the values of a signature among its people.
+    """
+    steps: Steps = []
+    if balancing != "paper" and heights.any():
+        standing = _by_value(np.repeat(heights, signatures.sizes), signatures.values, len(rest))
+        steps = assignments_to_known(rest, signatures, heights, m, standing + rest)
+    return steps + assignments(rest - _of_steps(steps, len(rest)), m, rng)
 
 
 def _of_steps(steps: Steps, values: int) -> Counts:
