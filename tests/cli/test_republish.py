@@ -212,7 +212,7 @@ def test_a_ledger_from_a_backup_and_another_key(shoal: Any, ledger: Path, quarte
     assert made.code == 0, made.err
     assert made.json["series"]["release"] == 3
     assert "does not hold for people who were first published in release 2" in made.json["guarantee"]["text"]
-    assert "lost" in shoal("republish", "history", ledger).out
+    assert "lost: it was published" in shoal("republish", "history", ledger).out
 
     old = (tmp_path / "releases.db.key").read_text()
     (tmp_path / "vault").mkdir()

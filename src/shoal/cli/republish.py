@@ -458,6 +458,8 @@ def _summary(made: Publication) -> Iterator[tuple[str, str]]:
 def _line(release: RecordedRelease) -> tuple[str, str]:
     from shoal.report.sentences import number
 
+    if release.state == "lost":
+        return str(release.number), "lost: it was published, and the ledger does not know whom it showed"
     where = f", {release.folder}" if release.folder else ""
     return (
         str(release.number),
