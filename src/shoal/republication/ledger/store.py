@@ -8,7 +8,7 @@ import secrets as randomness
 from contextlib import contextmanager, suppress
 from hmac import compare_digest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
@@ -23,6 +23,7 @@ from shoal.republication.ledger.tables import FORMAT, LEDGER, SERIES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from shoal.republication.ledger.anchor import Head
     from shoal.republication.ledger.keys import SeriesKeys
     from shoal.republication.ledger.records import RecordedSeries
 
@@ -137,7 +138,7 @@ class Store:
         except LedgerError as error:
             LOG.warning("The release stands, but the anchor does not know it for certain yet. %s", error)
 
-    def checked(self, connection: sa.Connection) -> dict[str, Any]:
+    def checked(self, connection: sa.Connection) -> dict[str, Head]:
         """Return how far the series have come, after a look at the seal of the ledger and of the list of its series.
 
         Raises
@@ -203,6 +204,8 @@ class Store:
             )
         try:
             with self.database.publishing():
+                if self._exists():  # another process was faster
+                    return
                 self._refuse(held)
                 key, secrets, uid = LedgerKey.new(), Secrets.new(), randomness.token_hex(16)
                 for path in (held, self._anchor_path):
@@ -221,9 +224,7 @@ class Store:
             raise LedgerError(f"The key file '{held}' or the anchor cannot be made: {reason}.") from None
 
     def _refuse(self, key_file: Path) -> None:
-        """Check that nothing speaks of an earlier ledger, and that no other process was faster."""
-        if self._exists():
-            raise LedgerError(f"There is a ledger in '{self.address.shown}' already. Open it, or give another name.")
+        """Check that nothing speaks of an earlier ledger."""
         for path, what in ((key_file, "key"), (self._anchor_path, "anchor")):
             if path.exists():
                 raise LedgerError(
@@ -269,6 +270,8 @@ class Store:
     def _bring_up_to_date(self, key: LedgerKey) -> None:
         """Migrate a ledger of an older format, which has no anchor: it gets one that takes it as it is."""
         with self.database.publishing():
+            if self._facts()["format"] == str(FORMAT):  # another process was faster
+                return
             if self._anchor_path.exists():
                 raise LedgerError(
                     f"The ledger '{self.address.shown}' has an older format, but its anchor '{self._anchor_path}' is "
@@ -279,7 +282,9 @@ class Store:
                 migrate(connection, key)
                 facts = read_facts(connection)
                 secrets = key.unwrap(bytes.fromhex(facts["secrets"]), facts["uid"])
-                Anchor(self._anchor_path, facts["uid"], secrets).prepare(read_heads(connection))
+                anchor = Anchor(self._anchor_path, facts["uid"], secrets)
+                anchor.prepare(read_heads(connection))
+            anchor.settle()
         LOG.warning(
             "The ledger '%s' was brought to format %s. Its anchor '%s' takes it as it is: if it was restored from a "
             "backup before, verify the series with all folders before you publish again.",
