@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import ReleaseUnsafeError, ShoalError
+from shoal.io import private_folder
 from shoal.republication.ledger.journal import file_digest, recorded_digests
 from shoal.republication.ledger.records import canonical
 from shoal.republication.linkage import canonical_text
@@ -118,16 +119,26 @@ def unknown_beside(series: RecordedSeries, folders: Iterable[Path]) -> list[Path
     for parent in sorted({folder.parent for folder in own}):
         with suppress(OSError):
             for folder in sorted(parent.iterdir())[:_MOST_BESIDE]:
+                if folder.name.startswith(".") or _is_private_one(
+                    folder
+                ):  # being written, or told of by its public one
+                    continue
                 said = _said(folder)
                 if folder not in own and _is_of(said, series) and not _is_known(series, said["release"], folder):
                     found.append(folder)
     return found
 
 
+def _is_private_one(folder: Path) -> bool:
+    """Return whether a folder is the private one of a folder beside it."""
+    public = folder.with_suffix("")
+    return public != folder and private_folder(public) == folder and public.exists()
+
+
 def _is_known(series: RecordedSeries, number: int, folder: Path) -> bool:
-    """Return whether the ledger knows a release, and its certificate as it lies in a folder."""
+    """Return whether the ledger knows a release, and its public certificate as it lies in a folder."""
     release = next((one for one in series.releases if one.number == number), None)
-    if release is None or _CERTIFICATE not in release.files:
+    if release is None or _CERTIFICATE not in release.files or folder == private_folder(folder.with_suffix("")):
         return release is not None
     return file_digest(folder / _CERTIFICATE) in recorded_digests(release.files[_CERTIFICATE])
 

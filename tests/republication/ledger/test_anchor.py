@@ -143,7 +143,10 @@ class TestForgetting:
             series.publish(patients(range(60)), tmp_path / "q3")
         assert len(series.history()) == 1
         shutil.move(tmp_path / "q2", tmp_path / "elsewhere")
-        assert len(series.verify().problems) == 1, "its name does not matter"
+        assert len(series.verify().problems) == 2, "its name does not matter, and its private one is there, too"
+        shutil.rmtree(tmp_path / "elsewhere")
+        (problem,) = series.verify().problems
+        assert "q2.private' holds no release" in problem
 
     def test_folders_of_another_series_of_that_name_are_none_of_ours(
         self, sqlite: Any, patients: Any, tmp_path: Path
