@@ -167,9 +167,7 @@ def _here(algorithm: str) -> Compiled:
         import shoal
 
         shoal.anonymize(**request_of(algorithm))
-    return Compiled(
-        seconds=stopwatch.total, rest=time.process_time() - stopwatch.total, functions=functions
-    )
+    return Compiled(seconds=stopwatch.total, rest=time.process_time() - stopwatch.total, functions=functions)
 
 
 def _described(data: dict[str, Any]) -> str:
