@@ -17,6 +17,8 @@ __all__ = ["Role", "Written"]
 
 _IMPORTED = re.compile(rb"^from (shoal\.[\w.]*_kernel) import", re.MULTILINE)
 """Kernels import kernels only, and at the top of their module: a test holds it."""
+_COMPILING = tuple(f"shoal._compiling.{name}" for name in ("cache", "dispatch", "library"))
+"""What decides how a function is compiled and kept."""
 
 
 class Role(Enum):
@@ -56,8 +58,9 @@ class Written:
     def stamp(self) -> str:
         """32 hexadecimal digits for all sources that its machine code is made from.
 
-        They change with the source of its module, and with that of any module from which a step or a constant of it may
-        come: code of another version is never taken for that of this one.
+        They change with the source of its module, with that of any module from which a step or a constant of it may
+        come, and with the way in which kernels are compiled: code of another version is never taken for that of this
+        one.
         """
         return _stamp(self.module)
 
@@ -65,7 +68,7 @@ class Written:
 @functools.cache
 def _stamp(module: str) -> str:
     hashed = hashlib.sha256()
-    for name in sorted(_with_imported(module)):
+    for name in (*_COMPILING, *sorted(_with_imported(module))):
         hashed.update(name.encode() + b"\0" + hashlib.sha256(_source(name)).digest())
     return hashed.hexdigest()[:32]
 
