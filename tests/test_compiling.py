@@ -1,4 +1,4 @@
-"""Kernels are compiled once and kept, by whoever comes first and wherever they can be; and nothing else is taken for them."""
+"""Kernels are compiled once and kept, by whoever comes first and wherever they can be, and nothing else is loaded."""
 
 from __future__ import annotations
 
