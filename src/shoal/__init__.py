@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         ThreePhase,
         TopDownSpecialization,
     )
+    from shoal.assessment import Risk, risk
     from shoal.auditing import Audit, audit
     from shoal.certificate import Certificate, PublicCertificate
     from shoal.comparison import Comparison, compare
@@ -55,17 +56,19 @@ if TYPE_CHECKING:
     from shoal.tuning import Tuning, tune
 
 __all__ = [
-    # publishing, auditing, comparing
+    # publishing, auditing, comparing, measuring risk
     "anonymize",
     "audit",
     "compare",
     "provenance",
+    "risk",
     "tune",
     "Audit",
     "Certificate",
     "Comparison",
     "PublicCertificate",
     "Release",
+    "Risk",
     "Tuning",
     # publishing again and again
     "Ledger",
@@ -121,6 +124,8 @@ _HOME = {
     "anonymize": "shoal.publish",
     "audit": "shoal.auditing",
     "Audit": "shoal.auditing",
+    "risk": "shoal.assessment",
+    "Risk": "shoal.assessment",
     **dict.fromkeys(("Certificate", "PublicCertificate"), "shoal.certificate"),
     "compare": "shoal.comparison",
     "Comparison": "shoal.comparison",
