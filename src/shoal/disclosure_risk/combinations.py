@@ -111,7 +111,12 @@ def rank_combinations(
                 error=0.0 if inside else error,
             )
         )
-    return tuple(sorted(measured, key=lambda one: (-(one.separation or 0.0), -(one.distinction or 0.0), one.columns)))
+    return tuple(
+        sorted(
+            measured,
+            key=lambda one: (-(one.separation or 0.0), len(one.columns), -(one.distinction or 0.0), one.columns),
+        )
+    )
 
 
 def _sets(columns: int, size: int | None) -> list[tuple[int, ...]]:

@@ -35,10 +35,13 @@ class Kind:
     """The least share of the distinct values that must have the form."""
     every: str | None = None
     """A wider form that nearly all values must have besides."""
-    needs_both: bool = False
-    """Whether name and values must agree, because either alone says little."""
+    temporal: bool = False
+    """Whether a column of dates has the form by its type."""
+    above: int | None = None
+    """For columns of this name that are numbers: there is something to tell where one is above this."""
 
 
+_DATE = r"^(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2}))([T ]\d{1,2}:\d{2}.*)?$"
 _DROP = "Make it a direct identifier (dropped)."
 _CODE = "Make it a direct identifier (dropped), or replace it by a code that is random and kept apart."
 
@@ -79,13 +82,15 @@ def _luhn(text: str) -> bool:
 
 
 def _telephone(text: str) -> bool:
-    """Return whether a text of digits and separators can be a telephone number, and is no date and no other code."""
+    """Return whether a text of digits and separators can be a telephone number, and is nothing else."""
     digits = re.sub(r"\D", "", text)
     separators = len(re.findall(r"[ ()/.-]+", text))
-    other = re.fullmatch(r"\d{5}-\d{4}|\d{3}-\d{2}-\d{4}|\d{1,3}(\.\d{1,3}){2,}|\d{1,3}( \d{3})+", text) or _is_date(
-        text
-    )
+    other = any(re.fullmatch(form, text) for form in _NO_TELEPHONE)
     return 7 <= len(digits) <= 15 and (text.startswith("+") or separators >= 2) and not other
+
+
+_NO_TELEPHONE = (r"\d{5}-\d{4}", r"\d{3}-\d{2}-\d{4}", r"\d{1,3}(\.\d{1,3}){2,}", r"\d{1,3}( \d{3})+", _DATE)
+"""ZIP codes, social security numbers, internet addresses, numbers with thousands apart, dates."""
 
 
 def _vehicle(text: str) -> bool:
@@ -97,9 +102,6 @@ def _vehicle(text: str) -> bool:
         weight * (int(one) if one.isdigit() else values[one]) for weight, one in zip(weights, code, strict=True)
     )
     return code[8] == "0123456789X"[total % 11]
-
-
-_DATE = r"^(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2}))([T ]\d{1,2}:\d{2}.*)?$"
 
 
 def _is_date(text: str) -> bool:
@@ -171,6 +173,7 @@ KINDS: tuple[Kind, ...] = (
         ),
         form=_DATE,
         check=_is_date,
+        temporal=True,
     ),
     Kind(
         name="age over 89",
@@ -178,9 +181,7 @@ KINDS: tuple[Kind, ...] = (
         category="C",
         advice="Make one category of the ages from 90 on.",
         words=_listed("age, ages, alter, lebensalter, edad"),
-        form="",
-        least=1e-12,
-        needs_both=True,
+        above=89,
     ),
     Kind(
         name="telephone",

@@ -28,8 +28,7 @@ _TESTED = 10_000
 _LONG = 8
 """Letters of a word that is also looked for within compounds."""
 _NEARLY_ALL = 0.95
-_OLDEST = 89
-"""Ages above are a category of the rule."""
+"""Share of the distinct values that have a form that every value should have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,15 +66,14 @@ def detect_identifiers(frame: pl.DataFrame) -> tuple[PossibleIdentifier, ...]:
     """
     found = []
     for column in frame.get_columns():
-        words = _words(column.name)
-        values = _distinct_text(column)
+        words, values = _words(column.name), _distinct_text(column)
         for kind in KINDS:
             named = _is_named(words, kind)
-            share = _share(values, kind, column) if kind.form is not None else None
-            shows = share is not None and share >= kind.least
-            if named and kind.needs_both and not shows:
+            if kind.above is not None and not named:
                 continue
-            if named or (shows and not kind.needs_both):
+            share = _share(column, values, kind)
+            shows = share is not None and share >= kind.least
+            if (named and kind.above is None) or shows:
                 found.append(_finding(column.name, kind, named=named, share=share if shows else None))
     return tuple(found)
 
@@ -129,23 +127,20 @@ def _distinct_text(column: pl.Series) -> pl.Series | None:
     return values if len(values) else None
 
 
-def _share(values: pl.Series | None, kind: Kind, column: pl.Series) -> float | None:
-    """Return the share of the distinct values that have the form of a kind."""
+def _share(column: pl.Series, values: pl.Series | None, kind: Kind) -> float | None:
+    """Return the share of the distinct values that have the form of a kind; None where that cannot be said."""
     import polars as pl
 
-    if kind.name == "date" and column.dtype in (pl.Date, pl.Datetime):
+    if kind.above is not None:
+        numbers = column if column.dtype.is_numeric() else None if values is None else values
+        return None if numbers is None else float((numbers.cast(pl.Float64, strict=False) > kind.above).any())
+    if kind.temporal and column.dtype in (pl.Date, pl.Datetime):
         return 1.0
-    if kind.name == "age over 89":
-        numbers = (
-            column.cast(pl.Float64, strict=False) if column.dtype != pl.Boolean else pl.Series([], dtype=pl.Float64)
-        )
-        distinct = numbers.drop_nulls().unique()
-        return int((distinct > _OLDEST).sum()) / len(distinct) if len(distinct) else None
     if values is None or kind.form is None:
         return None
     if kind.every is not None and int(values.str.contains(kind.every).sum()) < _NEARLY_ALL * len(values):
         return None
     formed = values.filter(values.str.contains(kind.form))
-    if kind.check is not None:
-        return sum(kind.check(text) for text in formed.to_list()) / len(values)
-    return len(formed) / len(values)
+    if kind.check is None:
+        return len(formed) / len(values)
+    return sum(kind.check(text) for text in formed.to_list()) / len(values)

@@ -41,7 +41,8 @@ class Measure:
 
 def _people(facts: Facts, share: float) -> int:
     """Return how many rows a share of them is."""
-    return int(round(share * facts["rows"]))
+    rows: int = facts["rows"]
+    return round(share * rows)
 
 
 def _one_in(probability: float) -> str:
@@ -58,7 +59,7 @@ def _people_fit(count: int) -> str:
 def _known(facts: Facts) -> str:
     """Return what the adversary knows: by name where that is short."""
     columns = facts["columns"]
-    return listed(columns) if len(columns) <= _NAMED else f"the {len(columns)} quasi-identifiers"
+    return listed(columns) if len(columns) <= _NAMED else f"{len(columns)} quasi-identifiers"
 
 
 _NAMED = 4
@@ -155,7 +156,7 @@ def _population_uniques(facts: Facts) -> str | None:
         if figures[name] is not None
     ]
     return (
-        f"About {percent(figures['dankar'])} of the people of the population are the only one with their "
+        f"About {percent(figures['dankar'])} of the people of the population are alone there with their "
         f"{_known(facts)} ({listed(others)})."
     )
 

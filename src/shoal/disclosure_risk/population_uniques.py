@@ -268,10 +268,11 @@ def slide_negative_binomial(sample: SampleHistogram, p: Fraction) -> float | Non
     """
     if p == 1:
         return sample.of_size(1) / sample.rows
-    fitted = fitted_snb(sample, p)
-    if fitted is None:
+    classes = classes_in_population(sample, p)
+    fitted = None if classes is None else fitted_snb(classes, sample.of_size(1), sample.of_size(2), p)
+    if classes is None or fitted is None:
         return None
-    classes, alpha, beta = fitted
+    alpha, beta = fitted
     share = classes * math.exp(alpha * math.log(beta)) / float(sample.rows / p)
     return share if 0 <= share <= 1 else None
 
@@ -290,39 +291,45 @@ def classes_in_population(sample: SampleHistogram, p: Fraction) -> float | None:
     # (1 - q)^i (1 + q)^i is (1 - q^2)^i, which does not overflow.
     second = np.dot(c, (1 - q**2) ** i - (1 - q) ** i)
     third, fourth = np.dot(c, (1 - q) ** i), np.dot(c, i * q * (1 - q) ** (i - 1))
-    if uniques == 0:
+    if uniques == 0 or p == 1:
         return float(sample.classes)
     return float(sample.classes + uniques * first / second * (third / fourth) ** 2) if second > 0 < fourth else None
 
 
-def fitted_snb(sample: SampleHistogram, p: Fraction) -> tuple[float, float, float] | None:
-    """Return K, alpha and beta of the slide negative binomial model, or None where no parameters fit.
+def fitted_snb(classes: float, uniques: float, pairs: float, p: Fraction) -> tuple[float, float] | None:
+    """Return alpha and beta of the slide negative binomial model, or None where no parameters fit.
 
-    With w = (1 - beta) / B, B = 1 - (1 - p)(1 - beta) and m = (1 - p) w, a sample has an expected number of classes of
-    one row K p (beta / B)^alpha (1 + alpha m), and of two K p^2 / 2 alpha w (beta / B)^alpha (2 + (1 + alpha) m).
+    With B = 1 - (1 - p)(1 - beta), w = (1 - beta) / B and m = (1 - p) w, a sample has an expected number of classes of
+    one row of K p (beta / B)^alpha (1 + alpha m), and of two of K p^2 / 2 alpha w (beta / B)^alpha (2 + (1 + alpha) m).
     Their ratio is a quadratic in alpha for each beta, which leaves one equation in beta.
+
+    Parameters
+    ----------
+    classes : float
+        K, the number of classes of the population.
+    uniques, pairs : float
+        Classes of one and of two rows in the sample.
+    p : Fraction
+        The sampling fraction.
     """
     from scipy.optimize import brentq
 
-    classes = classes_in_population(sample, p)
-    uniques, pairs = sample.of_size(1), sample.of_size(2)
-    if classes is None or not uniques or not pairs:
+    if uniques <= 0 or pairs <= 0:
         return None
     q = float(p)
+    wanted = 2 * pairs / (uniques * q)
 
     def alpha_of(beta: float) -> float:
         w = (1 - beta) / (1 - (1 - q) * (1 - beta))
         m = (1 - q) * w
-        # a alpha^2 + b alpha - c = 0, which has one positive solution.
-        wanted = 2 * pairs / (uniques * q)
-        a, b, c = w * m, w * (2 + m) - wanted * m, wanted
-        root = math.sqrt(b * b + 4 * a * c)
-        return 2 * c / (b + root) if b > 0 else (root - b) / (2 * a)
+        # a alpha^2 + b alpha - wanted = 0, which has one positive solution.
+        a, b = w * m, w * (2 + m) - wanted * m
+        root = math.sqrt(b * b + 4 * a * wanted)
+        return 2 * wanted / (b + root) if b > 0 else (root - b) / (2 * a)
 
     def excess(logit: float) -> float:
         beta = 1 / (1 + math.exp(-logit))
-        alpha = alpha_of(beta)
-        inner = 1 - (1 - q) * (1 - beta)
+        alpha, inner = alpha_of(beta), 1 - (1 - q) * (1 - beta)
         m = (1 - q) * (1 - beta) / inner
         return math.log(classes * q / uniques) + alpha * math.log(beta / inner) + math.log1p(alpha * m)
 
@@ -330,7 +337,7 @@ def fitted_snb(sample: SampleHistogram, p: Fraction) -> tuple[float, float, floa
     if logit is None:
         return None
     beta = 1 / (1 + math.exp(-logit))
-    return classes, alpha_of(beta), beta
+    return alpha_of(beta), beta
 
 
 def _first_root(function: Callable[[float], float], refine: Callable[..., float]) -> float | None:
