@@ -270,7 +270,7 @@ def risk(
         figures["log_linear"] = _log_linear(table.quasi_identifiers, frequencies, asked, clock.progress)
     with clock.step("columns"):
         figures["quasi_identifiers"] = measures.rank_combinations(
-            table.quasi_identifiers, size=asked.combinations, progress=clock.progress
+            table.quasi_identifiers, frequencies=frequencies, size=asked.combinations, progress=clock.progress
         )
         figures["identifiers"] = measures.detect_identifiers(opened.frame)
     return Risk(**figures, by_row=lambda: opened.restore(_records(frequencies, of_rows)))
@@ -377,7 +377,7 @@ def _by_weights(
     figures: dict[str, Any] = {"individual": individual_risk(risks, frequencies.rows_of), "household": None}
     of_rows = {"individual": risks[frequencies.class_of]}
     if homes is not None:
-        of_homes = household_risks(of_rows["individual"], *homes)
+        of_homes = household_risks(risks, frequencies.class_of, *homes)
         figures["household"] = household_risk(of_homes, homes[0])
         of_rows["household"] = of_homes[homes[0]]
     return figures, of_rows

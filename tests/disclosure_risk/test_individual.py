@@ -96,17 +96,22 @@ def test_risk_falls_with_the_weights_and_with_the_class():
 
 
 def test_households():
-    members = np.array([0.02, 0.5, 0.03, 0.03, 1.0])
+    risks, classes = np.array([0.02, 0.03, 0.5, 1.0]), np.array([0, 2, 1, 1, 3])
     of = np.array([0, 1, 0, 0, 2])
-    assert household_risks(members, of, 3).tolist() == [pytest.approx(0.077918, abs=1e-15), 0.5, 1.0]
-    tiny = household_risks(np.array([1e-12, 1e-12]), np.array([0, 0]), 1)[0]
+    assert household_risks(risks, classes, of, 3).tolist() == [pytest.approx(0.077918, abs=1e-15), 0.5, 1.0]
+    tiny = household_risks(np.array([1e-12]), np.array([0, 0]), np.array([0, 0]), 1)[0]
     assert tiny == pytest.approx(2e-12, rel=1e-11)
 
 
 def test_sums_do_not_depend_on_the_order_of_rows():
     rng = np.random.default_rng(1)
-    weights, classes = rng.uniform(1, 50, 1000), rng.integers(0, 7, 1000)
+    weights, classes = rng.uniform(1, 5000, 1000), rng.integers(0, 7, 1000)
+    weights[0] = np.nextafter(1, 2)
     order = rng.permutation(1000)
-    assert (sums_of_weights(classes, 7, weights) == sums_of_weights(classes[order], 7, weights[order])).all()
-    risks = rng.random(1000)
-    assert (household_risks(risks, classes, 7) == household_risks(risks[order], classes[order], 7)).all()
+    sums = sums_of_weights(classes, 7, weights)
+    assert sums.tolist() == [math.fsum(weights[classes == at].tolist()) for at in range(7)]
+    assert (sums == sums_of_weights(classes[order], 7, weights[order])).all()
+    risks, homes = rng.random(7), rng.integers(0, 300, 1000)
+    found = household_risks(risks, classes, homes, 300)
+    assert (found == household_risks(risks, classes[order], homes[order], 300)).all()
+    assert found == pytest.approx([1 - np.prod(1 - risks[classes[homes == at]]) for at in range(300)], rel=1e-12)

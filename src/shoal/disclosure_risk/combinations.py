@@ -16,7 +16,7 @@ import numpy as np
 
 from shoal._progress import Progress, silent
 from shoal.disclosure_risk.figures import Figures
-from shoal.disclosure_risk.frequencies import class_numbers
+from shoal.disclosure_risk.frequencies import count_frequencies
 from shoal.errors import ParameterError
 from shoal.table.classes import mixed_radix_keys
 from shoal.table.sorting_kernel import sort_by_key
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from shoal.disclosure_risk.frequencies import Frequencies
     from shoal.table import Column
 
 __all__ = ["CONFIDENCE", "Combination", "rank_combinations"]
@@ -60,7 +61,12 @@ class Combination(Figures):
 
 
 def rank_combinations(
-    columns: Sequence[Column], *, size: int | None = None, work: int = 400_000_000, progress: Progress = silent
+    columns: Sequence[Column],
+    *,
+    frequencies: Frequencies | None = None,
+    size: int | None = None,
+    work: int = 400_000_000,
+    progress: Progress = silent,
 ) -> tuple[Combination, ...]:
     """Measure every combination of up to `size` columns, the one that separates most first.
 
@@ -73,6 +79,8 @@ def rank_combinations(
     ----------
     columns : sequence of Column
         A missing value is a value of its own.
+    frequencies : Frequencies, optional
+        Their classes, where they were counted already.
     size : int, optional
         The most columns of a combination; 3 by default, or fewer where there would be more than 2,000 combinations.
     work : int
@@ -85,11 +93,10 @@ def rank_combinations(
         There are more than 100,000 combinations.
     """
     sets = _sets(len(columns), size)
-    rows = len(columns[0].codes)
-    class_of, weights, first = class_numbers([(column.codes, column.size) for column in columns], rows)
-    del class_of
     # Rows that agree in all columns count together.
-    cells = [(column.codes[first], column.size) for column in columns]
+    classes = count_frequencies(columns) if frequencies is None else frequencies
+    weights, rows = classes.rows_of, classes.rows
+    cells = [(column.codes[classes.first_rows], column.size) for column in columns]
     exact, error, sampled = len(sets), 0.0, {}
     if len(sets) * len(weights) > work and rows > _SAMPLE:
         exact = max(work // len(weights), 1)

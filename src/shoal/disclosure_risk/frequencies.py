@@ -145,13 +145,13 @@ def count_pairs(
     return class_of[first], codes[first].astype(np.int64), counts
 
 
-def _together(column: Column, other: Column) -> tuple[NDArray[np.int64], int]:
+def _together(column: Column, other: Column) -> tuple[NDArray[np.uint32], int]:
     """Return the codes of a column of the table and of the population, one after the other, equal where cells are."""
     codes: dict[str | None, int] = {}
     parts = []
     for one in (column, other):
         texts = cell_text(one.dictionary).to_list()
-        translated = np.array([codes.setdefault(text, len(codes)) for text in texts], dtype=np.int64)
+        translated = np.array([codes.setdefault(text, len(codes)) for text in texts], dtype=np.uint32)
         parts.append(np.take(translated, one.codes))
     return np.concatenate(parts), max(len(codes), 1)
 

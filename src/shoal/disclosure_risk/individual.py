@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.disclosure_risk.figures import Figures
+from shoal.table import mixed_radix_keys
+from shoal.table.sorting_kernel import sort_by_key
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,10 +64,18 @@ class Household(Figures):
 def sums_of_weights(class_of: NDArray[np.int64], classes: int, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the sum of the weights of each class: an estimate of how many people of the population are in it.
 
-    Weights are added in the order of their size, so that the order of the rows does not change a digit.
+    Weights are finite and at least 1. They are added as whole numbers of parts (units, 2**-26, 2**-52), exactly, so
+    that the order of the rows does not change a digit.
     """
-    order = np.argsort(weights, kind="stable")
-    return np.asarray(np.bincount(class_of[order], weights=weights[order], minlength=classes), dtype=np.float64)
+    units = np.floor(weights)
+    large = (weights - units) * _PART
+    parts = (units, np.floor(large), (large - np.floor(large)) * _PART)
+    of_parts = [np.bincount(class_of, weights=part, minlength=classes) for part in parts]
+    return np.asarray(of_parts[0] + (of_parts[1] + of_parts[2] / _PART) / _PART, dtype=np.float64)
+
+
+_PART = 2.0**26
+"""A float of at least 1 is a whole number of 2**-52, the square of the inverse."""
 
 
 def individual_risks(sample: NDArray[np.int64], sums: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -147,14 +157,19 @@ def individual_risk(risks: NDArray[np.float64], rows_of: NDArray[np.int64]) -> I
 
 
 def household_risks(
-    risks: NDArray[np.float64], household_of: NDArray[np.int64], households: int
+    risks: NDArray[np.float64],
+    class_of: NDArray[np.int64],
+    household_of: NDArray[np.int64],
+    households: int,
 ) -> NDArray[np.float64]:
     """Return for each household the probability that at least one of its rows is re-identified: 1 - prod(1 - r).
 
     Parameters
     ----------
-    risks : float array, shape (rows,)
-        The individual risk of each row.
+    risks : float array, shape (classes,)
+        The individual risk of each class.
+    class_of : int64 array, shape (rows,)
+        The class of each row.
     household_of : int64 array, shape (rows,)
         The number of each row's household.
     households : int
@@ -162,14 +177,17 @@ def household_risks(
 
     Examples
     --------
-    >>> household_risks(np.array([0.02, 0.03, 0.03]), np.array([0, 0, 0]), 1).round(6).tolist()
+    >>> household_risks(np.array([0.02, 0.03]), np.array([0, 1, 1]), np.array([0, 0, 0]), 1).round(6).tolist()
     [0.077918]
     """
-    # In the order of their size within a household, so that the order of the rows does not change a digit.
-    order = np.lexsort((risks, household_of))
+    # Within a household in the order of the classes, so that the order of the rows does not change a digit.
+    home = household_of.astype(np.uint32), households
+    keys, bits = mixed_radix_keys([home, (class_of.astype(np.uint32), len(risks))], len(class_of))
+    _, order = sort_by_key(keys, np.arange(len(class_of), dtype=np.int32), bits)
     with np.errstate(divide="ignore"):  # a risk of 1 makes the risk of its household 1
-        safe = np.log1p(-risks[order])
-    return np.asarray(-np.expm1(np.bincount(household_of[order], weights=safe, minlength=households)))
+        safe = np.log1p(-risks)
+    kept = np.bincount(household_of[order], weights=safe[class_of[order]], minlength=households)
+    return np.asarray(-np.expm1(kept))
 
 
 def household_risk(risks: NDArray[np.float64], household_of: NDArray[np.int64]) -> Household:

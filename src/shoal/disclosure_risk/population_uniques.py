@@ -209,6 +209,8 @@ def _score_alpha(distance: float, alpha: float, sample: SampleHistogram) -> floa
 
 def _sums(distance: float, alpha: float, u: int) -> tuple[float, float]:
     """Return the sums of 1/(theta + i alpha) and of i/(theta + i alpha) over i from 1 to u - 1."""
+    if alpha == 0:
+        return (u - 1) / distance, u * (u - 1) / 2 / distance
     if alpha < 0.01:  # the closed form would be a difference of large numbers
         i = np.arange(1, u)
         terms = 1 / (distance + (i - 1) * alpha)
