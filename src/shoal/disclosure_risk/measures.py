@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from shoal._words import listed, number, percent
 
-__all__ = ["MEASURES", "Measure"]
+__all__ = ["MEASURES", "Measure", "page"]
 
 Facts: TypeAlias = Mapping[str, Any]
 """What `Risk.to_dict` returns."""
@@ -299,8 +299,7 @@ MEASURES: tuple[Measure, ...] = (
         meaning="The share of the rows that are matched rightly by somebody who matches all with the population.",
         assumptions="As for the journalist; each row is matched with one of the people who fit, at random.",
         formula="sum(f / F) / n",
-        reference="F. K. Dankar and K. El Emam, A method for evaluating marketer re-identification risk, PAIS 2010, "
-        "doi:10.1145/1754239.1754271",
+        reference="F. K. Dankar and K. El Emam, A method for evaluating marketer re-identification risk, PAIS 2010",
         sentence=_marketer,
     ),
     Measure(
@@ -382,7 +381,7 @@ MEASURES: tuple[Measure, ...] = (
         assumptions=f"{_ADVERSARY} A missing value is a value. DIS assumes a simple random sample with the fraction p.",
         formula="a minimal sample unique of s of the A columns counts the product of (A - i) for i = s ... M; DIS = U "
         "p / (U p + P (1 - p)) for U unique rows and P rows in pairs",
-        reference="M. J. Elliot, A. M. Manning and R. W. Ford 2002, doi:10.1142/S0218488502001600; A. M. Manning, D. "
+        reference="M. J. Elliot, A. M. Manning and R. W. Ford 2002; A. M. Manning, D. "
         "J. Haglin and J. A. Keane 2008, doi:10.1007/s10618-007-0078-6; C. J. Skinner and M. J. Elliot 2002, "
         "doi:10.1111/1467-9868.00365",
         sentence=_suda,
@@ -421,3 +420,26 @@ MEASURES: tuple[Measure, ...] = (
     ),
 )
 """Every measure, in the order in which people read them."""
+
+
+def page() -> str:
+    """Return the page of the documentation that explains every measure."""
+    sections = [
+        f"## {measure.title}\n\n"
+        f"`{measure.name}`. {measure.meaning}\n\n"
+        f"* **Assumptions.** {measure.assumptions}\n"
+        f"* **Formula.** `{measure.formula}`\n"
+        f"* **Reference.** {measure.reference}\n"
+        for measure in MEASURES
+    ]
+    return "\n".join((_HEAD, *sections))
+
+
+_HEAD = """# Measures of disclosure risk, one by one
+
+What each figure of [`shoal risk`](risk.md) means, what it takes for granted, and how it is computed. `shoal risk FILE
+--qi ... --explain` and `shoal.Risk.explain(name)` say the same.
+
+Letters: n rows in u classes of f rows each, which are F of the N people of the population; c_i classes of i rows;
+sampling fraction p = n / N; w survey weights.
+"""

@@ -7,7 +7,6 @@ References
 ----------
 .. [1] M. J. Elliot, A. M. Manning and R. W. Ford, "A computational algorithm for handling the special uniques problem",
    International Journal of Uncertainty, Fuzziness and Knowledge-Based Systems 10(5), 2002.
-   doi:10.1142/S0218488502001600
 .. [2] A. M. Manning, D. J. Haglin and J. A. Keane, "A recursive search algorithm for statistical disclosure
    assessment", Data Mining and Knowledge Discovery 16, 2008. doi:10.1007/s10618-007-0078-6
 .. [3] C. J. Skinner and M. J. Elliot, "A measure of disclosure risk for microdata", Journal of the Royal Statistical
