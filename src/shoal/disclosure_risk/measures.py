@@ -45,11 +45,21 @@ def _people(facts: Facts, share: float) -> int:
     return round(share * rows)
 
 
+def _share(share: float) -> str:
+    """Return a percentage as it is said within a sentence."""
+    return percent(share).replace("<", "less than ").replace(">", "more than ")
+
+
+def _limit(figures: Facts) -> str:
+    """Return a threshold as it was given."""
+    return f"{100 * figures['threshold']:.6g}%"
+
+
 def _one_in(probability: float) -> str:
     """Return a probability as people say it: 1 in 7, 2.9%."""
     inverse = 1 / probability if probability else 1.0
     whole = abs(inverse - round(inverse)) < 1e-9 and round(inverse) > 1
-    return f"1 in {number(round(inverse))}" if whole else percent(probability)
+    return f"1 in {number(round(inverse))}" if whole else _share(probability)
 
 
 def _people_fit(count: int) -> str:
@@ -92,8 +102,8 @@ def _prosecutor(facts: Facts) -> str:
     above = _people(facts, figures["records_above"])
     return (
         f"Somebody who looks for a person known to be in the file picks the right row with a probability of at most "
-        f"{_one_in(figures['highest'])}, and of {percent(figures['average'])} on average. For {number(above)} of "
-        f"{number(facts['rows'])} people it is more than {percent(figures['threshold'])}."
+        f"{_one_in(figures['highest'])}, and of {_share(figures['average'])} on average. For {number(above)} of "
+        f"{number(facts['rows'])} people it is more than {_limit(figures)}."
     )
 
 
@@ -104,8 +114,8 @@ def _journalist(facts: Facts) -> str | None:
     above = _people(facts, figures["records_above"])
     return (
         f"Somebody who knows the population, and not who is in the file, picks the right person for a row with a "
-        f"probability of at most {_one_in(figures['highest'])}, and of {percent(figures['average'])} on average. For "
-        f"{number(above)} of {number(facts['rows'])} rows it is more than {percent(figures['threshold'])}."
+        f"probability of at most {_one_in(figures['highest'])}, and of {_share(figures['average'])} on average. For "
+        f"{number(above)} of {number(facts['rows'])} rows it is more than {_limit(figures)}."
     )
 
 
@@ -115,7 +125,7 @@ def _marketer(facts: Facts) -> str | None:
         return None
     return (
         f"Somebody who matches every row with a person of the population that fits is right about "
-        f"{percent(figures['average'])} of them: {number(round(figures['average'] * facts['rows']))} of "
+        f"{_share(figures['average'])} of them: {number(round(figures['average'] * facts['rows']))} of "
         f"{number(facts['rows'])}."
     )
 
@@ -131,7 +141,7 @@ def _k_map(facts: Facts) -> str | None:
         said.append(
             f"By the Poisson law every row fits {_people_fit(figures['estimated'])} "
             f"({number(figures['estimated_without_zero'])} by the law without zero), with an error of at most "
-            f"{percent(figures['significance'])} for a row."
+            f"{_share(figures['significance'])} for a row."
         )
     return " ".join(said)
 
@@ -142,7 +152,7 @@ def _delta_presence(facts: Facts) -> str | None:
         return None
     return (
         f"That a person of the population is in the file can be known with a probability between "
-        f"{percent(figures['lowest'])} and {percent(figures['highest'])}, depending on the person."
+        f"{_share(figures['lowest'])} and {_share(figures['highest'])}, depending on the person."
     )
 
 
@@ -151,12 +161,12 @@ def _population_uniques(facts: Facts) -> str | None:
     if figures is None:
         return None
     others = [
-        f"{percent(figures[name])} by {title}"
+        f"{_share(figures[name])} by {title}"
         for name, title in (("pitman", "Pitman's model"), ("zayatz", "Zayatz"), ("snb", "the slide negative binomial"))
         if figures[name] is not None
     ]
     return (
-        f"About {percent(figures['dankar'])} of the people of the population are alone there with their "
+        f"An estimated {_share(figures['dankar'])} of the people of the population are alone there with their "
         f"{_known(facts)} ({listed(others)})."
     )
 
@@ -167,8 +177,8 @@ def _individual(facts: Facts) -> str | None:
         return None
     return (
         f"By the survey weights, {number(round(figures['expected'], 1))} of {number(facts['rows'])} rows are expected "
-        f"to be re-identified by somebody who tries all: {percent(figures['global'])}. The row at greatest risk has "
-        f"{percent(figures['highest'])}."
+        f"to be re-identified by somebody who tries all: {_share(figures['global'])}. The row at greatest risk has "
+        f"{_share(figures['highest'])}."
     )
 
 
@@ -179,7 +189,7 @@ def _household(facts: Facts) -> str | None:
     return (
         f"Counting that who finds one person of a household finds all of it, "
         f"{number(round(figures['expected'], 1))} of {number(facts['rows'])} rows are expected to be disclosed: "
-        f"{percent(figures['global'])}."
+        f"{_share(figures['global'])}."
     )
 
 
@@ -209,9 +219,9 @@ def _suda(facts: Facts) -> str | None:
     leading = max(figures["contributions"].items(), key=lambda one: one[1])
     dis = figures["dis"]
     more = (
-        f" A match with somebody who is alone in the file is right with a probability of {percent(dis)}." if dis else ""
+        f" A match with somebody who is alone in the file is right with a probability of {_share(dis)}." if dis else ""
     )
-    return f"{said} The column '{leading[0]}' is part of {percent(leading[1] / 100)} of what makes them special.{more}"
+    return f"{said} The column '{leading[0]}' is part of {_share(leading[1] / 100)} of what makes them special.{more}"
 
 
 def _attribute_disclosure(facts: Facts) -> str | None:
@@ -223,8 +233,8 @@ def _attribute_disclosure(facts: Facts) -> str | None:
         above = _people(facts, one["records_above"])
         said.append(
             f"Somebody who knows {_known(facts)} of a person can be sure of the person's {name} with a confidence of "
-            f"up to {percent(one['highest'])}, {percent(one['average'])} on average; for {number(above)} people it is "
-            f"more than {percent(one['threshold'])}."
+            f"up to {_share(one['highest'])}, {_share(one['average'])} on average; for {number(above)} people it is "
+            f"more than {_limit(one)}."
         )
     return " ".join(said)
 
@@ -236,10 +246,10 @@ def _combinations(facts: Facts) -> str | None:
     alone = max((one for one in ranked if len(one["columns"]) == 1), key=lambda one: one["separation"])
     best = ranked[0]
     return (
-        f"Of single columns, '{alone['columns'][0]}' tells most people apart: {percent(alone['separation'])} of all "
-        f"pairs. {listed(best['columns'])} together tell apart {percent(best['separation'])}."
+        f"Of single columns, '{alone['columns'][0]}' tells most people apart: {_share(alone['separation'])} of all "
+        f"pairs. {listed(best['columns'])} together tell apart {_share(best['separation'])}."
         if len(best["columns"]) > 1
-        else f"'{best['columns'][0]}' tells apart {percent(best['separation'])} of all pairs of people."
+        else f"'{best['columns'][0]}' tells apart {_share(best['separation'])} of all pairs of people."
     )
 
 
