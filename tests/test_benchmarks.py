@@ -34,6 +34,8 @@ MODULES = (
     "regions",
     "republish",
     "results",
+    "risk",
+    "same_releases",
     "settings",
     "speed",
     "stars",
@@ -117,6 +119,14 @@ def test_the_kernels_and_the_verification_find_the_same_distances(benchmarks, se
     assert [target.limit for target in part.targets] == [50.0, 50.0]
     (figures,) = part.figures.values()
     assert len(figures["rows"]) == 5
+
+
+def test_risk_is_measured_in_groupings(benchmarks, settings):
+    part = benchmarks.results.Part(name="risk", title="Disclosure risk")
+    benchmarks.risk._times(part, replace(settings, rows=600))
+    assert [(target.limit, target.measured > 0) for target in part.targets] == [(10.0, True)]
+    (times,) = part.figures.values()
+    assert len(times["rows"]) == 4
 
 
 def test_local_recoding_is_measured_beside_its_rivals(benchmarks, settings):
@@ -355,12 +365,14 @@ def test_republication_is_measured_over_a_history(benchmarks, settings):
     part = benchmarks.republish.measure(settings)
     measured = {target.what: target.measured for target in part.targets}
     for name in ("OCC", "SAL"):
-        assert measured[f"{name}, m = 4, r = 500: vulnerable people"] == 0
-        assert measured[f"{name}, m = 4, r = 500: greatest confidence"] <= 1 / 4
-        history = part.figures[f"{name}, m = 4, r = 500: counterfeits (Figure 5):"]
-        counts = [int(one) for _, line in history["rows"] for one in line.split()]
-        assert len(counts) == 1 + 2_000 // 500
-        assert measured[f"{name}, m = 4, r = 500: most counterfeits of a release"] == max(counts)
+        for balancing in ("independent", "fewest"):
+            what = f"{name}, m = 4, r = 500, {balancing}: "
+            assert measured[what + "vulnerable people"] == 0
+            assert measured[what + "greatest confidence"] <= 1 / 4
+            history = part.figures[what + "counterfeits (Figure 5):"]
+            counts = [int(one) for _, line in history["rows"] for one in line.split()]
+            assert len(counts) == 1 + 2_000 // 500
+            assert measured[what + "most counterfeits of a release"] == max(counts)
         assert part.figures[f"{name}: l-diversity by Mondrian (Figure 4):"]["rows"][0][:3] == [1_000, 2, 3]
 
 
@@ -406,3 +418,15 @@ def test_full_domain_generalization_is_timed_by_limit_and_local_recoding_loses_l
     losses = [row[6] for row in best["rows"] if row[2] == "100%" and row[0] == 7]
     assert all(percent <= 100 * loss + 1e-9 for (_, percent, *_), loss in zip(local["rows"], losses, strict=True))
     assert "no copy of Adult" in benchmarks.full_domain.measure(settings).text()
+
+
+def test_the_same_releases_have_the_same_hashes(benchmarks, capsys, tmp_path):
+    few = ["--rows", "90", "--adult-rows", "90", "--few", "8", "--only", "mondrian", "--adult", str(tmp_path / "none")]
+    found = []
+    for _ in range(2):
+        assert benchmarks.same_releases.main(few) == 0
+        lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        found.append({line["release"]: line.get("sha256", line.get("error")) for line in lines})
+    assert found[0] == found[1]
+    assert len(found[0]) == 12
+    assert len(set(found[0].values())) > 4

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from shoal import disclosure_risk as measures
+from shoal._messages import Suggestion
 from shoal._progress import Clock, Progress
 from shoal._validation import Integer, OneOf, Optional, RationalIn, exact_fraction, validate
 from shoal.disclosure_risk import LOG_LINEAR_MODELS, MEASURES, Frequencies, Measure, SampleHistogram, Threshold
@@ -27,7 +28,7 @@ from shoal.disclosure_risk.individual import (
     sums_of_weights,
 )
 from shoal.disclosure_risk.suda import dis_suda_scores
-from shoal.errors import ColumnError, DataError, ParameterError, near_matches
+from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, near_matches
 from shoal.publish import open_data, roles
 from shoal.table import Schema, encode
 
@@ -66,14 +67,12 @@ class Risk:
 
     columns: tuple[str, ...]
     """The quasi-identifiers."""
-    stars: str
-    """"own": a star, an interval or a set is a value like any other. "wildcard": it stands for any of its values."""
     rows: int
     """Rows of the table."""
     classes: int
     """Classes of rows with the same quasi-identifiers."""
     smallest_class: int
-    """Rows of the smallest one; with wildcards, the fewest rows that fit the cells of a row."""
+    """Rows of the smallest one."""
     prosecutor: Threshold
     """The probability of finding the row of a person who is known to be in the table."""
     journalist: Threshold | None
@@ -87,7 +86,7 @@ class Risk:
     k_map: KMap | None
     """The people of the population whom a row fits; None without a population and a sampling fraction."""
     delta_presence: DeltaPresence | None
-    """How sure somebody can be that a person is in the table; None without a population, or with wildcards."""
+    """How sure somebody can be that a person is in the table; None without a population."""
     population_uniques: PopulationUniques | None
     """Estimated shares of people who are alone in the population; None without a sampling fraction."""
     individual: Individual | None
@@ -112,7 +111,7 @@ class Risk:
         """For the publisher only: a frame with a line per row of the table, in its order.
 
         Columns: `row` (from 0), `prosecutor`, and those that were asked for of `individual`, `household`, `suda`,
-        `dis_suda`, `journalist`.
+        `dis_suda` (null where no sampling fraction is known), `journalist`.
         """
         return self.by_row()
 
@@ -160,8 +159,6 @@ def risk(
     sampling_fraction: Real | float | None = None,
     weights: str | None = None,
     household: str | None = None,
-    stars: Literal["own", "wildcard"] = "own",
-    star: str = "*",
     threshold: Real | float = 0.2,
     l: int = 2,
     significance: Real | float = 0.01,
@@ -196,11 +193,6 @@ def risk(
         Column of survey weights, at least 1 each: how many people of the population a row stands for.
     household : str, optional
         Column with the household of each person, with `weights`.
-    stars : {"own", "wildcard"}
-        Whether a star (an interval, a set) is a value of its own, as the table shows it, or stands for any of its
-        values, as somebody must assume who joins tables: then f counts the rows that a row is compatible with.
-    star : str
-        What a suppressed cell shows.
     threshold : number
         The risk of re-identification that is still acceptable, above 0 and at most 1.
     l : int
@@ -237,8 +229,6 @@ def risk(
     """
     asked = _Asked.of(
         sampling_fraction=sampling_fraction,
-        stars=stars,
-        star=star,
         threshold=threshold,
         l=l,
         significance=significance,
@@ -281,8 +271,6 @@ class _Asked:
     """The options of a call, checked; numbers as exact fractions."""
 
     sampling_fraction: Fraction | None
-    stars: str
-    star: str
     threshold: Fraction
     l: int
     significance: Fraction
@@ -299,7 +287,6 @@ class _Asked:
             options,
             {
                 "sampling_fraction": Optional(share),
-                "stars": OneOf(("own", "wildcard")),
                 "threshold": share,
                 "l": Integer(low=1),
                 "significance": share,
@@ -308,22 +295,22 @@ class _Asked:
                 "combinations": Optional(Integer(low=1)),
             },
         )
-        if not isinstance(options["star"], str) or not options["star"]:
-            raise ParameterError("The 'star' parameter of risk must be a text of at least one character.")
         if options["log_linear"] is not None and options["sampling_fraction"] is None:
             raise ParameterError(
-                "A log-linear model needs to know which share of the population is in the table: give "
-                "sampling_fraction=... (--sampling-fraction)."
+                "A log-linear model needs to know which share of the population is in the table: give ",
+                Suggestion("sampling_fraction"),
+                ".",
             )
         if household is not None and weights is None:
             raise ParameterError(
-                "The risk of households is made of individual risks: name the survey weights with weights=... "
-                "(--weights)."
+                "The risk of households is made of individual risks: name the survey weights with ",
+                Suggestion("weights"),
+                ".",
             )
         exact = ("sampling_fraction", "threshold", "significance")
         found = {name: None if options[name] is None else exact_fraction(options[name]) for name in exact}
         if found["significance"] == 1:
-            raise ParameterError("The 'significance' parameter of risk must be below 1. Got 1.")
+            raise ParameterError.refusing("risk", "significance", "below 1", got="1")
         return cls(**{**options, **found})
 
 
@@ -334,7 +321,6 @@ def _counted(frequencies: Frequencies, table: Table, asked: _Asked) -> dict[str,
     estimated = asked.sampling_fraction is not None
     return {
         "columns": table.schema.quasi_identifiers,
-        "stars": asked.stars,
         "rows": frequencies.rows,
         "classes": frequencies.classes,
         "smallest_class": int(sample.min()),
@@ -400,11 +386,10 @@ def _special(
     elif p is None and weights is not None:
         p = frequencies.rows / exact_fraction(math.fsum(weights.tolist()))
     special = measures.special_uniques(found, columns, frequencies, p)
-    scores = {"suda": found.scores}
-    if special.dis is not None:
-        uniques = int((frequencies.rows_of == 1).sum())
-        scores["dis_suda"] = dis_suda_scores(found.scores, uniques, special.dis, len(columns))
-    return special, scores
+    uniques = int((frequencies.rows_of == 1).sum())
+    unknown = np.full(frequencies.rows, np.nan)  # NaN becomes null
+    dis = unknown if special.dis is None else dis_suda_scores(found.scores, uniques, special.dis, len(columns))
+    return special, {"suda": found.scores, "dis_suda": dis}
 
 
 def _log_linear(
@@ -425,7 +410,7 @@ def _records(frequencies: Frequencies, of_rows: Mapping[str, NDArray[np.float64]
     columns |= {name: of_rows[name] for name in ("individual", "household", "suda", "dis_suda") if name in of_rows}
     if frequencies.population is not None:
         columns["journalist"] = 1 / frequencies.population[frequencies.class_of]
-    return pl.DataFrame(columns)
+    return pl.DataFrame(columns, nan_to_null=True)
 
 
 def _roles_in(frame: pl.DataFrame, quasi_identifiers: Sequence[str], sensitive: str | Sequence[str] | None) -> Schema:
@@ -434,7 +419,7 @@ def _roles_in(frame: pl.DataFrame, quasi_identifiers: Sequence[str], sensitive: 
     if not schema.quasi_identifiers:
         raise ColumnError("Name at least one quasi-identifier: what an adversary may know of a person.")
     if frame.height == 0:
-        raise DataError("The table has no rows: there is no risk to measure.")
+        raise NoRowsError("The table has no rows: there is no risk to measure.")
     return schema
 
 
@@ -448,7 +433,7 @@ def _population(population: Any, schema: Schema, delimiter: str | None, encoding
                 f"{near_matches(name, frame.columns)} Rename it, or leave '{name}' out."
             )
     if frame.height == 0:
-        raise DataError("The population has no rows.")
+        raise NoRowsError("The population has no rows.")
     names = schema.quasi_identifiers
     return encode(frame[list(names)], Schema(quasi_identifiers=names)).quasi_identifiers
 

@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Release"]
 
+_REPORTED = ("gcp", "discernability", "mean_class_size", "average_class_size")
+"""The metrics on the page: those that take no time to compute."""
+
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Release(Unpicklable):
@@ -236,11 +239,7 @@ class Release(Unpicklable):
             certificate=certificate.to_dict(),
             losses=losses,
             class_sizes=size_bins(recoding.classes.sizes),
-            metrics={
-                "gcp": self.metrics.gcp,
-                "discernability": self.metrics.discernability,
-                "average_class_size": recoding.rows / max(recoding.classes.count, 1),
-            },
+            metrics={name: getattr(self.metrics, name) for name in _REPORTED},
             insensitive=self.schema.insensitive,
             direct_identifiers=self.schema.direct_identifiers,
             pictures={columns: draw() for columns, draw in self.pictures.items()},

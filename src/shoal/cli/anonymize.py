@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import typer  # noqa: TC002 - typer reads the annotations
-
-from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli import options
+from shoal.cli.signature import takes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,55 +13,14 @@ if TYPE_CHECKING:
     from shoal.cli.console import Terminal
     from shoal.cli.spec import ReleaseSpec
 
-__all__ = ["SETTINGS", "anonymize", "publish"]
-
-SETTINGS = ("algorithm", "recoding", "seed", "keep_order", "missing_sensitive", "star", "delimiter", "encoding")
-"""What a request passes on to `shoal.anonymize` beside the columns and the models."""
+__all__ = ["anonymize", "publish"]
 
 
-def anonymize(
-    context: typer.Context,
-    *,
-    source: options.Source = None,
-    quasi_identifiers: options.QuasiIdentifiers = None,
-    sensitive: options.Sensitive = None,
-    direct_identifiers: options.DirectIdentifiers = None,
-    insensitive: options.Insensitive = None,
-    missing_sensitive: options.MissingSensitive = None,
-    star: options.Star = None,
-    k: options.K = None,
-    l: options.L = None,
-    l_variant: options.LVariant = None,
-    c: options.C = None,
-    alpha: options.Alpha = None,
-    beta: options.Beta = None,
-    beta_variant: options.BetaVariant = None,
-    delta: options.Delta = None,
-    e: options.E = None,
-    t: options.T = None,
-    t_distance: options.TDistance = None,
-    t_order: options.TOrder = None,
-    algorithm: options.Algorithm = None,
-    recoding: options.Recoding = None,
-    hierarchies: options.Hierarchies = None,
-    coarsen: options.Coarsen = None,
-    time_limit: options.TimeLimit = None,
-    suppression_limit: options.SuppressionLimit = None,
-    cost: options.Cost = None,
-    local: options.Local = None,
-    patterns: options.PatternsFile = None,
-    seed: options.Seed = None,
-    keep_order: options.KeepOrder = None,
-    output: options.Output = None,
-    spec: options.Spec = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    format: options.Format = None,  # noqa: A002 - as the flag
-    spreadsheet_safe: options.SpreadsheetSafe = None,
-    publish_proof: options.PublishProof = None,
-    force: options.Force = None,
-    json: options.Json = None,
-) -> None:
+@takes(
+    options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, options.METHOD, options.RECODING, options.PARAMETERS,
+    options.OUTPUT, options.READING, options.REQUEST,
+)  # fmt: skip
+def anonymize(terminal: Terminal, request: ReleaseSpec) -> None:
     """Make a release of a table that meets a privacy requirement, with a certificate and a report.
 
     Example: shoal anonymize patients.csv --qi age,gender,zip --sensitive disease --id name -l 4 -k 10 -o out
@@ -87,14 +45,10 @@ def anonymize(
 
     Exit codes: 0 done; 1 the request cannot be met; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
     """  # noqa: D301 - the character keeps the lines of the example apart
-    from shoal.cli.spec import request_of
+    from shoal.publish import anonymize as make_release
 
-    terminal: Terminal = context.obj
-    request = request_of(context.params)
-    terminal.json = bool(request.json)
-    arguments = request.arguments(*SETTINGS) | {"privacy": request.requested_models()} | request.preparations()
-    default = "auto" if request.patterns is None else "patterns"
-    (arguments["algorithm"],) = request.chosen(request.algorithm or default)
+    arguments = request.arguments(make_release) | {"privacy": request.requested_models()}
+    (arguments["algorithm"],) = request.chosen()
     publish(terminal, request.source(), request.folder(), request, arguments)
 
 

@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from shoal._messages import PYTHON
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+    from shoal._messages import Voice
     from shoal._progress import Progress
 
 __all__ = ["Terminal", "discard_if_unread", "folder_lines", "lines_of", "path_line", "plain"]
@@ -38,6 +41,8 @@ class Terminal:
 
     json: bool = False
     """Whether standard output carries one JSON object and nothing else."""
+    voice: Voice = PYTHON
+    """What the user calls the parameters of the library."""
 
     def result(self, facts: Mapping[str, Any]) -> None:
         """Print the one JSON object of a call."""

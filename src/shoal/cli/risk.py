@@ -10,10 +10,13 @@ import typer
 from shoal.cli import options
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.private_file import write_private
+from shoal.cli.signature import takes
 from shoal.errors import OutputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from shoal.cli.spec import ReleaseSpec
 
 __all__ = ["risk"]
 
@@ -57,40 +60,30 @@ Household = Annotated[
         rich_help_panel=_KNOWN,
     ),
 ]
-Stars = Annotated[
-    str,
-    typer.Option(
-        "--stars",
-        metavar="own|wildcard",
-        help="A star (an interval, a set) is a value of its own, or stands for any of its values, as somebody assumes "
-        "who joins tables.",
-        rich_help_panel=_KNOWN,
-    ),
-]
 Threshold = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--threshold",
         metavar="NUMBER",
-        help="The risk of re-identification that is still acceptable, up to 1.",
+        help="The risk of re-identification that is still acceptable, up to 1; 0.2 unless given.",
         rich_help_panel=_MEASURES,
     ),
 ]
 L = Annotated[
-    str,
+    str | None,
     typer.Option(
         "-l",
         metavar="NUMBER",
-        help="A confidence of 1 in l in a sensitive value is still acceptable.",
+        help="A confidence of 1 in l in a sensitive value is still acceptable; l = 2 unless given.",
         rich_help_panel=_MEASURES,
     ),
 ]
 Significance = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--significance",
         metavar="NUMBER",
-        help="The error that the estimated k-map is allowed for a class.",
+        help="The error that the estimated k-map is allowed for a class; 0.01 unless given.",
         rich_help_panel=_MEASURES,
     ),
 ]
@@ -148,49 +141,52 @@ Output = Annotated[
         rich_help_panel="Files",
     ),
 ]
+Force = Annotated[bool, typer.Option("--force/--no-force", help="Replace OUT if it exists.", rich_help_panel="Files")]
 
 
+@takes(("quasi_identifiers", "sensitive"), options.READING, options.REQUEST)
 def risk(
-    context: typer.Context,
+    terminal: Terminal,
+    request: ReleaseSpec,
     *,
     source: options.Released,
-    quasi_identifiers: options.QuasiIdentifiers = None,
-    sensitive: options.Sensitive = None,
-    star: options.Star = None,
     population: Population = None,
     sampling_fraction: SamplingFraction = None,
     weights: Weights = None,
     household: Household = None,
-    stars: Stars = "own",
-    threshold: Threshold = "0.2",
-    l: L = "2",
-    significance: Significance = "0.01",
+    threshold: Threshold = None,
+    l: L = None,
+    significance: Significance = None,
     suda: Suda = None,
     log_linear: LogLinear = None,
     combinations: Combinations = None,
     explain: Explain = False,
     records: Records = None,
     output: Output = None,
-    force: options.Force = None,
-    spec: options.Spec = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    json: options.Json = None,
+    force: Force = False,
 ) -> None:
     """Measure and estimate the disclosure risk of a table, whoever made it.
 
     Example: shoal risk survey.csv --qi age,gender,zip --sensitive disease --sampling-fraction 0.01 --suda 3
 
+    Cells are compared as they stand: a star, an interval and a missing value are
+    values like any other. `shoal list measures` says what is measured.
+
     Exit code 0, however high the risk is.
     """
     from shoal.assessment import risk as assess
-    from shoal.cli.spec import request_of
+    from shoal.io import check_free
 
-    terminal: Terminal = context.obj
-    columns = ("quasi_identifiers", "sensitive", "star", "delimiter", "encoding", "spec")
-    request = request_of({name: context.params[name] for name in columns})
-    arguments = request.arguments("star", "delimiter", "encoding")
-    arguments = {name: value for name, value in arguments.items() if name not in ("direct_identifiers", "insensitive")}
+    if output is not None:
+        check_free(output, private=False, force=force)
+    if records is not None and records.exists():
+        raise OutputError(f"'{records}' exists already and is kept. Choose another name.")
+    said: dict[str, Any] = {
+        "population": population,
+        "weights": weights,
+        "household": household,
+        "log_linear": log_linear,
+    }
     numbers = {
         "sampling_fraction": ("--sampling-fraction", sampling_fraction),
         "threshold": ("--threshold", threshold),
@@ -199,29 +195,15 @@ def risk(
         "suda": ("--suda", suda),
         "combinations": ("--combinations", combinations),
     }
-    given: dict[str, Any] = {
-        name: options.as_number(flag, text) for name, (flag, text) in numbers.items() if text is not None
-    }
-    if records is not None and records.exists():
-        raise OutputError(f"'{records}' exists already and is kept. Choose another name.")
+    said |= {name: options.as_number(flag, text) for name, (flag, text) in numbers.items() if text is not None}
     with terminal.progress() as progress:
-        found = assess(
-            source,
-            population=population,
-            weights=weights,
-            household=household,
-            stars=stars,  # type: ignore[arg-type]  # the library says what it may be
-            log_linear=log_linear,  # type: ignore[arg-type]
-            progress=progress,
-            **given,
-            **arguments,
-        )
+        found = assess(source, progress=progress, **said, **request.arguments(assess))
     facts = found.to_dict()
     if output is not None:
-        _write(output, facts, source, force=bool(force))
+        _write(output, facts, source, force=force)
     if records is not None:
         write_private(records, found.records)
-    if json:
+    if terminal.json:
         terminal.result(facts)
         return
     written = [("records", records)] if records is not None else []
@@ -245,7 +227,6 @@ def _lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows, classes, smallest = (number(facts[name]) for name in ("rows", "classes", "smallest_class"))
     lines = [
         ("rows", f"{rows} in {classes} classes, the smallest of {smallest}"),
-        ("stars", "values of their own" if facts["stars"] == "own" else "any of their values (wildcards)"),
         ("alone in the file", percent(facts["sample_uniques"])),
         ("prosecutor risk", probabilities(facts["prosecutor"])),
     ]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal._messages import Suggestion
 from shoal._progress import Progress, silent
 from shoal.disclosure_risk.figures import Figures
 from shoal.disclosure_risk.frequencies import count_frequencies
@@ -138,7 +139,9 @@ def _sets(columns: int, size: int | None) -> list[tuple[int, ...]]:
     if count > _MOST:
         raise ParameterError(
             f"{count:,} combinations of up to {size} of {columns} columns are too many to rank; at most {_MOST:,} are "
-            "allowed. Choose a smaller size with combinations=... (--combinations)."
+            "allowed. Choose a smaller size with ",
+            Suggestion("combinations"),
+            ".",
         )
     return [chosen for k in range(1, min(size, columns) + 1) for chosen in itertools.combinations(range(columns), k)]
 

@@ -37,8 +37,7 @@ class Frequencies:
     first_rows: NDArray[np.int64]
     """A row of each class."""
     sample: NDArray[np.int64]
-    """f of each class: the rows of the table that may be meant by its cells. Equal to `rows_of` where a star is a value
-    of its own; more where a star, an interval or a set stands for any of its values."""
+    """f of each class: the rows of the table that may be meant by its cells."""
     population: NDArray[np.int64] | None = None
     """F of each class: the people of the population who may be meant by its cells."""
     people: int | None = None
@@ -177,6 +176,5 @@ def _check_people(
     where = f" The columns that do not match: {', '.join(strange)}." if strange else ""
     raise DataError(
         f"{missing:,} row(s) of the table are not in the population, which must hold everybody of the table.{where} "
-        "Give a population of the same people with cells of the same form; for a table whose cells are generalized or "
-        "suppressed, compare what they stand for with stars='wildcard' (--stars wildcard)."
+        "Give a population of the same people whose cells have the same form: generalized as those of the table are."
     )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal._messages import Suggestion
 from shoal._progress import Progress, silent
 from shoal.disclosure_risk.figures import Figures
 from shoal.errors import ParameterError
@@ -125,8 +126,9 @@ def _two_way(
     if math.prod(shape) > _MOST_CELLS:
         raise ParameterError(
             f"The two-way log-linear model is fitted to every combination of values, {math.prod(shape):,} here; at "
-            f"most {_MOST_CELLS:,} are allowed. Take log_linear='independence' (--log-linear independence), name fewer "
-            "quasi-identifiers, or coarsen them first."
+            f"most {_MOST_CELLS:,} are allowed. Take ",
+            Suggestion("log_linear", "independence"),
+            ", name fewer quasi-identifiers, or coarsen them first.",
         )
     observed = np.zeros(shape)
     at = tuple(column.codes[frequencies.first_rows].astype(np.int64) for column in columns)

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal._messages import Suggestion
 from shoal._progress import Progress, silent
 from shoal.disclosure_risk.figures import Figures
 from shoal.disclosure_risk.suda_kernel import mark_minimal, refine
@@ -127,8 +128,9 @@ def minimal_uniques(columns: Sequence[Column], size: int, *, progress: Progress 
     if sets * words * 8 > _MEMORY:
         raise ParameterError(
             f"Special uniques of up to {size} of {count} columns in {rows:,} rows need {sets * words * 8 / 1e9:.1f} GB "
-            f"of memory; at most {_MEMORY / 1e9:.0f} are allowed. Choose a smaller size with suda=... (--suda), or "
-            "name fewer quasi-identifiers."
+            f"of memory; at most {_MEMORY / 1e9:.0f} are allowed. Choose a smaller size with ",
+            Suggestion("suda"),
+            ", or name fewer quasi-identifiers.",
         )
     known = np.zeros((sets, words), dtype=np.uint64)
     number: dict[tuple[int, ...], int] = {}

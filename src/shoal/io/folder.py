@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shoal._messages import Suggestion
 from shoal.errors import InternalError, OutputError
 
 if TYPE_CHECKING:
@@ -175,8 +176,8 @@ def staged_folder(
         raise
 
 
-def check_free(target: str | Path, *, force: bool = False) -> None:
-    """Say before the work, rather than after it, that an output folder with a private one cannot be written.
+def check_free(target: str | Path, *, private: bool = True, force: bool = False) -> None:
+    """Say before the work, rather than after it, that an output folder cannot be written, or the private one beside it.
 
     Raises
     ------
@@ -187,7 +188,7 @@ def check_free(target: str | Path, *, force: bool = False) -> None:
     target = _resolved(target, shown)
     with _explaining(shown, target.parent):
         _recover(target)
-        _refuse(target, both=True, force=force, shown=shown)
+        _refuse(target, both=private, force=force, shown=shown)
 
 
 def sweep_folder(target: Path) -> bool:
@@ -230,7 +231,9 @@ def _refuse_one(target: Path, *, force: bool, shown: str) -> None:
         raise OutputError(f"'{shown}' is a file; the output is a folder. Choose another name.")
     if not force:
         raise OutputError(
-            f"'{shown}' exists already and is kept. Choose another folder, or replace it with force (--force)."
+            f"'{shown}' exists already and is kept. Choose another folder, or replace it with ",
+            Suggestion("force", True),
+            ".",
         )
     with _explaining(shown, target):
         names = os.listdir(target)
