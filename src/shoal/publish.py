@@ -18,6 +18,7 @@ from shoal._progress import Clock, Progress
 from shoal._validation import Boolean, Constraint, Integer, NotBlank, OneOf, Optional, validate
 from shoal.algorithms import Problem, choose, lower_bound, table_counts
 from shoal.certificate import Certificate, Cost
+from shoal.disclosure_risk import reidentification
 from shoal.errors import ColumnError, DataError, InfeasibleError, InternalError, ParameterError, near_matches
 from shoal.hierarchy import as_hierarchy, automatic_hierarchy, coarsen_columns, tree_after
 from shoal.io import Restorer, open_frame, read
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from shoal.hierarchy import Coarsening, Hierarchy
     from shoal.models import PrivacyModel
     from shoal.table import Column, Table
+    from shoal.verification import Achieved
 
 __all__ = [
     "CONSTRAINTS",
@@ -257,6 +259,7 @@ def anonymize(
         input=_described(schema, rows=opened.frame.height, published=table.rows, digest=digest),
         requested=requirement.to_list(),
         achieved=achieved.to_dict(),
+        risk=_risk(original, achieved, requirement),
         cost=Cost.of(recoded, bound, gcp=metrics.gcp),
         guarantee=partition.guarantee,
         details=partition.facts,
@@ -282,6 +285,14 @@ def anonymize(
         restore=opened.restore.of(published),
         pictures=pictures,
     )
+
+
+def _risk(original: Table, achieved: Achieved, requirement: Requirement) -> dict[str, dict[str, Any]]:
+    """Return how easily people were found in the rows as they came, and are found in the published cells."""
+    if not original.quasi_identifiers:
+        return {}
+    counted = {"before": original.classes.sizes_counted, "after": achieved.sizes_counted}
+    return {when: reidentification(sizes, k=requirement.k).to_dict() for when, sizes in counted.items()}
 
 
 def _described(schema: Schema, *, rows: int, published: int, digest: str) -> dict[str, Any]:
