@@ -27,6 +27,7 @@ from benchmarks import (
     plane,
     regions,
     republish,
+    risk,
     speed,
     stars,
     tune,
@@ -59,6 +60,7 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "tune": tune.measure,
     "full-domain": full_domain.measure,
     "minimality": minimality.measure,
+    "risk": risk.measure,
 }
 
 
