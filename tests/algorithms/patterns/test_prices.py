@@ -100,6 +100,12 @@ def test_every_whole_solution_satisfies_the_inequalities(priced):
     assert seen > 100
 
 
+def cheapest(opening, more, k):
+    """Return what an output type costs that takes the rows that pay, and k at least."""
+    more = np.sort(more)
+    return int(opening + more[: max(k, (more < 0).sum())].sum())
+
+
 @pytest.mark.parametrize("compiled", [True, False])
 def test_the_kernels_agree_with_their_python(compiled):
     rng = np.random.default_rng(13)
@@ -119,17 +125,14 @@ def test_the_kernels_agree_with_their_python(compiled):
             members = outputs.members[own]
             each = np.repeat(serving[own] - prices[members], sizes[members])
 
-            def cheapest(more, j=j):
-                more = np.sort(more)
-                return int(opening[j] + more[: max(k, (more < 0).sum())].sum())
-
-            total += min(0, cheapest(each))
+            total += min(0, cheapest(opening[j], each, k))
             place = np.repeat(np.arange(len(members)), sizes[members])
             for m in range(len(members)):
                 # One row of the member is served whatever it costs; the others are chosen freely.
                 one = each.copy()
                 one[np.flatnonzero(place == m)[0]] = -(1 << 50)
-                forced[outputs.starts[j] + m] = cheapest(one) + (1 << 50) + serving[own][m] - prices[members[m]]
+                taken = cheapest(opening[j], one, k) + (1 << 50)
+                forced[outputs.starts[j] + m] = taken + serving[own][m] - prices[members[m]]
         assert bound == total
         keep = np.empty(len(outputs.members), dtype=bool)
         fix(relaxed, prices, bound, bound + UNIT, keep)

@@ -14,7 +14,7 @@ from numba import njit
 
 from shoal.kernels.random_kernel import draw, happens
 
-__all__ = ["COUNT", "LARGEST", "STATE_SIZE", "improve_parts"]
+__all__ = ["COUNT", "LARGEST", "STATE_SIZE", "improve_parts", "random_tree"]
 
 COUNT, LARGEST, STAMP, STATE_SIZE = 0, 1, 2, 3
 """Places in `state`: the number of parts, the weight of the largest one in the best partition so far, and what marks
@@ -52,7 +52,7 @@ def _reach(offsets, targets, parts, start, without, queue, seen, stamp):
 
 
 @njit(cache=True)
-def _random_tree(offsets, targets, parts, p, q, r, start, parent, order, frontier, seen, stamp, random):
+def random_tree(offsets, targets, parts, p, q, r, start, parent, order, frontier, seen, stamp, random):
     """Grow a random spanning tree of three parts (some the same), parents first in `order`; return how many nodes."""
     filled = 0
     waiting = np.int64(1)
@@ -247,7 +247,7 @@ def _recombine(
             before += _square(loads[r])
             old = 3
     state[STAMP] += 1
-    filled = _random_tree(
+    filled = random_tree(
         offsets, targets, parts, p, q, r, u, parent, order, frontier, seen, state[STAMP], random
     )  # fmt: skip
     pieces = total // least
