@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from shoal.kernels.random_kernel import draw, happens
+from shoal.solver.random_kernel import draw, happens
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

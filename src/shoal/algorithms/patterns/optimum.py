@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.algorithms.matching.simplex_matching import CoverProblem, GroupPrices, cheapest_cover
+from shoal.algorithms.matching.cover_problem import CoverProblem, GroupPrices
+from shoal.algorithms.matching.simplex_matching import cheapest_cover
 from shoal.algorithms.patterns.annealing import annealed
 from shoal.algorithms.patterns.prices import UNIT, Prices, price_rows, remaining
 from shoal.algorithms.patterns.program import OutputTypes, solve_pairs

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from shoal.grouping.regions.recombination_kernel import random_tree
-from shoal.kernels.random_kernel import draw
+from shoal.solver.random_kernel import draw
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from shoal.kernels.random_kernel import draw, happens
+from shoal.solver.random_kernel import draw, happens
 
 __all__ = ["COUNT", "LARGEST", "STATE_SIZE", "improve_parts", "random_tree"]
 
