@@ -184,7 +184,7 @@ def _found(choices, placement, output, penalty, noise, random, pool, keys):
         if at == end:
             at = begin
     change = 0.0
-    count = 0
+    count = np.int64(0)
     for place in range(choices.k - placement.load[output]):
         best = place
         for p in range(place, filled):

@@ -99,7 +99,7 @@ def violated_set(fraction, seed, steps):
     waits = np.zeros(kinds, dtype=np.int64)
     seen = np.full(kinds, -1, dtype=np.int64)
     base = np.empty(k)
-    count = 0
+    count = np.int64(0)
     rows = np.int64(0)
     for pair in range(fraction.output_starts[seed], fraction.output_starts[seed + 1]):
         kind = fraction.types[pair]

@@ -27,7 +27,9 @@ _FREE = 20
 _TOLL = 0.5
 """What all nodes of a side count at most, as a part of its weight: sides of few nodes leave more choice to the rest."""
 _WANTED = 8
-"""Parts that are found, of which the one is cut off that leaves the shortest border."""
+"""Parts that are found, of which the one is cut off that leaves most to choose from."""
+_NODE: Any = np.int64(100)
+"""What a node that is left is worth beside an edge that is left, seen from one of its ends."""
 _NONE, _CUT_OFF, _LEFT, _EITHER = np.int8(0), np.int8(1), np.int8(2), np.int8(3)
 
 
@@ -56,12 +58,20 @@ class Places(NamedTuple):
     def of(cls, offsets: Any, targets: Any, weights: Any) -> Places:
         """Return a graph with new room."""
         n = len(weights)
-        parent, order, queue = (np.empty(n, dtype=np.int32) for _ in range(3))
         return cls(
-            offsets=offsets, targets=targets, weights=weights, parent=parent, order=order, queue=queue,
-            side=np.zeros(n, dtype=np.int8), best=np.zeros(n, dtype=np.int8), hanging=np.empty(n, dtype=np.int64), seen=np.zeros(n, dtype=np.int64),
-            frontier=np.empty((len(targets) + 1, 2), dtype=np.int32), stamp=np.zeros(1, dtype=np.int64),
-        )  # fmt: skip
+            offsets=offsets,
+            targets=targets,
+            weights=weights,
+            parent=np.empty(n, dtype=np.int32),
+            order=np.empty(n, dtype=np.int32),
+            queue=np.empty(n, dtype=np.int32),
+            side=np.zeros(n, dtype=np.int8),
+            best=np.zeros(n, dtype=np.int8),
+            hanging=np.empty(n, dtype=np.int64),
+            seen=np.zeros(n, dtype=np.int64),
+            frontier=np.empty((len(targets) + 1, 2), dtype=np.int32),
+            stamp=np.zeros(1, dtype=np.int64),
+        )
 
 
 @njit(cache=True)
@@ -182,7 +192,7 @@ def _choose(places, free, count, low, high):
     middle = count // 2
     first = np.empty(1 << middle, dtype=np.int64)
     second = np.empty(1 << (count - middle), dtype=np.int64)
-    _sums(places, free, 0, middle, first)
+    _sums(places, free, np.int64(0), middle, first)
     _sums(places, free, middle, count, second)
     rising, falling = np.argsort(first), np.argsort(second)
     place = falling.size - 1
@@ -198,28 +208,30 @@ def _choose(places, free, count, low, high):
 
 
 @njit(cache=True)
-def _border(places, filled):
-    """Return about how long the border of what is left is: three times its nodes less its edges."""
-    value = 0
+def _choice_left(places, filled):
+    """Return how much there is to choose from in what is left: its nodes first, then its edges."""
+    value = np.int64(0)
     for i in range(filled):
         v = places.order[i]
         if places.side[v] == _LEFT:
-            value += 6
+            value += _NODE
             for j in range(places.offsets[v], places.offsets[v + 1]):
                 if places.side[places.targets[j]] == _LEFT:
-                    value -= 1
+                    value += 1
     return value
 
 
 @njit(cache=True)
-def _carve(places, parts, rest, number, low, high, tries, wanted, free, random):
+def _carve(places, parts, rest, number, low, high, tries, wanted, work, free, random):
     """Cut a part off what is left, with a weight in a window; return its weight, -1 where none was found.
 
-    Of so many that are found, the one is taken that leaves the shortest border: what is left stays easy to divide.
+    Of so many that are found, the one is taken that leaves most nodes: what is left stays easy to divide.
     """
     n = parts.size
-    found, least, taken = 0, np.int64(0), np.int64(-1)
+    found, most, taken = 0, np.int64(-1), np.int64(-1)
     for _ in range(tries):
+        if work[0] <= 0:
+            break
         start = draw(random, n)
         while parts[start] != rest:
             start = start + 1 if start + 1 < n else 0
@@ -228,8 +240,9 @@ def _carve(places, parts, rest, number, low, high, tries, wanted, free, random):
             places.offsets, places.targets, parts, rest, rest, rest, np.int32(start), places.parent, places.order,
             places.frontier, places.seen, places.stamp[0], random,
         )  # fmt: skip
+        work[0] -= filled
         if filled < 2:
-            return np.int64(-1)
+            break
         places.side[:] = _NONE
         _cut(places, filled, (low + high) / 2, random)
         count, weight = _soften(places, filled, free, random)
@@ -241,9 +254,9 @@ def _carve(places, parts, rest, number, low, high, tries, wanted, free, random):
             if chosen >> i & 1:
                 places.side[free[i]] = _CUT_OFF
                 weight += places.weights[free[i]]
-        border = _border(places, filled)
-        if found == 0 or border < least:
-            least, taken = border, weight
+        choice = _choice_left(places, filled)
+        if choice > most:
+            most, taken = choice, weight
             places.best[:] = places.side
         found += 1
         if found == wanted:
@@ -256,22 +269,22 @@ def _carve(places, parts, rest, number, low, high, tries, wanted, free, random):
 
 
 @njit(cache=True)
-def carve_parts(places, parts, count, least, largest, tries, rounds, random):
+def carve_parts(places, parts, count, least, largest, tries, work, random):
     """Divide a connected graph into so many connected parts with weights within bounds.
 
     Parameters
     ----------
     places : Places
     parts : int32[n]
-        Filled with the part of each node where a division was found.
+        Filled with the part of each node where a division was found; else with anything.
     count : int64
         How many parts; at least 2.
     least, largest : int64
         Bounds on the weight of each part.
     tries : int64
         Random trees for each part before the division is begun anew.
-    rounds : int64
-        So many divisions are begun.
+    work : int64[1]
+        Nodes of random trees that may still be drawn; lowered by those that were.
     random : uint64[1]
         State of the random numbers, not 0.
 
@@ -280,20 +293,22 @@ def carve_parts(places, parts, count, least, largest, tries, rounds, random):
     found : bool
     """
     free = np.empty(_FREE, dtype=np.int32)
+    rest = np.int32(count - 1)
     total = places.weights.sum()
-    for _ in range(rounds):
-        parts[:] = count - 1
+    while work[0] > 0:
+        parts[:] = rest
         left = total
         done = 0
-        while done < count - 1:
-            after = count - 1 - done  # parts that are still to be made of the rest
+        while done < rest:
+            after = rest - done  # parts that are still to be made of what is left then
             low = max(least, left - after * largest)
             high = min(largest, left - after * least)
-            weight = _carve(places, parts, np.int32(count - 1), np.int32(done), low, high, tries, _WANTED if after > 1 else 1, free, random)
+            wanted = _WANTED if after > 1 else 1
+            weight = _carve(places, parts, rest, np.int32(done), low, high, tries, wanted, work, free, random)
             if weight < 0:
                 break
             left -= weight
             done += 1
-        if done == count - 1:
+        if done == rest:
             return True
     return False

@@ -219,7 +219,7 @@ def group_regions(
         for nodes in components
     ]
     if method == "exact":
-        divided = _proven(divided, k, time_limit=time_limit, progress=progress)
+        divided = _proven(divided, k, time_limit=time_limit, rng=rng, progress=progress)
     classes = _numbered(graph.nodes, divided)
     loads = np.bincount(classes[classes >= 0], weights=weights[classes >= 0]).astype(np.int64)
     bound = max((one.bound for one in divided), key=lambda bound: bound.value)
@@ -331,7 +331,9 @@ def _divide(
     )
 
 
-def _proven(divided: list[_Divided], k: int, *, time_limit: float, progress: Progress) -> list[_Divided]:
+def _proven(
+    divided: list[_Divided], k: int, *, time_limit: float, rng: np.random.Generator, progress: Progress
+) -> list[_Divided]:
     """Divide the components that decide the cost to the proven optimum, the worst first, while there is time."""
     end = time.perf_counter() + time_limit
     divided = sorted(divided, key=lambda one: -one.cost)
@@ -346,6 +348,7 @@ def _proven(divided: list[_Divided], k: int, *, time_limit: float, progress: Pro
             one.parts,
             bound=one.bound.value,
             time_limit=max(end - time.perf_counter(), 0.0),
+            rng=rng,
             progress=progress,
         )
         bound = GroupingBound(value=proven, why=why) if proven > one.bound.value else one.bound
