@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from shoal._figures import svg_element, write_picture
 from shoal._unpicklable import Unpicklable
 from shoal.metrics import METRICS
-from shoal.publish import OpenedData, anonymize, coarsenings_for_readers
+from shoal.publish import OpenedData, anonymize
 from shoal.report import TradeOff
 from shoal.report.sentences import number, percent
+from shoal.stages import coarsenings_for_readers
 from shoal.tuning.picture import plot_trade_off
 from shoal.tuning.words import in_words
 
