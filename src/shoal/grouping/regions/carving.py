@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = ["carve"]
 
-_WORK_PER_SECOND = 1_000_000
-"""Nodes of random trees for each second of the time limit: a fifth of what a quiet machine of 2024 draws, so that
-seconds decide nothing on one that is not much slower."""
+_WORK_PER_SECOND = 3_000_000
+"""Nodes of random trees for each second of the time limit: half of what a quiet machine of 2024 draws, so that seconds
+decide nothing on one that is not much slower."""
 _QUICK, _SLICE = 2_000_000, 2_000_000
 """The same, for each target of the first round, and between two looks at the clock later on."""
 _FEW_TRIES, _MANY_TRIES = 200, 10_000
-"""Random trees for each part before a division is begun anew, in the first round and later on."""
-_CLOSER = 4
+"""Random trees for each part before a division is begun anew: where any progress will do, and for the least target."""
+_CLOSER = 2
 """A target is so many times nearer to what cannot be undercut than the best division is."""
 
 
@@ -80,10 +80,13 @@ def carve(
     turn = 0
     while not search.ended and (open_ones := [count for count in least if least[count] < search.largest]):
         for count in open_ones:
-            # What cannot be undercut, every second time; else something closer, or anything better.
-            aims = (least[count], search.closer(least[count]), least[count], search.largest - 1)
-            if least[count] < search.largest:
-                search.run(count, aims[turn % len(aims)], _MANY_TRIES, _SLICE)
+            if least[count] >= search.largest:
+                continue
+            if turn % 2 == 0:
+                search.run(count, least[count], _MANY_TRIES, _SLICE)
+            else:
+                aim = search.closer(least[count]) if turn % 4 == 1 else search.largest - 1
+                search.run(count, aim, _FEW_TRIES, _SLICE)
         turn += 1
     return search.best
 

@@ -28,8 +28,11 @@ _TOLL = 0.5
 """What all nodes of a side count at most, as a part of its weight: sides of few nodes leave more choice to the rest."""
 _WANTED = 8
 """Parts that are found, of which the one is cut off that leaves most to choose from."""
-_NODE: Any = np.int64(100)
-"""What a node that is left is worth beside an edge that is left, seen from one of its ends."""
+_MANY_NODES: Any = np.int64(100)
+"""What a node that is left is worth beside an edge that is left, seen from one of its ends: many nodes are left."""
+_SHORT_BORDER: Any = np.int64(-6)
+"""The same, where the border is to be short: a plane graph has less than three edges for each node. Which of the two
+counts is drawn for each division: the first is better for few parts, the second for many."""
 _NONE, _CUT_OFF, _LEFT, _EITHER = np.int8(0), np.int8(1), np.int8(2), np.int8(3)
 
 
@@ -208,13 +211,13 @@ def _choose(places, free, count, low, high):
 
 
 @njit(cache=True)
-def _choice_left(places, filled):
-    """Return how much there is to choose from in what is left: its nodes first, then its edges."""
+def _choice_left(places, filled, node):
+    """Return how much there is to choose from in what is left: its edges, and its nodes at so much each."""
     value = np.int64(0)
     for i in range(filled):
         v = places.order[i]
         if places.side[v] == _LEFT:
-            value += _NODE
+            value += node
             for j in range(places.offsets[v], places.offsets[v + 1]):
                 if places.side[places.targets[j]] == _LEFT:
                     value += 1
@@ -222,13 +225,13 @@ def _choice_left(places, filled):
 
 
 @njit(cache=True)
-def _carve(places, parts, rest, number, low, high, tries, wanted, work, free, random):
+def _carve(places, parts, rest, number, low, high, tries, wanted, node, work, free, random):
     """Cut a part off what is left, with a weight in a window; return its weight, -1 where none was found.
 
-    Of so many that are found, the one is taken that leaves most nodes: what is left stays easy to divide.
+    Of so many that are found, the one is taken that leaves most to choose from: what is left stays easy to divide.
     """
     n = parts.size
-    found, most, taken = 0, np.int64(-1), np.int64(-1)
+    found, most, taken = 0, np.int64(0), np.int64(-1)
     for _ in range(tries):
         if work[0] <= 0:
             break
@@ -254,8 +257,8 @@ def _carve(places, parts, rest, number, low, high, tries, wanted, work, free, ra
             if chosen >> i & 1:
                 places.side[free[i]] = _CUT_OFF
                 weight += places.weights[free[i]]
-        choice = _choice_left(places, filled)
-        if choice > most:
+        choice = _choice_left(places, filled, node)
+        if found == 0 or choice > most:
             most, taken = choice, weight
             places.best[:] = places.side
         found += 1
@@ -298,13 +301,14 @@ def carve_parts(places, parts, count, least, largest, tries, work, random):
     while work[0] > 0:
         parts[:] = rest
         left = total
+        node = _MANY_NODES if draw(random, np.int64(2)) == 0 else _SHORT_BORDER
         done = 0
         while done < rest:
             after = rest - done  # parts that are still to be made of what is left then
             low = max(least, left - after * largest)
             high = min(largest, left - after * least)
             wanted = _WANTED if after > 1 else 1
-            weight = _carve(places, parts, rest, np.int32(done), low, high, tries, wanted, work, free, random)
+            weight = _carve(places, parts, rest, np.int32(done), low, high, tries, wanted, node, work, free, random)
             if weight < 0:
                 break
             left -= weight
