@@ -122,7 +122,8 @@ def regions(
     seed : int, optional
         Of the random steps; from the operating system by default.
     time_limit : float, default 60
-        Seconds for the proof of method "exact".
+        Seconds for the search and the proof of method "exact". The search counts work that a quiet machine does in half
+        of that time, so that a seed gives the same classes on machines that are not much slower.
     layer : str, optional
         Of a file of polygons with several.
     positions : array, optional
@@ -148,7 +149,9 @@ def regions(
     at most 4 times the optimum where d = 3, 3 times where d = 2 (Theorem 3). Beyond the paper: the tree is found by
     the local search of Fuerer and Raghavachari for any connected graph, planar or not; it is cut in one pass from the
     leaves up, which keeps the bounds of Lemmas 1 and 2; then two or three neighbouring classes at a time are joined
-    and cut again along random trees, single regions move or trade places, and the best division is kept.
+    and cut again along random trees, single regions move or trade places, and the best division is kept. Method "exact"
+    chooses among all connected sets of regions by integer programs; where these are too many, classes are cut off one
+    after the other so that their weights meet the lower bound.
 
     References
     ----------
