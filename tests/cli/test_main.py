@@ -157,6 +157,7 @@ COMMANDS = [
     "provenance",
     "query",
     "republish",
+    "risk",
     "tune",
     "version",
 ]

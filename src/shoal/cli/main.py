@@ -26,6 +26,7 @@ from shoal.cli.group_regions import regions
 from shoal.cli.provenance import provenance
 from shoal.cli.query import query
 from shoal.cli.republish import republish
+from shoal.cli.risk import risk
 from shoal.cli.signature import whole_command
 from shoal.cli.tables import tables
 from shoal.cli.tune import tune
@@ -37,13 +38,13 @@ __all__ = ["Commands", "app", "run"]
 
 _ONCE, _AGAIN, _CLASSES, _ITSELF = "One table", "Tables that change", "Classes of values", "shoal itself"
 _COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
-    _ONCE: (anonymize, audit, compare, tune, provenance, demo),
+    _ONCE: (anonymize, audit, risk, compare, tune, provenance, demo),
     _AGAIN: (query,),
     _ITSELF: (version,),
 }
 """The commands by what they are for, as the help shows them; groups of commands join these below."""
 _SHOWN = (
-    *("anonymize", "audit", "compare", "tune", "provenance", "demo"),
+    *("anonymize", "audit", "risk", "compare", "tune", "provenance", "demo"),
     *("republish", "query", "attack", "group", "list", "version"),
 )
 

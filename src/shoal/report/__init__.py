@@ -1,7 +1,7 @@
 """The pages of a release, one for readers and one for the publisher: facts, plain sentences, one HTML file each."""
 
 from shoal.report.facts import AttributeLoss, PublicFacts, ReportFacts, SizeBin, TradeOff, public_facts, size_bins
-from shoal.report.page import render, render_public, render_publication, write_report
+from shoal.report.page import render, render_public, render_publication, render_risk, write_report
 from shoal.report.sentences import achieved_for, gap_sentence, model_title, promise, reservations
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "render",
     "render_public",
     "render_publication",
+    "render_risk",
     "reservations",
     "size_bins",
     "write_report",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from shoal.errors import DataError, InternalError
 from shoal.models.diversity import largest_entropy_l
@@ -50,6 +53,8 @@ class Achieved:
     closeness: tuple[dict[str, Any], ...] = ()
     """The same under every other distance that was asked for, in the order of the models: how a certificate describes
     it, and its own `t`."""
+    sizes_counted: dict[int, int] = field(default_factory=dict, repr=False)
+    """How many groups have each size that occurs."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the measurements with the keys of a certificate's "achieved"."""
@@ -78,8 +83,12 @@ class Achieved:
         if not parts or len({(one.l_frequency is None, *one.t, len(one.closeness)) for one in parts}) > 1:
             raise InternalError("what parts of a table achieve can be merged only where the same was measured of them")
         k, groups = min(one.k for one in parts), sum(one.groups for one in parts)
+        counted: Counter[int] = Counter()
+        for one in parts:
+            counted.update(one.sizes_counted)
+        sizes = dict(sorted(counted.items()))
         if parts[0].l_frequency is None:
-            return cls(k=k, groups=groups)
+            return cls(k=k, groups=groups, sizes_counted=sizes)
         return cls(
             k=k,
             groups=groups,
@@ -93,6 +102,7 @@ class Achieved:
                 for first, *others in zip(*(one.closeness for one in parts), strict=True)
                 for same in [(first, *others)]
             ),
+            sizes_counted=sizes,
         )
 
 
@@ -171,8 +181,10 @@ def achieved(counts: Sequence[GroupCounts], sensitive: Sequence[str], models: Se
     if not len(sizes):
         raise DataError("The table has no row: there is nothing to measure.")
     k, groups = int(sizes.min()), len(sizes)
+    found, times = np.unique(sizes, return_counts=True)
+    counted = dict(zip(found.tolist(), times.tolist(), strict=True))
     if not sensitive:
-        return Achieved(k=k, groups=groups)
+        return Achieved(k=k, groups=groups, sizes_counted=counted)
     alpha = max(largest_ratio(groups_of.heights, groups_of.sizes) for groups_of in counts)
     return Achieved(
         k=k,
@@ -186,6 +198,7 @@ def achieved(counts: Sequence[GroupCounts], sensitive: Sequence[str], models: Se
             for name, groups_of in zip(sensitive, counts, strict=True)
         },
         closeness=_by_distance(counts, sensitive, models),
+        sizes_counted=counted,
     )
 
 
