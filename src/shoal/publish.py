@@ -142,10 +142,11 @@ def anonymize(
         chosen, reason = choose(algorithm, requirement, recoding)
         frame, rows = rows_to_publish(opened.frame, schema, missing_sensitive)
     with clock.step("coarsen"):
-        coarse, coarsened, pictures = coarsen_columns(frame, coarsen or {}, schema.quasi_identifiers)
+        coarsened = coarsen_columns(frame, coarsen or {}, schema.quasi_identifiers)
+        coarse = coarsened.frame
         trees = {name: tree_after(tree, (coarsen or {}).get(name)) for name, tree in trees.items()}
     with clock.step("encode"):
-        table = encode(coarse, schema)
+        table = encode(coarse, schema, of_intervals=coarsened.of_intervals)
         before = columns_before(frame, coarsen or {})
         made: dict[str, Hierarchy] = {}
         if recoding == "generalization" and getattr(chosen, "hierarchical", False):
@@ -221,7 +222,7 @@ def anonymize(
         reason=reason,
         parameters={
             **chosen.parameters(),
-            "coarsen": coarsened,
+            "coarsen": dict(coarsened.described),
             "hierarchies": {name: {**tree.to_dict(), "automatic": name in made} for name, tree in trees.items()},
             "recoding": recoding,
             "star": star,
@@ -246,7 +247,7 @@ def anonymize(
         rows=rows,
         source_format=opened.format,
         restore=opened.restore,
-        pictures=pictures,
+        pictures=coarsened.pictures,
     )
 
 

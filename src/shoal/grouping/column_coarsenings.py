@@ -87,7 +87,10 @@ class Labels(Coarsening):
         text = dictionary_text(column.dictionary.drop_nulls())
         published = pl.Series(self._published(text, grouping.classes), dtype=pl.String)
         _check_told_apart(published, text)
-        return _coarsened(grouping, (_by_code(column, published, series.name),))
+        classes: dict[str, list[str]] = {}
+        for name, value in zip(published.to_list(), text.to_list(), strict=True):
+            classes.setdefault(name, []).append(value)
+        return _coarsened(grouping, (_by_code(column, published, series.name),), classes=classes)
 
     def _published(self, text: pl.Series, classes: NDArray[np.int32]) -> list[str]:
         """Return what is published for each value."""
@@ -131,6 +134,7 @@ class Ordered(Coarsening):
     """
 
     takes: ClassVar[int] = 1
+    self_evident: ClassVar[bool] = True
 
     k: int = field(kw_only=True)
     """What each class has at least."""
@@ -144,6 +148,8 @@ class Ordered(Coarsening):
 
     def applied(self, columns: tuple[pl.Series, ...]) -> Coarsened:
         """Return the coarser column with what is to say and to draw of it; see `Coarsening.applied`."""
+        import polars as pl
+
         (series,) = columns
         column, counts = _counted("Ordered", series)
         values = column.dictionary.drop_nulls()
@@ -151,7 +157,8 @@ class Ordered(Coarsening):
         low, high = dictionary_text(grouping.lowest), dictionary_text(grouping.highest)
         published = _intervals(low, high)
         _check_told_apart(published, dictionary_text(values), alone=low == high)
-        return _coarsened(grouping, (_in_order(column, published, grouping.classes, series.name),))
+        coarser = _in_order(column, published, grouping.classes, series.name)
+        return _coarsened(grouping, (coarser,), of_intervals=not isinstance(values.dtype, pl.Enum))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the coarsening as it appears in a certificate."""
@@ -182,6 +189,7 @@ class Points(Coarsening):
     """
 
     takes: ClassVar[int] = 2
+    self_evident: ClassVar[bool] = True
 
     k: int = field(kw_only=True)
     """What each class has at least."""
@@ -210,7 +218,7 @@ class Points(Coarsening):
         sides = [
             _side(column, column.codes[present], grouping.classes, present, len(grouping.weights)) for column in encoded
         ]
-        return _coarsened(grouping, (sides[0].alias(x.name), sides[1].alias(y.name)))
+        return _coarsened(grouping, (sides[0].alias(x.name), sides[1].alias(y.name)), of_intervals=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the coarsening as it appears in a certificate."""
@@ -299,9 +307,10 @@ def _in_order(column: Column, published: pl.Series, classes: NDArray[np.int32], 
     return _by_code(column, published.cast(pl.Enum(published)).gather(classes), name)
 
 
-def _coarsened(grouping: Grouping, columns: tuple[pl.Series, ...]) -> Coarsened:
+def _coarsened(grouping: Grouping, columns: tuple[pl.Series, ...], **known: Any) -> Coarsened:
     facts = grouping.to_dict()
-    return Coarsened(columns=columns, facts={name: facts[name] for name in _FACTS}, picture=partial(_svg, grouping))
+    told = {name: facts[name] for name in _FACTS}
+    return Coarsened(columns=columns, facts=told, picture=partial(_svg, grouping), **known)
 
 
 def _svg(grouping: Grouping) -> str:

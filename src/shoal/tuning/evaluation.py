@@ -95,8 +95,9 @@ class Evaluator:
 
     def __post_init__(self) -> None:
         names = self.schema.quasi_identifiers
-        coarse, _, _ = coarsen_columns(self.frame, self.always, names)
-        self.table = encode(coarse, self.schema)
+        coarsened = coarsen_columns(self.frame, self.always, names)
+        coarse = coarsened.frame
+        self.table = encode(coarse, self.schema, of_intervals=coarsened.of_intervals)
         """The table of the untouched setting."""
         self._told = coarse.get_column(self.schema.sensitive[0]) if self.schema.sensitive else None
         self._before = columns_before(self.frame, self.always)
@@ -114,8 +115,10 @@ class Evaluator:
         key = (ladder.columns, step)
         if key not in self._rungs:
             coarsening = ladder.rungs[step - 1].coarsening
-            coarse, _, _ = coarsen_columns(self.frame.select(ladder.columns), {ladder.key: coarsening}, ladder.columns)
-            table = encode(coarse, Schema(quasi_identifiers=ladder.columns))
+            fine = self.frame.select(ladder.columns)
+            coarsened = coarsen_columns(fine, {ladder.key: coarsening}, ladder.columns)
+            coarse, roles = coarsened.frame, Schema(quasi_identifiers=ladder.columns)
+            table = encode(coarse, roles, of_intervals=coarsened.of_intervals)
             given = {name: tree_after(self.trees[name], coarsening) for name in ladder.columns if name in self.trees}
             self._rungs[key] = _Prepared(
                 columns={column.name: column for column in table.quasi_identifiers},

@@ -116,8 +116,12 @@ class Regions(Coarsening):
         coarser = column.cast(pl.String).replace_strict(by_text, return_dtype=pl.String).alias(column.name)
         facts = grouping.to_dict()
         said = ("classes", "largest", "smallest", "lower_bound", "optimal", "overfull_ratio", "guarantee")
+        classes: dict[str, list[str]] = {}
+        for place, label in by_text.items():
+            classes.setdefault(label, []).append(place)
         return Coarsened(
             columns=(coarser,),
+            classes=classes,
             facts={name: facts[name] for name in said},
             picture=partial(_svg, grouping),
         )
