@@ -24,15 +24,16 @@ from shoal.models import Requirement
 from shoal.recoding import METHODS, canonical_order, check_coverage, compose, published_frame, recode
 from shoal.release import Release
 from shoal.table import Schema, encode, fingerprint
-from shoal.verification import verify
+from shoal.verification import check_faithful, declared_meanings, verify
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
     from shoal.algorithms import Algorithm, Partition
-    from shoal.hierarchy import Coarsening, Hierarchy
+    from shoal.hierarchy import CoarsenedColumns, Coarsening, Hierarchy
     from shoal.models import PrivacyModel
+    from shoal.recoding import Recoding
     from shoal.table import Column, Table
 
 __all__ = [
@@ -143,15 +144,14 @@ def anonymize(
         frame, rows = rows_to_publish(opened.frame, schema, missing_sensitive)
     with clock.step("coarsen"):
         coarsened = coarsen_columns(frame, coarsen or {}, schema.quasi_identifiers)
-        coarse = coarsened.frame
         trees = {name: tree_after(tree, (coarsen or {}).get(name)) for name, tree in trees.items()}
     with clock.step("encode"):
-        table = encode(coarse, schema, of_intervals=coarsened.of_intervals)
+        table = encode(coarsened.frame, schema, of_intervals=coarsened.of_intervals)
         before = columns_before(frame, coarsen or {})
         made: dict[str, Hierarchy] = {}
         if recoding == "generalization" and getattr(chosen, "hierarchical", False):
-            told = coarse.get_column(table.sensitive[0].name) if table.sensitive else None
-            made = automatic_trees(coarse.select(schema.quasi_identifiers), told, known=trees)
+            told = coarsened.frame.get_column(table.sensitive[0].name) if table.sensitive else None
+            made = automatic_trees(coarsened.frame.select(schema.quasi_identifiers), told, known=trees)
             trees |= made
         for column in table.quasi_identifiers:
             if column.name in trees:
@@ -188,11 +188,7 @@ def anonymize(
             hierarchies=trees,
             least=partition.least,
         )
-        published, order = published_frame(table, recoded, partition.groups, keep_order=keep_order, compact=True)
-        rows = rows[order]
-        del order  # as much memory as a column of the input
-        if keep_order:
-            published, rows = published[np.argsort(rows)], np.sort(rows)
+        published, rows = _published(table, recoded, partition.groups, rows, keep_order=keep_order)
     with clock.step("verify"):
         if published.height != table.rows:
             raise InternalError("a release has more or fewer rows than were to be published")
@@ -203,6 +199,7 @@ def anonymize(
             requirement=requirement,
             published=schema.published,
         )
+        _check_true(published, opened.frame, rows, schema, coarsened, trees=trees, star=star)
     with clock.step("bound"):
         bound = lower_bound(table, requirement, target=recoded.recoded_cells)
         bound = bound.sharpened(partition.guarantee)
@@ -248,6 +245,37 @@ def anonymize(
         source_format=opened.format,
         restore=opened.restore,
         pictures=coarsened.pictures,
+    )
+
+
+def _published(
+    table: Table, recoded: Recoding, groups: NDArray[np.int32], rows: NDArray[np.int32], *, keep_order: bool
+) -> tuple[pl.DataFrame, NDArray[np.int32]]:
+    """Return the published table, and the row of the input that each of its rows stands for."""
+    published, order = published_frame(table, recoded, groups, keep_order=keep_order, compact=True)
+    rows = rows[order]
+    return (published[np.argsort(rows)], np.sort(rows)) if keep_order else (published, rows)
+
+
+def _check_true(
+    published: pl.DataFrame,
+    original: pl.DataFrame,
+    rows: NDArray[np.int32],
+    schema: Schema,
+    coarsened: CoarsenedColumns,
+    *,
+    trees: Mapping[str, Hierarchy],
+    star: str,
+) -> None:
+    """Check that every published cell holds the value of the row of the input that it stands for."""
+    said = {"coarsen": coarsened.described}
+    check_faithful(
+        published,
+        original,
+        rows,
+        meanings=declared_meanings(schema.quasi_identifiers, said, classes=coarsened.classes, trees=trees),
+        unchanged=schema.sensitive + schema.insensitive,
+        star=star,
     )
 
 

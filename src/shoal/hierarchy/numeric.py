@@ -334,7 +334,9 @@ class BottomCode(_EndCode):
         return {"coarsening": "bottom-code", **self._asked()}
 
 
-def plain_number(number: Real | float) -> int | float:
-    """Return a number as JSON has it."""
+def plain_number(number: Real | float) -> int | float | str:
+    """Return a number as JSON has it; as text, 1/3 for example, where no decimal says it."""
     exact = exact_fraction(number)
-    return int(exact) if exact.denominator == 1 else float(exact)
+    if exact.denominator == 1:
+        return int(exact)
+    return float(exact) if exact_fraction(float(exact)) == exact else str(exact)

@@ -1,10 +1,25 @@
-"""Verification: the privacy of a table, measured and judged from its published cells alone.
+"""Verification: the privacy of a table, measured and judged from its published cells alone, and whether these are true.
 
-It shares no code with what makes a release: not the encoding, not the kernels, not the algorithms.
+It shares no code with what makes a release: not the encoding, not the kernels, not the algorithms. Published cells are
+read here, for whoever asks what they stand for: `read_table`.
 """
 
 from shoal.verification.achieved import Achieved, measure
+from shoal.verification.columns import ReadColumn, Understood, read_table
 from shoal.verification.counting import count_groups
+from shoal.verification.faithfulness import check_faithful
+from shoal.verification.meaning import Meaning, declared_meanings
 from shoal.verification.verify import verify
 
-__all__ = ["Achieved", "count_groups", "measure", "verify"]
+__all__ = [
+    "Achieved",
+    "Meaning",
+    "ReadColumn",
+    "Understood",
+    "check_faithful",
+    "count_groups",
+    "declared_meanings",
+    "measure",
+    "read_table",
+    "verify",
+]

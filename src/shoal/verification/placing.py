@@ -1,0 +1,200 @@
+"""From cells to the ranks of the true values that they cover; many cells of the common forms at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from shoal.verification.cells import BLANKS, INTERVAL, SET
+from shoal.verification.covered_ranks import CoveredRanks, RankSet
+from shoal.verification.sub_domains import Between, Everything, Listed, Masked, Span, SubDomain
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.verification.columns import ReadColumn
+    from shoal.verification.values import Values
+
+__all__ = ["place", "ranks_of"]
+
+_FEW = 64
+"""So many cells are read one by one: setting out to read them together takes longer."""
+
+
+def ranks_of(found: SubDomain, values: Values) -> RankSet:
+    """Return the ranks of the true values that a sub-domain holds."""
+    if isinstance(found, Everything):
+        return RankSet(low=0, stop=values.size + found.missing)
+    if isinstance(found, Listed):
+        if len(found.texts) == 1:
+            rank = _rank(found.texts[0], values)
+            return RankSet() if rank < 0 else RankSet(low=rank, stop=rank + 1)
+        return RankSet.of([rank for rank in (_rank(text, values) for text in found.texts) if rank >= 0])
+    if isinstance(found, Span):
+        low = 0 if found.low is None else values.below(found.low)[not found.low_included]
+        stop = values.placed if found.high is None else values.below(found.high)[found.high_included]
+        return RankSet(low=low, stop=max(low, stop))
+    if isinstance(found, Between):
+        return _between(found, values)
+    if isinstance(found, Masked):
+        return _masked(found, values)
+    parts = [ranks_of(part, values) for part in found.parts]
+    if all(part.members is None for part in parts) and len(parts) < 4:
+        result = RankSet()
+        for part in parts:
+            result = result.with_(part)
+        return result
+    return RankSet.of(np.concatenate([part.listed() for part in parts]))  # type: ignore[arg-type]
+
+
+def _rank(text: str | None, values: Values) -> int:
+    return values.missing if text is None else next(iter(values.find((text,))))
+
+
+def _between(found: Between, values: Values) -> RankSet:
+    low, stop = 0, values.size
+    if found.low is not None:
+        first = ranks_of(found.low, values)
+        if first.low >= first.stop:
+            return RankSet()
+        low = first.low if found.low_included or first.stop - first.low > 1 else first.stop
+    if found.high is not None:
+        last = ranks_of(found.high, values)
+        if last.low >= last.stop:
+            return RankSet()
+        stop = last.stop if found.high_included or last.stop - last.low > 1 else last.low
+    return RankSet(low=low, stop=max(low, stop))
+
+
+def _masked(found: Masked, values: Values) -> RankSet:
+    fixed = found.text.rstrip(found.star)
+    pattern = "".join("." if one == found.star else re.escape(one) for one in fixed)
+    pattern = f"(?s)^{pattern}.{{0,{len(found.text) - len(fixed)}}}$"
+    matching = values.texts.str.contains(pattern).fill_null(value=False)
+    return RankSet.of(values.rank_of_code[matching.to_numpy()])
+
+
+def place(column: ReadColumn, values: Values) -> CoveredRanks:
+    """Return which of some true values each label of a column covers."""
+    labels = column.labels
+    together = _Together(column, values) if len(labels) > _FEW and not column.leaves else None
+    done = np.zeros(len(labels), dtype=np.bool_) if together is None else together.done
+    sets: dict[int, RankSet] = {}
+    for at in np.flatnonzero(~done).tolist():
+        sets[at] = _with_itself(labels[at], ranks_of(column.sub_domain(labels[at]), values), values)
+    if together is None:
+        return CoveredRanks.of([sets[at] for at in range(len(labels))])
+    return together.with_(sets)
+
+
+def _with_itself(label: str | None, found: RankSet, values: Values) -> RankSet:
+    """Return what a cell covers, with the value that reads just like it where there is one."""
+    if label is None or values.scale != "text":
+        return found
+    rank = values.known.get(label)
+    return found if rank is None else found.with_(RankSet(low=rank, stop=rank + 1))
+
+
+class _Together:
+    """Intervals and sets without quotes, which are most of the cells where there are many, read all at once."""
+
+    def __init__(self, column: ReadColumn, values: Values) -> None:
+        self._column, self._values = column, values
+        texts = pl.Series("cell", column.labels, dtype=pl.String)
+        count = len(texts)
+        self._low = np.zeros(count, dtype=np.int64)
+        self._stop = np.zeros(count, dtype=np.int64)
+        self._owner: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self._rank: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        named = [label is not None and column.meaning.named(label) is not None for label in column.labels]
+        if values.scale == "text":
+            named = [name or label in values.known for name, label in zip(named, column.labels, strict=True)]
+        free = ~np.array(named)
+        intervals = texts.str.contains(INTERVAL).fill_null(value=False).to_numpy() & free
+        sets = texts.str.contains(SET).fill_null(value=False).to_numpy() & free
+        self.done = intervals | sets
+        """Which cells were read."""
+        self._read_intervals(texts.filter(pl.Series(intervals)), np.flatnonzero(intervals))
+        self._read_sets(texts.filter(pl.Series(sets)), np.flatnonzero(sets))
+
+    def _read_intervals(self, texts: pl.Series, at: NDArray[np.int64]) -> None:
+        if not len(texts):
+            return
+        parts = texts.str.extract_groups(INTERVAL).struct.unnest()
+        ends, codes = _distinct(pl.concat([parts.get_column("2"), parts.get_column("3")]))
+        sets = [self._end(end) for end in ends]
+        nowhere = np.array([one is None for one in sets])
+        low, stop = np.array([(one.low, one.stop) if one else (0, 0) for one in sets], dtype=np.int64).T
+        # The one value on which an end falls may be left out; an end that stands for several belongs to the interval.
+        alone = stop - low <= 1
+        first, last = codes[: len(texts)], codes[len(texts) :]
+        opened = (parts.get_column("1") == "[").to_numpy()
+        closed = (parts.get_column("4") == "]").to_numpy()
+        self._low[at] = np.where(opened | ~alone[first], low[first], stop[first])
+        self._stop[at] = np.where(closed | ~alone[last], stop[last], low[last])
+        self._stop[at[nowhere[first] | nowhere[last]]] = 0
+        self._stop[at] = np.maximum(self._stop[at], self._low[at])
+
+    def _end(self, text: str) -> RankSet | None:
+        """Return the ranks on which an end of an interval falls; None where it is nowhere among the values."""
+        known = self._values.known.get(text)
+        if known is not None and not self._column.meaning.converts:
+            return RankSet(low=known, stop=known + 1)
+        found = self._column.inner(text)
+        span = self._column.span_of(found)
+        ranks = ranks_of(found if span is None else span, self._values)
+        return None if span is None and ranks.low >= ranks.stop else ranks
+
+    def _read_sets(self, texts: pl.Series, at: NDArray[np.int64]) -> None:
+        if not len(texts):
+            return
+        frame = pl.DataFrame({"at": at, "member": texts.str.slice(1, None).str.strip_suffix("}").str.split(",")})
+        frame = frame.explode("member").with_columns(pl.col("member").str.strip_chars(BLANKS))
+        members, codes = _distinct(frame.get_column("member"))
+        sets = [self._member(member) for member in members]
+        sizes = np.array([len(one) for one in sets], dtype=np.int64)
+        starts = np.cumsum(sizes) - sizes
+        ranks = np.concatenate([np.empty(0, dtype=np.int32), *sets])
+        owner = frame.get_column("at").to_numpy()
+        self._owner = np.repeat(owner, sizes[codes])
+        within = np.arange(len(self._owner)) - np.repeat(np.cumsum(sizes[codes]) - sizes[codes], sizes[codes])
+        self._rank = ranks[np.repeat(starts[codes], sizes[codes]) + within].astype(np.int64)
+
+    def _member(self, text: str) -> NDArray[np.int32]:
+        known = self._values.known.get(text)
+        if known is not None and not self._column.meaning.converts:
+            return np.array([known], dtype=np.int32)
+        return ranks_of(self._column.inner(text), self._values).listed()
+
+    def with_(self, sets: dict[int, RankSet]) -> CoveredRanks:
+        """Return these cells together with others."""
+        owners, ranks = [self._owner], [self._rank]
+        for at, one in sets.items():
+            self._low[at], self._stop[at] = one.low, one.stop
+            if one.members is not None:
+                owners.append(np.full(len(one.members), at))
+                ranks.append(one.members.astype(np.int64))
+        width = self._values.size + 2
+        keys = np.unique(np.concatenate(owners) * width + np.concatenate(ranks))
+        owner, rank = keys // width, keys % width
+        starts = np.searchsorted(owner, np.arange(len(self._low) + 1))
+        listed = np.flatnonzero(np.diff(starts))
+        self._low[listed], self._stop[listed] = rank[starts[listed]], rank[starts[listed + 1] - 1] + 1
+        return CoveredRanks(
+            low=self._low.astype(np.int32),
+            high=(self._stop - 1).astype(np.int32),
+            starts=starts.astype(np.int64),
+            members=rank.astype(np.int32),
+        )
+
+
+def _distinct(texts: pl.Series) -> tuple[Sequence[str], NDArray[np.integer]]:
+    distinct = texts.unique(maintain_order=True)
+    codes = pl.DataFrame({"text": texts}).join(
+        pl.DataFrame({"text": distinct, "at": np.arange(len(distinct))}), on="text", how="left", maintain_order="left"
+    )
+    return distinct.to_list(), codes.get_column("at").to_numpy()
