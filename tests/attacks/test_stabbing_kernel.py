@@ -6,12 +6,8 @@ import numpy as np
 import pytest
 
 from shoal.attacks.covering import PointTree
-<<<<<<< HEAD:tests/attacks/test_stabbing_kernel.py
 from shoal.attacks.stabbing_kernel import collect_covering
-=======
-from shoal.kernels.stabbing import collect_covering
 from shoal.verification.covered_ranks import CoveredRanks
->>>>>>> 7f46c4f (WIP: one reader of published cells, and faithfulness):tests/kernels/test_stabbing.py
 
 
 def cover_slowly(points, boxes, regions, carried):

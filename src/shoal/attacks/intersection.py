@@ -22,7 +22,7 @@ from shoal._progress import Progress, silent
 from shoal.attacks.covering import PointTree, distinct_rows
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 from shoal.verification.cells import cell_text
-from shoal.verification.columns import Problem, not_understood, read_table
+from shoal.verification.columns import Problem, how_to_say, not_understood, read_table
 from shoal.verification.covered_ranks import CoveredRanks
 from shoal.verification.meaning import declared_meanings, parameters_of
 from shoal.verification.sub_domains import Everything
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from shoal.verification.columns import ReadColumn, Understood
+    from shoal.verification.columns import ReadColumn, ReadTable
     from shoal.verification.meaning import Tree
 
     Bits = NDArray[np.uint64]
@@ -279,7 +279,7 @@ def _sizes(bits: Bits) -> NDArray[np.int64]:
     return np.asarray(np.bitwise_count(bits).sum(axis=1), dtype=np.int64)
 
 
-def _candidates(understood: Understood, people: pl.DataFrame, secrets: tuple[pl.Series, pl.Series]) -> Bits:
+def _candidates(understood: ReadTable, people: pl.DataFrame, secrets: tuple[pl.Series, pl.Series]) -> Bits:
     """Return each person's candidate sensitive set in one release, as bits."""
     if not people.height:
         return np.zeros((0, -(-len(secrets[1]) // _WORD)), dtype=np.uint64)
@@ -307,7 +307,8 @@ def _doubts(column: ReadColumn, covered: CoveredRanks, ranks: NDArray[np.int32],
     here = np.bincount(ranks, minlength=int(ranks.max()) + 1) > 0
     if column.scale in ("number", "date", "time") and not placed and not column.is_plain:
         kind = {"number": "numbers", "date": "dates", "time": "times"}[column.scale]
-        return [_doubt(column, f"its cells are intervals of {kind}, and the population's values are none")]
+        why = f"its cells are intervals of {kind}, and the population's values are none"
+        return [Problem(column=column.name, why=why, how=how_to_say(column.name))]
     if not column.is_plain:
         return []
     stars = np.array([isinstance(one, Everything) for one in column.sub_domains])
@@ -318,26 +319,11 @@ def _doubts(column: ReadColumn, covered: CoveredRanks, ranks: NDArray[np.int32],
     unmatched = int(np.count_nonzero(~np.isin(ranks, shown)))
     if not unmatched or (stars.any() and not nobody) or stars.all():
         return []
-    return [
-        _doubt(
-            column,
-            f"{unmatched} of {len(ranks)} people have a value that none of its cells shows, and {nobody} of its "
-            f"{len(stars)} distinct cells show what is no value of these people",
-        )
-    ]
-
-
-def _doubt(column: ReadColumn, why: str) -> Problem:
-    name = column.name
-    return Problem(
-        column=name,
-        why=why,
-        how=(
-            f"Say what its cells are: hierarchies={{'{name}': ...}} (--hierarchy {name}=FILE) for nodes of a hierarchy, "
-            f"cells={{'{name}': ...}} (--cells {name}=prefix:3, ...) for values that were coarsened, 'values' "
-            f"(--cells {name}=values) if they are values as they stand."
-        ),
+    why = (
+        f"{unmatched} of {len(ranks)} people have a value that none of its cells shows, and {nobody} of its "
+        f"{len(stars)} distinct cells show what is no value of these people"
     )
+    return [Problem(column=column.name, why=why, how=how_to_say(column.name))]
 
 
 def _boxes(columns: Sequence[ReadColumn], secrets: tuple[pl.Series, pl.Series]) -> tuple[NDArray[np.int64], Bits]:

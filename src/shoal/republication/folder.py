@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import DataError
 from shoal.io import read
 from shoal.republication.publication import read_counterfeits, read_release
+from shoal.verification.meaning import declared_meanings, parameters_of
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from shoal.verification.meaning import Meaning, Tree
 
 __all__ = ["ReadRelease", "read_published"]
 
@@ -35,6 +39,16 @@ class ReadRelease:
         """Return the columns with a role ("quasi_identifiers", "sensitive") as the certificate names them."""
         return tuple((self.certificate.get("input") or {}).get(role) or ())
 
+    def meanings(
+        self,
+        names: Sequence[str],
+        *,
+        trees: Mapping[str, Tree] | None = None,
+        cells: Mapping[str, object] | None = None,
+    ) -> dict[str, Meaning]:
+        """Return what is said of the cells of quasi-identifiers, by the certificate and by the caller."""
+        return declared_meanings(names, parameters_of(self.certificate), trees=trees, cells=cells)
+
     @property
     def star(self) -> str:
         """The symbol of a suppressed cell."""
@@ -47,6 +61,8 @@ class ReadRelease:
 def read_published(path: str | Path, *, delimiter: str | None = None, encoding: str | None = None) -> ReadRelease:
     """Read a release folder, or a file or database table with a published table.
 
+    A certificate beside a file counts where it has the hash of the file.
+
     Raises
     ------
     DataError
@@ -55,7 +71,7 @@ def read_published(path: str | Path, *, delimiter: str | None = None, encoding: 
     folder = Path(path)
     if not folder.is_dir():
         frame = read(path, delimiter=delimiter, encoding=encoding)
-        return ReadRelease(frame=frame, counterfeits=None, certificate={})
+        return ReadRelease(frame=frame, counterfeits=None, certificate=_beside(folder))
     present = [folder / name for name in _NAMES if (folder / name).exists()]
     if not present:
         raise DataError(f"The folder '{folder}' holds no release.csv or release.parquet. Name the file of the release.")
@@ -65,6 +81,19 @@ def read_published(path: str | Path, *, delimiter: str | None = None, encoding: 
         counterfeits=read_counterfeits(beside) if beside.exists() else None,
         certificate=_certificate(folder / "certificate.json"),
     )
+
+
+def _beside(path: Path) -> Mapping[str, Any]:
+    """Return the certificate beside a file, where it is of this very file."""
+    certificate = path.with_name("certificate.json")
+    if not path.is_file() or not certificate.is_file():
+        return {}
+    try:
+        facts = _certificate(certificate)
+        known = facts["output"]["files"][path.name]["sha256"]
+    except (DataError, KeyError, TypeError):
+        return {}
+    return facts if known == hashlib.sha256(path.read_bytes()).hexdigest() else {}
 
 
 def _certificate(path: Path) -> Mapping[str, Any]:

@@ -19,6 +19,7 @@ from shoal.republication.journal import file_digest
 from shoal.republication.published import COUNT, GROUP
 from shoal.republication.queries import PublishedGroups
 from shoal.republication.verification import verify_release
+from shoal.verification import declared_meanings
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -176,6 +177,7 @@ class Publication:
             _plain(self.frame),
             quasi_identifiers=self.columns.quasi_identifiers,
             counterfeits=self.counterfeit_frame,
+            meanings=declared_meanings(self.columns.quasi_identifiers, {}),
         )
 
     def save(

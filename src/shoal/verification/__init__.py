@@ -5,7 +5,7 @@ read here, for whoever asks what they stand for: `read_table`.
 """
 
 from shoal.verification.achieved import Achieved, measure
-from shoal.verification.columns import ReadColumn, Understood, read_table
+from shoal.verification.columns import ReadColumn, ReadTable, read_table
 from shoal.verification.counting import count_groups
 from shoal.verification.faithfulness import check_faithful
 from shoal.verification.meaning import Meaning, declared_meanings
@@ -15,7 +15,7 @@ __all__ = [
     "Achieved",
     "Meaning",
     "ReadColumn",
-    "Understood",
+    "ReadTable",
     "check_faithful",
     "count_groups",
     "declared_meanings",

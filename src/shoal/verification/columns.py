@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from shoal.verification.covered_ranks import CoveredRanks
     from shoal.verification.scales import Position, Scale
 
-__all__ = ["Problem", "ReadColumn", "Understood", "read_column", "read_table"]
+__all__ = ["Problem", "ReadColumn", "ReadTable", "how_to_say", "not_understood", "read_column", "read_table"]
 
 _YEAR = re.compile(r"[0-9]{4}")
 _UNNAMED = re.compile(r"(node )*level [0-9]+, node [0-9]+")
@@ -55,9 +55,20 @@ class Problem:
     """What is in doubt, in words; no cell."""
     how: str
     """How to say what is missing."""
+    order_only: bool = False
+    """Whether it is known which cells are values and which are intervals of them, but not in which order values are."""
 
     def __str__(self) -> str:
         return f"'{self.column}': {self.why}. {self.how}"
+
+
+def how_to_say(column: str) -> str:
+    """Return how to say what the cells of a column are."""
+    return (
+        f"If they are nodes of a hierarchy, give it (hierarchies={{'{column}': ...}}, --hierarchy {column}=FILE); else "
+        f"say what was made of the values (cells={{'{column}': shoal.Prefix(3)}}, --cells {column}=prefix:3), or that "
+        f"they are values as they stand (cells={{'{column}': 'values'}}, --cells {column}=values)."
+    )
 
 
 class ReadColumn:
@@ -282,6 +293,7 @@ class ReadColumn:
                 column=self.name,
                 why="it has intervals between names, and nothing says in which order these are",
                 how=f"List the values in order: cells={{'{self.name}': [...]}} (--cells {self.name}=order:A,B,...).",
+                order_only=True,
             )
         return None
 
@@ -302,15 +314,7 @@ class ReadColumn:
         return self.meaning.is_opaque(text)
 
     def _problem(self, why: str) -> Problem:
-        name = self.name
-        return Problem(
-            column=name,
-            why=why,
-            how=(
-                f"Give its hierarchy, hierarchies={{'{name}': ...}} (--hierarchy {name}=FILE), or say what its cells "
-                f"are, cells={{'{name}': ...}} (--cells {name}=values for values as they stand)."
-            ),
-        )
+        return Problem(column=self.name, why=why, how=how_to_say(self.name))
 
     def __repr__(self) -> str:
         return f"ReadColumn({self.name!r}, labels={len(self.labels)}, scale={self.scale!r})"
@@ -390,7 +394,7 @@ def _is_dated(text: str) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Understood:
+class ReadTable:
     """The columns of a published table, read."""
 
     columns: Mapping[str, ReadColumn]
@@ -418,7 +422,7 @@ class Understood:
         return self.columns[name]
 
     def __repr__(self) -> str:
-        return f"Understood(columns={len(self.columns)}, not_understood={len(self.not_understood)})"
+        return f"ReadTable(columns={len(self.columns)}, not_understood={len(self.not_understood)})"
 
 
 def not_understood(problems: Sequence[Problem]) -> NotUnderstoodError:
@@ -466,7 +470,7 @@ def read_table(
     star: str = "*",
     meanings: Mapping[str, Meaning] | None = None,
     beside: pl.DataFrame | None = None,
-) -> Understood:
+) -> ReadTable:
     """Read columns of a published table.
 
     Parameters
@@ -482,7 +486,7 @@ def read_table(
     beside : polars.DataFrame, optional
         A table of true values with these columns.
     """
-    return Understood(
+    return ReadTable(
         columns={
             name: read_column(
                 frame.get_column(name),

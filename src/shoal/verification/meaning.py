@@ -257,8 +257,9 @@ def declared_meanings(
 
 
 def parameters_of(certificate: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return what a certificate says of the cells; None where there is no certificate."""
-    return (certificate.get("parameters") or {}) if certificate else None
+    """Return what a certificate says of the cells; None where there is none, or it says nothing of them."""
+    parameters: Mapping[str, Any] | None = certificate.get("parameters")
+    return parameters
 
 
 def _by_column(coarsen: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:

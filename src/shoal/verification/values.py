@@ -32,7 +32,7 @@ _DECIMAL = r"^-?(0|[1-9][0-9]{0,99})(\.[0-9]{1,99})?$"
 _ISO_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9].*)?$"
 
 
-def coded(series: pl.Series) -> tuple[NDArray[np.integer], pl.Series]:
+def coded(series: pl.Series) -> tuple[NDArray[Any], pl.Series]:
     """Return a code per row and the value of each code, in any order; a missing value has the code behind the last.
 
     Integers, dates and categories of a small range come with every value of it, whether it occurs or not.
@@ -56,17 +56,18 @@ def coded(series: pl.Series) -> tuple[NDArray[np.integer], pl.Series]:
         series = cell_text(series)
     found = series.to_arrow(compat_level=pl.CompatLevel.newest()).dictionary_encode()
     values = pl.Series(found.dictionary).cast(series.dtype)
-    return np.asarray(pl.Series(found.indices).fill_null(len(values)).to_numpy(), dtype=np.int32), values
+    codes: NDArray[Any] = pl.Series(found.indices).fill_null(len(values)).to_numpy()
+    return codes, values
 
 
-def _filled(physical: pl.Series, low: int, missing: int) -> NDArray[np.integer]:
+def _filled(physical: pl.Series, low: int, missing: int) -> NDArray[Any]:
     """Return integers, less the lowest one, in a type that has room for the code of a missing value."""
     kind = np.uint8 if missing < 1 << 8 else np.int32
-    if not physical.null_count():
-        numbers = physical.to_numpy()
-        return (numbers if low == 0 else numbers - numbers.dtype.type(low)).astype(kind)
-    codes = (physical.fill_null(low).to_numpy().astype(np.int64) - low).astype(kind)
-    codes[physical.is_null().to_numpy()] = missing
+    numbers = (physical.fill_null(low) if physical.null_count() else physical).to_numpy()
+    # Modulo the width of the type: a difference that is small comes out right, whatever the signs are.
+    codes: NDArray[Any] = (numbers - numbers.dtype.type(low)).view(f"u{numbers.itemsize}").astype(kind)
+    if physical.null_count():
+        codes[physical.is_null().to_numpy()] = missing
     return codes
 
 
