@@ -24,7 +24,7 @@ from shoal.models import Requirement
 from shoal.recoding import METHODS, canonical_order, check_coverage, compose, published_frame, recode
 from shoal.release import Release
 from shoal.table import Schema, encode, fingerprint
-from shoal.verification import check_faithful, declared_meanings, verify
+from shoal.verification import check_faithful, declared_meanings, names_read_as, verify
 
 if TYPE_CHECKING:
     import polars as pl
@@ -220,7 +220,10 @@ def anonymize(
         parameters={
             **chosen.parameters(),
             "coarsen": dict(coarsened.described),
-            "hierarchies": {name: {**tree.to_dict(), "automatic": name in made} for name, tree in trees.items()},
+            "hierarchies": {
+                name: {**tree.to_dict(), "automatic": name in made, "read_as": names_read_as(tree)}
+                for name, tree in trees.items()
+            },
             "recoding": recoding,
             "star": star,
             "keep_order": keep_order,

@@ -28,7 +28,7 @@ from shoal.republication.published import published_tables
 from shoal.republication.records import RecordedRelease, read_memory, read_series
 from shoal.republication.series_audit import SeriesAudit, audit_series
 from shoal.republication.storage import now
-from shoal.republication.verification import verify_invariance, verify_release
+from shoal.republication.verification import verify_invariance, verify_release, verify_truth
 from shoal.table import fingerprint
 
 if TYPE_CHECKING:
@@ -367,6 +367,13 @@ class Series:
                 counterfeit_values=made.counterfeit_values,
                 signature_of=shown.signature_of,
                 signatures=[matched.memory.signatures[one] for one in range(len(matched.memory.signatures))],
+            )
+            verify_truth(
+                frame,
+                matched.frame,
+                made.groups,
+                quasi_identifiers=self.columns.quasi_identifiers,
+                sensitive=self.columns.sensitive,
             )
             if frame.height != shown.table.rows + made.counterfeits:
                 raise InternalError("a release has more or fewer rows than were to be published")

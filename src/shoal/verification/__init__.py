@@ -9,6 +9,7 @@ from shoal.verification.columns import ReadColumn, ReadTable, read_table
 from shoal.verification.counting import count_groups
 from shoal.verification.faithfulness import check_faithful
 from shoal.verification.meaning import Meaning, declared_meanings
+from shoal.verification.node_names import names_read_as
 from shoal.verification.verify import verify
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "count_groups",
     "declared_meanings",
     "measure",
+    "names_read_as",
     "read_table",
     "verify",
 ]

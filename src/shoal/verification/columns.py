@@ -110,7 +110,8 @@ class ReadColumn:
         self.meaning = meaning
         self.star = star
         self._known: dict[str | None, SubDomain] = {}
-        self._years = meaning.kind == "date-part"
+        self.years = meaning.kind == "date-part"
+        """Whether years, quarters and months are periods."""
         self.problem: Problem | None = None
         """Why the column is not understood; None where it is."""
         if scale is None:
@@ -182,7 +183,7 @@ class ReadColumn:
     def _value(self, text: str) -> SubDomain:
         if self.meaning.converts:
             return self.meaning.stands_for(text) or Listed(texts=(text,))
-        if self._years:
+        if self.years:
             period = period_of(text)
             if period is not None:
                 return Span(low=period[0], high=period[1], high_included=False)
@@ -282,11 +283,11 @@ class ReadColumn:
         elif self.meaning.kind == "date-part":
             self.scale = "date"
         else:
-            decided = found.scale(beside)
+            decided = self._stated_scale() or found.scale(beside)
             if decided is None:
                 return self._problem(found.doubt())
             self.scale = decided
-            self._years = self._years or (decided == "date" and self.foreign)
+            self.years = self.years or (self.scale == "date" and self.foreign)
         self._known.clear()
         if any(isinstance(one, Between) for one in self._in_order()):
             return Problem(
@@ -302,9 +303,15 @@ class ReadColumn:
 
     @property
     def _reads_itself(self) -> bool:
-        """Whether a certificate says that the names of the nodes are intervals that hold what is below them."""
+        """Whether a certificate says that the names of the nodes tell what is below them."""
         said = self.meaning.facts.get("hierarchy")
         return isinstance(said, Mapping) and bool(said.get("automatic") or said.get("read_as"))
+
+    def _stated_scale(self) -> Scale | None:
+        """Return on which scale a certificate says that the names of nodes are read."""
+        said = self.meaning.facts.get("hierarchy")
+        stated = said.get("read_as") if isinstance(said, Mapping) and self.meaning.tree is None else None
+        return next((scale for scale in ("number", "date", "text") if scale == stated), None)
 
     def _is_opaque(self, text: str) -> bool:
         if self.meaning.kind == "level" and self.meaning.tree is None:
