@@ -8,6 +8,7 @@ whether everybody's must.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -40,6 +41,8 @@ class Judged(NamedTuple):
     """Whether everybody's does."""
 
 
+_TRUTH = {"true": "True", "false": "False"}
+"""How files of untouched truth values write them, and how recoded cells do."""
 _MISSING = Listed(texts=(None,))
 _EVERYBODY, _PERHAPS, _NOBODY = (Judged(*answers) for answers in ((True, True), (True, False), (False, False)))
 
@@ -63,7 +66,12 @@ class Asked:
     """
 
     def __init__(self, column: ReadColumn, conditions: Sequence[Condition], star: SubDomain | None = None) -> None:
-        self._column, self._conditions, self._star = column, conditions, star
+        self._column, self._star = column, star
+        self._in_words = {*column.labels} <= {*_TRUTH, *_TRUTH.values(), None, column.star}
+        if self._in_words:
+            conditions = [_in_true_words(one) for one in conditions]
+        self.conditions = conditions
+        """The conditions, as they are compared with what cells show."""
         self._lists = [one.values for one in conditions if one.values is not None and not one.negated]
         self.excluded = [text for one in conditions if one.values is not None and one.negated for text in one.values]
         """The values that conditions exclude."""
@@ -105,6 +113,7 @@ class Asked:
     # One value.
 
     def _of_value(self, text: str | None) -> Judged:
+        text = None if text is None else _TRUTH.get(text, text) if self._in_words else text
         if text is None or not all(self._in_range(text, one) for one in self._ranges):
             return _NOBODY
         answers = [max(map(self._same, values, [text] * len(values))) for values in self._lists]
@@ -191,6 +200,16 @@ class Asked:
         column = self._column
         scale = column.scale if self._coarser else "text"
         return len(ranks_of(found, Values(column.meaning.transformed(spelled), scale)).listed()) > 0
+
+
+def _in_true_words(asked: Condition) -> Condition:
+    """Return a condition on truth values as recoded cells write them."""
+
+    def word(text: str | None) -> str | None:
+        return None if text is None else _TRUTH.get(text, text)
+
+    values = None if asked.values is None else tuple(_TRUTH.get(text, text) for text in asked.values)
+    return replace(asked, low=word(asked.low), high=word(asked.high), values=values)
 
 
 def _together(parts: Sequence[Judged]) -> Judged:

@@ -8,7 +8,7 @@ or as wide as they are.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -18,7 +18,6 @@ from shoal.verification.sub_domains import AnyOf, Between, Everything, Listed, M
 
 if TYPE_CHECKING:
     from shoal.republication.asked import Asked
-    from shoal.republication.questions import Condition
     from shoal.verification.columns import ReadColumn
     from shoal.verification.scales import Position
 
@@ -58,15 +57,15 @@ class Evenly:
         measured = self._reach is not None and all(self._column.position_of(text) is not None for text in self._texts)
         return self._reach if measured and self._reach is not None else Listed(texts=self._texts)
 
-    def share(self, label: str | None, asked: Asked, conditions: Sequence[Condition]) -> float:
+    def share(self, label: str | None, asked: Asked) -> float:
         """Return the share of a cell's sub-domain that fulfils all conditions."""
-        return self._share(self._column.sub_domain(label), asked, conditions)
+        return self._share(self._column.sub_domain(label), asked)
 
-    def _share(self, found: SubDomain, asked: Asked, conditions: Sequence[Condition]) -> float:
+    def _share(self, found: SubDomain, asked: Asked) -> float:
         if isinstance(found, Everything):
-            return 0.0 if isinstance(self._whole, Everything) else self._share(self._whole, asked, conditions)
+            return 0.0 if isinstance(self._whole, Everything) else self._share(self._whole, asked)
         if isinstance(found, AnyOf):
-            shares = [self._share(part, asked, conditions) for part in found.parts]
+            shares = [self._share(part, asked) for part in found.parts]
             return sum(shares) / len(shares)
         if self._column.meaning.kind in ("prefix", "three-digit-zip"):
             return _share_of_codes(found, asked, self._column)
@@ -75,7 +74,7 @@ class Evenly:
         texts = found.texts if isinstance(found, Listed) else self._known(found)
         if not texts:
             return 0.0
-        return sum(all(condition.holds(text) for condition in conditions) for text in texts) / len(texts)
+        return sum(all(condition.holds(text) for condition in asked.conditions) for text in texts) / len(texts)
 
     def _known(self, found: Masked | Between) -> tuple[str | None, ...]:
         """Return the known values that a mask stands for, all of them where it matches none, or that lie between names.

@@ -236,7 +236,7 @@ class _Column:
         held = Asked(self.cells, asked, self._star)
         judged = [held.judged(label) for label in self.cells.labels]
         may, must = (np.array([getattr(one, name) for one in judged], dtype=np.bool_) for name in ("may", "must"))
-        shares = np.array([self._evenly.share(label, held, asked) for label in self.cells.labels])
+        shares = np.array([self._evenly.share(label, held) for label in self.cells.labels])
         # Nobody fulfils what cannot be, and everybody what must be.
         shares = np.where(must, 1.0, np.where(may, np.clip(shares, 0.0, 1.0), 0.0))
         return may[self.cells.codes], must[self.cells.codes], shares[self.cells.codes]

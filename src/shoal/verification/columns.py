@@ -109,6 +109,8 @@ class ReadColumn:
         self.codes = codes
         self.meaning = meaning
         self.star = star
+        self.foreign = not meaning.kind or (meaning.climbed and meaning.tree is None)
+        """Whether cells may have any form: nothing was said of them, or they are nodes of a tree that is not here."""
         self._known: dict[str | None, SubDomain] = {}
         self.years = meaning.kind == "date-part"
         """Whether years, quarters and months are periods."""
@@ -153,7 +155,7 @@ class ReadColumn:
             case "interval":
                 return self._interval(cell)
             case "set":
-                return AnyOf(parts=tuple(self.inner(member) for member in cell.atoms))
+                return AnyOf(parts=tuple(part for member in cell.atoms for part in self.members(str(member))))
             case "mask":
                 return Masked(text=text, star=self.star)
         return self._value(text)
@@ -169,16 +171,18 @@ class ReadColumn:
             return loose_cell(text) or cell
         return cell
 
-    @property
-    def foreign(self) -> bool:
-        """Whether cells may have any form: nothing was said of them, or they are nodes of a tree that is not here."""
-        return not self.meaning.kind or (self.meaning.climbed and self.meaning.tree is None)
-
     def inner(self, text: str | None) -> SubDomain:
         """Return what an end of an interval, or a member of a set, stands for."""
-        if text is not None and self.meaning.kind == "values" and not self.meaning.climbed:
+        if text is not None and self.meaning.kind == "values" and not self.foreign:
             return self._value(text)  # as it was in the table, whatever it reads like
         return self.sub_domain(text)
+
+    def members(self, text: str) -> Iterable[SubDomain]:
+        """Yield what a member of a set stands for; where that is not the text, the text may yet be a value."""
+        found = self.inner(text)
+        yield found
+        if self.scale == "text" and not isinstance(found, Listed) and self.meaning.named(text) is None:
+            yield Listed(texts=(text,))
 
     def _value(self, text: str) -> SubDomain:
         if self.meaning.converts:
@@ -278,15 +282,15 @@ class ReadColumn:
         if self.meaning.climbed and self.meaning.tree is None and not self._reads_itself:
             return self._problem("its cells are nodes of a hierarchy, which is not here")
         found = _Atoms.of(self)
-        if self.meaning.kind == "round":
-            self.scale = "number"
-        elif self.meaning.kind == "date-part":
-            self.scale = "date"
+        if self.meaning.scale is not None:
+            self.scale = self.meaning.scale
         else:
             decided = self._stated_scale() or found.scale(beside)
-            if decided is None:
+            if decided is None and not self.meaning.climbed:
                 return self._problem(found.doubt())
-            self.scale = decided
+            self.scale = decided or "text"
+            if self.meaning.climbed and self.scale == "text":
+                self.foreign = False  # the nodes are sets of names, and whatever else there is are values
             self.years = self.years or (self.scale == "date" and self.foreign)
         self._known.clear()
         if any(isinstance(one, Between) for one in self._in_order()):
@@ -356,7 +360,7 @@ class _Atoms:
         if cell.kind == "value":
             self.values.append(text)
         elif cell.kind in ("interval", "set"):
-            nested = not (column.meaning.kind == "values" and not column.meaning.climbed)
+            nested = column.meaning.kind != "values" or column.foreign
             into = self.ends if cell.kind == "interval" else self.values
             for atom in cell.atoms:
                 inner = None if atom is None else column.form(atom)
@@ -380,9 +384,9 @@ class _Atoms:
             return "text" if codes else "number"
         if all(moment_of(text, "time") is not None for text in texts):
             return "time"
-        # Names with an order of their own are intervals between ends that are none of these.
-        ordered = self.ends and not any(number_of(end) is not None or _is_dated(end) for end in self.ends)
-        return "text" if ordered or not (self.ends or any(loose)) else None
+        # Names with an order of their own, as far as anybody can tell.
+        ordered = not self.loose or not any(number_of(end) is not None or _is_dated(end) for end in self.ends)
+        return "text" if ordered and not any(loose) else None
 
     def doubt(self) -> str:
         """Return what is in doubt, in words."""
@@ -460,7 +464,7 @@ def read_column(column: pl.Series, meaning: Meaning, *, star: str = "*", beside:
     texts = [*cell_text(distinct).to_list(), None]
     place_of = np.zeros(len(texts), dtype=np.int64)
     place_of[occurs] = np.arange(len(occurs))
-    return ReadColumn(
+    found = ReadColumn(
         column.name,
         [texts[at] for at in occurs.tolist()],
         place_of[codes],
@@ -468,6 +472,9 @@ def read_column(column: pl.Series, meaning: Meaning, *, star: str = "*", beside:
         star=star,
         beside=None if beside is None else scale_of(coded(beside)[1]),
     )
+    if found.problem is not None and found.problem.order_only and beside is not None and Values(beside.head(0)).ordered:
+        found.problem = None  # the true values have an order that they say themselves
+    return found
 
 
 def read_table(

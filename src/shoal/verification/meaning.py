@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from shoal.verification.scales import Scale
+
 __all__ = ["KINDS", "Meaning", "Tree", "declared_meanings", "parameters_of"]
 
 KINDS = {
@@ -117,6 +119,13 @@ class Meaning:
     def climbing(self, tree: Tree) -> Meaning:
         """Return what is said of a column whose cells are nodes of a tree over what they were else."""
         return replace(self, kind=self.kind or "values", tree=tree, climbed=True)
+
+    @property
+    def scale(self) -> Scale | None:
+        """What the values of such a column must be; None where that is open."""
+        if self.kind == "date-part":
+            return "date"
+        return "number" if self.kind in ("bins", "round", "top-code", "bottom-code", "points") else None
 
     @property
     def converts(self) -> bool:

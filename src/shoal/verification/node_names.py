@@ -16,7 +16,7 @@ from shoal.verification.columns import ReadColumn
 from shoal.verification.covered_ranks import CoveredRanks, RankSet
 from shoal.verification.meaning import Meaning
 from shoal.verification.placing import ranks_of
-from shoal.verification.sub_domains import Masked
+from shoal.verification.sub_domains import Listed, Masked
 from shoal.verification.values import Values, scale_of
 
 if TYPE_CHECKING:
@@ -64,9 +64,11 @@ def names_read_as(tree: Tree) -> Scale | None:
 
 def _held(name: str, column: ReadColumn, values: Values) -> RankSet | None:
     """Return the ranks that a name holds; None where it names nothing but itself, and is no value."""
-    found = column.sub_domain(name)
-    if isinstance(found, Masked):
-        return ranks_of(found, values)
+    cell = read_cell(name)
+    if cell.kind == "mask":
+        return ranks_of(Masked(text=name, star="*"), values)
     if column.scale == "text":
-        return ranks_of(found, values) if read_cell(name).kind == "set" or name in values.known else None
-    return None if column.span_of(found) is None else ranks_of(found, values)
+        members = cell.atoms if cell.kind == "set" else (name,)
+        return ranks_of(Listed(texts=members), values) if cell.kind == "set" or name in values.known else None
+    found = column.span_of(column.sub_domain(name))
+    return None if found is None else ranks_of(found, values)

@@ -168,7 +168,8 @@ class _Together:
         known = self._values.known.get(text)
         if known is not None and not self._column.meaning.converts:
             return np.array([known], dtype=np.int32)
-        return ranks_of(self._column.inner(text), self._values).listed()
+        parts = [ranks_of(part, self._values).listed() for part in self._column.members(text)]
+        return np.unique(np.concatenate(parts))
 
     def with_(self, sets: dict[int, RankSet]) -> CoveredRanks:
         """Return these cells together with others."""

@@ -186,7 +186,10 @@ class Values:
     @cached_property
     def known(self) -> dict[str, int]:
         """The rank of each value by its text."""
-        return dict(zip(written(self.distinct).to_list(), self.rank_of_code.tolist(), strict=True))
+        known = dict(zip(written(self.distinct).to_list(), self.rank_of_code.tolist(), strict=True))
+        if self.distinct.dtype == pl.Boolean:  # as files write truth values that were not recoded
+            known |= {text.lower(): rank for text, rank in known.items()}
+        return known
 
     @cached_property
     def _rank_of_plain_text(self) -> dict[str, int]:
