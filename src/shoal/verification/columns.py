@@ -163,7 +163,7 @@ class ReadColumn:
     def form(self, text: str) -> Cell:
         """Return the form of a cell, of those that such a column can have."""
         cell = read_cell(text, self.star)
-        if cell.kind in ("star", "mask") and not self.foreign:
+        if cell.kind in ("star", "mask") and not (self.foreign or self.meaning.climbed):
             return Cell(kind="value", atoms=(text,))
         if cell.kind == "interval" and None in cell.atoms and not self.meaning.has_sides and not self.foreign:
             return Cell(kind="value", atoms=(text,))
@@ -174,7 +174,8 @@ class ReadColumn:
     def inner(self, text: str | None) -> SubDomain:
         """Return what an end of an interval, or a member of a set, stands for."""
         if text is not None and self.meaning.kind == "values" and not self.foreign:
-            return self._value(text)  # as it was in the table, whatever it reads like
+            # A value is as it was in the table, whatever it reads like.
+            return self._node(text) if text in self.leaves else self._value(text)
         return self.sub_domain(text)
 
     def members(self, text: str) -> Iterable[SubDomain]:
@@ -289,6 +290,8 @@ class ReadColumn:
             if decided is None and not self.meaning.climbed:
                 return self._problem(found.doubt())
             self.scale = decided or "text"
+            if self.scale == "text" and found.scale(beside) == "time":
+                self.scale = "time"  # untouched times may be written with more digits than those in sets
             if self.meaning.climbed and self.scale == "text":
                 self.foreign = False  # the nodes are sets of names, and whatever else there is are values
             self.years = self.years or (self.scale == "date" and self.foreign)
@@ -318,6 +321,10 @@ class ReadColumn:
         return next((scale for scale in ("number", "date", "text") if scale == stated), None)
 
     def _is_opaque(self, text: str) -> bool:
+        """Return whether a cell, or a part of it, is a name of which nobody says what it stands for."""
+        cell = read_cell(text, self.star)
+        if cell.kind in ("set", "interval") and any(atom is not None and self._is_opaque(atom) for atom in cell.atoms):
+            return True
         if self.meaning.kind == "level" and self.meaning.tree is None:
             return text not in (self.star, *self.meaning.classes) and self.meaning.facts.get("level") != 0
         if self.meaning.climbed and self.meaning.tree is None:
