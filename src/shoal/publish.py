@@ -157,6 +157,7 @@ def anonymize(
             if column.name in trees:
                 check_coverage(column, trees[column.name])
         requirement.check_feasible(table_counts(table))
+        encoded = table.with_quasi_identifiers(before).quasi_identifiers
         digest = fingerprint(table)
         rng = np.random.default_rng(secrets.randbits(256) if seed is None else seed)
         shuffled = drawn_order(table, rng, keep_order=keep_order)
@@ -199,7 +200,7 @@ def anonymize(
             requirement=requirement,
             published=schema.published,
         )
-        _check_true(published, opened.frame, rows, schema, coarsened, trees=trees, star=star)
+        _check_true(published, opened.frame, rows, schema, coarsened, trees=trees, star=star, encoded=encoded)
     with clock.step("bound"):
         bound = lower_bound(table, requirement, target=recoded.recoded_cells)
         bound = bound.sharpened(partition.guarantee)
@@ -221,7 +222,7 @@ def anonymize(
             **chosen.parameters(),
             "coarsen": dict(coarsened.described),
             "hierarchies": {
-                name: {**tree.to_dict(), "automatic": name in made, "read_as": names_read_as(tree)}
+                name: {**tree.to_dict(), "automatic": name in made, **_said_by_names(tree)}
                 for name, tree in trees.items()
             },
             "recoding": recoding,
@@ -269,6 +270,7 @@ def _check_true(
     *,
     trees: Mapping[str, Hierarchy],
     star: str,
+    encoded: Iterable[Column],
 ) -> None:
     """Check that every published cell holds the value of the row of the input that it stands for."""
     said = {"coarsen": coarsened.described}
@@ -279,7 +281,14 @@ def _check_true(
         meanings=declared_meanings(schema.quasi_identifiers, said, classes=coarsened.classes, trees=trees),
         unchanged=schema.sensitive + schema.insensitive,
         star=star,
+        coded_before={column.name: (column.codes, column.dictionary) for column in encoded},
     )
+
+
+def _said_by_names(tree: Hierarchy) -> dict[str, str]:
+    """Return what the certificate says of the names of nodes, where they say themselves what is below them."""
+    scale = names_read_as(tree)
+    return {} if scale is None else {"read_as": scale}
 
 
 def _described(schema: Schema, *, rows: int, published: int, digest: str) -> dict[str, Any]:

@@ -239,6 +239,18 @@ def test_cells_of_which_nobody_says_what_they_are() -> None:
     assert counted(mixed, "s = a") == (2, 2), "what is not asked for need not be understood"
 
 
+def test_dates_and_numbers_in_the_form_of_the_input() -> None:
+    parameters = {"read_as": {"born": {"dates": "%d.%m.%Y"}, "paid": {"decimal": ",", "thousands": "."}}}
+    born = pl.DataFrame({"born": ["31.12.1980", "01.02.1981", "*"], "s": ["a"] * 3})
+    said = {"meanings": declared_meanings(["born"], parameters)}
+    assert counted(born, "born < 1981-01-01", **said) == (1, 2)
+    assert counted(born, "born = 01.02.1981", **said) == (1, 2)
+    paid = pl.DataFrame({"paid": ["1.234,5", "999,0"], "s": ["a"] * 2})
+    said = {"meanings": declared_meanings(["paid"], parameters)}
+    assert counted(paid, "paid > 1000", **said) == (1, 1)
+    assert counted(paid, 'paid = "1.234,5"', **said) == (1, 1)
+
+
 def test_names_in_an_order_that_is_given() -> None:
     release = pl.DataFrame({"size": ["[S, L]", "M", "XL"], "s": ["a"] * 3})
     said = {"meanings": declared_meanings(["size"], None, cells={"size": SIZES})}

@@ -67,9 +67,8 @@ class Asked:
 
     def __init__(self, column: ReadColumn, conditions: Sequence[Condition], star: SubDomain | None = None) -> None:
         self._column, self._star = column, star
-        self._in_words = {*column.labels} <= {*_TRUTH, *_TRUTH.values(), None, column.star}
-        if self._in_words:
-            conditions = [_in_true_words(one) for one in conditions]
+        self._words = _TRUTH if {*column.labels} <= {*_TRUTH, *_TRUTH.values(), None, column.star} else {}
+        conditions = [self._spelled(one) for one in conditions]
         self.conditions = conditions
         """The conditions, as they are compared with what cells show."""
         self._lists = [one.values for one in conditions if one.values is not None and not one.negated]
@@ -110,10 +109,23 @@ class Asked:
             return _together([self._of_value(text) for text in found.texts])
         return self._of_span(found) if isinstance(found, Span) and not self._coarser else _PERHAPS
 
+    def _spelled(self, asked: Condition) -> Condition:
+        """Return a condition with its values written as the cells are read."""
+
+        def plain(text: str) -> str:
+            return self._words.get(text, self._column.meaning.plain(text))
+
+        return replace(
+            asked,
+            low=None if asked.low is None else plain(asked.low),
+            high=None if asked.high is None else plain(asked.high),
+            values=None if asked.values is None else tuple(map(plain, asked.values)),
+        )
+
     # One value.
 
     def _of_value(self, text: str | None) -> Judged:
-        text = None if text is None else _TRUTH.get(text, text) if self._in_words else text
+        text = None if text is None else self._words.get(text, text)
         if text is None or not all(self._in_range(text, one) for one in self._ranges):
             return _NOBODY
         answers = [max(map(self._same, values, [text] * len(values))) for values in self._lists]
@@ -200,16 +212,6 @@ class Asked:
         column = self._column
         scale = column.scale if self._coarser else "text"
         return len(ranks_of(found, Values(column.meaning.transformed(spelled), scale)).listed()) > 0
-
-
-def _in_true_words(asked: Condition) -> Condition:
-    """Return a condition on truth values as recoded cells write them."""
-
-    def word(text: str | None) -> str | None:
-        return None if text is None else _TRUTH.get(text, text)
-
-    values = None if asked.values is None else tuple(_TRUTH.get(text, text) for text in asked.values)
-    return replace(asked, low=word(asked.low), high=word(asked.high), values=values)
 
 
 def _together(parts: Sequence[Judged]) -> Judged:

@@ -468,7 +468,7 @@ def read_column(column: pl.Series, meaning: Meaning, *, star: str = "*", beside:
     """
     codes, distinct = coded(column)
     occurs = np.flatnonzero(np.bincount(codes, minlength=len(distinct) + 1))
-    texts = [*cell_text(distinct).to_list(), None]
+    texts = [*map(meaning.plain, cell_text(distinct)), None]
     place_of = np.zeros(len(texts), dtype=np.int64)
     place_of[occurs] = np.arange(len(occurs))
     found = ReadColumn(

@@ -19,6 +19,7 @@ from shoal.errors import ParameterError
 from shoal.verification.scales import number_of, period_of
 from shoal.verification.sub_domains import Everything, Listed, Span, SubDomain
 from shoal.verification.values import written
+from shoal.verification.written_forms import in_plain_form
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -82,6 +83,8 @@ class Meaning:
     """Whether cells are nodes of a hierarchy, whether it is there or not."""
     order: tuple[str, ...] | None = None
     """The values in their order, where they are names that have one."""
+    form: Mapping[str, str] = field(default_factory=dict)
+    """How dates or numbers are written (`in_plain_form`); empty where they are in the common form."""
 
     @classmethod
     def of(cls, given: object) -> Meaning:
@@ -137,8 +140,14 @@ class Meaning:
         """Whether `<18` and `>=65` are intervals in such a column, and not values that read so."""
         return self.kind in ("", "bins", "date-part", "top-code", "bottom-code") or self.kind not in KINDS
 
+    def plain(self, text: str) -> str:
+        """Return a date or a number as it is written in the common form."""
+        return in_plain_form(text, self.form) if self.form else text
+
     def transformed(self, values: pl.Series) -> pl.Series:
         """Return what the cells of such a column say of true values: their prefixes, or their days."""
+        if self.form and values.dtype == pl.String:
+            values = pl.Series(values.name, [None if text is None else self.plain(text) for text in values])
         if self.kind == "prefix":
             return _padded(values, self.facts.get("digits")).str.slice(0, int(self.facts["n"]))
         if self.kind == "three-digit-zip":
@@ -249,11 +258,14 @@ def declared_meanings(
     names = list(columns)
     coarsened = _by_column((parameters or {}).get("coarsen") or {}, names)
     climbed = (parameters or {}).get("hierarchies") or {}
+    forms = (parameters or {}).get("read_as") or {}
     found = {}
     for name in names:
         said = cells[name] if cells and name in cells else coarsened.get(name)
         unsaid = Meaning(kind="" if parameters is None else "values")
         meaning = unsaid if said is None else Meaning.of(said)
+        if isinstance(forms.get(name), Mapping):
+            meaning = replace(meaning, form=forms[name])
         if classes and name in classes:
             meaning = replace(meaning, classes=classes[name])
         tree = (trees or {}).get(name)
