@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -223,7 +224,7 @@ def test_values_are_in_their_order_and_equal_ones_are_one():
     values = Values(pl.Series(["10", "9", "9.0", "-1", "5e0"]))
     assert values.scale == "number"
     assert values.rank_of_code.tolist() == [3, 2, 2, 0, 1]
-    assert list(values.find(["9.00", "10", "11", "x"])) == [2, 3, -1, -1]
+    assert [values.find(text) for text in ("9.00", "10", "11", "x")] == [2, 3, -1, -1]
     exact = Values(pl.Series(["0.1", "0.10000000000000000000001", "0.10000000000000000000002", "0.10"]))
     assert exact.rank_of_code.tolist() == [0, 1, 2, 0]
     some = Values(pl.Series(["7", "unknown", "03"]), "number")
@@ -232,3 +233,33 @@ def test_values_are_in_their_order_and_equal_ones_are_one():
     assert Values(pl.Series([True, False])).known == {"True": 1, "False": 0, "true": 1, "false": 0}
     assert not Values(pl.Series(["b", "a"])).ordered
     assert Values(pl.Series(["2020-01-31T12:00:00", "2020-01-31"])).scale == "date"
+
+
+@pytest.mark.parametrize("kind", [pl.Float64, pl.Float32, pl.Int64, pl.String])
+def test_positions_among_values_are_exact(kind):
+    rng = np.random.default_rng(2)
+    numbers = [*(rng.integers(-40, 40, 60) / 10), 0.1 + 0.2, 1e17, -1e-7, 1e300 if kind != pl.Float32 else 1e30]
+    if kind == pl.Int64:
+        numbers = [int(number) for number in numbers if abs(number) < 1e18]
+    series = pl.Series(numbers, dtype=pl.Float64 if kind == pl.String else kind)
+    series = series.cast(pl.String) if kind == pl.String else series
+    values = Values(series, "number")
+    exact = sorted({Fraction(text) for text in series.cast(pl.String)})
+    assert values.placed == len(exact)
+    near = [number + step for number in exact for step in (0, Fraction(1, 10**20), -Fraction(1, 10**20))]
+    for position in [*near, Fraction(10) ** 400, -(Fraction(10) ** 400)]:
+        expected = sum(number < position for number in exact), sum(number <= position for number in exact)
+        assert values.below(position) == expected
+
+
+def test_values_of_a_large_domain_are_found_like_others():
+    texts = pl.Series([f"{number / 7:.6f}" for number in range(30_000)])
+    large, small = Values(texts.cast(pl.Float64)), Values(texts.head(500).cast(pl.Float64))
+    for text in ("0.142857", "0.1428570", "1.0", "1", "71.285714", "nowhere"):
+        assert (large.find(text) >= 0) == (small.find(text) >= 0)
+    wanted = pl.Series([*texts[::20], "nowhere"])
+    found = large.find_written(wanted)
+    assert np.isin(found, [-1, *(large.find(text) for text in wanted)]).all()
+    assert (found >= 0).sum() > 1400
+    assert found[-1] == -1
+    assert large.find_written(wanted.head(3)).tolist() == [-1, -1, -1], "positions find these"

@@ -141,11 +141,14 @@ def _uncovered(shown: pl.Series, true: Coded, places: NDArray[np.intp], meaning:
     labels = [*written(cells).to_list(), None]
     column = ReadColumn(shown.name, labels, cell_codes, meaning=meaning, star=star, scale=values.scale)
     pairs = _Pairs(value_codes, len(distinct) + 1, cell_codes, len(labels), places)
-    value, cell = np.divmod(pairs.distinct(), len(labels))
-    covered = column.place(values).covers(cell, values.ranks(value))
-    if covered.all():
-        return 0
-    return pairs.rows(value[~covered] * len(labels) + cell[~covered])
+    covered = column.place(values)
+    wrong = 0
+    for some in pairs.distinct():
+        value, cell = np.divmod(some, len(labels))
+        fits = covered.covers(cell, values.ranks(value))
+        if not fits.all():
+            wrong += pairs.rows(some[~fits])
+    return wrong
 
 
 class _Pairs:
@@ -161,6 +164,7 @@ class _Pairs:
     ) -> None:
         self._values, self._cells, self._places = values, cells, places
         self._labels, self._size = labels, count * labels
+        self._many = self._size > _FLAGS
 
     def _chunks(self) -> Iterator[NDArray[np.int64]]:
         for start in range(0, len(self._places), _CHUNK):
@@ -170,16 +174,18 @@ class _Pairs:
             pairs += self._cells[start:stop]
             yield pairs
 
-    def distinct(self) -> NDArray[np.int64]:
-        """Return the pairs that occur, each once."""
-        if self._size > _FLAGS:
-            found = [np.unique(pairs) for pairs in self._chunks()]
-            return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *found]))
+    def distinct(self) -> Iterator[NDArray[np.int64]]:
+        """Yield the pairs that occur, each once; where very many may occur, row by row."""
+        if self._many:
+            yield from self._chunks()
+            return
         occurs = np.zeros(self._size, dtype=np.bool_)
         for pairs in self._chunks():
             occurs[pairs] = True
-        return np.flatnonzero(occurs)
+        yield np.flatnonzero(occurs)
 
     def rows(self, wanted: NDArray[np.integer]) -> int:
-        """Return how many rows have one of some pairs."""
+        """Return how many rows have the pairs that `distinct` gave."""
+        if self._many:
+            return len(wanted)
         return sum(int(np.isin(pairs, wanted).sum()) for pairs in self._chunks())

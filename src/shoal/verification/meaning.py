@@ -140,6 +140,11 @@ class Meaning:
         """Whether `<18` and `>=65` are intervals in such a column, and not values that read so."""
         return self.kind in ("", "bins", "date-part", "top-code", "bottom-code") or self.kind not in KINDS
 
+    @property
+    def has_names(self) -> bool:
+        """Whether some cells may be names of classes, or codes."""
+        return bool(self.classes) or self.kind in ("one-value", "bins", "top-code", "bottom-code")
+
     def plain(self, text: str) -> str:
         """Return a date or a number as it is written in the common form."""
         return in_plain_form(text, self.form) if self.form else text

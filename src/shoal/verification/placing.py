@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,7 +51,7 @@ def ranks_of(found: SubDomain, values: Values) -> RankSet:
 
 
 def _rank(text: str | None, values: Values) -> int:
-    return values.missing if text is None else next(iter(values.find((text,))))
+    return values.missing if text is None else values.find(text)
 
 
 def _between(found: Between, values: Values) -> RankSet:
@@ -85,18 +84,19 @@ def place(column: ReadColumn, values: Values) -> CoveredRanks:
     done = np.zeros(len(labels), dtype=np.bool_) if together is None else together.done
     sets: dict[int, RankSet] = {}
     for at in np.flatnonzero(~done).tolist():
-        sets[at] = _with_itself(labels[at], ranks_of(column.sub_domain(labels[at]), values), values)
+        sets[at] = _with_itself(labels[at], column.sub_domain(labels[at]), values)
     if together is None:
         return CoveredRanks.of([sets[at] for at in range(len(labels))])
     return together.with_(sets)
 
 
-def _with_itself(label: str | None, found: RankSet, values: Values) -> RankSet:
+def _with_itself(label: str | None, found: SubDomain, values: Values) -> RankSet:
     """Return what a cell covers, with the value that reads just like it where there is one."""
-    if label is None or values.scale != "text":
-        return found
-    rank = values.known.get(label)
-    return found if rank is None else found.with_(RankSet(low=rank, stop=rank + 1))
+    ranks = ranks_of(found, values)
+    if label is None or values.scale != "text" or isinstance(found, Everything) or found == Listed(texts=(label,)):
+        return ranks
+    itself = values.known.get(label)
+    return ranks if itself is None else ranks.with_(RankSet(low=itself, stop=itself + 1))
 
 
 class _Together:
@@ -110,10 +110,11 @@ class _Together:
         self._stop = np.zeros(count, dtype=np.int64)
         self._owner: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self._rank: NDArray[np.int64] = np.empty(0, dtype=np.int64)
-        named = [label is not None and column.meaning.named(label) is not None for label in column.labels]
+        free = np.ones(count, dtype=np.bool_)
+        if column.meaning.has_names:
+            free &= [label is None or column.meaning.named(label) is None for label in column.labels]
         if values.scale == "text":
-            named = [name or label in values.known for name, label in zip(named, column.labels, strict=True)]
-        free = ~np.array(named)
+            free &= values.find_written(texts) < 0
         intervals = texts.str.contains(INTERVAL).fill_null(value=False).to_numpy() & free
         sets = texts.str.contains(SET).fill_null(value=False).to_numpy() & free
         self.done = intervals | sets
@@ -126,9 +127,12 @@ class _Together:
             return
         parts = texts.str.extract_groups(INTERVAL).struct.unnest()
         ends, codes = _distinct(pl.concat([parts.get_column("2"), parts.get_column("3")]))
-        sets = [self._end(end) for end in ends]
-        nowhere = np.array([one is None for one in sets])
-        low, stop = np.array([(one.low, one.stop) if one else (0, 0) for one in sets], dtype=np.int64).T
+        low = self._literal(ends)
+        stop, nowhere = low + 1, low < 0
+        for end in np.flatnonzero(nowhere).tolist():
+            found = self._end(ends[end])
+            low[end], stop[end] = (0, 0) if found is None else (found.low, found.stop)
+            nowhere[end] = found is None
         # The one value on which an end falls may be left out; an end that stands for several belongs to the interval.
         alone = stop - low <= 1
         first, last = codes[: len(texts)], codes[len(texts) :]
@@ -139,11 +143,14 @@ class _Together:
         self._stop[at[nowhere[first] | nowhere[last]]] = 0
         self._stop[at] = np.maximum(self._stop[at], self._low[at])
 
+    def _literal(self, texts: pl.Series) -> NDArray[np.int64]:
+        """Return the ranks of ends and members that are values, and stand for nothing else; -1 for others."""
+        if self._column.meaning.converts or self._column.years:
+            return np.full(len(texts), -1, dtype=np.int64)
+        return self._values.find_written(texts)
+
     def _end(self, text: str) -> RankSet | None:
         """Return the ranks on which an end of an interval falls; None where it is nowhere among the values."""
-        known = self._values.known.get(text)
-        if known is not None and not self._column.meaning.converts:
-            return RankSet(low=known, stop=known + 1)
         found = self._column.inner(text)
         span = self._column.span_of(found)
         ranks = ranks_of(found if span is None else span, self._values)
@@ -155,7 +162,11 @@ class _Together:
         frame = pl.DataFrame({"at": at, "member": texts.str.slice(1, None).str.strip_suffix("}").str.split(",")})
         frame = frame.explode("member").with_columns(pl.col("member").str.strip_chars(BLANKS))
         members, codes = _distinct(frame.get_column("member"))
-        sets = [self._member(member) for member in members]
+        literal = self._literal(members)
+        sets = [
+            self._member(member) if rank < 0 else np.array([rank], dtype=np.int32)
+            for member, rank in zip(members, literal.tolist(), strict=True)
+        ]
         sizes = np.array([len(one) for one in sets], dtype=np.int64)
         starts = np.cumsum(sizes) - sizes
         ranks = np.concatenate([np.empty(0, dtype=np.int32), *sets])
@@ -165,9 +176,6 @@ class _Together:
         self._rank = ranks[np.repeat(starts[codes], sizes[codes]) + within].astype(np.int64)
 
     def _member(self, text: str) -> NDArray[np.int32]:
-        known = self._values.known.get(text)
-        if known is not None and not self._column.meaning.converts:
-            return np.array([known], dtype=np.int32)
         parts = [ranks_of(part, self._values).listed() for part in self._column.members(text)]
         return np.unique(np.concatenate(parts))
 
@@ -180,7 +188,8 @@ class _Together:
                 owners.append(np.full(len(one.members), at))
                 ranks.append(one.members.astype(np.int64))
         width = self._values.size + 2
-        keys = np.unique(np.concatenate(owners) * width + np.concatenate(ranks))
+        keys = np.sort(np.concatenate(owners) * width + np.concatenate(ranks))
+        keys = keys[np.diff(keys, prepend=-1) > 0]
         owner, rank = keys // width, keys % width
         starts = np.searchsorted(owner, np.arange(len(self._low) + 1))
         listed = np.flatnonzero(np.diff(starts))
@@ -193,9 +202,9 @@ class _Together:
         )
 
 
-def _distinct(texts: pl.Series) -> tuple[Sequence[str], NDArray[np.integer]]:
+def _distinct(texts: pl.Series) -> tuple[pl.Series, NDArray[np.integer]]:
     distinct = texts.unique(maintain_order=True)
     codes = pl.DataFrame({"text": texts}).join(
         pl.DataFrame({"text": distinct, "at": np.arange(len(distinct))}), on="text", how="left", maintain_order="left"
     )
-    return distinct.to_list(), codes.get_column("at").to_numpy()
+    return distinct, codes.get_column("at").to_numpy()

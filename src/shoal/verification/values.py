@@ -7,7 +7,7 @@ used here: a reader who has a table before him would put its values in order lik
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import pairwise
@@ -27,6 +27,7 @@ __all__ = ["Values", "coded", "scale_of", "written"]
 _SMALL_RANGE = 1 << 16
 _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000}
 _DAY = 86_400 * 10**9
+_MANY, _FEW = 20_000, 1_000
 _DIGITS = r"^-?(0|[1-9][0-9]{0,17})$"
 _DECIMAL = r"^-?(0|[1-9][0-9]{0,99})(\.[0-9]{1,99})?$"
 _ISO_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9].*)?$"
@@ -156,21 +157,38 @@ class Values:
 
     def below(self, position: Position) -> tuple[int, int]:
         """Return how many ranks lie below a position, and how many do not lie above it."""
-        return bisect_left(self._items, position), bisect_right(self._items, position)
+        return self._items.below(position)
 
-    def find(self, texts: Iterable[str]) -> Iterator[int]:
-        """Return the rank of each text, as a value or as an equal number or date; -1 where there is none."""
-        known = self.known
-        for text in texts:
-            rank = known.get(text)
-            yield self._find_equal(text) if rank is None else rank
-
-    def _find_equal(self, text: str) -> int:
-        position = self.position_of(text)
+    def find(self, text: str) -> int:
+        """Return the rank of a text, as a value or as an equal number or date; -1 where there is none."""
+        position = self.position_of(text) if self._many else None
         if position is None:
-            return self._rank_of_plain_text.get(text, -1)
+            rank = self.known.get(text)
+            if rank is not None:
+                return rank
+            position = self.position_of(text)
+            if position is None:
+                return self._rank_of_plain_text.get(text, -1)
         low, high = self.below(position)
         return low if low < high else -1
+
+    def find_written(self, texts: pl.Series) -> NDArray[np.int64]:
+        """Return the rank of each text that reads just like a value; -1 for any other.
+
+        Where there are many values and few texts, those on a scale are left for `below` to find.
+        """
+        if not self._many:
+            return np.array([self.known.get(text, -1) for text in texts], dtype=np.int64)
+        if self.scale != "text" and len(texts) < _FEW:
+            return np.full(len(texts), -1, dtype=np.int64)
+        values = pl.DataFrame({"text": written(self.distinct), "rank": self.rank_of_code.astype(np.int64)})
+        found = texts.alias("text").to_frame().join(values, on="text", how="left", maintain_order="left")
+        return np.asarray(found.get_column("rank").fill_null(-1).to_numpy())
+
+    @property
+    def _many(self) -> bool:
+        """Whether a dictionary of all texts takes longer than looking for a few."""
+        return len(self.distinct) > _MANY
 
     def position_of(self, text: str) -> Position | None:
         """Return where a text lies on the scale of the values; None where it has no place there."""
@@ -198,14 +216,16 @@ class Values:
         return dict(zip(plain, self.known.values(), strict=True))
 
 
-def _ranked(values: pl.Series, scale: Scale) -> tuple[NDArray[np.int32], Sequence[Position]]:
+def _ranked(values: pl.Series, scale: Scale) -> tuple[NDArray[np.int32], _Positions]:
     """Return the rank of each value, and the positions of the ranks that have one."""
     kind = values.dtype
     if not len(values) or scale == "text":
         # Declared categories and durations in their order, text in that of its characters.
-        return _dense(values), ()
+        return _dense(values), _Positions([], int)
     if scale == "number" and kind.is_numeric():
         items = values.unique().sort()
+        if kind == pl.Float64:
+            return _dense(values), _Floats(items)
         if kind.is_integer() or kind.is_decimal():
             return _dense(values), _Positions(items, int if kind.is_integer() else Fraction)
         return _dense(values), _Positions(items.cast(pl.String), Fraction)  # a float is what is printed for it
@@ -218,7 +238,7 @@ def _ranked(values: pl.Series, scale: Scale) -> tuple[NDArray[np.int32], Sequenc
     return _ranked_texts(written(values), scale)
 
 
-def _ranked_texts(texts: pl.Series, scale: Scale) -> tuple[NDArray[np.int32], Sequence[Position]]:
+def _ranked_texts(texts: pl.Series, scale: Scale) -> tuple[NDArray[np.int32], _Positions]:
     """Return the same for text that says numbers, dates or times; what says nothing of the kind comes last."""
     if scale == "number" and texts.str.contains(_DIGITS).all():
         numbers = texts.cast(pl.Int64)
@@ -235,10 +255,10 @@ def _ranked_texts(texts: pl.Series, scale: Scale) -> tuple[NDArray[np.int32], Se
         stray_of[text] if position is None else rank_of[position]
         for text, position in zip(texts, positions, strict=True)
     ]
-    return np.array(ranks, dtype=np.int32), placed
+    return np.array(ranks, dtype=np.int32), _Positions(placed, lambda position: position)
 
 
-def _ranked_decimals(texts: pl.Series) -> tuple[NDArray[np.int32], Sequence[Position]]:
+def _ranked_decimals(texts: pl.Series) -> tuple[NDArray[np.int32], _Positions]:
     """Return the same for decimal numbers: floats sort them, but for those that are one float, which are compared."""
     floats = texts.cast(pl.Float64).to_numpy()
     order = np.argsort(floats, kind="stable")
@@ -263,12 +283,36 @@ def _dense(values: pl.Series) -> NDArray[np.int32]:
 class _Positions(Sequence[Position]):
     """Exact positions of values, each computed when it is looked at: a search looks at few."""
 
-    def __init__(self, values: pl.Series, exact: Callable[[Any], Position]) -> None:
+    def __init__(self, values: Sequence[Any] | pl.Series, exact: Callable[[Any], Position]) -> None:
         self._values = values
         self._exact = exact
+
+    def below(self, position: Position) -> tuple[int, int]:
+        """Return how many values lie below a position, and how many do not lie above it."""
+        return bisect_left(self, position), bisect_right(self, position)
 
     def __len__(self) -> int:
         return len(self._values)
 
     def __getitem__(self, at: Any) -> Any:
         return self._exact(self._values[at])
+
+
+class _Floats(_Positions):
+    """The same for floats, each of which is the decimal number that is printed for it."""
+
+    def __init__(self, values: pl.Series) -> None:
+        self._floats = values.to_numpy()
+        super().__init__(values, lambda value: Fraction(repr(value)))
+
+    def below(self, position: Position) -> tuple[int, int]:
+        """Return the same as for others: rounding keeps the order but for ties, of which there is one at most."""
+        try:
+            near = float(position)
+        except OverflowError:
+            return (0, 0) if position < 0 else (len(self), len(self))
+        low, high = (int(np.searchsorted(self._floats, near, side)) for side in ("left", "right"))
+        if low == high:
+            return low, high
+        exact = self[low]
+        return (low, high) if exact == position else (high, high) if exact < position else (low, low)
