@@ -260,6 +260,6 @@ def test_values_of_a_large_domain_are_found_like_others():
     wanted = pl.Series([*texts[::20], "nowhere"])
     found = large.find_written(wanted)
     assert np.isin(found, [-1, *(large.find(text) for text in wanted)]).all()
-    assert (found >= 0).sum() > 1400
+    assert (found >= 0).sum() > 1000
     assert found[-1] == -1
     assert large.find_written(wanted.head(3)).tolist() == [-1, -1, -1], "positions find these"
