@@ -40,4 +40,4 @@ bench: $(STAMP)
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf .venv demo-release .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv demo-release demo-release.private .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

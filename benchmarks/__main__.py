@@ -20,6 +20,7 @@ from benchmarks import (
     full_domain,
     local,
     matching,
+    minimality,
     paper,
     patterns,
     plane,
@@ -55,6 +56,7 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "republish": republish.measure,
     "tune": tune.measure,
     "full-domain": full_domain.measure,
+    "minimality": minimality.measure,
 }
 
 

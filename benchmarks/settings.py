@@ -87,6 +87,10 @@ class Settings:
     """Releases of a history that are asked."""
     tuning_seconds: float = 60
     """How long each search of the tuner may take."""
+    enumerated_rows: int = 6
+    """People in the tables whose originals are all enumerated."""
+    enumerated_tables: int = 8
+    """How many such tables."""
     quick: bool = False
     """Whether this is a short run, whose figures do not enter RESULTS.md."""
     results: Path = ROOT / "benchmarks" / "results"
@@ -97,6 +101,8 @@ class Settings:
         """Return settings for a run of about two minutes."""
         return cls(
             quick=True,
+            enumerated_rows=4,
+            enumerated_tables=4,
             tables=3,
             timed_tables=1,
             l_values=(2, 6, 10),

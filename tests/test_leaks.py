@@ -4,8 +4,11 @@ around the verification. Releases are judged here by plain Python alone.
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import itertools
 import logging
+import struct
 from collections import Counter, defaultdict
 from fractions import Fraction
 from pathlib import Path
@@ -107,33 +110,67 @@ class TestOrder:
 
 
 class TestTheCertificate:
-    def test_its_hash_does_not_tell_who_has_which_value(self) -> None:
+    def test_its_hash_confirms_no_guess(self) -> None:
         """Whoever knows the register must not be able to try all assignments of the values of a group, and find one."""
         data = pl.DataFrame({"age": [21, 22, 23, 24], "disease": ["a", "b", "c", "d"]})
-        hashes = set()
-        for values in itertools.permutations("abcd"):
-            guess = data.with_columns(disease=pl.Series(values))
-            made = shoal.anonymize(guess, quasi_identifiers=["age"], sensitive="disease", privacy=shoal.LDiversity(4))
-            assert made.data["age"].unique().to_list() == ["*"]
-            hashes.add(made.certificate.input["sha256"])
-        assert len(hashes) == 1
-
-    def test_its_hash_is_that_of_the_table(self) -> None:
-        request: dict[str, Any] = {"sensitive": "disease", "insensitive": ["region"], "direct_identifiers": ["visit"]}
-
-        def hashed(data: Any) -> str:
-            made = shoal.anonymize(data, quasi_identifiers=QI, **request, privacy=shoal.LDiversity(2))
-            return str(made.certificate.input["sha256"])
-
-        data = table()
-        same = {hashed(data), hashed(data.reverse()), hashed(data.to_pandas()), hashed(data.to_arrow())}
-        same.add(hashed(data.with_columns(visit=0)))
-        assert len(same) == 1
-        for column, value in (("age", 99), ("zip", "1001"), ("disease", "g"), ("region", "x"), ("region", None)):
-            changed = data.with_columns(
-                pl.when(pl.int_range(pl.len()) == 3).then(pl.lit(value)).otherwise(column).alias(column)
+        request: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": "disease", "privacy": shoal.LDiversity(4)}
+        made = shoal.anonymize(data, **request)
+        assert made.data["age"].unique().to_list() == ["*"]
+        assert made.certificate.input["sha256"] not in made.public_certificate.to_json()
+        # Not even the publisher's certificate does, without the salt: the same table has another hash each time.
+        again = shoal.anonymize(data, **request)
+        assert made.certificate.input["sha256"] != again.certificate.input["sha256"]
+        assert made.salt not in made.certificate.to_json() + repr(made)
+        confirmed = [
+            values
+            for values in itertools.permutations("abcd")
+            if shoal.provenance(
+                data.with_columns(disease=pl.Series(values)), made.certificate.to_dict(), salt=made.salt
             )
-            assert hashed(changed) not in same
+        ]
+        assert confirmed == [("a", "b", "c", "d")], "with the salt, it is the rows that are shown"
+
+    @pytest.mark.parametrize("sensitive", [["disease"], ["disease", "zip"]])
+    @pytest.mark.parametrize("insensitive", [[], ["region"]])
+    def test_its_hash_is_that_of_the_rows(self, sensitive: list[str], insensitive: list[str]) -> None:
+        names = [name for name in ("age", "zip", "region") if name not in (*sensitive, *insensitive)]
+        request: dict[str, Any] = {"sensitive": sensitive, "insensitive": insensitive, "direct_identifiers": ["visit"]}
+        request |= {"coarsen": {"age": shoal.Bins(10)}, "privacy": shoal.LDiversity(2)}
+        data = table()
+        made = shoal.anonymize(data, quasi_identifiers=names, **request)
+
+        def shown(guess: Any) -> bool:
+            return shoal.provenance(guess, made.certificate.to_dict(), salt=made.salt)
+
+        same = [data, data.reverse(), data.to_pandas(), data.to_arrow(), data.with_columns(visit=0), data.drop("visit")]
+        assert all(map(shown, same))
+        for column, value in (("age", 99), ("zip", "1001"), ("disease", "g"), ("region", "x"), ("region", None)):
+            changed = pl.when(pl.int_range(pl.len()) == 3).then(pl.lit(value)).otherwise(column).alias(column)
+            assert not shown(data.with_columns(changed))
+        swapped = data["disease"].gather([1, 0, *range(2, 200)])
+        assert data["disease"][0] != data["disease"][1]
+        assert not shown(data.with_columns(disease=swapped)), "columns alone are the same"
+        assert not shown(data[1:])
+        assert not shown(pl.concat([data, data[:1]]))
+
+    def test_its_hash_counts_rows_that_are_left_out(self) -> None:
+        data = table().with_columns(disease=pl.when(pl.col("visit") > 3).then("disease")).drop("visit", "region")
+        request: dict[str, Any] = {"quasi_identifiers": QI, "sensitive": "disease", "privacy": shoal.LDiversity(2)}
+        made = shoal.anonymize(data, **request, missing_sensitive="drop")
+        assert made.certificate.input["rows_left_out"] == 4
+        assert shoal.provenance(data, made.certificate.to_dict(), salt=made.salt)
+        assert not shoal.provenance(data[1:], made.certificate.to_dict(), salt=made.salt)
+
+    def test_its_hash_is_made_as_it_says(self) -> None:
+        """The documented form, put together by hand."""
+        data = pl.DataFrame({"age": [30, 7, 30, 7, 7], "ill": ["b", "a", "b", "b", None]})
+        request: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": "ill", "missing_sensitive": "value"}
+        made = shoal.anonymize(data, **request, privacy=shoal.KAnonymity(2))
+        form = b"quasi-identifier\0age\x002\0" + struct.pack("<qq", 1, 2) + b"730"
+        form += b"sensitive\0ill\x003\0" + struct.pack("<qqq", 1, 1, -1) + b"ab"
+        form += b"cells\x004\0" + struct.pack("<iiii", 1, 1, 1, 2) + bytes([0, 0, 0, 1]) + bytes([0, 1, 2, 1])
+        expected = hmac.new(bytes.fromhex(made.salt), form, hashlib.sha256).hexdigest()
+        assert made.certificate.input["sha256"] == expected
 
     def test_no_cell_is_in_what_goes_with_a_release(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         data = table().with_columns(
@@ -147,11 +184,21 @@ class TestTheCertificate:
                 made = shoal.anonymize(
                     tmp_path / "in.csv", quasi_identifiers=QI, **request, privacy=shoal.LDiversity(3), recoding=recoding
                 )
-                made.save(tmp_path / "out", force=True)
+                made.save(tmp_path / "out", force=True, publish_proof=recoding == "suppression")
             assert SECRET not in caplog.text
-            for name in ("certificate.json", "report.html"):
-                assert SECRET not in (tmp_path / "out" / name).read_text()
-            objects = [made, made.certificate, made.metrics, made.metrics.table, made.metrics.recoding, made.schema]
+            written = [*(tmp_path / "out").iterdir(), *(tmp_path / "out.private").iterdir()]
+            assert len(written) == 6
+            assert not any(SECRET in path.read_text() for path in written if path.name != "release.csv")
+            objects = [
+                made,
+                made.certificate,
+                made.public_certificate,
+                made.restore,
+                made.metrics,
+                made.metrics.table,
+                made.metrics.recoding,
+                made.schema,
+            ]
             objects += [*made.metrics.table.quasi_identifiers, *made.metrics.recoding.columns, made.requirement]
             objects += [made.metrics.table.classes, made.metrics.recoding.classes, made.metrics.divergence]
             objects += [shoal.audit(made.data, quasi_identifiers=QI, sensitive="disease")]

@@ -1,4 +1,8 @@
-"""The certificate of a release: what was asked, achieved and guaranteed, and how far from the best possible it is."""
+"""The certificates of a release: what was asked, achieved and guaranteed, and how far from the best possible it is.
+
+There are two. The full one is the publisher's: its costs, bounds and times depend on the original table. The public one
+holds what the request and the published table tell, and no more.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,30 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from shoal.errors import DataError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from shoal.algorithms import Guarantee, LowerBound
     from shoal.recoding import Recoding
 
-__all__ = ["FORMAT", "Certificate", "Cost"]
+__all__ = ["FORMAT", "PRIVATE", "Certificate", "Cost", "PublicCertificate", "read_certificate"]
 
 FORMAT = 1
 """Version of the certificate's form. Keys are only ever added to a form."""
+PRIVATE = (
+    "This certificate depends on the original table and tells more than the published one. Keep it; the public one is "
+    "the certificate.json beside the published table."
+)
+"""What the full certificate says of itself."""
+_PROOF = (
+    "The algorithm, its costs, bounds and ratios depend on the original table, not on the published one alone. Whoever "
+    "knows how the algorithm works can rule out originals with them, and may learn more of a person than the models "
+    "allow. They are here because the publisher asked for it."
+)
+"""What a public certificate with a proof says of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +93,7 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Certificate:
-    """Everything that is known of one release; it holds no cell of the input."""
+    """Everything that is known of one release; it holds no cell of the input. It is the publisher's."""
 
     version: str
     """shoal's version."""
@@ -99,20 +117,29 @@ class Certificate:
     """Wall time of each step."""
     details: Mapping[str, Any] = field(default_factory=dict)
     """What the algorithm tells of its run: counts and names, never a cell."""
+    for_readers: Mapping[str, Any] = field(default_factory=dict)
+    """What of the parameters readers need, as it was asked for: nothing of it depends on the table."""
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Hash and rows of every file written; empty while the release is in memory only."""
 
+    @property
+    def columns(self) -> dict[str, list[str]]:
+        """The roles of the published columns."""
+        return {role: list(self.input[role]) for role in ("quasi_identifiers", "sensitive", "insensitive")}
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the certificate with the keys of `certificate.json`."""
+        """Return the certificate with the keys of the private `certificate.json`."""
         return {
             "format": FORMAT,
             "shoal": self.version,
+            "private": PRIVATE,
             "algorithm": self.algorithm,
             "reason": self.reason,
             "parameters": dict(self.parameters),
             "seed": self.seed,
             "randomness": "the operating system" if self.seed is None else "reproducible from the seed",
             "input": dict(self.input),
+            "columns": self.columns,
             "requested": [dict(model) for model in self.requested],
             "achieved": dict(self.achieved),
             "cost": self.cost.to_dict(),
@@ -126,6 +153,41 @@ class Certificate:
         """Return the certificate as JSON text."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
+    def public(self, *, text: str, reservations: Sequence[str], proof: bool = False) -> PublicCertificate:
+        """Return the certificate that may be published.
+
+        Parameters
+        ----------
+        text : str
+            What the models promise, in words that do not depend on the table.
+        reservations : sequence of str
+            What they do not.
+        proof : bool
+            Whether to add the bounds and costs, which depend on the original table.
+        """
+        return PublicCertificate(
+            version=self.version,
+            requested=self.requested,
+            achieved=self.achieved,
+            parameters=self.for_readers,
+            columns=self.columns,
+            text=text,
+            reservations=reservations,
+            proof=self._proof() if proof else None,
+            files=self.files,
+        )
+
+    def _proof(self) -> dict[str, Any]:
+        """Return what a proof adds to the public certificate: not the loss against the table before coarsening."""
+        ratios = self._guarantee()
+        return {
+            "proof": _PROOF,
+            "algorithm": self.algorithm,
+            "input": {name: self.input[name] for name in ("sha256", "keyed")},
+            "cost": {name: value for name, value in self.cost.to_dict().items() if name != "gcp"},
+            "guarantee": {"algorithm": ratios.pop("text"), **ratios},
+        }
+
     def _guarantee(self) -> dict[str, Any]:
         """Return the guarantee; what the lower bound proves of this run counts as well as the algorithm's theorem."""
         bound = self.cost.bound
@@ -138,6 +200,69 @@ class Certificate:
 
     def __repr__(self) -> str:
         return f"Certificate(algorithm={self.algorithm!r}, stars={self.cost.stars}, optimal={self.cost.optimal})"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PublicCertificate:
+    """What may be published beside a release: the same for every original that gives the same published table."""
+
+    version: str
+    """shoal's version."""
+    requested: Sequence[Mapping[str, Any]]
+    """The privacy models as requested."""
+    achieved: Mapping[str, Any]
+    """The privacy measured on the published cells, as anybody can recount it."""
+    parameters: Mapping[str, Any]
+    """What readers need to understand the cells, as it was asked for."""
+    columns: Mapping[str, Sequence[str]]
+    """The roles of the published columns."""
+    text: str
+    """What the models promise."""
+    reservations: Sequence[str]
+    """What they do not."""
+    proof: Mapping[str, Any] | None = None
+    """Bounds and costs, which depend on the original, where the publisher adds them; None: there is none."""
+    files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Hash and rows of every file written; empty while the release is in memory only."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the certificate with the keys of the public `certificate.json`."""
+        proof = dict(self.proof or {})
+        return {
+            "format": FORMAT,
+            "shoal": self.version,
+            "requested": [dict(model) for model in self.requested],
+            "achieved": dict(self.achieved),
+            "parameters": dict(self.parameters),
+            "columns": {role: list(names) for role, names in self.columns.items()},
+            "guarantee": {"text": self.text, "reservations": list(self.reservations), **proof.pop("guarantee", {})},
+            **proof,
+            "output": {"files": {name: dict(facts) for name, facts in self.files.items()}},
+        }
+
+    def to_json(self) -> str:
+        """Return the certificate as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+    def __repr__(self) -> str:
+        return f"PublicCertificate(models={len(self.requested)}, proof={self.proof is not None})"
+
+
+def read_certificate(path: Path) -> dict[str, Any]:
+    """Read a certificate that shoal wrote.
+
+    Raises
+    ------
+    DataError
+        Where it cannot be read, or is none.
+    """
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"The certificate '{path}' cannot be read: it is no JSON text.") from error
+    if not isinstance(facts, dict):
+        raise DataError(f"The certificate '{path}' is not one that shoal wrote.")
+    return facts
 
 
 def _tighter(promised: Fraction | int | None, cost: int, bound: int) -> float | None:

@@ -1,29 +1,31 @@
-"""The way through the house: read, encode, partition, recode, verify. A newcomer who has read this knows the whole."""
+"""Publishing a table, step by step: read, encode, partition, recode, verify."""
 
 from __future__ import annotations
 
+import inspect
 import secrets
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 import numpy as np
 
+from shoal._messages import Suggestion
 from shoal._progress import Clock, Progress
-from shoal._validation import Boolean, Integer, OneOf, Optional, validate
+from shoal._validation import Boolean, Constraint, Integer, NotBlank, OneOf, Optional, validate
 from shoal.algorithms import Problem, choose, lower_bound, table_counts
 from shoal.certificate import Certificate, Cost
 from shoal.errors import ColumnError, DataError, InfeasibleError, InternalError, ParameterError, near_matches
 from shoal.hierarchy import as_hierarchy, automatic_hierarchy, coarsen_columns, tree_after
-from shoal.io import open_frame, read
+from shoal.io import Restorer, open_frame, read
 from shoal.metrics import Metrics
 from shoal.models import Requirement
 from shoal.recoding import METHODS, canonical_order, check_coverage, compose, published_frame, recode
 from shoal.release import Release
-from shoal.table import Schema, encode, fingerprint
+from shoal.table import KEYED, Schema, encode, fingerprint, new_salt
 from shoal.verification import check_faithful, declared_meanings, names_read_as, verify
 
 if TYPE_CHECKING:
@@ -37,15 +39,37 @@ if TYPE_CHECKING:
     from shoal.table import Column, Table
 
 __all__ = [
+    "CONSTRAINTS",
+    "Options",
+    "all_options",
     "anonymize",
     "automatic_trees",
+    "coarsenings_for_readers",
     "columns_before",
     "drawn_order",
+    "input_hash",
     "open_data",
     "roles",
     "rows_to_publish",
     "trees_of",
 ]
+
+
+class Options(TypedDict, total=False):
+    """What else `anonymize` takes, for those who call it: parameters of the same names, with the same meaning."""
+
+    coarsen: Mapping[str | tuple[str, ...], Coarsening] | None
+    hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None
+    recoding: Literal["suppression", "generalization"]
+    direct_identifiers: Sequence[str]
+    insensitive: Sequence[str]
+    missing_sensitive: str
+    star: str
+    keep_order: bool
+    seed: int | None
+    delimiter: str | None
+    encoding: str | None
+
 
 _STEPS = ("read", "coarsen", "encode", "partition", "recode", "verify", "bound")
 _SHOWN_ROWS = 20
@@ -126,7 +150,8 @@ def anonymize(
     ReleaseUnsafeError
         The release failed its verification. Please report it.
     """
-    _check_options(recoding=recoding, missing_sensitive=missing_sensitive, star=star, keep_order=keep_order, seed=seed)
+    options = {"recoding": recoding, "missing_sensitive": missing_sensitive, "keep_order": keep_order, "seed": seed}
+    validate("anonymize", {**options, "star": star}, CONSTRAINTS)
     clock = Clock(_STEPS, progress)
     with clock.step("read"):
         opened = open_data(data, delimiter=delimiter, encoding=encoding)
@@ -136,20 +161,22 @@ def anonymize(
         requirement = Requirement.of(privacy, schema.sensitive)
         if hierarchies and recoding != "generalization":
             raise ParameterError(
-                "Hierarchies need recoding='generalization' (--recoding generalization): suppression publishes values "
-                "and stars only."
+                "Hierarchies need ",
+                Suggestion("recoding", "generalization"),
+                ": suppression publishes values and stars only.",
             )
-        trees = trees_of(hierarchies or {}, schema.quasi_identifiers)
+        given = trees_of(hierarchies or {}, schema.quasi_identifiers)
         chosen, reason = choose(algorithm, requirement, recoding)
         frame, rows = rows_to_publish(opened.frame, schema, missing_sensitive)
     with clock.step("coarsen"):
         coarsened = coarsen_columns(frame, coarsen or {}, schema.quasi_identifiers)
-        trees = {name: tree_after(tree, (coarsen or {}).get(name)) for name, tree in trees.items()}
+        trees = {name: tree_after(tree, (coarsen or {}).get(name)) for name, tree in given.items()}
     with clock.step("encode"):
         table = encode(coarsened.frame, schema, of_intervals=coarsened.of_intervals)
         before = columns_before(frame, coarsen or {})
         made: dict[str, Hierarchy] = {}
-        if recoding == "generalization" and getattr(chosen, "hierarchical", False):
+        automatic = recoding == "generalization" and getattr(chosen, "hierarchical", False)
+        if automatic:
             told = coarsened.frame.get_column(table.sensitive[0].name) if table.sensitive else None
             made = automatic_trees(coarsened.frame.select(schema.quasi_identifiers), told, known=trees)
             trees |= made
@@ -158,12 +185,13 @@ def anonymize(
                 check_coverage(column, trees[column.name])
         requirement.check_feasible(table_counts(table))
         encoded = table.with_quasi_identifiers(before).quasi_identifiers
-        digest = fingerprint(table)
         rng = np.random.default_rng(secrets.randbits(256) if seed is None else seed)
         shuffled = drawn_order(table, rng, keep_order=keep_order)
         if shuffled is not None:
             table, rows = table.gather(shuffled), rows[shuffled]
             before = {name: column.gather(shuffled) for name, column in before.items()}
+        original = table.with_quasi_identifiers(before)
+        digest, salt = input_hash(opened.frame, original)
     with clock.step("partition"):
         try:
             partition = chosen.partition(
@@ -206,13 +234,12 @@ def anonymize(
         bound = bound.sharpened(partition.guarantee)
         if bound.stars > recoded.recoded_cells:
             raise InternalError("a lower bound exceeds what a release costs")
-    form = requirement.frequency_form()
-    original = table.with_quasi_identifiers(before)
+    read_as = {name: names_read_as(tree) for name, tree in trees.items() if name in given}
     metrics = Metrics(
         original,
         compose(original, table, recoded),
         partition.groups,
-        k=form.k if form is not None and form.k > 1 else None,
+        k=requirement.k,
     )
     certificate = Certificate(
         version=version("shoal"),
@@ -222,7 +249,7 @@ def anonymize(
             **chosen.parameters(),
             "coarsen": dict(coarsened.described),
             "hierarchies": {
-                name: {**tree.to_dict(), "automatic": name in made, **_said_by_names(tree)}
+                name: {**tree.to_dict(), "automatic": name in made, **_named(read_as.get(name))}
                 for name, tree in trees.items()
             },
             "recoding": recoding,
@@ -238,6 +265,17 @@ def anonymize(
         guarantee=partition.guarantee,
         details=partition.facts,
         seconds=clock.seconds(),
+        for_readers={
+            "recoding": recoding,
+            "star": star,
+            "keep_order": keep_order,
+            "missing_sensitive": missing_sensitive,
+            "coarsen": coarsenings_for_readers(coarsen or {}),
+            "hierarchies": {
+                **{name: {"automatic": True} for name in (schema.quasi_identifiers if automatic else ())},
+                **{name: {"height": tree.height, **_named(read_as[name])} for name, tree in given.items()},
+            },
+        },
     )
     return Release(
         frame=published,
@@ -246,8 +284,9 @@ def anonymize(
         certificate=certificate,
         metrics=metrics,
         rows=rows,
+        salt=salt,
         source_format=opened.format,
-        restore=opened.restore,
+        restore=opened.restore.of(published),
         pictures=coarsened.pictures,
     )
 
@@ -285,9 +324,8 @@ def _check_true(
     )
 
 
-def _said_by_names(tree: Hierarchy) -> dict[str, str]:
-    """Return what the certificate says of the names of nodes, where they say themselves what is below them."""
-    scale = names_read_as(tree)
+def _named(scale: str | None) -> dict[str, str]:
+    """Return what a certificate says of the names of nodes, where they say themselves what is below them."""
     return {} if scale is None else {"read_as": scale}
 
 
@@ -301,7 +339,50 @@ def _described(schema: Schema, *, rows: int, published: int, digest: str) -> dic
         "insensitive": list(schema.insensitive),
         "direct_identifiers": list(schema.direct_identifiers),
         "sha256": digest,
+        "keyed": KEYED,
     }
+
+
+def coarsenings_for_readers(coarsen: Mapping[str | tuple[str, ...], Coarsening]) -> dict[str, dict[str, Any]]:
+    """Return coarsenings as they were asked for: without what became of them on a table, and without a seed."""
+    return {
+        key if isinstance(key, str) else ",".join(key): {
+            name: value for name, value in coarsening.to_dict().items() if name != "seed"
+        }
+        for key, coarsening in coarsen.items()
+    }
+
+
+def input_hash(frame: pl.DataFrame, table: Table, salt: str | None = None) -> tuple[str, str]:
+    """Return the keyed hash of an input: of all of its rows, before any coarsening, without the direct identifiers.
+
+    A release does not depend on the direct identifiers, so that its provenance can be shown with a copy of the table
+    from which they were removed.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The input.
+    table : Table
+        Its rows as they were before any coarsening, encoded, in any order; some may be left out.
+    salt : str, optional
+        The key, as hexadecimal digits; a new one by default.
+
+    Returns
+    -------
+    digest, salt : str
+    """
+    salt = new_salt() if salt is None else salt
+    if table.rows != frame.height:
+        schema = replace(table.schema, direct_identifiers=())
+        table = encode(frame.select(schema.published), schema)
+    order = canonical_order(table) if _told_apart(table) else None
+    return fingerprint(table, order, key=bytes.fromhex(salt)), salt
+
+
+def _told_apart(table: Table) -> bool:
+    """Return whether rows differ in more than what classes and cells tell: algorithms do not see all columns then."""
+    return bool(table.insensitive.width) or len(table.sensitive) > 1
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -311,7 +392,7 @@ class OpenedData:
     frame: pl.DataFrame
     format: str
     """What a release of it is written as: "parquet" for Parquet and Arrow files, else "csv"."""
-    restore: Callable[[pl.DataFrame], Any]
+    restore: Restorer
 
 
 def open_data(data: Any, *, delimiter: str | None = None, encoding: str | None = None) -> OpenedData:
@@ -319,7 +400,7 @@ def open_data(data: Any, *, delimiter: str | None = None, encoding: str | None =
     if isinstance(data, str | PathLike):
         binary = Path(data).suffix.lower() in {".parquet", ".pq", ".arrow", ".feather", ".ipc"}
         frame = read(data if isinstance(data, str) else Path(data), delimiter=delimiter, encoding=encoding)
-        return OpenedData(frame=frame, format="parquet" if binary else "csv", restore=lambda released: released)
+        return OpenedData(frame=frame, format="parquet" if binary else "csv", restore=Restorer())
     opened = open_frame(data)
     return OpenedData(frame=opened.frame, format="csv", restore=opened.restore)
 
@@ -396,7 +477,7 @@ def drawn_order(table: Table, rng: np.random.Generator, *, keep_order: bool = Fa
     Rows that an algorithm takes for equal differ to a reader where there are columns that it does not see: chance
     decides between them then, not the order that they came in.
     """
-    if table.insensitive.width or keep_order or len(table.sensitive) > 1:
+    if keep_order or _told_apart(table):
         return rng.permutation(canonical_order(table))
     return None
 
@@ -423,7 +504,7 @@ def _with_row_numbers(error: InfeasibleError, rows: NDArray[np.int32]) -> Infeas
         return error
     numbers = np.sort(rows[error.rows])
     shown = ", ".join(map(str, numbers[:_SHOWN_ROWS].tolist())) + (", ..." if len(numbers) > _SHOWN_ROWS else "")
-    return InfeasibleError(f"{error} Numbers of these rows, counted from 0: {shown}.", rows=numbers)
+    return InfeasibleError(error, f" Numbers of these rows, counted from 0: {shown}.", rows=numbers)
 
 
 def _check_partition(partition: Partition, rows: int, attributes: int) -> None:
@@ -437,19 +518,32 @@ def _check_partition(partition: Partition, rows: int, attributes: int) -> None:
         raise InternalError("an algorithm returned something else than one least level for each group and attribute")
 
 
-def _check_options(**options: Any) -> None:
-    validate(
-        "anonymize",
-        options,
-        {
-            "recoding": OneOf(tuple(METHODS)),
-            "missing_sensitive": OneOf(("error", "value", "drop")),
-            "keep_order": Boolean(),
-            "seed": Optional(Integer(low=0)),
-        },
-    )
-    if not isinstance(options["star"], str) or not options["star"].strip():
-        raise ParameterError("The 'star' parameter of anonymize must be a text that is not blank.")
+def all_options(owner: Callable[..., Any], given: Options) -> Options:
+    """Return the options of a request, with the defaults of `anonymize` for those that were not given.
+
+    Raises
+    ------
+    ParameterError
+        There is no such option.
+    """
+    own = [name for name, one in inspect.signature(owner).parameters.items() if one.kind != one.VAR_KEYWORD]
+    for name in given:
+        if name not in Options.__annotations__:
+            hint = near_matches(name, [*own, *Options.__annotations__])
+            raise ParameterError(f"{owner.__name__} has no parameter '{name}'. {hint}")
+    defaults = {name: one.default for name, one in inspect.signature(anonymize).parameters.items()}
+    complete: Any = {name: defaults[name] for name in Options.__annotations__} | given
+    return cast(Options, complete)
+
+
+CONSTRAINTS: Mapping[str, Constraint] = {
+    "recoding": OneOf(tuple(METHODS)),
+    "missing_sensitive": OneOf(("error", "value", "drop")),
+    "star": NotBlank(),
+    "keep_order": Boolean(),
+    "seed": Optional(Integer(low=0)),
+}
+"""What the options of a request may be."""
 
 
 def rows_to_publish(
@@ -470,8 +564,11 @@ def rows_to_publish(
         return frame, rows
     if missing_sensitive == "error":
         raise DataError(
-            f"{count} row(s) miss a sensitive value. Say what that means: missing_sensitive='value' makes it a value "
-            "like any other, 'drop' leaves the rows out (--missing-sensitive)."
+            f"{count} row(s) miss a sensitive value. Say what that means: ",
+            Suggestion("missing_sensitive", "value"),
+            " makes it a value like any other, ",
+            Suggestion("missing_sensitive", "drop"),
+            " leaves the rows out.",
         )
     if count == frame.height:
         raise DataError("Every row misses a sensitive value: there is nothing to publish.")

@@ -1,4 +1,4 @@
-"""A verified release: the published table, its certificate and metrics, and the ways to hand it on."""
+"""A verified release: the published table, its certificates and metrics, and the ways to hand it on."""
 
 from __future__ import annotations
 
@@ -8,12 +8,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from shoal._validation import OneOf, Optional, validate
+from shoal._unpicklable import Unpicklable
+from shoal._validation import Boolean, OneOf, Optional, validate
 from shoal.errors import ReleaseUnsafeError
-from shoal.io import read, spreadsheet_names, write_folder, write_table
-from shoal.report import AttributeLoss, ReportFacts, render, size_bins, write_report
+from shoal.io import Restorer, read, spreadsheet_names, write_folder, write_table
+from shoal.report import (
+    AttributeLoss,
+    ReportFacts,
+    promise,
+    public_facts,
+    render,
+    render_public,
+    reservations,
+    size_bins,
+    write_report,
+)
 from shoal.verification import verify
 
 if TYPE_CHECKING:
@@ -23,7 +34,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from shoal.certificate import Certificate
+    from shoal.certificate import Certificate, PublicCertificate
     from shoal.metrics import Metrics
     from shoal.models import Requirement
     from shoal.report import TradeOff
@@ -31,10 +42,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Release"]
 
+_REPORTED = ("gcp", "discernability", "mean_class_size", "average_class_size")
+"""The metrics on the page: those that take no time to compute."""
+
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Release:
-    """A table that may be published: its cells were verified before this object was made."""
+class Release(Unpicklable):
+    """A table that may be published: its cells were verified before this object was made.
+
+    `data` and `public_certificate` are for readers. The object itself is the publisher's: it holds the original table.
+    """
+
+    _instead: ClassVar[str] = "Pickle its data, or save it to a folder."
 
     frame: pl.DataFrame
     """The published table as Polars; recoded columns are categories (`data` has them as text)."""
@@ -43,14 +62,16 @@ class Release:
     requirement: Requirement
     """What was asked of it."""
     certificate: Certificate
-    """What was asked, achieved, guaranteed and bounded."""
+    """Private: what was asked, achieved, guaranteed and bounded; costs and bounds depend on the original table."""
     metrics: Metrics
     """Information loss against the original table, before any coarsening; computed when it is first asked for."""
     rows: NDArray[np.int32]
     """Private: the original row number of each published row. Never publish it."""
+    salt: str = ""
+    """Private: the key of the certificate's hash of the input, as hexadecimal digits; `shoal.provenance` takes it."""
     source_format: str = "csv"
     """The format that `save` writes unless told otherwise: the input's."""
-    restore: Callable[[pl.DataFrame], Any] = field(default=lambda frame: frame)
+    restore: Callable[[pl.DataFrame], Any] = field(default_factory=Restorer)
     """Makes the caller's kind of table of the published one."""
     pictures: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     """What draws the coarsenings of columns as SVG, for the page."""
@@ -66,6 +87,11 @@ class Release:
         plain = [column.cast(pl.String) for column in self.frame if column.name in text]
         return self.restore(self.frame.with_columns(plain))
 
+    @property
+    def public_certificate(self) -> PublicCertificate:
+        """What may be published of it: the same for every original that gives the same published table."""
+        return self._public(self.certificate)
+
     def save(
         self,
         folder: str | PathLike[str],
@@ -73,26 +99,33 @@ class Release:
         force: bool = False,
         format: str | None = None,  # noqa: A002
         spreadsheet_safe: bool = False,
+        publish_proof: bool = False,
     ) -> Certificate:
-        """Write the release to a folder, which appears whole or not at all.
+        """Write the release to a folder, and what is the publisher's to a private one; both appear whole or neither.
 
-        The table is verified once more as it was written, before the folder appears.
+        The table is verified once more as it was written, before the folders appear.
 
         Parameters
         ----------
         folder : path
-            Where to; `release.csv` (or `.parquet`), `certificate.json` and `report.html` will be in it.
+            Where to. All of it may be published: `release.csv` (or `.parquet`), the public `certificate.json`, and a
+            `report.html` made of these two. The private folder lies beside it, with ".private" behind its name, and
+            only its owner can read it: the full `certificate.json`, the full `report.html`, and `salt.txt`, the key of
+            the hash of the input.
         force : bool
-            Whether to replace an existing folder of an earlier release.
+            Whether to replace existing folders of an earlier release.
         format : {"csv", "parquet"}, optional
             By default as the input was.
         spreadsheet_safe : bool
             Whether to quote cells that a spreadsheet would run as a formula.
+        publish_proof : bool
+            Whether the public certificate and report state the algorithm, its costs and the lower bound, too. They
+            depend on the original table, and tell more than the published one to whoever knows the algorithm.
 
         Returns
         -------
         Certificate
-            With the hashes of the files.
+            The full one, with the hashes of the files.
 
         Raises
         ------
@@ -101,34 +134,72 @@ class Release:
         ReleaseUnsafeError
             What was written does not satisfy the request; nothing appears.
         """
-        validate("save", {"format": format}, {"format": Optional(OneOf(("csv", "parquet")))})
+        validate(
+            "save",
+            {"format": format, "publish_proof": publish_proof},
+            {"format": Optional(OneOf(("csv", "parquet"))), "publish_proof": Boolean()},
+        )
         name = f"release.{format or self.source_format}"
         written: dict[str, Certificate] = {}
         start = time.perf_counter()
 
-        def write_certificate(path: Path) -> None:
-            table = path.with_name(name)
-            facts = {"sha256": hashlib.sha256(table.read_bytes()).hexdigest(), "rows": self.frame.height}
+        def write_release(path: Path) -> None:
+            write_table(self.frame, path, spreadsheet_safe=spreadsheet_safe)
+            facts = {"sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "rows": self.frame.height}
             seconds = {**self.certificate.seconds, "write": time.perf_counter() - start}
             seconds["total"] = sum(taken for step, taken in seconds.items() if step != "total")
-            written["certificate"] = replace(self.certificate, seconds=seconds, files={name: facts})
-            path.write_text(written["certificate"].to_json() + "\n", encoding="utf-8")
+            written["full"] = replace(self.certificate, seconds=seconds, files={name: facts})
 
-        def write_page(path: Path) -> None:
-            path.write_text(render(self._facts(written["certificate"])), encoding="utf-8")
+        def public() -> PublicCertificate:
+            return self._public(written["full"], proof=publish_proof)
 
-        files: Mapping[str, Callable[[Path], None]] = {
-            name: lambda path: write_table(self.frame, path, spreadsheet_safe=spreadsheet_safe),
-            "certificate.json": write_certificate,
-            "report.html": write_page,
+        files: Mapping[str, Callable[[Path], object]] = {
+            name: write_release,
+            "certificate.json": lambda path: write_text(path, public().to_json()),
+            "report.html": lambda path: write_text(path, self._public_page(public())),
+        }
+        private: Mapping[str, Callable[[Path], object]] = {
+            "certificate.json": lambda path: write_text(path, written["full"].to_json()),
+            "report.html": lambda path: write_text(path, render(self._facts(written["full"]))),
+            "salt.txt": lambda path: write_text(path, self.salt),
         }
         names = spreadsheet_names(self.frame.columns) if spreadsheet_safe else self.frame.columns
-        write_folder(Path(folder), files, force=force, check=lambda staged: self._verify_written(staged / name, names))
-        return written["certificate"]
+        write_folder(
+            Path(folder),
+            files,
+            private=private,
+            force=force,
+            check=lambda staged: self._verify_written(staged / name, names),
+        )
+        return written["full"]
 
-    def report(self, path: str | PathLike[str]) -> None:
-        """Write the page that explains the release: one HTML file that needs no network."""
-        write_report(self._facts(self.certificate), path)
+    def report(self, path: str | PathLike[str], *, public: bool = False) -> None:
+        """Write the page that explains the release: one HTML file that needs no network.
+
+        Parameters
+        ----------
+        path : path
+            The file; it is replaced if it exists.
+        public : bool
+            Whether to write the page for readers, made of the public certificate and the published table alone. By
+            default it is the publisher's, which tells more: costs, bounds and losses depend on the original table.
+        """
+        page = self._public_page(self.public_certificate) if public else render(self._facts(self.certificate))
+        write_report(page, path)
+
+    def _public(self, certificate: Certificate, *, proof: bool = False) -> PublicCertificate:
+        schema, asked = self.schema, certificate.requested
+        return certificate.public(
+            text=" ".join(dict.fromkeys(promise(model, schema.sensitive) for model in asked)),
+            reservations=reservations(asked, schema.quasi_identifiers, schema.insensitive),
+            proof=proof,
+        )
+
+    def _public_page(self, certificate: PublicCertificate) -> str:
+        classes = self.metrics.recoding.classes
+        # Rows of one class look alike to readers, and as many classes as they see groups are these groups.
+        known = classes.sizes if classes.count == certificate.achieved["groups"] else None
+        return render_public(public_facts(certificate.to_dict(), self.frame, known))
 
     def _verify_written(self, path: Path, names: Sequence[str]) -> None:
         """Verify a file from its cells; its columns have these names, which a spreadsheet-safe file changes."""
@@ -168,11 +239,7 @@ class Release:
             certificate=certificate.to_dict(),
             losses=losses,
             class_sizes=size_bins(recoding.classes.sizes),
-            metrics={
-                "gcp": self.metrics.gcp,
-                "discernability": self.metrics.discernability,
-                "average_class_size": recoding.rows / max(recoding.classes.count, 1),
-            },
+            metrics={name: getattr(self.metrics, name) for name in _REPORTED},
             insensitive=self.schema.insensitive,
             direct_identifiers=self.schema.direct_identifiers,
             pictures={columns: draw() for columns, draw in self.pictures.items()},
@@ -185,6 +252,11 @@ class Release:
             f"Release(rows={self.frame.height}, columns={self.frame.width}, algorithm={self.certificate.algorithm!r}, "
             f"k={achieved['k']}, stars={self.certificate.cost.stars})"
         )
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file with a line end behind it."""
+    path.write_text(text + "\n", encoding="utf-8")
 
 
 def _read_back(written: pl.Series, published: pl.Series) -> pl.Series:

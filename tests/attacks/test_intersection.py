@@ -153,7 +153,7 @@ def test_names_that_match_nobody_are_not_understood(star):
     with pytest.raises(NotUnderstoodError, match="'age': 4 of 4 people have a value that none of its cells") as caught:
         one_release(release)
     assert caught.value.columns == ("age",)
-    assert "--hierarchy age=FILE" in str(caught.value)
+    assert "hierarchies={'age': ...}" in str(caught.value)
     assert "21" not in str(caught.value)
     assert "young" not in str(caught.value)
     found = one_release(release, hierarchies={"age": TREE})

@@ -91,7 +91,9 @@ def test_a_release_and_its_certificate(shoal: Any, patients: Path, tmp_path: Pat
     rows = list(csv.DictReader((out / "release.csv").read_text().splitlines()))
     assert {row["zip"] for row in rows} == {"100"}
     assert {row["age"] for row in rows} == {"[20, 40)", "[40, 60)"}
-    assert json.loads((out / "certificate.json").read_text())["cost"]["stars"] == 0
+    assert found.json["cost"]["stars"] == 0
+    public = json.loads((out / "certificate.json").read_text())
+    assert public["parameters"]["coarsen"] == found.json["parameters"]["coarsen"]
 
 
 def test_regions_from_a_table_of_neighbours(shoal: Any, patients: Path, tmp_path: Path) -> None:

@@ -70,8 +70,8 @@ def test_the_demo_makes_a_release_of_a_real_table(shoal: Any, tmp_path: Path, mo
         "certificate.json",
         "report.html",
     }
-    assert "demo-release/report.html" in found.out
+    assert "demo-release.private/report.html" in found.out
     again = shoal("demo")
     assert again.code == 2
     forced = shoal("demo", "--force", "--json")
-    assert forced.json == json.loads((tmp_path / "demo-release/certificate.json").read_text())
+    assert forced.json == json.loads((tmp_path / "demo-release.private/certificate.json").read_text())

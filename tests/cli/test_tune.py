@@ -30,9 +30,12 @@ def test_the_best_release_is_published_with_its_curve(shoal: Any, patients: Path
     assert facts["ended"] in ("complete", "settled")
     assert facts["coarsen"]["zip"] == "prefix:4"
     assert facts["best"]["loss"] <= facts["untouched"]["loss"]
-    assert facts["certificate"] == json.loads((tmp_path / "out" / "certificate.json").read_text())
-    page = (tmp_path / "out" / "report.html").read_text()
+    assert facts["certificate"] == json.loads((tmp_path / "out.private" / "certificate.json").read_text())
+    page = (tmp_path / "out.private" / "report.html").read_text()
     assert "How coarse was best" in page
+    public = json.loads((tmp_path / "out" / "certificate.json").read_text())
+    assert public["parameters"]["tuned"] is True
+    assert set(public["parameters"]["coarsen"]) == {"zip"}, "what was asked for, not what was found"
     assert str(tmp_path) not in page
     words = [flag for name, said in facts["coarsen"].items() for flag in ("--coarsen", f"{name}={said}")]
     again = shoal("anonymize", patients, *roles, *REQUEST, *words, "-o", tmp_path / "again", "--json")
@@ -43,7 +46,7 @@ def test_the_best_release_is_published_with_its_curve(shoal: Any, patients: Path
     assert "exists" in kept.err
     shown = shoal("tune", patients, *roles, *flags, "--force")
     assert shown.code == 0, shown.err
-    assert "written" in shown.out
+    assert "everything in it" in shown.out
     assert "settings were tried" in shown.out
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import shoal.io.folder as module
 from shoal.errors import InternalError, OutputError, ReleaseUnsafeError
-from shoal.io import staged_folder, sweep_folder, write_folder, write_table
+from shoal.io import check_free, private_folder, staged_folder, sweep_folder, write_folder, write_table
 
 
 def text(content):
@@ -121,6 +121,11 @@ class TestRefusals:
             write_folder(tmp_path / "file" / "out", NEW)
         assert tree(tmp_path) == {"file": "mine"}
 
+    def test_the_root(self):
+        for refuses in (lambda: write_folder("/", NEW), lambda: check_free("/", force=True)):
+            with pytest.raises(OutputError, match="root of the file system"):
+                refuses()
+
     @pytest.mark.parametrize("name", ["../x", "a/b", "/x", "..", "."])
     def test_file_names_with_folders(self, tmp_path, name):
         with pytest.raises(InternalError):
@@ -141,6 +146,22 @@ FAULTS = [
     (KeyboardInterrupt("by hand"), KeyboardInterrupt, "by hand"),
     (ReleaseUnsafeError("unsafe"), ReleaseUnsafeError, "unsafe"),
 ]
+
+
+def fail_at(step, fault, monkeypatch):
+    """Let one of the steps to the disk and to the names fail."""
+    calls = iter(range(99))
+
+    def counted(original):
+        def call(*arguments):
+            if next(calls) == step:
+                raise fault
+            return original(*arguments)
+
+        return call
+
+    monkeypatch.setattr(module, "_to_disk", counted(module._to_disk))
+    monkeypatch.setattr(Path, "rename", counted(Path.rename))
 
 
 class TestFaults:
@@ -164,18 +185,7 @@ class TestFaults:
     @pytest.mark.parametrize("step", range(5))
     def test_at_every_step_to_the_disk_and_to_the_name(self, tmp_path, old, monkeypatch, fault, raised, message, step):
         # Flushing two files and the staged folder, then renaming the old one and the new one.
-        calls = iter(range(99))
-
-        def counted(original):
-            def call(*arguments):
-                if next(calls) == step:
-                    raise fault
-                return original(*arguments)
-
-            return call
-
-        monkeypatch.setattr(module, "_to_disk", counted(module._to_disk))
-        monkeypatch.setattr(Path, "rename", counted(Path.rename))
+        fail_at(step, fault, monkeypatch)
         with pytest.raises(raised, match=message):
             write_folder(old, NEW, force=True)
         assert tree(tmp_path) == OLD
@@ -326,3 +336,232 @@ class TestStaged:
         assert sweep_folder(target)
         assert [path.name for path in tmp_path.iterdir()] == ["out"]
         assert not sweep_folder(tmp_path / "no such folder" / "out")
+
+
+PRIVATE = {"certificate.json": text("full"), "salt.txt": text("salt")}
+BOTH = PUBLISHED | {"out.private/certificate.json": "full", "out.private/salt.txt": "salt"}
+OLD_BOTH = OLD | {"out.private/certificate.json": "old"}
+
+
+@pytest.fixture
+def old_both(tmp_path):
+    target = tmp_path / "out"
+    files = {"old.csv": text("old"), "certificate.json": text("{}")}
+    write_folder(target, files, private={"certificate.json": text("old")})
+    assert tree(tmp_path) == OLD_BOTH
+    return target
+
+
+def mode(path):
+    return path.stat().st_mode & 0o777
+
+
+class TestTwoFolders:
+    """A folder that may be published, and the private one beside it: both whole, or neither."""
+
+    def test_both_appear_and_nothing_else_is_left(self, tmp_path):
+        target = write_folder(tmp_path / "out", NEW, private=PRIVATE)
+        assert tree(tmp_path) == BOTH
+        assert private_folder(target) == tmp_path / "out.private"
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out.private"]
+
+    @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+    def test_nobody_else_can_read_the_private_one(self, tmp_path, umask):
+        before = os.umask(umask)
+        try:
+            write_folder(tmp_path / "out", NEW, private=PRIVATE)
+        finally:
+            os.umask(before)
+        private = tmp_path / "out.private"
+        assert mode(private) == 0o700
+        assert {mode(path) for path in private.iterdir()} == {0o600}
+        assert mode(tmp_path / "out") == 0o777 & ~umask
+
+    def test_not_even_while_it_is_written(self, tmp_path):
+        seen = []
+        write_folder(tmp_path / "out", NEW, private={"a": lambda path: (path.touch(), seen.append(mode(path.parent)))})
+        assert seen == [0o700]
+
+    def test_the_private_files_are_written_last_and_the_check_sees_the_public_ones(self, tmp_path):
+        order = []
+        files = {"a": lambda path: (path.touch(), order.append("a"))}
+        private = {"b": lambda path: (path.touch(), order.append("b"))}
+        write_folder(tmp_path / "out", files, private=private, check=lambda staged: order.extend(os.listdir(staged)))
+        assert order == ["a", "b", "a"]
+
+    def test_force_replaces_both(self, tmp_path, old_both):
+        write_folder(old_both, NEW, private=PRIVATE, force=True)
+        assert tree(tmp_path) == BOTH
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out.private"]
+
+    @pytest.mark.parametrize("there", ["out", "out.private"])
+    def test_force_replaces_one_that_is_alone(self, tmp_path, there):
+        write_folder(tmp_path / "out", NEW, private={"certificate.json": text("old")})
+        (tmp_path / {"out": "out.private", "out.private": "out"}[there]).rename(tmp_path / "elsewhere")
+        write_folder(tmp_path / "out", NEW, private=PRIVATE, force=True)
+        assert {name: content for name, content in tree(tmp_path).items() if "elsewhere" not in name} == BOTH
+
+    @pytest.mark.parametrize("there", ["out", "out.private"])
+    def test_either_one_is_kept(self, tmp_path, there):
+        (tmp_path / there).mkdir()
+        with pytest.raises(OutputError, match=f"{there}' exists already and is kept"):
+            write_folder(tmp_path / "out", NEW, private=PRIVATE)
+        with pytest.raises(OutputError, match=f"{there}' exists already and is kept"):
+            check_free(tmp_path / "out")
+        assert [path.name for path in tmp_path.iterdir()] == [there]
+
+    @pytest.mark.parametrize("there", ["out", "out.private"])
+    def test_one_that_is_not_ours_is_kept_even_with_force(self, tmp_path, there):
+        (tmp_path / there / "letters").mkdir(parents=True)
+        with pytest.raises(OutputError, match=f"{there}' does not look like an output of shoal"):
+            write_folder(tmp_path / "out", NEW, private=PRIVATE, force=True)
+        with pytest.raises(OutputError, match="does not look like"):
+            check_free(tmp_path / "out", force=True)
+        assert [path.name for path in tmp_path.iterdir()] == [there]
+
+    def test_a_public_folder_has_no_private_name(self, tmp_path):
+        with pytest.raises(OutputError, match=r"ends in \.private"):
+            write_folder(tmp_path / "a.private", NEW, private=PRIVATE)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_nothing_in_the_way(self, tmp_path):
+        check_free(tmp_path / "deep" / "out")
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize(("fault", "raised", "message"), [FAULTS[0], FAULTS[4]])
+    def test_a_fault_while_a_private_file_is_written(self, tmp_path, old_both, fault, raised, message):
+        with pytest.raises(raised, match=message):
+            write_folder(old_both, NEW, private={**PRIVATE, "report.html": failing(fault)}, force=True)
+        assert tree(tmp_path) == OLD_BOTH
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out.private"]
+
+    @pytest.mark.parametrize(("fault", "raised", "message"), [FAULTS[0], FAULTS[4]])
+    @pytest.mark.parametrize("force", [False, True])
+    @pytest.mark.parametrize("step", range(11))
+    def test_a_fault_at_every_step(self, tmp_path, monkeypatch, fault, raised, message, force, step):
+        """To the disk: two files and their folder, twice. Names: two old folders aside, the private one, the public."""
+        steps = 11 if force else 9
+        if force:
+            files = {"old.csv": text("old"), "certificate.json": text("{}")}
+            write_folder(tmp_path / "out", files, private={"certificate.json": text("old")})
+        fail_at(step, fault, monkeypatch)
+        if step < steps:
+            with pytest.raises(raised, match=message):
+                write_folder(tmp_path / "out", NEW, private=PRIVATE, force=force)
+            assert tree(tmp_path) == (OLD_BOTH if force else {})
+        assert sorted(path.name for path in tmp_path.iterdir()) == (["out", "out.private"] if force else [])
+
+    def test_something_of_that_name_came_up_meanwhile(self, tmp_path):
+        def meanwhile(path):
+            path.write_text("")
+            (tmp_path / "out").mkdir()
+            (tmp_path / "out" / "theirs").write_text("theirs")
+
+        with pytest.raises(OutputError, match="something of that name came up"):
+            write_folder(tmp_path / "out", {"a": meanwhile}, private=PRIVATE)
+        assert tree(tmp_path) == {"out/theirs": "theirs"}
+
+    def test_without_locks_a_crash_between_the_names_is_finished_too(self, tmp_path, monkeypatch):
+        monkeypatch.setitem(sys.modules, "fcntl", None)
+        write_folder(tmp_path / ".out.shoal-both-00000000", NEW)
+        write_folder(tmp_path / "out.private", PRIVATE)
+        assert sweep_folder(tmp_path / "out")
+        assert tree(tmp_path) == BOTH
+
+
+KILL = """
+import json, sys
+
+rename, rmtree, calls = Path.rename, f.shutil.rmtree, []
+write = lambda content: lambda path: path.write_text(content)
+
+def publish(target, kill):
+    def renamed(path, to):
+        calls.append(to)
+        if len(calls) == kill:
+            os._exit(9)
+        return rename(path, to)
+
+    def removed(path, **options):
+        if len(calls) == kill - 1 and "shoal-old" in str(path):
+            os._exit(9)
+        rmtree(path, **options)
+
+    Path.rename, f.shutil.rmtree = renamed, removed
+    private = {"certificate.json": write("full"), "salt.txt": write("salt")}
+    f.write_folder(target, {"release.csv": write("new"), "certificate.json": write("{}")}, private=private, force=True)
+
+for target, kill in TARGETS:
+    child = os.fork()
+    if not child:
+        publish(target, kill)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+os._exit(9)
+"""
+
+
+def killed_before_names(targets):
+    """Publish folders in processes that are killed just before the name of that number (or before the old ones go)."""
+    killed(KILL.replace("TARGETS", repr([(str(target), number) for target, number in targets])))
+
+
+class TestCrashesBetweenTwoFolders:
+    """A process that is killed just before each of the names that it gives, and what the next call makes of it."""
+
+    @pytest.mark.parametrize("finish", ["sweep_folder", "check_free", "write_folder"])
+    def test_replacing(self, tmp_path, finish):
+        """The names: the old public folder aside, the old private one, the new private one, the new public one."""
+        targets = {tmp_path / str(number) / "out": number for number in range(1, 6)}
+        for target in targets:
+            files = {"old.csv": text("old"), "certificate.json": text("{}")}
+            write_folder(target, files, private={"certificate.json": text("old")})
+        killed_before_names(targets.items())
+        for target, number in targets.items():
+            assert len(list(target.parent.glob(".out*shoal-*"))) > 0
+            self.finish(finish, target)
+            assert tree(target.parent) == (BOTH if number > 3 else OLD_BOTH)
+            assert sorted(path.name for path in target.parent.iterdir()) == ["out", "out.private"]
+            assert mode(private_folder(target)) == 0o700
+
+    def test_from_nothing(self, tmp_path):
+        targets = {tmp_path / str(number) / "out": number for number in (1, 2)}
+        killed_before_names(targets.items())
+        for target, number in targets.items():
+            assert not target.exists()
+            assert private_folder(target).exists() == (number == 2)
+            assert sweep_folder(target)
+            assert tree(target.parent) == (BOTH if number == 2 else {})
+            left = sorted(path.name for path in target.parent.iterdir())
+            assert left == (["out", "out.private"] if number == 2 else [])
+
+    def test_a_private_folder_that_was_removed_since_does_not_come_alone(self, tmp_path):
+        killed_before_names([(tmp_path / "out", 2)])
+        (tmp_path / "out.private").rename(tmp_path / "elsewhere")
+        assert sweep_folder(tmp_path / "out")
+        assert [path.name for path in tmp_path.iterdir()] == ["elsewhere"]
+
+    def test_a_single_folder_that_was_not_finished_is_none_of_two(self, tmp_path):
+        """A crash of a command that writes one folder must not make a later one publish half of it."""
+        killed(f"f.write_folder({str(tmp_path / 'out')!r}, {{'x': lambda path: os._exit(9)}})")
+        (tmp_path / "out.private").mkdir()
+        assert sweep_folder(tmp_path / "out")
+        assert [path.name for path in tmp_path.iterdir()] == ["out.private"]
+
+    def test_what_a_living_process_is_writing_is_left_alone(self, tmp_path):
+        def another(path):
+            path.write_text("new")
+            assert not sweep_folder(tmp_path / "out")
+            with pytest.raises(ZeroDivisionError):
+                write_folder(tmp_path / "out", {"x": failing(ZeroDivisionError())}, private=PRIVATE)
+
+        write_folder(tmp_path / "out", NEW, private={**PRIVATE, "certificate.json": another, "z": text("")})
+        assert tree(tmp_path)["out.private/certificate.json"] == "new"
+
+    @staticmethod
+    def finish(how, target):
+        if how == "sweep_folder":
+            assert sweep_folder(target)
+            return
+        with pytest.raises(OutputError, match="exists already"):
+            check_free(target) if how == "check_free" else write_folder(target, NEW, private=PRIVATE)

@@ -6,10 +6,20 @@ import re
 from html.parser import HTMLParser
 from typing import Any
 
+import polars as pl
 import pytest
 
 from shoal.errors import OutputError
-from shoal.report import AttributeLoss, ReportFacts, SizeBin, render, write_report
+from shoal.report import (
+    AttributeLoss,
+    PublicFacts,
+    ReportFacts,
+    SizeBin,
+    public_facts,
+    render,
+    render_public,
+    write_report,
+)
 
 
 def certificate(**changes: Any) -> dict[str, Any]:
@@ -170,14 +180,91 @@ def test_no_size_is_no_division_by_zero() -> None:
 
 
 def test_writing(tmp_path: Any) -> None:
-    write_report(facts(), tmp_path / "report.html")
+    write_report(render(facts()), tmp_path / "report.html")
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == render(facts())
 
 
 def test_writing_where_there_is_no_folder(tmp_path: Any) -> None:
     with pytest.raises(OutputError, match="cannot be written"):
-        write_report(facts(), tmp_path / "missing" / "report.html")
+        write_report(render(facts()), tmp_path / "missing" / "report.html")
 
 
 def test_facts_show_no_names_of_values() -> None:
     assert repr(facts()) == "ReportFacts(algorithm='tp+', attributes=2)"
+
+
+def public(**changes: Any) -> PublicFacts:
+    said: dict[str, Any] = {
+        "format": 1,
+        "shoal": "0.1.0",
+        "requested": certificate()["requested"],
+        "achieved": certificate()["achieved"],
+        "parameters": {
+            "recoding": "generalization",
+            "star": "?",
+            "keep_order": False,
+            "missing_sensitive": "drop",
+            "coarsen": {"zip": {"coarsening": "prefix", "n": 3}},
+            "hierarchies": {"age": {"height": 4}},
+        },
+        "columns": {"quasi_identifiers": ["age", "zip"], "sensitive": ["disease"], "insensitive": ["<b>"]},
+        "guarantee": {"text": "what the models promise", "reservations": []},
+        "output": {"files": {"release.csv": {"sha256": "cd" * 32, "rows": 4}}},
+    }
+    table = pl.DataFrame({"age": ["[2, 3]", "[2, 3]", "?", "?"], "zip": [1, 1, 2, 2], "disease": list("abab")})
+    return public_facts(said | changes, table)
+
+
+def test_the_page_for_readers_is_made_of_the_table() -> None:
+    found = public()
+    assert (found.rows, found.stars, found.starred_rows) == (4, {"age": 2, "zip": 0}, 2)
+    assert [(one.low, one.groups) for one in found.class_sizes] == [(2, 2)]
+    assert found.metrics == {"discernability": 8, "mean_class_size": 2}
+    assert repr(found) == "PublicFacts(rows=4, attributes=2)"
+
+
+def test_the_page_for_readers_says_how_to_read_the_table() -> None:
+    page = render_public(public())
+    elements = Elements(page)
+    assert elements.open == []
+    assert not {"script", "link", "img", "b"} & {tag for tag, _ in elements.found}
+    assert "http" not in page.replace("http-equiv", "")
+    text = " ".join(elements.text.split())
+    for said in (
+        "4 records, 12 groups",
+        "at most 1 in 4 (25%)",
+        "A cell ? was suppressed",
+        "[21, 25] is an interval",
+        "zip: made less precise",
+        "coarsening prefix; n 3",
+        "that miss a sensitive value, if there were any, are left out",
+        "The rows are sorted by what is published",
+        "cd" * 32,
+    ):
+        assert said in text
+    for untold in ("Private.", "tp+", "What it cost", "Seed", "input", "Global certainty penalty"):
+        assert untold not in text.replace("no cell of the input", "")
+
+
+def test_a_proof_is_marked_as_one() -> None:
+    cost = certificate()["cost"]
+    proof = {"cost": cost, "proof": "what it may tell", "guarantee": {"algorithm": "Phase two ended it."}}
+    text = " ".join(Elements(render_public(public(**proof))).text.split())
+    for said in (
+        "What it cost, and what it must cost",
+        "What the bound may tell what it may tell",
+        "Phase two ended it.",
+    ):
+        assert said in text
+
+
+def test_an_order_and_a_search_are_told() -> None:
+    parameters = public().certificate["parameters"] | {"keep_order": True, "tuned": True, "recoding": "suppression"}
+    text = " ".join(Elements(render_public(public(parameters=parameters))).text.split())
+    assert "in the order of the original table" in text
+    assert "searched for coarsenings that lose little" in text
+    assert "is an interval" not in text
+
+
+def test_the_publishers_page_says_that_it_is_private() -> None:
+    assert "Private. This page depends on the original table" in " ".join(Elements(render(facts())).text.split())

@@ -179,7 +179,7 @@ def test_nodes_of_hierarchies(tree: Hierarchy, tmp_path: Path) -> None:
         truth, found = fulfils(question), given.count(question)
         assert found.at_least <= truth <= found.at_most, (question, found)
         if tree is TREE:  # names that say nothing
-            with pytest.raises(NotUnderstoodError, match="--hierarchy job=FILE"):
+            with pytest.raises(NotUnderstoodError, match=r"hierarchies=\{'job': ...\}"):
                 alone.count(question)
         else:  # intervals, of which the certificate says that they are true
             found = alone.count(question)
@@ -224,7 +224,9 @@ def test_forms_of_other_tools() -> None:
 
 def test_cells_of_which_nobody_says_what_they_are() -> None:
     prefixes = pl.DataFrame({"zip": ["104", "021"], "s": ["a"] * 2})
-    with pytest.raises(NotUnderstoodError, match=r"'zip': .*--cells zip=prefix:3.*--cells zip=values") as caught:
+    with pytest.raises(
+        NotUnderstoodError, match=r"'zip': .*cells=\{'zip': shoal.Prefix\(3\)\}.*cells=\{'zip': 'values'\}"
+    ) as caught:
         counted(prefixes, "zip = 10456")
     assert caught.value.columns == ("zip",)
     said = {"meanings": declared_meanings(["zip"], None, cells={"zip": Prefix(3)})}

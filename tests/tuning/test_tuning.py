@@ -116,7 +116,7 @@ def test_the_best_setting_in_all_its_forms(tmp_path: Path) -> None:
     assert {"setting", "loss", "loss_of_coarsening", "stars", "stars_share", "seconds"} <= set(frame.columns)
     assert json.loads(tuning.to_json())["best"]["loss"] == tuning.best.loss
     release.save(tmp_path / "out")
-    page = (tmp_path / "out" / "report.html").read_text()
+    page = (tmp_path / "out.private" / "report.html").read_text()
     assert "How coarse was best" in page
     assert "settings were tried" in page
     assert page.count("<svg") == 1
@@ -128,6 +128,12 @@ def test_the_best_setting_in_all_its_forms(tmp_path: Path) -> None:
     tuning.save_plot(tmp_path / "curve.svg")
     assert (tmp_path / "curve.svg").read_text().count("Zyzzyva") == 0
     assert "Zyzzyva" not in repr(tuning) + repr(tuning.best) + tuning.to_json()
+    public = json.loads((tmp_path / "out" / "certificate.json").read_text())
+    assert public["parameters"]["coarsen"] == {}, "what was chosen depends on the table"
+    assert "<svg" not in (tmp_path / "out" / "report.html").read_text()
+    chosen = tuning.release(coarsen=tuning.coarsen, seed=1).public_certificate
+    assert "tuned" not in chosen.parameters
+    assert chosen.parameters["coarsen"] != {}
     changed = tuning.release(seed=2)
     assert changed.certificate.seed == 2
 
@@ -229,7 +235,7 @@ def test_a_setting_that_cannot_be_published_is_told() -> None:
         ({"seconds": 0}, ParameterError, "The 'seconds' parameter of tune must be a number > 0. Got 0."),
         ({"seconds": -1.5}, ParameterError, "must be a number > 0"),
         ({"seconds": float("nan")}, ParameterError, "must be a number > 0"),
-        ({"loss": "stars"}, ParameterError, "The 'loss' parameter of tune must be one of 'kl_divergence'"),
+        ({"loss": "stars"}, ParameterError, "The 'loss' parameter of tune must be one of 'gcp'"),
         ({"recoding": "none"}, ParameterError, "The 'recoding' parameter of tune"),
         ({"seed": -1}, ParameterError, "The 'seed' parameter of tune"),
         ({"star": " "}, ParameterError, "The 'star' parameter of tune"),

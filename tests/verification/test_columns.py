@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from shoal.cli.voice import Flags
 from shoal.errors import NotUnderstoodError, ParameterError
 from shoal.hierarchy import (
     DatePart,
@@ -25,7 +26,7 @@ from shoal.hierarchy import (
 )
 from shoal.verification import Meaning, declared_meanings, names_read_as, read_table
 from shoal.verification.columns import ReadColumn, read_column
-from shoal.verification.placing import ranks_of
+from shoal.verification.placing import place, ranks_of
 from shoal.verification.values import Values
 
 LUNG = Hierarchy.from_rows([("flu", "lung", "*"), ("cough", "lung", "*"), ("ulcer", "stomach", "*")])
@@ -40,7 +41,7 @@ def covered(read: ReadColumn, true: pl.Series | list[Any]) -> list[set[Any]]:
     """Return the true values that each cell covers, cell by cell."""
     series = pl.Series("x", true)
     values, ranks = read.values(series)
-    found = read.place(values)
+    found = place(read, values)
     return [
         {
             value
@@ -154,9 +155,12 @@ def test_doubts_say_what_to_do_and_show_no_cell(cells, said, why):
     read.require(["y"])
     with pytest.raises(NotUnderstoodError, match=why) as caught:
         read.require()
-    assert "--cells x=" in str(caught.value)
-    assert "cells={'x'" in str(caught.value)
-    assert not any(cell in str(caught.value) for cell in cells)
+    python, flags = str(caught.value), caught.value.told(Flags({"cells": "--cells", "hierarchies": "--hierarchy"}))
+    assert "cells={'x': " in python
+    assert "--" not in python
+    assert "--cells x=" in flags
+    assert "cells={" not in flags
+    assert not any(cell in python + flags for cell in cells)
 
 
 def test_what_a_certificate_says():
@@ -171,6 +175,8 @@ def test_what_a_certificate_says():
     assert not declared_meanings(names, parameters, cells={"job": "values"})["job"].climbed
     assert declared_meanings(names, parameters, trees={"job": LUNG})["job"].tree is LUNG
     assert declared_meanings(names, None)["age"].kind == ""
+    tuned = declared_meanings(names, {**parameters, "tuned": True})  # how, readers are not told
+    assert [tuned[name].kind for name in names] == ["prefix", "points", "points", "", ""]
     with pytest.raises(ParameterError, match="'cells' parameter must say"):
         Meaning.of(3)
 
@@ -213,7 +219,7 @@ def test_many_cells_at_once_are_read_like_one_after_another(seed):
     read = column(list(dict.fromkeys(cells)))
     true = pl.Series("x", [*rng.choice(numbers, 12).tolist(), None])
     values, _ = read.values(true)
-    together = read.place(values)
+    together = place(read, values)
     for at, label in enumerate(read.labels):
         alone = set(ranks_of(read.sub_domain(label), values).listed().tolist())
         ranks = np.arange(len(values))

@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._messages import Subject
 from shoal._progress import Progress, silent
 from shoal.attacks.covering import PointTree, distinct_rows
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 from shoal.verification.cells import cell_text
-from shoal.verification.columns import Problem, how_to_say, not_understood, read_table
+from shoal.verification.columns import ReadingProblem, how_to_say, not_understood, read_table
 from shoal.verification.covered_ranks import CoveredRanks
 from shoal.verification.meaning import declared_meanings, parameters_of
+from shoal.verification.placing import place
 from shoal.verification.sub_domains import Everything
 
 if TYPE_CHECKING:
@@ -238,8 +240,8 @@ def _check(
         raise DataError("There is nothing to attack: give releases, quasi-identifiers and a sensitive attribute.")
     if len(releases) != len(populations):
         raise ParameterError(
-            f"The 'populations' parameter of intersection_attack must have one table for each release. Got "
-            f"{len(populations)} for {len(releases)} release(s)."
+            Subject("intersection_attack", "populations"),
+            f" must have one table for each release. Got {len(populations)} for {len(releases)} release(s).",
         )
     for number, (release, people) in enumerate(zip(releases, populations, strict=True), start=1):
         for frame, what, wanted in (
@@ -286,10 +288,10 @@ def _candidates(understood: ReadTable, people: pl.DataFrame, secrets: tuple[pl.S
     columns = list(understood.columns.values())
     points = np.empty((people.height, len(columns)), dtype=np.int32)
     covered, problems = [], []
-    for place, column in enumerate(columns):
-        values, points[:, place] = column.values(people.get_column(column.name))
-        covered.append(column.place(values))
-        problems += _doubts(column, covered[-1], points[:, place], placed=values.placed)
+    for number, column in enumerate(columns):
+        values, points[:, number] = column.values(people.get_column(column.name))
+        covered.append(place(column, values))
+        problems += _doubts(column, covered[-1], points[:, number], placed=values.placed)
     if problems:
         raise not_understood(problems)
     boxes, carried = _boxes(columns, secrets)
@@ -297,7 +299,9 @@ def _candidates(understood: ReadTable, people: pl.DataFrame, secrets: tuple[pl.S
     return PointTree(points).collect((boxes + offsets).astype(np.int32), CoveredRanks.joined(covered), carried)
 
 
-def _doubts(column: ReadColumn, covered: CoveredRanks, ranks: NDArray[np.int32], *, placed: int) -> list[Problem]:
+def _doubts(
+    column: ReadColumn, covered: CoveredRanks, ranks: NDArray[np.int32], *, placed: int
+) -> list[ReadingProblem]:
     """Return why it is in doubt that a column was understood, held against the people who are in the release.
 
     Everybody is in some group. Cells of which nobody said what they are, and which show values as they stand, are not
@@ -308,7 +312,7 @@ def _doubts(column: ReadColumn, covered: CoveredRanks, ranks: NDArray[np.int32],
     if column.scale in ("number", "date", "time") and not placed and not column.is_plain:
         kind = {"number": "numbers", "date": "dates", "time": "times"}[column.scale]
         why = f"its cells are intervals of {kind}, and the population's values are none"
-        return [Problem(column=column.name, why=why, how=how_to_say(column.name))]
+        return [ReadingProblem(column=column.name, why=why, how=how_to_say(column.name))]
     if not column.is_plain:
         return []
     stars = np.array([isinstance(one, Everything) for one in column.sub_domains])
@@ -323,7 +327,7 @@ def _doubts(column: ReadColumn, covered: CoveredRanks, ranks: NDArray[np.int32],
         f"{unmatched} of {len(ranks)} people have a value that none of its cells shows, and {nobody} of its "
         f"{len(stars)} distinct cells show what is no value of these people"
     )
-    return [Problem(column=column.name, why=why, how=how_to_say(column.name))]
+    return [ReadingProblem(column=column.name, why=why, how=how_to_say(column.name))]
 
 
 def _boxes(columns: Sequence[ReadColumn], secrets: tuple[pl.Series, pl.Series]) -> tuple[NDArray[np.int64], Bits]:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
-import typer  # noqa: TC002 - typer reads the annotations
-
-from shoal.cli import options  # noqa: TC001 - typer reads the annotations
-from shoal.errors import OutputError
+from shoal.cli import options
+from shoal.cli.signature import takes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,57 +13,20 @@ if TYPE_CHECKING:
     from shoal.cli.console import Terminal
     from shoal.cli.spec import ReleaseSpec
 
-__all__ = ["SETTINGS", "anonymize", "publish"]
-
-SETTINGS = ("algorithm", "recoding", "seed", "keep_order", "missing_sensitive", "star", "delimiter", "encoding")
-"""What a request passes on to `shoal.anonymize` beside the columns and the models."""
+__all__ = ["anonymize", "publish"]
 
 
-def anonymize(
-    context: typer.Context,
-    *,
-    source: options.Source = None,
-    quasi_identifiers: options.QuasiIdentifiers = None,
-    sensitive: options.Sensitive = None,
-    direct_identifiers: options.DirectIdentifiers = None,
-    insensitive: options.Insensitive = None,
-    missing_sensitive: options.MissingSensitive = None,
-    star: options.Star = None,
-    k: options.K = None,
-    l: options.L = None,
-    l_variant: options.LVariant = None,
-    c: options.C = None,
-    alpha: options.Alpha = None,
-    beta: options.Beta = None,
-    beta_variant: options.BetaVariant = None,
-    delta: options.Delta = None,
-    e: options.E = None,
-    t: options.T = None,
-    t_distance: options.TDistance = None,
-    t_order: options.TOrder = None,
-    algorithm: options.Algorithm = None,
-    recoding: options.Recoding = None,
-    hierarchies: options.Hierarchies = None,
-    coarsen: options.Coarsen = None,
-    time_limit: options.TimeLimit = None,
-    suppression_limit: options.SuppressionLimit = None,
-    cost: options.Cost = None,
-    local: options.Local = None,
-    patterns: options.PatternsFile = None,
-    seed: options.Seed = None,
-    keep_order: options.KeepOrder = None,
-    output: options.Output = None,
-    spec: options.Spec = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    format: options.Format = None,  # noqa: A002 - as the flag
-    spreadsheet_safe: options.SpreadsheetSafe = None,
-    force: options.Force = None,
-    json: options.Json = None,
-) -> None:
+@takes(
+    options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, options.METHOD, options.RECODING, options.PARAMETERS,
+    options.OUTPUT, options.READING, options.REQUEST,
+)  # fmt: skip
+def anonymize(terminal: Terminal, request: ReleaseSpec) -> None:
     """Make a release of a table that meets a privacy requirement, with a certificate and a report.
 
     Example: shoal anonymize patients.csv --qi age,gender,zip --sensitive disease --id name -l 4 -k 10 -o out
+
+    All of out may be published: the table, and a certificate and a report that tell
+    no more than it does. out.private has the full ones, for you alone.
 
     Every column needs a role: --qi, --sensitive, --id (dropped) or --insensitive (published as it is).
 
@@ -85,14 +45,10 @@ def anonymize(
 
     Exit codes: 0 done; 1 the request cannot be met; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
     """  # noqa: D301 - the character keeps the lines of the example apart
-    from shoal.cli.spec import request_of
+    from shoal.publish import anonymize as make_release
 
-    terminal: Terminal = context.obj
-    request = request_of(context.params)
-    terminal.json = bool(request.json)
-    arguments = request.arguments(*SETTINGS) | {"privacy": request.requested_models()} | request.preparations()
-    default = "auto" if request.patterns is None else "patterns"
-    (arguments["algorithm"],) = request.chosen(request.algorithm or default)
+    arguments = request.arguments(make_release) | {"privacy": request.requested_models()}
+    (arguments["algorithm"],) = request.chosen()
     publish(terminal, request.source(), request.folder(), request, arguments)
 
 
@@ -115,18 +71,14 @@ def publish(terminal: Terminal, data: Any, folder: Path, request: ReleaseSpec, a
     Raises
     ------
     OutputError
-        Where the folder exists and must not be replaced: said before the work rather than after it.
+        Where a folder exists and must not be replaced: said before the work rather than after it.
     """
+    from shoal.io import check_free
     from shoal.publish import anonymize as make_release
 
-    # A name that no system takes is no existing folder; writing it says what is wrong.
-    if os.path.exists(folder) and not request.force:
-        raise OutputError(f"The output '{folder}' exists. Name another one with -o, or replace it with --force.")
+    check_free(folder, force=bool(request.force))
     with terminal.progress() as progress:
-        release = make_release(data, progress=progress, **arguments)
-        certificate = release.save(
-            folder, force=bool(request.force), format=request.format, spreadsheet_safe=bool(request.spreadsheet_safe)
-        )
+        certificate = make_release(data, progress=progress, **arguments).save(folder, **request.saving())
     facts = certificate.to_dict()
     if terminal.json:
         terminal.result(facts)

@@ -6,40 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli import options
 from shoal.cli.console import Terminal, lines_of, plain
+from shoal.cli.signature import takes
 from shoal.errors import ReleaseUnsafeError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from shoal.cli.spec import ReleaseSpec
+
 __all__ = ["audit"]
 
 
-def audit(
-    context: typer.Context,
-    *,
-    source: options.Released,
-    quasi_identifiers: options.QuasiIdentifiers = None,
-    sensitive: options.Sensitive = None,
-    star: options.Star = None,
-    k: options.K = None,
-    l: options.L = None,
-    l_variant: options.LVariant = None,
-    c: options.C = None,
-    alpha: options.Alpha = None,
-    beta: options.Beta = None,
-    beta_variant: options.BetaVariant = None,
-    delta: options.Delta = None,
-    e: options.E = None,
-    t: options.T = None,
-    t_distance: options.TDistance = None,
-    t_order: options.TOrder = None,
-    spec: options.Spec = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    json: options.Json = None,
-) -> None:
+@takes(("quasi_identifiers", "sensitive", "star"), options.PRIVACY, options.READING, options.REQUEST)
+def audit(terminal: Terminal, request: ReleaseSpec, *, source: options.Released) -> None:
     """Measure the privacy that a table has, whoever made it, and check it against a requirement if one is given.
 
     Example: shoal audit out/release.csv --qi age,gender,zip --sensitive disease -l 4
@@ -47,16 +28,9 @@ def audit(
     Exit codes: 0 the table meets the requirement, or there was none; 3 it does not; 2 wrong usage or bad input.
     """
     from shoal.auditing import audit as judge
-    from shoal.cli.spec import request_of
 
-    terminal: Terminal = context.obj
-    request = request_of(context.params)
-    terminal.json = bool(request.json)
-    arguments = request.arguments("star", "delimiter", "encoding")
-    unused = ("direct_identifiers", "insensitive")
-    arguments = {name: value for name, value in arguments.items() if name not in unused}
     models = request.privacy.models()
-    judged = judge(source, privacy=models or None, **arguments)
+    judged = judge(source, privacy=models or None, **request.arguments(judge))
     facts = judged.to_dict()
     if terminal.json:
         terminal.result(facts)

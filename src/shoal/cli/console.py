@@ -8,14 +8,18 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
+
+from shoal._messages import PYTHON
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+    from shoal._messages import Voice
     from shoal._progress import Progress
 
-__all__ = ["Terminal", "discard_if_unread", "lines_of", "path_line", "plain"]
+__all__ = ["Terminal", "discard_if_unread", "folder_lines", "lines_of", "path_line", "plain"]
 
 
 def plain(text: object) -> str:
@@ -37,6 +41,8 @@ class Terminal:
 
     json: bool = False
     """Whether standard output carries one JSON object and nothing else."""
+    voice: Voice = PYTHON
+    """What the user calls the parameters of the library."""
 
     def result(self, facts: Mapping[str, Any]) -> None:
         """Print the one JSON object of a call."""
@@ -119,6 +125,20 @@ class PathLine(str):
 def path_line(name: str, path: object) -> PathLine:
     """Return a line like those of `lines_of`, with a path that stays in one piece."""
     return PathLine(f"  {name:<8}  {plain(path)}")
+
+
+def folder_lines(folder: Path) -> list[PathLine]:
+    """Return where a release was written: what may be published, what may not, and the page that tells all of it."""
+    from shoal.io import private_folder
+
+    private = private_folder(folder.resolve())
+    if not folder.is_absolute():
+        private = Path(os.path.relpath(private))
+    return [
+        path_line("publish", f"{folder} (everything in it)"),
+        path_line("keep", f"{private} (for you alone)"),
+        path_line("open", private / "report.html"),
+    ]
 
 
 def lines_of(facts: Sequence[tuple[str, str]]) -> RenderableType:

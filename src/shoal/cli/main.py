@@ -23,23 +23,29 @@ from shoal.cli.group_labels import labels
 from shoal.cli.group_ordered import ordered
 from shoal.cli.group_points import points
 from shoal.cli.group_regions import regions
+from shoal.cli.provenance import provenance
 from shoal.cli.query import query
 from shoal.cli.republish import republish
+from shoal.cli.signature import whole_command
+from shoal.cli.tables import tables
 from shoal.cli.tune import tune
 from shoal.cli.version import installed_version, version
-from shoal.cli.wording import flags_of, in_flags
+from shoal.cli.voice import Flags, flags_of
 from shoal.errors import ShoalError
 
 __all__ = ["Commands", "app", "run"]
 
 _ONCE, _AGAIN, _CLASSES, _ITSELF = "One table", "Tables that change", "Classes of values", "shoal itself"
 _COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
-    _ONCE: (anonymize, audit, compare, tune, demo),
+    _ONCE: (anonymize, audit, compare, tune, provenance, demo),
     _AGAIN: (query,),
     _ITSELF: (version,),
 }
 """The commands by what they are for, as the help shows them; groups of commands join these below."""
-_SHOWN = ("anonymize", "audit", "compare", "tune", "demo", "republish", "query", "attack", "group", "version")
+_SHOWN = (
+    *("anonymize", "audit", "compare", "tune", "provenance", "demo"),
+    *("republish", "query", "attack", "group", "list", "version"),
+)
 
 INTERRUPTED = 130
 READER_LEFT = 141
@@ -55,6 +61,20 @@ class Commands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the commands in the order of the help: what a beginner needs first."""
         return sorted(super().list_commands(ctx), key=_SHOWN.index)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that a call names, and make its options where it has to be asked for them."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command if name is None else self.whole(name), rest
+
+    def whole(self, name: str) -> Any:
+        """Return the command of a name with all its options."""
+        whole = whole_command(getattr(self.commands[name], "callback", None))
+        if whole is not None:
+            alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+            alone.command(name)(whole)
+            self.commands[name] = typer.main.get_command(alone)
+        return self.commands[name]
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command, and notice in time when its output cannot be written."""
@@ -93,7 +113,7 @@ def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[],
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except ShoalError as error:
-        return terminal.fail(in_flags(str(error), flags()), error.exit_code)
+        return terminal.fail(error.told(Flags(flags())), error.exit_code)
     except _CallFault as fault:
         return terminal.fail(fault.format_message(), fault.exit_code, show=fault.show)
     except SystemExit as leaving:
@@ -152,6 +172,7 @@ app = typer.Typer(
 for panel, commands in _COMMANDS.items():
     for command in commands:
         app.command(rich_help_panel=panel)(command)
+app.command("list", rich_help_panel=_ITSELF)(tables)
 for grouping in (labels, ordered, points, regions):
     group.command()(grouping)
 app.add_typer(republish, rich_help_panel=_AGAIN)

@@ -1,10 +1,10 @@
-"""A release in a few calm lines."""
+"""A release in a few lines."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shoal.cli.console import lines_of, path_line, plain
+from shoal.cli.console import folder_lines, lines_of, plain
 from shoal.report.sentences import achieved_for, counted, gap_sentence, listed, model_title, number, percent, promise
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
     Parameters
     ----------
     certificate : mapping
-        The certificate as a dictionary.
+        The full certificate as a dictionary.
     folder : Path
         Where the release was saved.
     """
@@ -31,7 +31,6 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
     word, changed, touched, _ = counted(cost)
     share = (changed or 0) / cells if cells else 0
     lost = f", {percent(cost['gcp'])} of the information (normalized certainty penalty)" if word != "stars" else ""
-    files = list(certificate.get("output", {}).get("files", {}))
     reached = dict.fromkeys(achieved_for(request, achieved) for request in asked)
     facts = [
         ("asked", "; ".join(model_title(request) for request in asked)),
@@ -51,8 +50,7 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
         ),
         ("time", f"{certificate['seconds']['total']:.2f} s"),
     ]
-    written = [("written", folder / name) for name in (*files, "certificate.json")] + [("open", folder / "report.html")]
     about = f"{number(source['rows'])} records, quasi-identifiers {listed(source['quasi_identifiers'])}"
     if source["sensitive"]:
         about += f"; sensitive {listed(source['sensitive'])}"
-    return ["", plain(about), lines_of(facts), *(path_line(name, path) for name, path in written), ""]
+    return ["", plain(about), lines_of(facts), *folder_lines(folder), ""]

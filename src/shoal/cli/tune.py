@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
-import typer  # noqa: TC002 - typer reads the annotations
-
 from shoal.cli import options
-from shoal.cli.anonymize import SETTINGS
 from shoal.cli.console import Terminal, path_line, plain
-from shoal.errors import OutputError
+from shoal.cli.signature import takes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,49 +23,16 @@ _SHOWN = 12
 """Settings that the table shows at most."""
 
 
+@takes(
+    options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, options.METHOD, options.RECODING, options.PARAMETERS,
+    options.OUTPUT, options.READING, options.REQUEST,
+)  # fmt: skip
 def tune(
-    context: typer.Context,
+    terminal: Terminal,
+    request: ReleaseSpec,
     *,
-    source: options.Source = None,
     loss: options.TunedLoss = None,
     seconds: options.Seconds = None,
-    quasi_identifiers: options.QuasiIdentifiers = None,
-    sensitive: options.Sensitive = None,
-    direct_identifiers: options.DirectIdentifiers = None,
-    insensitive: options.Insensitive = None,
-    missing_sensitive: options.MissingSensitive = None,
-    star: options.Star = None,
-    k: options.K = None,
-    l: options.L = None,
-    l_variant: options.LVariant = None,
-    c: options.C = None,
-    alpha: options.Alpha = None,
-    beta: options.Beta = None,
-    beta_variant: options.BetaVariant = None,
-    delta: options.Delta = None,
-    e: options.E = None,
-    t: options.T = None,
-    t_distance: options.TDistance = None,
-    t_order: options.TOrder = None,
-    algorithm: options.Algorithm = None,
-    recoding: options.Recoding = None,
-    hierarchies: options.Hierarchies = None,
-    coarsen: options.Coarsen = None,
-    time_limit: options.TimeLimit = None,
-    suppression_limit: options.SuppressionLimit = None,
-    cost: options.Cost = None,
-    local: options.Local = None,
-    patterns: options.PatternsFile = None,
-    seed: options.Seed = None,
-    keep_order: options.KeepOrder = None,
-    output: options.Output = None,
-    spec: options.Spec = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    format: options.Format = None,  # noqa: A002 - as the flag
-    spreadsheet_safe: options.SpreadsheetSafe = None,
-    force: options.Force = None,
-    json: options.Json = None,
 ) -> None:
     """Search for the coarsening of the quasi-identifiers that loses the least once the table is anonymized.
 
@@ -81,27 +44,23 @@ def tune(
     Columns with --hierarchy are coarsened to its levels, others to what fits
     their values; those with --coarsen are coarsened like that in any case.
 
-    With -o the best release is published, and its report shows the trade-off;
-    Ctrl-C ends the search and keeps what it found.
+    With -o the best release is published, and its private report shows the
+    trade-off; Ctrl-C ends the search and keeps what it found.
 
     Exit codes: 0 done; 1 the request cannot be met; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
     """
-    from shoal.cli.spec import request_of
+    from shoal.io import check_free
     from shoal.tuning import tune as search
 
-    terminal: Terminal = context.obj
-    request = request_of(context.params)
-    terminal.json = bool(request.json)
-    arguments = request.arguments(*SETTINGS) | {"privacy": request.requested_models()} | request.preparations()
-    default = "auto" if request.patterns is None else "patterns"
-    (arguments["algorithm"],) = request.chosen(request.algorithm or default)
+    arguments = request.arguments(search) | {"privacy": request.requested_models()}
+    (arguments["algorithm"],) = request.chosen()
     if loss is not None:
         arguments["loss"] = loss
     if seconds is not None:
         arguments["seconds"] = options.as_number("--seconds", seconds)
     folder = None if request.output is None else request.folder()
-    if folder is not None and os.path.exists(folder) and not request.force:
-        raise OutputError(f"The output '{folder}' exists. Name another one with -o, or replace it with --force.")
+    if folder is not None:
+        check_free(folder, force=bool(request.force))
     with terminal.progress() as progress:
         tuning = search(request.source(), progress=progress, **arguments)
     facts = tuning.to_dict()
@@ -116,12 +75,7 @@ def tune(
 def _published(terminal: Terminal, tuning: Tuning, folder: Path, request: ReleaseSpec) -> dict[str, Any]:
     """Save the best release, say what it is, and return its certificate."""
     with terminal.progress() as progress:
-        certificate = tuning.release(progress=progress).save(
-            folder,
-            force=bool(request.force),
-            format=request.format,
-            spreadsheet_safe=bool(request.spreadsheet_safe),
-        )
+        certificate = tuning.release(progress=progress).save(folder, **request.saving())
     facts = certificate.to_dict()
     if not terminal.json:
         from shoal.cli.summary import summary_of

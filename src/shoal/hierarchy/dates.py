@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import polars as pl
 
+from shoal._messages import Allowed, Subject
 from shoal._validation import Integer, OneOf, Optional, validate
 from shoal.errors import DataError, ParameterError
 from shoal.hierarchy.coarsening import Coarsening
@@ -61,10 +62,12 @@ class DatePart(Coarsening):
             {"part": OneOf(_PARTS), "earliest": Optional(Integer(low=1, high=9999))},
         )
         if self.earliest is not None and self.part != "year":
-            raise ParameterError("The 'earliest' parameter of DatePart is for years. Leave it out.")
+            raise ParameterError(Subject("DatePart", "earliest"), " is for years. Leave it out.")
         pattern: object = self.format
         if pattern is not None and (not isinstance(pattern, str) or "%" not in pattern):
-            raise ParameterError("The 'format' parameter of DatePart must be None or a text such as '%d.%m.%Y'.")
+            raise ParameterError.refusing(
+                "DatePart", "format", Allowed("None or a text such as '%d.%m.%Y'", "a text such as '%d.%m.%Y'")
+            )
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
         """Return the column with the part of each date; see `Coarsening.apply`."""

@@ -1,15 +1,18 @@
-"""Doors of the house: frames of other libraries, files and databases to read, files and release folders to write."""
+"""Input and output: frames of other libraries, files and databases to read, files and release folders to write."""
 
-from shoal.io.folder import StagedFolder, staged_folder, sweep_folder, write_folder
-from shoal.io.frames import OpenedFrame, open_frame
+from shoal.io.folder import StagedFolder, check_free, private_folder, staged_folder, sweep_folder, write_folder
+from shoal.io.frames import OpenedFrame, Restorer, open_frame
 from shoal.io.lines import read_lines, write_lines
 from shoal.io.readers import read
 from shoal.io.writers import spreadsheet_names, write_table
 
 __all__ = [
     "OpenedFrame",
+    "Restorer",
     "StagedFolder",
+    "check_free",
     "open_frame",
+    "private_folder",
     "read",
     "read_lines",
     "spreadsheet_names",

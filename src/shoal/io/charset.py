@@ -60,9 +60,8 @@ def to_utf8(data: bytes, *, encoding: str | None, source: str) -> bytes:
             return data.removeprefix(codecs.BOM_UTF8)
         return data.decode(codec).removeprefix("\ufeff").encode("utf-8")
     except LookupError:
-        raise ParameterError(
-            f"The 'encoding' parameter of read must be the name of a text encoding, 'utf-8' or 'cp1252' for example. "
-            f"Got {encoding!r}."
+        raise ParameterError.refusing(
+            "read", "encoding", "the name of a text encoding, 'utf-8' or 'cp1252' for example", got=repr(encoding)
         ) from None
     except UnicodeEncodeError:
         raise DataError(

@@ -1,9 +1,10 @@
-"""A folder of results that appears whole or not at all, whatever goes wrong while it is written."""
+"""A folder of results that appears whole or not at all, alone or together with a private one beside it."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import shutil
 from contextlib import contextmanager, suppress
@@ -11,29 +12,42 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shoal._messages import Suggestion
 from shoal.errors import InternalError, OutputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-__all__ = ["StagedFolder", "staged_folder", "sweep_folder", "write_folder"]
+    Files = Mapping[str, Callable[[Path], object]]
+
+__all__ = ["StagedFolder", "check_free", "private_folder", "staged_folder", "sweep_folder", "write_folder"]
 
 _SIGNS_OF_OURS = ("certificate.json", "result.json")
-_STAGED, _ASIDE = "shoal-new", "shoal-old"
+_PRIVATE = ".private"
+_STAGED, _BOTH, _ASIDE = "shoal-new", "shoal-both", "shoal-old"
+"""Purposes of hidden folders: one that will appear; one that will appear after its private one; one that was there."""
+
+
+def private_folder(target: str | Path) -> Path:
+    """Return the folder beside an output folder that only the publisher may see: `out.private` for `out`."""
+    target = Path(target)
+    return target.with_name(target.name + _PRIVATE)
 
 
 def write_folder(
     target: str | Path,
-    files: Mapping[str, Callable[[Path], object]],
+    files: Files,
     *,
+    private: Files | None = None,
     force: bool = False,
     check: Callable[[Path], object] | None = None,
 ) -> Path:
-    """Write a folder that appears whole or not at all.
+    """Write a folder that appears whole or not at all, and the private one beside it, if there is one, with it.
 
-    The files are written to a hidden folder beside the target, brought to the disk, checked, and then the folder gets
-    its name. A crash at any moment leaves the old folder or the new one; the next call for the same target puts back
-    an old one that had no name at that moment, and removes what else an earlier crash left.
+    The files are written to hidden folders beside the target, brought to the disk, checked, and then the folders get
+    their names, the private one first. A crash at any moment leaves the old folders or the new ones, or is finished by
+    the next call for the same target: it puts back an old folder that had no name at that moment, gives a new folder
+    its name whose private one has it already, and removes what else an earlier crash left.
 
     Parameters
     ----------
@@ -41,8 +55,10 @@ def write_folder(
         The folder. Folders above it are made where they are missing.
     files : mapping of str to callable
         For each file name a function that writes the file to the path that it is given.
+    private : mapping of str to callable, optional
+        The same for the files of `private_folder(target)`, which nobody but its owner can read. They are written last.
     force : bool, default False
-        Replace an existing folder, if it looks like one of ours: empty, or with a `certificate.json` or `result.json`.
+        Replace existing folders, if they look like ours: empty, or with a `certificate.json` or `result.json`.
     check : callable, optional
         Called with the path of the hidden folder once all files are in it. Nothing is published where it raises.
 
@@ -54,38 +70,76 @@ def write_folder(
     Raises
     ------
     OutputError
-        Where the folder exists and may not be replaced, or cannot be written (no space, no permission). The old folder,
-        if any, is as it was. What a file's function or `check` raises else passes through.
+        Where a folder exists and may not be replaced, or cannot be written (no space, no permission). The old folders,
+        if any, are as they were. What a file's function or `check` raises else passes through.
     """
-    with staged_folder(target, files, force=force, check=check) as staged:
+    with staged_folder(target, files, private=private, force=force, check=check) as staged:
         staged.publish()
     return staged.target
 
 
 @dataclass(frozen=True, kw_only=True)
-class StagedFolder:
-    """A folder whose files are written and on the disk, under a hidden name."""
+class _Place:
+    """A folder that is about to appear: its names now and then, and that of the old one meanwhile."""
 
-    path: Path
-    """The hidden folder, beside the target."""
     target: Path
-    """The folder that it will be."""
+    token: str
+    """Eight hexadecimal digits: what belongs to one attempt."""
+    purpose: str = _STAGED
+    private: bool = False
+
+    @property
+    def staged(self) -> Path:
+        return _hidden(self.target, self.purpose, self.token)
+
+    @property
+    def aside(self) -> Path:
+        return _hidden(self.target, _ASIDE, self.token)
+
+
+def _places(target: Path, token: str, *, both: bool) -> tuple[_Place, ...]:
+    """Return the places of one attempt, that of the public folder first."""
+    if not both:
+        return (_Place(target=target, token=token),)
+    return (
+        _Place(target=target, token=token, purpose=_BOTH),
+        _Place(target=private_folder(target), token=token, private=True),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StagedFolder:
+    """A folder whose files are written and on the disk, under a hidden name; so is its private one, if it has one."""
+
+    places: tuple[_Place, ...]
+    """Where it is and will be, and its private one."""
     force: bool
     """Whether it replaces an existing one."""
     shown: str
     """The target as the caller gave it."""
 
+    @property
+    def path(self) -> Path:
+        """The hidden folder, beside the target."""
+        return self.places[0].staged
+
+    @property
+    def target(self) -> Path:
+        """The folder that it will be."""
+        return self.places[0].target
+
     def publish(self) -> None:
-        """Give the folder its name."""
+        """Give the folder its name, and the private one its name just before."""
         with _explaining(self.shown, self.target.parent):
-            _publish(self.path, self.target, force=self.force)
+            _publish(self.places, force=self.force)
 
 
 @contextmanager
 def staged_folder(
     target: str | Path,
-    files: Mapping[str, Callable[[Path], object]],
+    files: Files,
     *,
+    private: Files | None = None,
     force: bool = False,
     check: Callable[[Path], object] | None = None,
 ) -> Iterator[StagedFolder]:
@@ -99,23 +153,22 @@ def staged_folder(
     StagedFolder
     """
     shown = str(target)
-    if "\0" in shown:
-        raise OutputError("The name of the output folder holds a NUL character. Choose another name.")
-    target = Path(target).expanduser()
-    with _explaining(shown, target.parent):
-        target = target.resolve()
-        created = [parent for parent in target.parents if not parent.exists()]
+    both = private is not None
+    target = _resolved(target, shown)
+    created = [parent for parent in target.parents if not parent.exists()]
     try:
         with _explaining(shown, target.parent):
             _recover(target)
-            _refuse(target, force=force, shown=shown)
+            _refuse(target, both=both, force=force, shown=shown)
             target.parent.mkdir(parents=True, exist_ok=True)
-        with _staging(target, shown) as staged:
+        places = _places(target, secrets.token_hex(4), both=both)
+        with _staging(places, shown):
             with _explaining(shown, target.parent):
-                _fill(staged, files)
+                for place, content in zip(places, (files, private or {}), strict=False):
+                    _fill(place, content)
                 if check is not None:
-                    check(staged)
-            yield StagedFolder(path=staged, target=target, force=force, shown=shown)
+                    check(places[0].staged)
+            yield StagedFolder(places=places, force=force, shown=shown)
     except BaseException:
         for parent in created:
             with suppress(OSError):
@@ -123,11 +176,26 @@ def staged_folder(
         raise
 
 
+def check_free(target: str | Path, *, force: bool = False) -> None:
+    """Say before the work, rather than after it, that an output folder with a private one cannot be written.
+
+    Raises
+    ------
+    OutputError
+        As `write_folder` raises it.
+    """
+    shown = str(target)
+    target = _resolved(target, shown)
+    with _explaining(shown, target.parent):
+        _recover(target)
+        _refuse(target, both=True, force=force, shown=shown)
+
+
 def sweep_folder(target: Path) -> bool:
     """Finish what a crash left beside a folder, and return whether there was anything.
 
-    What `write_folder` does first for the same target: an old folder that had no name gets it back, and hidden folders
-    that no living process writes are removed.
+    What `write_folder` does first for the same target: a new folder gets its name where its private one has it, an old
+    folder that had no name gets it back, and hidden folders that no living process writes are removed.
     """
     before = _leftovers(target)
     with suppress(OSError):
@@ -135,20 +203,37 @@ def sweep_folder(target: Path) -> bool:
     return before != _leftovers(target)
 
 
-def _leftovers(target: Path) -> list[Path]:
-    with suppress(OSError):
-        return sorted(path for kind in (_ASIDE, _STAGED) for path in target.parent.glob(_pattern(target, kind)))
-    return []
+def _resolved(target: str | Path, shown: str) -> Path:
+    if "\0" in shown:
+        raise OutputError("The name of the output folder holds a NUL character. Choose another name.")
+    path = Path(target).expanduser()
+    with _explaining(shown, path.parent):
+        path = path.resolve()
+    if not path.name:
+        raise OutputError(f"'{shown}' is the root of the file system, and no output folder. Name one within it.")
+    return path
 
 
-def _refuse(target: Path, *, force: bool, shown: str) -> None:
+def _refuse(target: Path, *, both: bool, force: bool, shown: str) -> None:
+    if both and target.name.endswith(_PRIVATE):
+        raise OutputError(
+            f"'{shown}' ends in {_PRIVATE}, as private folders do; this one may be published. Choose another name."
+        )
+    _refuse_one(target, force=force, shown=shown)
+    if both:
+        _refuse_one(private_folder(target), force=force, shown=f"{shown.rstrip('/')}{_PRIVATE}")
+
+
+def _refuse_one(target: Path, *, force: bool, shown: str) -> None:
     if not target.exists():
         return
     if not target.is_dir():
         raise OutputError(f"'{shown}' is a file; the output is a folder. Choose another name.")
     if not force:
         raise OutputError(
-            f"'{shown}' exists already and is kept. Choose another folder, or replace it with force (--force)."
+            f"'{shown}' exists already and is kept. Choose another folder, or replace it with ",
+            Suggestion("force", True),
+            ".",
         )
     with _explaining(shown, target):
         names = os.listdir(target)
@@ -162,75 +247,113 @@ def _refuse(target: Path, *, force: bool, shown: str) -> None:
         raise OutputError(f"'{shown}' is the folder that you are in, or above it, and is not replaced. Choose another.")
 
 
-def _fill(staged: Path, files: Mapping[str, Callable[[Path], object]]) -> None:
+def _fill(place: _Place, files: Files) -> None:
     for name, write in files.items():
         if name == ".." or Path(name).name != name:
             raise InternalError(f"'{name}' is not a plain file name")
-        path = staged / name
+        path = place.staged / name
         write(path)
         if not path.is_file():
             raise InternalError(f"nothing was written to '{name}'")
+        if place.private:
+            path.chmod(0o600)
         _to_disk(path)
-    _to_disk(staged)
+    _to_disk(place.staged)
 
 
-def _publish(staged: Path, target: Path, *, force: bool) -> None:
-    if not (force and target.exists()):
-        staged.rename(target)
-        _to_disk(target.parent)
-        return
-    aside = _sibling(target, _ASIDE)
+def _publish(places: Sequence[_Place], *, force: bool) -> None:
+    """Give folders their names, the public one last: once it has it, there is no way back."""
     try:
-        target.rename(aside)
-        staged.rename(target)
-        _to_disk(target.parent)
+        for place in places:
+            if force and place.target.exists():
+                place.target.rename(place.aside)
+        for place in reversed(places):
+            place.staged.rename(place.target)
+            _to_disk(place.target.parent)
     finally:
-        if not target.exists():
-            aside.rename(target)
-        shutil.rmtree(aside, ignore_errors=True)
+        if places[0].staged.exists():
+            _take_back(places)
+        for place in places:
+            shutil.rmtree(place.aside, ignore_errors=True)
+
+
+def _take_back(places: Sequence[_Place]) -> None:
+    """Take the name from a new private folder whose public one did not get it, and give old folders theirs back."""
+    for place in places:
+        if place.private and not place.staged.exists():
+            place.target.rename(place.staged)
+        if place.aside.exists() and not place.target.exists():
+            place.aside.rename(place.target)
 
 
 def _recover(target: Path) -> None:
-    """Finish what an earlier crash interrupted."""
-    if not target.parent.is_dir():
-        return
-    for aside in sorted(target.parent.glob(_pattern(target, _ASIDE))):
-        if target.exists():
-            shutil.rmtree(aside, ignore_errors=True)
-        else:
-            aside.rename(target)
-    for staged in target.parent.glob(_pattern(target, _STAGED)):
-        lock = _lock(staged)
-        if lock is not None:
-            shutil.rmtree(staged, ignore_errors=True)
-            os.close(lock)
+    """Finish what earlier crashes interrupted."""
+    if target.parent.is_dir():
+        for token in sorted({path.name[-8:] for path in _leftovers(target)}):
+            _finish(target, token)
+
+
+def _finish(target: Path, token: str) -> None:
+    """Finish an attempt that no living process is making."""
+    public, private = _places(target, token, both=True)
+    # In the order in which they are removed: a public one without its private one would seem to be about to appear.
+    staged = [path for path in (public.staged, _hidden(target, _STAGED, token), private.staged) if path.exists()]
+    locks = [_lock(path) for path in staged]
+    try:
+        if _has_locks() and None in locks:
+            return
+        halfway = public.staged.exists() and not private.staged.exists()
+        if halfway and private.target.exists() and not public.target.exists():
+            public.staged.rename(public.target)
+        for place in (public, private):
+            if place.aside.exists() and place.target.exists():
+                shutil.rmtree(place.aside, ignore_errors=True)
+            elif place.aside.exists():
+                place.aside.rename(place.target)
+        for path in staged if _has_locks() else ():
+            shutil.rmtree(path, ignore_errors=True)
+    finally:
+        for lock in locks:
+            if lock is not None:
+                os.close(lock)
 
 
 @contextmanager
-def _staging(target: Path, shown: str) -> Iterator[Path]:
-    """Make a hidden folder beside the target, and remove it at the end if it is still there."""
-    staged = _sibling(target, _STAGED)
-    lock = None
+def _staging(places: Sequence[_Place], shown: str) -> Iterator[None]:
+    """Make hidden folders, the private one first, and remove what is still there at the end, the private one last."""
+    locks = []
     try:
-        with _explaining(shown, target.parent):
-            staged.mkdir()
-            lock = _lock(staged)
-        yield staged
+        with _explaining(shown, places[0].target.parent):
+            for place in reversed(places):
+                place.staged.mkdir(0o700 if place.private else 0o777)
+                locks.append(_lock(place.staged))
+        yield
     finally:
-        shutil.rmtree(staged, ignore_errors=True)
-        if lock is not None:
-            os.close(lock)
+        for place in places:
+            shutil.rmtree(place.staged, ignore_errors=True)
+        for lock in locks:
+            if lock is not None:
+                os.close(lock)
+
+
+def _has_locks() -> bool:
+    """Return whether the system has the locks of `_lock`; leftovers of a crash stay where it has none (Windows)."""
+    try:
+        import fcntl  # noqa: F401
+    except ImportError:
+        return False
+    return True
 
 
 def _lock(folder: Path) -> int | None:
     """Take a lock on a folder that ends with this process, however it ends, or when the descriptor is closed.
 
-    None where a living process holds it, or where the system has no such locks: leftovers of a crash stay there.
+    None where a living process holds it, or where the system has no such locks.
     """
-    try:
-        import fcntl
-    except ImportError:  # Windows
+    if not _has_locks():
         return None
+    import fcntl
+
     descriptor = None
     try:
         descriptor = os.open(folder, os.O_RDONLY)
@@ -242,14 +365,17 @@ def _lock(folder: Path) -> int | None:
     return descriptor
 
 
-def _sibling(target: Path, purpose: str) -> Path:
-    return target.with_name(f".{target.name}.{purpose}-{secrets.token_hex(4)}")
+def _hidden(target: Path, purpose: str, token: str) -> Path:
+    return target.with_name(f".{target.name}.{purpose}-{token}")
 
 
-def _pattern(target: Path, purpose: str) -> str:
-    from glob import escape
-
-    return escape(f".{target.name}.{purpose}-") + "[0-9a-f]" * 8
+def _leftovers(target: Path) -> list[Path]:
+    """Return the hidden folders of a target and of its private one."""
+    names = "|".join(re.escape(place.name) for place in (target, private_folder(target)))
+    ours = re.compile(rf"\.({names})\.({_STAGED}|{_BOTH}|{_ASIDE})-[0-9a-f]{{8}}")
+    with suppress(OSError):
+        return sorted(target.parent / name for name in os.listdir(target.parent) if ours.fullmatch(name))
+    return []
 
 
 def _to_disk(path: Path) -> None:

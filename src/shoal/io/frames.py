@@ -1,26 +1,67 @@
-"""The door for notebooks: any frame becomes a Polars frame, and a release becomes the caller's kind of frame again."""
+"""Frames of other libraries: any frame becomes a Polars frame, and a release the caller's kind of frame."""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ColumnError, DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
     import polars as pl
     import pyarrow as pa
 
-__all__ = ["PANDAS_INDEX", "OpenedFrame", "open_frame", "without_pandas_index"]
+__all__ = ["PANDAS_INDEX", "OpenedFrame", "Restorer", "open_frame", "without_pandas_index"]
 
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 """Names of the columns in which pandas keeps an unnamed index in Arrow and Parquet."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Restorer:
+    """Makes the caller's kind of frame of a Polars frame. It knows the types of columns, and no cell."""
+
+    kinds: Mapping[str, pl.DataType] = field(default_factory=dict)
+    """The Polars types that the columns were opened with."""
+    natives: Mapping[str, Any] = field(default_factory=dict)
+    """Their native types."""
+
+    def __call__(self, frame: pl.DataFrame) -> Any:
+        """Return the caller's kind of frame: columns whose Polars type is still the same get their native type back.
+
+        Categories that do not occur are dropped.
+        """
+        return frame
+
+    def of(self, published: pl.DataFrame) -> Restorer:
+        """Return what restores this frame, and knows nothing of other columns or of categories that it has not."""
+        natives = {
+            column.name: self._occurring(self.natives[column.name], column)
+            for column in published
+            if self._is_as_opened(column) and column.name in self.natives
+        }
+        return replace(self, kinds={name: published.schema[name] for name in natives}, natives=natives)
+
+    def _occurring(self, native: Any, column: pl.Series) -> Any:
+        """Return a native type without what a column has no value of."""
+        return native
+
+    def _is_as_opened(self, column: pl.Series) -> bool:
+        import polars as pl
+
+        opened, kind = self.kinds.get(column.name), column.dtype
+        if isinstance(opened, pl.Enum) and isinstance(kind, pl.Enum):  # of which some may not be published
+            return set(kind.categories) <= set(opened.categories)
+        return opened == kind
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.natives)} columns)"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -29,10 +70,8 @@ class OpenedFrame:
 
     frame: pl.DataFrame
     """The columns of the caller's frame. A pandas index is not among them."""
-    restore: Callable[[pl.DataFrame], Any]
-    """Make the caller's kind of frame of a Polars frame: a Polars, pandas (with a fresh index), Arrow, ... one. Columns
-    whose Polars type is still the one that they were opened with get their native type back; categories that do not
-    occur are dropped."""
+    restore: Restorer
+    """Makes the caller's kind of frame of a Polars frame: a Polars, pandas (with a fresh index), Arrow, ... one."""
 
     def __repr__(self) -> str:
         return f"OpenedFrame(rows={self.frame.height}, columns={self.frame.width})"
@@ -59,7 +98,7 @@ def open_frame(data: Any) -> OpenedFrame:
     if isinstance(data, pl.LazyFrame):
         data = data.collect()
     if isinstance(data, pl.DataFrame):
-        return OpenedFrame(frame=data, restore=lambda frame: frame)
+        return OpenedFrame(frame=data, restore=Restorer())
     # A frame of a library that was never imported cannot be here: do not import it to find out.
     pandas, pyarrow = sys.modules.get("pandas"), sys.modules.get("pyarrow")
     if pandas is not None and isinstance(data, pandas.DataFrame):
@@ -94,20 +133,29 @@ def _open_pandas(data: pd.DataFrame) -> OpenedFrame:
     columns = [_column_from_pandas(data[name]) for name in data.columns]
     # Without a column a Polars frame would lose the number of rows: such a frame is refused later, as empty.
     frame = pl.DataFrame(columns)
-    natives = dict(data.dtypes.items())
+    return OpenedFrame(
+        frame=frame, restore=_PandasRestorer(kinds=dict(frame.schema), natives=dict(data.dtypes.items()))
+    )
 
-    def restore(published: pl.DataFrame) -> pd.DataFrame:
+
+class _PandasRestorer(Restorer):
+    def __call__(self, frame: pl.DataFrame) -> pd.DataFrame:
         import pandas as pd
 
         restored = {
-            column.name: _column_to_pandas(column, natives[column.name])
-            if frame.schema.get(column.name) == column.dtype
+            column.name: _column_to_pandas(column, self.natives[column.name])
+            if column.name in self.natives and self._is_as_opened(column)
             else column.to_pandas()
-            for column in published
+            for column in frame
         }
-        return pd.DataFrame(restored, index=pd.RangeIndex(published.height))
+        return pd.DataFrame(restored, index=pd.RangeIndex(frame.height))
 
-    return OpenedFrame(frame=frame, restore=restore)
+    def _occurring(self, native: Any, column: pl.Series) -> Any:
+        import pandas as pd
+
+        if not isinstance(native, pd.CategoricalDtype):
+            return native
+        return pd.CategoricalDtype(_categories_in(column, native) or [], ordered=native.ordered)
 
 
 def _column_from_pandas(column: pd.Series) -> pl.Series:
@@ -150,13 +198,10 @@ def _column_to_pandas(column: pl.Series, native: Any) -> pd.Series:
 
     if isinstance(native, pd.CategoricalDtype):
         plain = column.cast(pl.String) if column.dtype in (pl.Enum, pl.Categorical) else column
-        occurring = set(plain.drop_nulls().unique())
-        kept = [
-            value for value in native.categories if (str(value) if plain.dtype == pl.String else value) in occurring
-        ]
-        if len(kept) < len(occurring) or (kept and plain.dtype == pl.String and not isinstance(kept[0], str)):
-            return plain.to_pandas()
-        return plain.to_pandas().astype(pd.CategoricalDtype(kept, ordered=native.ordered))
+        kept = _categories_in(column, native)
+        return (
+            plain.to_pandas() if kept is None else plain.to_pandas().astype(pd.CategoricalDtype(kept, native.ordered))
+        )
     if isinstance(native, (pd.PeriodDtype, pd.IntervalDtype)):
         return column.cast(pl.String).to_pandas()
     if native.kind == "O" and not isinstance(native, pd.api.extensions.ExtensionDtype):
@@ -168,25 +213,41 @@ def _column_to_pandas(column: pl.Series, native: Any) -> pd.Series:
     return column.to_pandas().astype(native)
 
 
+def _categories_in(column: pl.Series, native: pd.CategoricalDtype) -> list[Any] | None:
+    """Return the categories that occur in a column, in their order; None where it has others, or cannot have them."""
+    import polars as pl
+
+    values = column.drop_nulls().unique()
+    textual = values.dtype in (pl.String, pl.Enum, pl.Categorical)
+    occurring = set(values.cast(pl.String) if textual else values)
+    kept = [value for value in native.categories if (str(value) if textual else value) in occurring]
+    if len(kept) < len(occurring) or (kept and textual and not isinstance(kept[0], str)):
+        return None
+    return kept
+
+
 def _open_arrow(data: pa.Table) -> OpenedFrame:
     import polars as pl
-    import pyarrow as pa
 
     _check_names(data.column_names)
     columns = [_column_from_arrow(name, data.column(name)) for name in data.column_names]
     frame = without_pandas_index(pl.DataFrame(columns))
-    natives = {field.name: field.type for field in data.schema}
+    natives = {one.name: one.type for one in data.schema}
+    return OpenedFrame(frame=frame, restore=_ArrowRestorer(kinds=dict(frame.schema), natives=natives))
 
-    def restore(published: pl.DataFrame) -> pa.Table:
-        columns = {
-            column.name: _column_to_arrow(column, natives[column.name])
-            if frame.schema.get(column.name) == column.dtype
-            else _column_to_arrow(column, None)
-            for column in published
-        }
-        return pa.table(columns)
 
-    return OpenedFrame(frame=frame, restore=restore)
+class _ArrowRestorer(Restorer):
+    def __call__(self, frame: pl.DataFrame) -> pa.Table:
+        import pyarrow as pa
+
+        return pa.table(
+            {
+                column.name: _column_to_arrow(
+                    column, self.natives.get(column.name) if self._is_as_opened(column) else None
+                )
+                for column in frame
+            }
+        )
 
 
 def _column_from_arrow(name: str, column: pa.ChunkedArray) -> pl.Series:
@@ -242,11 +303,22 @@ def _open_with_narwhals(data: Any) -> OpenedFrame:
             "frame that narwhals takes, or the path of a CSV, Parquet or Arrow file."
         ) from None
 
-    def restore(published: pl.DataFrame) -> Any:
-        restored = nw.from_arrow(published.to_arrow(), backend=opened.implementation)
-        return restored if isinstance(data, nw.DataFrame) else restored.to_native()
-
+    restore = _NarwhalsRestorer(library=opened.implementation, wrapped=isinstance(data, nw.DataFrame))
     return OpenedFrame(frame=frame, restore=restore)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _NarwhalsRestorer(Restorer):
+    library: Any
+    """What narwhals calls the library of the caller's frame."""
+    wrapped: bool
+    """Whether the caller's frame was one of narwhals."""
+
+    def __call__(self, frame: pl.DataFrame) -> Any:
+        import narwhals as nw
+
+        restored = nw.from_arrow(frame.to_arrow(), backend=self.library)
+        return restored if self.wrapped else restored.to_native()
 
 
 def _series(converted: pl.Series | pl.DataFrame) -> pl.Series:

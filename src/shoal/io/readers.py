@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shoal._messages import Subject
 from shoal.errors import DataError, ParameterError, near_matches
 from shoal.io.databases import database_source, read_database
 from shoal.io.delimited import read_delimited
@@ -63,9 +64,7 @@ def read(source: str | Path, *, delimiter: str | None = None, encoding: str | No
         with _access(path):
             return read_delimited(path, delimiter=_one_character(delimiter), encoding=encoding)
     if given:
-        raise ParameterError(
-            f"The '{given}' parameter of read is for delimited text ({', '.join(_DELIMITED[:3])}) only."
-        )
+        raise ParameterError(Subject("read", given), f" is for delimited text ({', '.join(_DELIMITED[:3])}) only.")
     if database is not None:
         frame, spoken = read_database(database), "The result of the query"
     else:
@@ -82,9 +81,8 @@ def _one_character(delimiter: str | None) -> str | None:
         return None
     character = "\t" if delimiter in _TAB else delimiter
     if len(character) != 1 or not character.isascii() or character in '"\r\n\0':
-        raise ParameterError(
-            f"The 'delimiter' parameter of read must be one ASCII character (no quotation mark or line end), or 'tab'. "
-            f"Got {delimiter!r}."
+        raise ParameterError.refusing(
+            "read", "delimiter", "one ASCII character (no quotation mark or line end), or 'tab'", got=repr(delimiter)
         )
     return character
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from shoal.metrics.classes import mean_class_size, sum_of_squares
+from shoal.metrics.classes import mean_size, sum_of_squares
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +21,7 @@ __all__ = [
     "published_average_class_size",
     "published_class_sizes",
     "published_discernability",
+    "published_star_counts",
     "published_stars",
     "published_suppressed_tuples",
 ]
@@ -53,25 +54,37 @@ def published_discernability(frame: pl.DataFrame, quasi_identifiers: Sequence[st
 
 def published_average_class_size(frame: pl.DataFrame, quasi_identifiers: Sequence[str], k: int | None = None) -> float:
     """Return rows / classes / k of a published table; see `shoal.metrics.average_class_size`."""
-    return mean_class_size(published_class_sizes(frame, quasi_identifiers), k)
+    return mean_size(published_class_sizes(frame, quasi_identifiers)) / (k or 1)
 
 
 def published_stars(frame: pl.DataFrame, quasi_identifiers: Sequence[str], star: str = "*") -> dict[str, int]:
     """Return the cells of each quasi-identifier that are the star symbol; `sum` of the values is the whole table's."""
-    texts = _texts(frame, quasi_identifiers)
-    return {
-        name: int((frame[name].cast(pl.String) == star).sum()) if name in texts else 0 for name in quasi_identifiers
-    }
+    return published_star_counts(frame, quasi_identifiers, star)[0]
 
 
 def published_suppressed_tuples(frame: pl.DataFrame, quasi_identifiers: Sequence[str], star: str = "*") -> int:
     """Return the rows of a published table with at least one star among their quasi-identifiers."""
-    starred = np.zeros(frame.height, dtype=np.bool_)
-    for name in _texts(frame, quasi_identifiers):
-        starred |= (frame[name].cast(pl.String) == star).fill_null(value=False).to_numpy()
-    return int(np.count_nonzero(starred))
+    return published_star_counts(frame, quasi_identifiers, star)[1]
 
 
-def _texts(frame: pl.DataFrame, quasi_identifiers: Sequence[str]) -> list[str]:
-    """Return the columns that can hold a star at all: those of text."""
-    return [name for name in quasi_identifiers if isinstance(frame.schema[name], (pl.String, pl.Categorical, pl.Enum))]
+def published_star_counts(
+    frame: pl.DataFrame, quasi_identifiers: Sequence[str], star: str = "*"
+) -> tuple[dict[str, int], int]:
+    """Return what `published_stars` and `published_suppressed_tuples` do, at once."""
+    counts: dict[str, int] = {}
+    rows = pl.repeat(value=False, n=frame.height, eager=True)
+    for name in quasi_identifiers:
+        starred = _starred(frame[name], star)
+        counts[name] = int(starred.sum())
+        rows = rows | starred if counts[name] else rows
+    return counts, int(rows.sum())
+
+
+def _starred(column: pl.Series, star: str) -> pl.Series:
+    """Return which cells of a column are the star symbol: none where it can hold no text."""
+    kind = column.dtype
+    if isinstance(kind, pl.Enum) and star in kind.categories:
+        return (column == star).fill_null(value=False)
+    if kind in (pl.String, pl.Categorical):
+        return (column.cast(pl.String) == star).fill_null(value=False)
+    return pl.repeat(value=False, n=len(column), eager=True)

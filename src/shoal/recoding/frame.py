@@ -45,7 +45,8 @@ def published_frame(
     Returns
     -------
     frame : polars.DataFrame
-        Quasi-identifiers, sensitive columns and insensitive columns, in this order.
+        Quasi-identifiers, sensitive columns and insensitive columns, in this order. Declared categories that do not
+        occur in it are not in its types.
     rows : int32 array of shape (rows,)
         The original row of each published row. Private: it must not be published.
 
@@ -66,14 +67,24 @@ def published_frame(
             for column in recoding.columns
         ]
     cells += [(column.dictionary.alias(column.name), column.codes[rows]) for column in table.sensitive]
+    cells = [(_without_absent(labels, labels), codes) for labels, codes in cells]
     if compact:
         recoded = len(recoding.columns)
         cells[:recoded] = [(_as_categories(labels), codes) for labels, codes in cells[:recoded]]
     # One chunk: gathering from several is many times slower.
     published = [labels.rechunk().gather(pl.Series(codes.astype(np.uint32))) for labels, codes in cells]
     index = pl.Series(rows.astype(np.uint32))
-    published += [column if keep_order else column.gather(index) for column in table.insensitive.get_columns()]
+    for column in table.insensitive.get_columns():
+        shown = _without_absent(column, column.unique() if column.dtype == pl.Enum else column)
+        published.append(shown if keep_order else shown.gather(index))
     return pl.DataFrame(published) if published else pl.DataFrame(height=table.rows), rows
+
+
+def _without_absent(column: pl.Series, occurring: pl.Series) -> pl.Series:
+    """Return a column without the declared categories that do not occur in it: suppressed cells may have had them."""
+    if column.dtype != pl.Enum:
+        return column
+    return column.cast(pl.Enum(occurring.drop_nulls().sort().cast(pl.String)))
 
 
 def _as_categories(labels: pl.Series) -> pl.Series:

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from shoal._messages import Suggestion
 from shoal.errors import DataError, ParameterError
 from shoal.recoding.extents_kernel import group_extents
 from shoal.recoding.interval_ends import interval_ends
@@ -43,9 +44,10 @@ if TYPE_CHECKING:
     from shoal.recoding.interval_ends import IntervalEnds
     from shoal.table import Column
 
-__all__ = ["generalize"]
+__all__ = ["LARGEST_SET", "generalize_column"]
 
-_LARGEST_SET = 256
+LARGEST_SET = 256
+"""A set of more values than this is published as a star, and a class of more values gets a number for a name."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -66,7 +68,7 @@ class _Covered:
     """Groups that publish a star."""
 
 
-def generalize(
+def generalize_column(
     column: Column,
     groups: NDArray[np.int32],
     count: int,
@@ -107,12 +109,16 @@ def generalize(
     if (made == star).any():
         raise ParameterError(
             f"The star symbol reads like an interval or a set of the column '{column.name}'. Choose another symbol "
-            "with star=... (--star)."
+            "with ",
+            Suggestion("star"),
+            ".",
         )
     if made.is_in(text.implode()).any():
         raise DataError(
             f"The column '{column.name}' has a value that reads like one of the intervals or sets of this release, so "
-            "readers could not tell the two apart. Use recoding='suppression', or rewrite that value."
+            "readers could not tell the two apart. Use ",
+            Suggestion("recoding", "suppression"),
+            ", or rewrite that value.",
         )
     labels, sub_domains = covered.text, covered.sub_domains
     if covered.stars.any():
@@ -235,7 +241,7 @@ def _sets(
     low, high = extents
     starts, members = _members(column, groups, len(low))
     sizes = np.diff(starts)
-    stars = (sizes > _LARGEST_SET) | _mixed(column, low, high)
+    stars = (sizes > LARGEST_SET) | _mixed(column, low, high)
     stars |= whole & (sizes == column.size)
     stars |= forced
     proper = np.flatnonzero(~stars & (sizes > 1))

@@ -11,7 +11,7 @@ import numpy as np
 from shoal._validation import OneOf, validate
 from shoal.errors import ParameterError
 from shoal.recoding.ancestors import generalize_by
-from shoal.recoding.generalization import generalize
+from shoal.recoding.generalization import generalize_column
 from shoal.recoding.recoded import RecodedColumn, Recoding
 from shoal.recoding.suppression import suppress
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["METHODS", "recode"]
 
-METHODS: Mapping[str, Callable[..., RecodedColumn]] = {"suppression": suppress, "generalization": generalize}
+METHODS: Mapping[str, Callable[..., RecodedColumn]] = {"suppression": suppress, "generalization": generalize_column}
 
 _NONE: Mapping[str, Hierarchy] = MappingProxyType({})
 
@@ -81,11 +81,11 @@ def recode(
     validate("recode", {"recoding": method}, {"recoding": OneOf(tuple(METHODS))})
     symbol: object = star
     if not isinstance(symbol, str) or not symbol:
-        raise ParameterError(
-            f"The 'star' parameter of recode must be a text of at least one character. Got {symbol!r}."
-        )
+        raise ParameterError.refusing("recode", "star", "a text of at least one character", got=repr(symbol))
     groups = np.ascontiguousarray(groups, dtype=np.int32)
-    by_default = partial(generalize, spell_out=True) if spell_out and method == "generalization" else METHODS[method]
+    by_default = (
+        partial(generalize_column, spell_out=True) if spell_out and method == "generalization" else METHODS[method]
+    )
     by_column = {name: partial(generalize_by, tree) for name, tree in hierarchies.items()}
     return Recoding(
         method=method,

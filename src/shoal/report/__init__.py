@@ -1,11 +1,12 @@
-"""The page that goes with a release: facts as dataclasses, plain sentences, one self-contained HTML file."""
+"""The pages of a release, one for readers and one for the publisher: facts, plain sentences, one HTML file each."""
 
-from shoal.report.facts import AttributeLoss, ReportFacts, SizeBin, TradeOff, size_bins
-from shoal.report.page import render, render_publication, write_report
+from shoal.report.facts import AttributeLoss, PublicFacts, ReportFacts, SizeBin, TradeOff, public_facts, size_bins
+from shoal.report.page import render, render_public, render_publication, write_report
 from shoal.report.sentences import achieved_for, gap_sentence, model_title, promise, reservations
 
 __all__ = [
     "AttributeLoss",
+    "PublicFacts",
     "ReportFacts",
     "SizeBin",
     "TradeOff",
@@ -13,7 +14,9 @@ __all__ = [
     "gap_sentence",
     "model_title",
     "promise",
+    "public_facts",
     "render",
+    "render_public",
     "render_publication",
     "reservations",
     "size_bins",

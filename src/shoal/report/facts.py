@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["AttributeLoss", "ReportFacts", "SizeBin", "TradeOff", "size_bins"]
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+
+__all__ = ["AttributeLoss", "PublicFacts", "ReportFacts", "SizeBin", "TradeOff", "public_facts", "size_bins"]
 
 _SEPARATE_SIZES = 14
 """Up to so many different group sizes get a bar each."""
@@ -63,7 +67,7 @@ class TradeOff:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ReportFacts:
-    """Everything that the page of one release says."""
+    """Everything that the private page of one release says."""
 
     certificate: Mapping[str, Any]
     """The certificate as a dictionary, with the keys of `certificate.json`."""
@@ -72,7 +76,7 @@ class ReportFacts:
     class_sizes: tuple[SizeBin, ...] = ()
     """How large the groups of the release are; see `size_bins`."""
     metrics: Mapping[str, float | int | None] = field(default_factory=dict)
-    """Further measures by name; those that were not computed are None and stay out of the page."""
+    """Metrics by their names in `shoal.metrics.METRICS`; those that were not computed are None and stay out of it."""
     insensitive: tuple[str, ...] = ()
     """Columns that are published as they came, because the publisher said so."""
     direct_identifiers: tuple[str, ...] = ()
@@ -86,6 +90,61 @@ class ReportFacts:
 
     def __repr__(self) -> str:
         return f"ReportFacts(algorithm={self.certificate.get('algorithm')!r}, attributes={len(self.losses)})"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PublicFacts:
+    """Everything that the public page of one release says: nothing but its public certificate and its table tell it."""
+
+    certificate: Mapping[str, Any]
+    """The public certificate as a dictionary."""
+    rows: int
+    """Rows of the published table."""
+    stars: Mapping[str, int]
+    """How many cells of each quasi-identifier are stars, in the order of the release."""
+    starred_rows: int
+    """Rows with a star."""
+    class_sizes: tuple[SizeBin, ...] = ()
+    """How large the groups are; see `size_bins`."""
+    metrics: Mapping[str, float | int | None] = field(default_factory=dict)
+    """Further measures of the published table by name."""
+    title: str = "Release report"
+    """Heading of the page."""
+
+    def __repr__(self) -> str:
+        return f"PublicFacts(rows={self.rows}, attributes={len(self.stars)})"
+
+
+def public_facts(
+    certificate: Mapping[str, Any], frame: pl.DataFrame, sizes: NDArray[np.integer] | None = None
+) -> PublicFacts:
+    """Return what the public page of a release says.
+
+    Parameters
+    ----------
+    certificate : mapping
+        The public certificate as a dictionary.
+    frame : polars.DataFrame
+        The published table.
+    sizes : int array, optional
+        The sizes of its equivalence classes, where they were counted already.
+    """
+    from shoal import metrics
+
+    names, star = certificate["columns"]["quasi_identifiers"], certificate["parameters"]["star"]
+    sizes = metrics.published_class_sizes(frame, names) if sizes is None else sizes.astype("int64")
+    stars, starred_rows = metrics.published_star_counts(frame, names, star)
+    return PublicFacts(
+        certificate=certificate,
+        rows=frame.height,
+        stars=stars,
+        starred_rows=starred_rows,
+        class_sizes=size_bins(sizes),
+        metrics={
+            "discernability": int((sizes * sizes).sum()),
+            "mean_class_size": frame.height / max(len(sizes), 1),
+        },
+    )
 
 
 def size_bins(sizes: Iterable[int]) -> tuple[SizeBin, ...]:

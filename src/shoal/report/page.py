@@ -7,40 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import OutputError
+from shoal.metrics import METRICS
 from shoal.report import sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from os import PathLike
 
     from jinja2 import Template
 
-    from shoal.report.facts import ReportFacts
+    from shoal.report.facts import PublicFacts, ReportFacts
 
-__all__ = ["render", "render_publication", "write_report"]
-
-_MEASURES = {
-    "discernability": (
-        "Discernability",
-        "sum of the squared group sizes; smaller is better (Bayardo and Agrawal 2005)",
-    ),
-    "average_class_size": ("Average group size", "records per group"),
-    "normalized_average_class_size": (
-        "Normalized average group size",
-        "records per group over the least that the request allows; 1 is best",
-    ),
-    "ncp": (
-        "Normalized certainty penalty",
-        "sum over all quasi-identifier cells of the share of the domain that the cell may be",
-    ),
-    "gcp": ("Global certainty penalty", "the same per cell: 0 nothing is lost, 1 everything is"),
-    "kl_divergence": (
-        "Kullback-Leibler divergence",
-        "between the table and what a reader estimates from the release, in nats; 0 is best (Kifer and Gehrke 2006)",
-    ),
-}
-"""Measures that the page explains; those of the cost section are not repeated, others appear under their own name."""
-_SAID_ELSEWHERE = frozenset({"stars", "suppressed_tuples", "suppressed_tuples_share", "rows", "groups"})
+__all__ = ["render", "render_public", "render_publication", "write_report"]
 
 
 @cache
@@ -61,7 +39,7 @@ def _template(name: str) -> Template:
 
 
 def render(facts: ReportFacts) -> str:
-    """Return the report of a release as one HTML page.
+    """Return the private report of a release as one HTML page: everything that is known of it.
 
     Parameters
     ----------
@@ -74,85 +52,127 @@ def render(facts: ReportFacts) -> str:
         A complete HTML document, in English, for screens of any width, light and dark, and for paper.
     """
     certificate = facts.certificate
-    asked = certificate["requested"]
-    source = certificate["input"]
+    source, rows = certificate["input"], _published_rows(certificate)
     return _template("release.html.j2").render(
+        private=True,
+        title=facts.title,
         facts=facts,
-        certificate=certificate,
         source=source,
-        cost=certificate["cost"],
-        bound=certificate["cost"].get("lower_bound") or {},
-        achieved=certificate["achieved"],
-        guarantee=certificate.get("guarantee") or {},
-        cells=source["rows"] * len(source["quasi_identifiers"]),
-        rows_out=_published_rows(certificate),
-        promises=[
-            (
-                sentences.model_title(request),
-                sentences.promise(request, source["sensitive"]),
-                sentences.achieved_for(request, certificate["achieved"]),
-            )
-            for request in asked
-        ],
-        reservations=sentences.reservations(asked, source["quasi_identifiers"], facts.insensitive),
-        shown=sentences.counted(certificate["cost"]),
-        gap=sentences.gap_sentence(certificate["cost"]),
-        largest_bin=max((bin_.groups for bin_ in facts.class_sizes), default=1),
+        cells=rows * len(source["quasi_identifiers"]),
+        rows_out=rows,
         measures=_measures(facts.metrics),
+        **_asked(certificate, source, facts.insensitive),
+        **_cost(certificate["cost"]),
     )
 
 
-def render_publication(certificate: Mapping[str, Any]) -> str:
+def render_public(facts: PublicFacts) -> str:
+    """Return the public report of a release as one HTML page.
+
+    Parameters
+    ----------
+    facts : PublicFacts
+        What the public certificate and the published table tell; nothing else is in the page.
+    """
+    certificate = facts.certificate
+    columns, parameters = certificate["columns"], certificate["parameters"]
+    return _template("public.html.j2").render(
+        private=False,
+        title=facts.title,
+        facts=facts,
+        columns=columns,
+        stars=sum(facts.stars.values()),
+        cells=facts.rows * len(columns["quasi_identifiers"]),
+        measures=_measures(facts.metrics),
+        reading=sentences.reading(parameters),
+        prepared={name: parameters[name] for name in ("coarsen", "hierarchies") if parameters.get(name)},
+        **_asked(certificate, columns, columns["insensitive"]),
+        **(_cost(certificate["cost"]) if "cost" in certificate else {"cost": None}),
+    )
+
+
+def render_publication(certificate: Mapping[str, Any], *, private: bool) -> str:
     """Return the report of one release of a series as one HTML page.
 
     Parameters
     ----------
     certificate : mapping
         The certificate as a dictionary. It holds no cell of the input, so the page shows none.
+    private : bool
+        Whether it is the full certificate, for the publisher, or the public one.
     """
-    source, series = certificate["input"], certificate["series"]
-    people = source["rows"] - source["rows_left_out"]
+    series, rows = certificate["series"], _published_rows(certificate)
     return _template("publication.html.j2").render(
+        private=private,
         title=f"{series['name']}: release {series['release']}",
         certificate=certificate,
         series=series,
-        source=source,
+        columns=certificate["columns"],
         m=certificate["parameters"]["m"],
         cost=certificate["cost"],
         achieved=certificate["achieved"],
-        people=people,
-        rows=people + certificate["cost"]["counterfeits"],
+        people=rows - certificate["cost"]["counterfeits"],
+        rows=rows,
     )
 
 
-def write_report(facts: ReportFacts, path: str | PathLike[str]) -> None:
-    """Write the report of a release to a file, which is replaced if it exists.
+def write_report(page: str, path: str | PathLike[str]) -> None:
+    """Write a page to a file, which is replaced if it exists.
 
     Raises
     ------
     OutputError
         Where the file cannot be written.
     """
-    text = render(facts)
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        Path(path).write_text(page, encoding="utf-8")
     except OSError as error:
         raise OutputError(f"The report cannot be written to '{path}': {error.strerror}.") from error
+
+
+def _asked(
+    certificate: Mapping[str, Any], columns: Mapping[str, Sequence[str]], insensitive: Sequence[str]
+) -> dict[str, Any]:
+    """Return what both pages say of the request, and of what the release achieves of it."""
+    asked = certificate["requested"]
+    return {
+        "certificate": certificate,
+        "achieved": certificate["achieved"],
+        "guarantee": certificate.get("guarantee") or {},
+        "promises": [
+            (
+                sentences.model_title(request),
+                sentences.promise(request, columns["sensitive"]),
+                sentences.achieved_for(request, certificate["achieved"]),
+            )
+            for request in asked
+        ],
+        "reservations": sentences.reservations(asked, columns["quasi_identifiers"], insensitive),
+    }
+
+
+def _cost(cost: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "cost": cost,
+        "bound": cost.get("lower_bound") or {},
+        "shown": sentences.counted(cost),
+        "gap": sentences.gap_sentence(cost),
+    }
 
 
 def _published_rows(certificate: Mapping[str, Any]) -> int:
     for file in certificate.get("output", {}).get("files", {}).values():
         if "rows" in file:
             return int(file["rows"])
-    return int(certificate["input"]["rows"])
+    return int(certificate["input"]["rows"] - certificate["input"].get("rows_left_out", 0))
 
 
 def _measures(metrics: Mapping[str, float | int | None]) -> list[tuple[str, str, str]]:
     """Return the measures beyond the cost section: their names, meanings and values."""
     told = []
     for name, value in metrics.items():
-        if value is None or name in _SAID_ELSEWHERE:
-            continue
-        label, meaning = _MEASURES.get(name, (name.replace("_", " ").capitalize(), ""))
-        told.append((label, meaning, sentences.number(value)))
+        metric = METRICS[name]
+        if value is not None and not metric.of_cost:
+            title = metric.title[0].upper() + metric.title[1:]
+            told.append((title, metric.meaning, sentences.number(value)))
     return told

@@ -17,6 +17,7 @@ __all__ = [
     "number",
     "percent",
     "promise",
+    "reading",
     "reservations",
 ]
 
@@ -304,5 +305,41 @@ def reservations(
         "It counts one release. Publishing another one of the same people, or of people that overlap, can undo both; "
         "such series need a method made for them."
     )
+    said.append(
+        "It does not reckon with an adversary who knows which algorithm made the release, and who rules out originals "
+        "of which that algorithm would have made something else."
+    )
     said.append("It does not hide that somebody is in the table, and it is no differential privacy.")
+    return said
+
+
+def reading(parameters: Mapping[str, Any]) -> list[str]:
+    """Return how the cells and rows of a release are to be read, in sentences.
+
+    Parameters
+    ----------
+    parameters : mapping
+        The "parameters" of a public certificate.
+    """
+    said = [f"A cell {parameters['star']} was suppressed: it may stand for any value."]
+    if parameters["recoding"] == "generalization":
+        said.append(
+            "A cell such as [21, 25] is an interval with both ends, one such as {a, b} a set: the record has one of "
+            "these values."
+        )
+    coarse = [name.replace(",", " and ") for name in parameters["coarsen"]]
+    if coarse:
+        said.append(f"{listed(coarse)}: made less precise before anything else, as the publisher asked for (below).")
+    if parameters.get("tuned"):
+        said.append(
+            "The publisher searched for coarsenings that lose little. Which were chosen depends on the original table; "
+            "nothing tells it but the published cells."
+        )
+    said.append(
+        "The rows stand in the order of the original table."
+        if parameters["keep_order"]
+        else "The rows are sorted by what is published; their order tells nothing else."
+    )
+    if parameters["missing_sensitive"] == "drop":
+        said.append("Rows of the original table that miss a sensitive value, if there were any, are left out.")
     return said

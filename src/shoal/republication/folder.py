@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.certificate import read_certificate
 from shoal.errors import DataError
 from shoal.io import read
 from shoal.republication.publication import read_counterfeits, read_release
@@ -37,7 +37,8 @@ class ReadRelease:
 
     def columns(self, role: str) -> tuple[str, ...]:
         """Return the columns with a role ("quasi_identifiers", "sensitive") as the certificate names them."""
-        return tuple((self.certificate.get("input") or {}).get(role) or ())
+        said = self.certificate.get("columns") or self.certificate.get("input") or {}
+        return tuple(said.get(role) or ())
 
     def meanings(
         self,
@@ -75,11 +76,11 @@ def read_published(path: str | Path, *, delimiter: str | None = None, encoding: 
     present = [folder / name for name in _NAMES if (folder / name).exists()]
     if not present:
         raise DataError(f"The folder '{folder}' holds no release.csv or release.parquet. Name the file of the release.")
-    beside = folder / "counterfeits.csv"
+    beside, certificate = folder / "counterfeits.csv", folder / "certificate.json"
     return ReadRelease(
         frame=read_release(present[0]),
         counterfeits=read_counterfeits(beside) if beside.exists() else None,
-        certificate=_certificate(folder / "certificate.json"),
+        certificate=read_certificate(certificate) if certificate.exists() else {},
     )
 
 
@@ -89,20 +90,8 @@ def _beside(path: Path) -> Mapping[str, Any]:
     if not path.is_file() or not certificate.is_file():
         return {}
     try:
-        facts = _certificate(certificate)
+        facts = read_certificate(certificate)
         known = facts["output"]["files"][path.name]["sha256"]
     except (DataError, KeyError, TypeError):
         return {}
     return facts if known == hashlib.sha256(path.read_bytes()).hexdigest() else {}
-
-
-def _certificate(path: Path) -> Mapping[str, Any]:
-    if not path.exists():
-        return {}
-    try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"The certificate '{path}' cannot be read: it is no JSON text.") from error
-    if not isinstance(facts, dict):
-        raise DataError(f"The certificate '{path}' is not one that shoal wrote.")
-    return facts

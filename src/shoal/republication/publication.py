@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from shoal._unpicklable import Unpicklable
 from shoal._validation import OneOf, Optional, validate
-from shoal.certificate import FORMAT
+from shoal.certificate import FORMAT, PRIVATE
 from shoal.errors import ReleaseUnsafeError
-from shoal.io import read, spreadsheet_names, write_folder, write_table
+from shoal.io import Restorer, read, spreadsheet_names, write_folder, write_table
+from shoal.release import write_text
 from shoal.report import render_publication
-from shoal.republication.journal import file_digest
+from shoal.republication.ledger.journal import file_digest
+from shoal.republication.m_invariance.verification import verify_release
 from shoal.republication.published import COUNT, GROUP
 from shoal.republication.queries import PublishedGroups
-from shoal.republication.verification import verify_release
 from shoal.verification import declared_meanings
 
 if TYPE_CHECKING:
@@ -26,15 +28,13 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from shoal.republication.records import SeriesColumns
-    from shoal.republication.series import Series
+    from shoal.republication.ledger.records import SeriesColumns
 
 __all__ = [
     "COUNTERFEITS",
     "FilesOf",
     "Publication",
     "PublicationCertificate",
-    "guarantee",
     "read_counterfeits",
     "read_release",
 ]
@@ -44,12 +44,17 @@ COUNTERFEITS = "counterfeits.csv"
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PublicationCertificate:
-    """What is known of one release of a series; it holds no cell of the input, and nothing of single people."""
+    """What is known of one release of a series; it holds no cell of the input, and nothing of single people.
+
+    It is the publisher's: what readers may know is in `public`.
+    """
 
     version: str
     """shoal's version."""
     series: str
     """Name of the series."""
+    series_id: str
+    """What tells its releases from those of another series of the same name."""
     number: int
     """Number of the release in it."""
     time: str
@@ -66,59 +71,88 @@ class PublicationCertificate:
     """The privacy measured on the published cells."""
     cost: Mapping[str, Any]
     """Counterfeits, and cells published less precisely."""
+    guarantee: str
+    """What holds for everyone in the series, and against whom, in words."""
     seconds: Mapping[str, float]
     """Wall time of each step."""
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Hash and rows of every file written; empty while the release is in memory only."""
 
+    @property
+    def columns(self) -> dict[str, list[str]]:
+        """The roles of the published columns."""
+        return {role: list(self.input[role]) for role in ("quasi_identifiers", "sensitive")}
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the certificate with the keys of `certificate.json`."""
+        """Return the certificate with the keys of the private `certificate.json`."""
         return {
             "format": FORMAT,
             "shoal": self.version,
+            "private": PRIVATE,
             "algorithm": "m-invariance",
-            "series": {"name": self.series, "release": self.number, "time": self.time},
+            "series": {"name": self.series, "id": self.series_id, "release": self.number, "time": self.time},
             "parameters": {"m": self.m, **self.parameters},
             "seed": self.seed,
             "randomness": "the operating system" if self.seed is None else "reproducible from the seed and the ledger",
             "input": dict(self.input),
+            "columns": self.columns,
             "requested": [{"model": "m-invariance", "m": self.m}],
             "achieved": dict(self.achieved),
             "cost": dict(self.cost),
-            "guarantee": {
-                "text": guarantee(self.m, self.input["sensitive"]),
-                "confidence": 1 / self.m,
-                "tuples_ratio": None,
-                "stars_ratio": None,
-            },
+            "guarantee": {**self._guarantee(), "tuples_ratio": None, "stars_ratio": None},
             "seconds": {step: round(seconds, 4) for step, seconds in self.seconds.items()},
             "output": {"files": {name: dict(facts) for name, facts in self.files.items()}},
         }
 
     def to_json(self) -> str:
         """Return the certificate as JSON text."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+        return as_json(self.to_dict())
+
+    def public(self) -> dict[str, Any]:
+        """Return what may be published: the same for every input and ledger that give the same published files."""
+        return {
+            "format": FORMAT,
+            "shoal": self.version,
+            "series": {"name": self.series, "id": self.series_id, "release": self.number, "time": self.time[:10]},
+            "parameters": {"m": self.m},
+            "columns": self.columns,
+            "requested": [{"model": "m-invariance", "m": self.m}],
+            "achieved": dict(self.achieved),
+            "cost": {"counterfeits": self.cost["counterfeits"]},
+            "guarantee": self._guarantee(),
+            "output": {"files": {name: dict(facts) for name, facts in self.files.items()}},
+        }
+
+    def _guarantee(self) -> dict[str, Any]:
+        return {"text": self.guarantee, "confidence": 1 / self.m}
 
     def __repr__(self) -> str:
         return f"PublicationCertificate(series={self.series!r}, release={self.number}, m={self.m})"
 
 
-def guarantee(m: int, sensitive: Sequence[str]) -> str:
-    """Return what holds for everyone in a series, in words."""
-    names = " and ".join(f"'{name}'" for name in sensitive)
-    what = names if len(sensitive) == 1 else f"the combination of {names} (one of them alone may be surer)"
-    return (
-        f"m-invariance with m = {m}: nobody can tell {what} of a person with a confidence above 1/{m}, even with all "
-        "releases of the series, the exact quasi-identifiers of everybody, and the knowledge of who is in which "
-        "release (Xiao and Tao 2007, Lemma 3). It holds as long as all releases of these people come from one ledger."
-    )
+def as_json(facts: Mapping[str, Any]) -> str:
+    """Return a certificate as JSON text."""
+    return json.dumps(facts, indent=2, ensure_ascii=False)
+
+
+class KnowsFiles(Protocol):
+    """A series, as far as a publication needs it: it remembers which files hold a release."""
+
+    def add_files(self, number: int, files: Mapping[str, Mapping[str, Any]]) -> None:
+        """Let the ledger know the hashes of files that hold a release."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Publication:
-    """A release of a series. It was verified, and the ledger knows it, before this object was made."""
+class Publication(Unpicklable):
+    """A release of a series. It was verified, and the ledger knows it, before this object was made.
 
-    series: Series
+    `data`, `counterfeits` and `certificate.public()` are for readers; the rest is the publisher's.
+    """
+
+    _holds: ClassVar[str] = "what only the publisher may know, and the way to the ledger"
+    _instead: ClassVar[str] = "Pickle its data and counterfeits, or save it to a folder."
+
+    series: KnowsFiles
     """The series."""
     number: int
     """Its number in the series, from 1."""
@@ -129,14 +163,16 @@ class Publication:
     columns: SeriesColumns
     """The roles of the input's columns."""
     certificate: PublicationCertificate
-    """What was asked, achieved and guaranteed."""
+    """Private: what was asked, achieved and guaranteed, and what it cost."""
     counts: Mapping[str, int]
-    """Private: what happened to the people of the series: kept, new, returned, left, withheld, held back, ..."""
+    """Private: what happened to the people of the series: kept, new, returned, left, ..."""
     notes: tuple[str, ...] = ()
     """Private: what the publisher should know, in sentences."""
+    salt: str = ""
+    """Private: the key of the certificate's hash of the input, as hexadecimal digits; `shoal.provenance` takes it."""
     source_format: str = "csv"
     """The format that `save` writes unless told otherwise: the input's."""
-    restore: Callable[[pl.DataFrame], Any] = field(default=lambda frame: frame)
+    restore: Callable[[pl.DataFrame], Any] = field(default_factory=Restorer)
     """Makes the caller's kind of table of the published one."""
     folder: Path | None = None
     """Where it was written by `publish`; None where it is in memory only."""
@@ -188,15 +224,17 @@ class Publication:
         format: str | None = None,  # noqa: A002
         spreadsheet_safe: bool = False,
     ) -> PublicationCertificate:
-        """Write the release to a folder, which appears whole or not at all, and let the ledger know its files.
+        """Write the release to a folder and a private one, both whole or neither, and let the ledger know its files.
 
         Parameters
         ----------
         folder : path
-            Where to; `release.csv` (or `.parquet`), `counterfeits.csv`, `certificate.json` and `report.html` will be in
-            it.
+            Where to. All of it may be published: `release.csv` (or `.parquet`), `counterfeits.csv`, the public
+            `certificate.json` and a `report.html` made of these. The private folder lies beside it, with ".private"
+            behind its name, and only its owner can read it: the full `certificate.json` and `report.html`, and
+            `salt.txt`, the key of the hash of the input.
         force : bool
-            Whether to replace an existing folder of an earlier release.
+            Whether to replace existing folders of an earlier release.
         format : {"csv", "parquet"}, optional
             By default as the input was.
         spreadsheet_safe : bool
@@ -205,12 +243,12 @@ class Publication:
         Returns
         -------
         PublicationCertificate
-            With the hashes of the files.
+            The full one, with the hashes of the files.
 
         Raises
         ------
         OutputError
-            The folder exists, or cannot be written.
+            A folder exists, or cannot be written.
         ReleaseUnsafeError
             What was written is not the release that was verified; nothing appears.
         """
@@ -220,7 +258,7 @@ class Publication:
             writing.verify(staged)
             self.series.add_files(self.number, writing.digests(staged))
 
-        write_folder(Path(folder), writing.files, force=force, check=check)
+        write_folder(Path(folder), writing.files, private=writing.private, force=force, check=check)
         return writing.certificate
 
     def __repr__(self) -> str:
@@ -243,31 +281,40 @@ class FilesOf:
         validate("save", {"format": format}, {"format": Optional(OneOf(("csv", "parquet")))})
         self.name = f"release.{format or publication.source_format}"
         self.certificate = publication.certificate
-        self._publication = publication
+        self.publication = publication
         self._spreadsheet_safe = spreadsheet_safe
         self._start = time.perf_counter()
 
     @property
     def files(self) -> Mapping[str, Callable[[Path], None]]:
-        """For each file a function that writes it."""
-        publication = self._publication
+        """For each file that may be published a function that writes it."""
+        publication = self.publication
         return {
             self.name: lambda path: write_table(
                 _plain(publication.frame), path, spreadsheet_safe=self._spreadsheet_safe
             ),
             COUNTERFEITS: lambda path: write_table(publication.counterfeit_frame, path),
             "certificate.json": self._write_certificate,
-            "report.html": lambda path: _write_text(path, render_publication(self.certificate.to_dict())),
+            "report.html": lambda path: write_text(path, render_publication(self.certificate.public(), private=False)),
+        }
+
+    @property
+    def private(self) -> Mapping[str, Callable[[Path], None]]:
+        """The same for the publisher's own files, which are written after the others."""
+        return {
+            "certificate.json": lambda path: write_text(path, self.certificate.to_json()),
+            "report.html": lambda path: write_text(path, render_publication(self.certificate.to_dict(), private=True)),
+            "salt.txt": lambda path: write_text(path, self.publication.salt),
         }
 
     def _write_certificate(self, path: Path) -> None:
-        publication = self._publication
+        publication = self.publication
         rows = {self.name: publication.frame.height, COUNTERFEITS: publication.counterfeit_frame.height}
         files = {name: {"sha256": file_digest(path.with_name(name)), "rows": rows[name]} for name in rows}
         seconds = {**publication.certificate.seconds, "write": time.perf_counter() - self._start}
         seconds["total"] = sum(taken for step, taken in seconds.items() if step != "total")
         self.certificate = replace(publication.certificate, seconds=seconds, files=files)
-        _write_text(path, self.certificate.to_json() + "\n")
+        write_text(path, as_json(self.certificate.public()))
 
     def verify(self, staged: Path) -> None:
         """Verify the written files from their cells.
@@ -277,7 +324,7 @@ class FilesOf:
         ReleaseUnsafeError
             Where they are not the release that was verified.
         """
-        publication = self._publication
+        publication = self.publication
         columns = publication.columns
         names = publication.frame.columns
         written = read_release(staged / self.name)
@@ -299,7 +346,7 @@ class FilesOf:
             )
 
     def digests(self, staged: Path) -> dict[str, dict[str, Any]]:
-        """Return the hash of every written file."""
+        """Return the hash of every file that may be published."""
         return {name: {"sha256": file_digest(staged / name)} for name in self.files}
 
 
@@ -319,7 +366,3 @@ def _plain(frame: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     return frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")

@@ -23,7 +23,7 @@ from shoal.republication.evenly import Evenly
 from shoal.republication.questions import Condition, read_question
 from shoal.verification import Meaning, ReadColumn, read_table
 from shoal.verification.cells import cell_text
-from shoal.verification.columns import Problem, how_to_say, not_understood
+from shoal.verification.columns import ReadingProblem, how_to_say, not_understood
 from shoal.verification.sub_domains import AnyOf, Everything, Listed
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ class _Column:
         named = [value for one in asked if one.values is not None and not one.negated for value in one.values]
         if self.cells.is_plain and not all(map(self.shows, named)):
             why = "the question names a value that no cell shows, and nothing says that cells are values as they stand"
-            raise not_understood([Problem(column=self.cells.name, why=why, how=how_to_say(self.cells.name))])
+            raise not_understood([ReadingProblem(column=self.cells.name, why=why, how=how_to_say(self.cells.name))])
 
 
 def _domain(cells: ReadColumn, domain: str) -> SubDomain:

@@ -2,7 +2,17 @@
 
 from shoal.table.classes import EquivalenceClasses, mixed_radix_keys
 from shoal.table.encoding import Column, Table, encode
-from shoal.table.fingerprint import fingerprint
+from shoal.table.fingerprint import KEYED, fingerprint, new_salt
 from shoal.table.schema import Schema
 
-__all__ = ["Column", "EquivalenceClasses", "Schema", "Table", "encode", "fingerprint", "mixed_radix_keys"]
+__all__ = [
+    "KEYED",
+    "Column",
+    "EquivalenceClasses",
+    "Schema",
+    "Table",
+    "encode",
+    "fingerprint",
+    "mixed_radix_keys",
+    "new_salt",
+]

@@ -1,56 +1,81 @@
-"""The hash of a table's canonical form."""
+"""The keyed hash of a table's canonical form."""
 
 from __future__ import annotations
 
 import hashlib
+import hmac
+import secrets
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from shoal.errors import DataError
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
     from numpy.typing import NDArray
 
     from shoal.table.encoding import Table
 
-__all__ = ["fingerprint"]
+__all__ = ["KEYED", "fingerprint", "new_salt"]
+
+KEYED = "HMAC-SHA-256 of the canonical form of the input's rows, with the salt in salt.txt as its key"
+"""How a certificate says what its hash of the input is."""
 
 
-def fingerprint(table: Table) -> str:
-    """Return the SHA-256 of a table's canonical form, as hexadecimal text.
+def new_salt() -> str:
+    """Return 32 bytes of the operating system's randomness, as hexadecimal digits: the key of one hash."""
+    return secrets.token_hex(32)
 
-    The canonical form is, for every column in the order of its role, its role and name, its values as text, each once
-    (those of insensitive columns as often as they occur), and how many rows each stands for. It depends neither on the
-    file or frame that the table came from nor on the order of its rows.
 
-    Notes
-    -----
-    It does not tell which values stand in one row, and it must not: readers of a certificate know the
-    quasi-identifiers of everybody from elsewhere, and the sensitive values of each group from the release. A hash of
-    the rows would let them try every way to match the two within a group, and confirm the true one.
+def fingerprint(table: Table, order: NDArray[np.integer] | None = None, *, key: bytes) -> str:
+    """Return the keyed hash of a table's canonical form, as 64 hexadecimal digits.
+
+    The canonical form is, for every column in the order of its role, its role and name and its values as text; then
+    which values stand in one row, for all rows in a canonical order. It depends neither on the file or frame that the
+    table came from nor on the order of its rows.
+
+    Parameters
+    ----------
+    table : Table
+    order : int array of shape (rows,), optional
+        The rows in an order that depends on their cells alone (`shoal.recoding.canonical_order`); may be left out where
+        the quasi-identifiers and one sensitive attribute are all columns.
+    key : bytes
+        Whoever does not have it learns nothing from the hash; whoever has it can try tables.
+
+    References
+    ----------
+    H. Krawczyk, M. Bellare and R. Canetti, "HMAC: Keyed-hashing for message authentication", RFC 2104.
     """
-    digest = hashlib.sha256()
-    for role, columns in (("quasi-identifier", table.quasi_identifiers), ("sensitive", table.sensitive)):
-        for column in columns:
-            counts = np.bincount(column.codes, minlength=column.size)
-            _add_column(digest, f"{role}\0{column.name}", _as_text(column.dictionary), counts)
+    form = hmac.new(key, digestmod=hashlib.sha256)
+    columns = [("quasi-identifier", column) for column in table.quasi_identifiers]
+    columns += [("sensitive", column) for column in table.sensitive]
+    for role, column in columns:
+        _add_text(form, f"{role}\0{column.name}", _as_text(column.dictionary))
+    if order is None:  # rows of one cell are alike: each once, and how many they are
+        order = table.classes.order[table.classes.cell_starts[:-1]]
+        form.update(f"cells\0{len(order)}\0".encode())
+        form.update(table.classes.cell_counts.astype("<i4").tobytes())
+    else:
+        form.update(f"rows\0{len(order)}\0".encode())
+    for _, column in columns:
+        form.update(column.codes[order].astype(f"<u{column.codes.itemsize}").tobytes())
     for series in table.insensitive.get_columns():
-        text = _as_text(series).sort()
-        _add_column(digest, f"insensitive\0{series.name}", text, np.ones(len(text), dtype=np.int64))
-    return digest.hexdigest()
+        _add_text(form, f"insensitive\0{series.name}", _as_text(series.gather(order)))
+    return form.hexdigest()
 
 
-def _add_column(digest: hashlib._Hash, header: str, text: pl.Series, counts: NDArray[np.integer]) -> None:
-    """Hash values, each behind its length (-1 for a missing one), and their counts."""
+def _add_text(form: hmac.HMAC, header: str, text: pl.Series) -> None:
+    """Add values, each behind its length (-1 for a missing one)."""
     import polars as pl
 
-    digest.update(f"{header}\0{len(text)}\0".encode())
+    form.update(f"{header}\0{len(text)}\0".encode())
     lengths = text.str.len_bytes().cast(pl.Int64).fill_null(-1).to_numpy()
-    digest.update(lengths.astype("<i8").tobytes())
-    digest.update("".join(text.fill_null("").to_list()).encode())
-    digest.update(counts.astype("<i8").tobytes())
+    form.update(lengths.astype("<i8").tobytes())
+    arrow = text.fill_null("").rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
+    content = arrow.buffers()[2]
+    if content is not None:
+        form.update(memoryview(content)[: int(lengths[lengths > 0].sum())])
 
 
 def _as_text(values: pl.Series) -> pl.Series:

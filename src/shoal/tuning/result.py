@@ -7,11 +7,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from shoal.publish import OpenedData, anonymize
+from shoal._figures import svg_element, write_picture
+from shoal._unpicklable import Unpicklable
+from shoal.metrics import METRICS
+from shoal.publish import OpenedData, anonymize, coarsenings_for_readers
 from shoal.report import TradeOff
 from shoal.report.sentences import number, percent
+from shoal.tuning.picture import plot_trade_off
 from shoal.tuning.words import in_words
 
 if TYPE_CHECKING:
@@ -25,14 +29,8 @@ if TYPE_CHECKING:
     from shoal.release import Release
     from shoal.tuning.ladders import Ladder, Rung
 
-__all__ = ["LOSS_NAMES", "Setting", "Tuning"]
+__all__ = ["Setting", "Tuning"]
 
-LOSS_NAMES = {
-    "kl_divergence": "KL-divergence",
-    "gcp": "global certainty penalty",
-    "non_uniform_entropy": "non-uniform entropy",
-}
-"""How the losses are called in sentences."""
 _ENDS = {
     "complete": "every setting was tried",
     "settled": "nothing better was in sight",
@@ -103,8 +101,10 @@ class Setting:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Tuning:
+class Tuning(Unpicklable):
     """What a search for the best coarsening found."""
+
+    _instead: ClassVar[str] = "Pickle to_dict() of it, or its words."
 
     loss: str
     """What was minimized."""
@@ -197,14 +197,12 @@ class Tuning:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the trade-off, and return the axes: what anonymization adds against what the coarsening loses."""
-        from shoal.tuning.picture import plot
-
-        return plot(self, ax)
+        able = [setting.losses for setting in self.settings if setting.loss is not None]
+        front = [setting.losses for setting in self.trade_off]
+        return plot_trade_off(able, front, self.best.losses, loss=METRICS[self.loss].title, ax=ax)
 
     def save_plot(self, path: str | PathLike[str]) -> None:
         """Write the picture of the trade-off as SVG or PNG, whichever the name ends in."""
-        from shoal._figures import write_picture
-
         write_picture(self.plot(), path)
 
     def release(self, **changes: Any) -> Release:
@@ -216,13 +214,21 @@ class Tuning:
             Arguments of `shoal.anonymize` that shall differ from those that were tuned with.
         """
         release = anonymize(self.opened.frame, **{**self.request, "coarsen": self.coarsen, **changes})
+        certificate = release.certificate
+        if "coarsen" not in changes:  # what the search found depends on the table
+            asked = {**certificate.for_readers, "coarsen": coarsenings_for_readers(self.always), "tuned": True}
+            certificate = replace(certificate, for_readers=asked)
         return replace(
-            release, source_format=self.opened.format, restore=self.opened.restore, trade_off=self._for_report
+            release,
+            certificate=certificate,
+            source_format=self.opened.format,
+            restore=self.opened.restore.of(release.frame),
+            trade_off=self._for_report,
         )
 
     def sentences(self) -> tuple[str, ...]:
         """Return what was searched, how that ended, and what was chosen."""
-        best, untouched, name = self.best, self.untouched, LOSS_NAMES[self.loss]
+        best, untouched, name = self.best, self.untouched, METRICS[self.loss].title
         searched = (
             f"{number(len(self.settings))} of {number(self.size)} settings were tried in {self.seconds:.1f} s, until "
             f"{_ENDS[self.ended]}."
@@ -240,8 +246,6 @@ class Tuning:
         return searched, chosen
 
     def _for_report(self) -> TradeOff:
-        from shoal._figures import svg_element
-
         return TradeOff(
             sentences=self.sentences(),
             header=("Setting", "Loss", "by coarsening", "by anonymization", "stars"),

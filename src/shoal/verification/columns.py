@@ -11,7 +11,7 @@ Typical use, of a table by any tool::
     understood.require()                        # an error names the columns that are not understood, and says how
     column = understood["age"]
     values, ranks = column.values(people["age"])    # true values in their order, and the rank of each person's
-    column.place(values).covers(column.codes[rows], ranks[persons])
+    place(column, values).covers(column.codes[rows], ranks[persons])
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal._messages import Phrase, Suggestion, text_of
 from shoal.errors import NotUnderstoodError
 from shoal.verification.cells import Cell, cell_text, loose_cell, read_cell
 from shoal.verification.meaning import KINDS, Meaning
-from shoal.verification.placing import place
 from shoal.verification.scales import is_plain_number, moment_of, number_of, period_of
 from shoal.verification.sub_domains import AnyOf, Between, Everything, Listed, Masked, Span, SubDomain, hull
 from shoal.verification.values import Values, coded, scale_of
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from shoal.verification.covered_ranks import CoveredRanks
+    from shoal._messages import Part, Voice
     from shoal.verification.scales import Position, Scale
 
-__all__ = ["Problem", "ReadColumn", "ReadTable", "how_to_say", "not_understood", "read_column", "read_table"]
+__all__ = ["ReadingProblem", "ReadColumn", "ReadTable", "how_to_say", "not_understood", "read_column", "read_table"]
 
 _YEAR = re.compile(r"[0-9]{4}")
 _UNNAMED = re.compile(r"(node )*level [0-9]+, node [0-9]+")
@@ -47,28 +47,38 @@ _UNNAMED = re.compile(r"(node )*level [0-9]+, node [0-9]+")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Problem:
+class ReadingProblem:
     """Why a column is not understood."""
 
     column: str
     why: str
     """What is in doubt, in words; no cell."""
-    how: str
+    how: Part
     """How to say what is missing."""
     order_only: bool = False
     """Whether it is known which cells are values and which are intervals of them, but not in which order values are."""
 
-    def __str__(self) -> str:
-        return f"'{self.column}': {self.why}. {self.how}"
+    def told(self, voice: Voice) -> str:
+        """Return the problem in the words of its readers."""
+        return text_of((f"'{self.column}': {self.why}. ", self.how), voice)
 
 
-def how_to_say(column: str) -> str:
+def how_to_say(column: str) -> Part:
     """Return how to say what the cells of a column are."""
-    return (
-        f"If they are nodes of a hierarchy, give it (hierarchies={{'{column}': ...}}, --hierarchy {column}=FILE); else "
-        f"say what was made of the values (cells={{'{column}': shoal.Prefix(3)}}, --cells {column}=prefix:3), or that "
-        f"they are values as they stand (cells={{'{column}': 'values'}}, --cells {column}=values)."
+    return Phrase(
+        "If they are nodes of a hierarchy, give it with ",
+        _said("hierarchies", column, "FILE", "..."),
+        "; else say what was made of the values, with ",
+        _said("cells", column, "prefix:3", "shoal.Prefix(3)"),
+        " for example, or that they are values as they stand, with ",
+        _said("cells", column, "values", "'values'"),
+        ".",
     )
+
+
+def _said(parameter: str, column: str, words: str, value: str) -> Part:
+    """Return how something is said of a column, in the words of the command line and in Python."""
+    return Suggestion(parameter, f"{column}={words}", python=f"{parameter}={{'{column}': {value}}}")
 
 
 class ReadColumn:
@@ -114,7 +124,7 @@ class ReadColumn:
         self._known: dict[str | None, SubDomain] = {}
         self.years = meaning.kind == "date-part"
         """Whether years, quarters and months are periods."""
-        self.problem: Problem | None = None
+        self.problem: ReadingProblem | None = None
         """Why the column is not understood; None where it is."""
         if scale is None:
             self.scale: Scale = "text"
@@ -269,11 +279,7 @@ class ReadColumn:
         values = Values(self.meaning.transformed(distinct), self.scale)
         return values, values.ranks(codes)
 
-    def place(self, values: Values) -> CoveredRanks:
-        """Return which of some true values each label covers; `values` came from `ReadColumn.values`."""
-        return place(self, values)
-
-    def _decide(self, beside: Scale | None) -> Problem | None:
+    def _decide(self, beside: Scale | None) -> ReadingProblem | None:
         """Decide by all cells what the values are; return why that is not possible where it is not."""
         opaque = sum(self._is_opaque(label) for label in self.labels if label is not None)
         if opaque:
@@ -297,10 +303,10 @@ class ReadColumn:
             self.years = self.years or (self.scale == "date" and self.foreign)
         self._known.clear()
         if any(isinstance(one, Between) for one in self._in_order()):
-            return Problem(
+            return ReadingProblem(
                 column=self.name,
                 why="it has intervals between names, and nothing says in which order these are",
-                how=f"List the values in order: cells={{'{self.name}': [...]}} (--cells {self.name}=order:A,B,...).",
+                how=Phrase("List the values in order, with ", _said("cells", self.name, "order:A,B,C", "[...]"), "."),
                 order_only=True,
             )
         return None
@@ -331,8 +337,8 @@ class ReadColumn:
             return _UNNAMED.fullmatch(text) is not None
         return self.meaning.is_opaque(text)
 
-    def _problem(self, why: str) -> Problem:
-        return Problem(column=self.name, why=why, how=how_to_say(self.name))
+    def _problem(self, why: str) -> ReadingProblem:
+        return ReadingProblem(column=self.name, why=why, how=how_to_say(self.name))
 
     def __repr__(self) -> str:
         return f"ReadColumn({self.name!r}, labels={len(self.labels)}, scale={self.scale!r})"
@@ -419,7 +425,7 @@ class ReadTable:
     """Each column by its name."""
 
     @property
-    def not_understood(self) -> tuple[Problem, ...]:
+    def not_understood(self) -> tuple[ReadingProblem, ...]:
         """Why columns are not understood: one entry for each of them."""
         return tuple(column.problem for column in self.columns.values() if column.problem is not None)
 
@@ -443,12 +449,11 @@ class ReadTable:
         return f"ReadTable(columns={len(self.columns)}, not_understood={len(self.not_understood)})"
 
 
-def not_understood(problems: Sequence[Problem]) -> NotUnderstoodError:
+def not_understood(problems: Sequence[ReadingProblem]) -> NotUnderstoodError:
     """Return the error that some columns are not understood."""
-    said = " ".join(str(problem) for problem in problems)
+    said = f"The cells of {len(problems)} column(s) are not understood, so nothing was measured."
     return NotUnderstoodError(
-        f"The cells of {len(problems)} column(s) are not understood, so nothing was measured. {said}",
-        columns=tuple(problem.column for problem in problems),
+        said, *(Phrase(" ", problem) for problem in problems), columns=tuple(problem.column for problem in problems)
     )
 
 

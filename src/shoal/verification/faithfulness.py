@@ -18,6 +18,7 @@ import polars as pl
 from shoal.errors import ReleaseUnsafeError
 from shoal.verification.cells import cell_text
 from shoal.verification.columns import ReadColumn
+from shoal.verification.placing import place
 from shoal.verification.values import Values, coded, written
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def _uncovered(shown: pl.Series, true: Coded, places: NDArray[np.intp], meaning:
     labels = [*written(cells).to_list(), None]
     column = ReadColumn(shown.name, labels, cell_codes, meaning=meaning, star=star, scale=values.scale)
     pairs = _Pairs(value_codes, len(distinct) + 1, cell_codes, len(labels), places)
-    covered = column.place(values)
+    covered = place(column, values)
     wrong = 0
     for some in pairs.distinct():
         value, cell = np.divmod(some, len(labels))

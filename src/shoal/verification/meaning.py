@@ -252,7 +252,8 @@ def declared_meanings(
     columns : iterable of str
         The quasi-identifiers.
     parameters : mapping, optional
-        The `parameters` of a certificate; without one nothing is known of a column of which nothing else is said.
+        The `parameters` of a certificate; without one nothing is known of a column of which nothing else is said, and
+        where coarsenings were `tuned`, the public one does not tell them.
     classes : mapping, optional
         For columns of classes: the values that each name stands for.
     trees : mapping of column to Tree, optional
@@ -267,7 +268,7 @@ def declared_meanings(
     found = {}
     for name in names:
         said = cells[name] if cells and name in cells else coarsened.get(name)
-        unsaid = Meaning(kind="" if parameters is None else "values")
+        unsaid = Meaning(kind="" if parameters is None or parameters.get("tuned") else "values")
         meaning = unsaid if said is None else Meaning.of(said)
         if isinstance(forms.get(name), Mapping):
             meaning = replace(meaning, form=forms[name])

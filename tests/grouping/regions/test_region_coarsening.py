@@ -118,7 +118,7 @@ def test_a_release_of_a_table_by_region(tmp_path):
     assert all(value.startswith(("{37", "37")) for value in counties)
     assert 10 < len(counties) <= facts["classes"]
     release.save(tmp_path / "out")
-    page = (tmp_path / "out" / "report.html").read_text()
+    page = (tmp_path / "out.private" / "report.html").read_text()
     assert page.count("<svg") == 1
     assert "Coarsened before: county" in page
     assert "37001" not in page

@@ -1,0 +1,56 @@
+"""`shoal provenance`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.errors import ReleaseUnsafeError
+
+if TYPE_CHECKING:
+    from shoal.cli.console import Terminal
+
+__all__ = ["provenance"]
+
+Table = Annotated[str, typer.Argument(metavar="INPUT", help="The table: any input that anonymize reads.")]
+Certificate = Annotated[
+    Path, typer.Argument(metavar="CERTIFICATE", help="OUT.private of the release, or the certificate.json in it.")
+]
+Salt = Annotated[
+    str | None,
+    typer.Option("--salt", metavar="DIGITS", help="The salt; that of salt.txt beside the certificate unless given."),
+]
+
+
+def provenance(
+    context: typer.Context,
+    *,
+    source: Table,
+    certificate: Certificate,
+    salt: Salt = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    json: options.Json = None,
+) -> None:
+    """Say whether a release was made of a table, by the salted hash in its private certificate.
+
+    Example: shoal provenance patients.csv out.private
+
+    Whoever has the certificate and the salt can try other tables, too: give them only
+    to people who may see the table. Columns with direct identifiers may be missing.
+
+    Exit codes: 0 it was; 3 it was made of another table, or the salt is another one; 2 wrong usage or bad input.
+    """
+    from shoal.origin import provenance as shown
+
+    terminal: Terminal = context.obj
+    same = shown(source, certificate, salt=salt, delimiter=delimiter, encoding=encoding)
+    if terminal.json:
+        terminal.result({"same": same})
+    else:
+        terminal.say("The release was made of this table." if same else "The release was made of another table.")
+    if not same:
+        raise typer.Exit(ReleaseUnsafeError.exit_code)

@@ -1,0 +1,218 @@
+"""Verification of a release from its published cells alone: it shares nothing with the code that made the release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from shoal.errors import ReleaseUnsafeError
+from shoal.verification import check_faithful, declared_meanings, measure
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["people_by_signature", "verify_invariance", "verify_release", "verify_truth"]
+
+_GROUP, _COUNT = "group_id", "count"
+
+
+def verify_release(
+    published: pl.DataFrame,
+    counterfeits: pl.DataFrame,
+    *,
+    quasi_identifiers: Sequence[str],
+    sensitive: Sequence[str],
+    m: int,
+) -> dict[str, Any]:
+    """Check that a release is m-unique, and that its counterfeits can be there.
+
+    Parameters
+    ----------
+    published : DataFrame
+        The published table.
+    counterfeits : DataFrame
+        How many counterfeits each group has.
+    quasi_identifiers, sensitive : sequence of str
+        The columns of the series.
+    m : int
+        Every group must have at least m rows, with different sensitive values.
+
+    Returns
+    -------
+    dict
+        The privacy measured, with the keys of a certificate's "achieved"; `m` is the size of the smallest group.
+
+    Raises
+    ------
+    ReleaseUnsafeError
+        Where the release is not what it must be; nothing is to be published then.
+    """
+    columns = [_GROUP, *quasi_identifiers, *sensitive]
+    if published.columns != columns or counterfeits.columns != [_GROUP, _COUNT]:
+        raise _unsafe("its columns are not those of the series")
+    if not published.height:
+        raise _unsafe("it has no rows")
+    if any(published.get_column(name).null_count() for name in (_GROUP, *sensitive)):
+        raise _unsafe("a group number or a sensitive value is missing")
+    groups = published.select(pl.col(_GROUP).cast(pl.Int64), pl.struct(quasi_identifiers).alias("shown"))
+    values = published.select(pl.struct(sensitive).alias("value"))
+    facts = (
+        pl.concat([groups, values], how="horizontal")
+        .group_by(_GROUP)
+        .agg(
+            pl.len().alias("rows"),
+            pl.col("value").n_unique().alias("values"),
+            pl.col("shown").n_unique().alias("kinds"),
+        )
+    )
+    if (facts["kinds"] != 1).any():
+        raise _unsafe("rows of one group have different quasi-identifiers")
+    if (facts["rows"] < m).any():
+        raise _unsafe(f"{int((facts['rows'] < m).sum())} group(s) have fewer than {m} rows")
+    if (facts["values"] != facts["rows"]).any():
+        raise _unsafe(f"{int((facts['values'] != facts['rows']).sum())} group(s) have a sensitive value more than once")
+    _check_counterfeits(facts, counterfeits)
+    smallest = facts["rows"].min()
+    return {**measure(published, [_GROUP, *quasi_identifiers], sensitive).to_dict(), "m": smallest}
+
+
+def _check_counterfeits(facts: pl.DataFrame, counterfeits: pl.DataFrame) -> None:
+    counted = counterfeits.select(pl.col(_GROUP, _COUNT).cast(pl.Int64))
+    joined = counted.join(facts, on=_GROUP, how="left")
+    if counted[_GROUP].is_duplicated().any() or joined["rows"].null_count():
+        raise _unsafe("counterfeits are counted twice, or in groups that are not there")
+    if ((joined[_COUNT] < 1) | (joined[_COUNT] >= joined["rows"])).any():
+        raise _unsafe("a group has nobody but counterfeits, or is listed without any")
+
+
+def _unsafe(what: str) -> ReleaseUnsafeError:
+    return ReleaseUnsafeError(f"The release failed its verification: {what}. Nothing was published.")
+
+
+def verify_invariance(
+    *,
+    groups: NDArray[np.integer],
+    sensitive: NDArray[np.integer],
+    counterfeit_groups: NDArray[np.integer],
+    counterfeit_values: NDArray[np.integer],
+    signature_of: NDArray[np.integer],
+    signatures: Sequence[NDArray[np.integer]],
+) -> None:
+    """Check that everybody who was published before is in a group with exactly the values of the signature.
+
+    Parameters
+    ----------
+    groups, sensitive : array
+        Group and sensitive code of each person's row.
+    counterfeit_groups, counterfeit_values : array
+        Group and sensitive code of each counterfeit.
+    signature_of : array
+        Number of the signature with which each person was published before; -1 for one who never was.
+    signatures : sequence of arrays
+        The codes of each signature.
+
+    Raises
+    ------
+    ReleaseUnsafeError
+        Where somebody would be published with another set of values.
+    """
+    shown = pl.DataFrame(
+        {
+            "group": np.concatenate((groups, counterfeit_groups)).astype(np.int64),
+            "value": np.concatenate((sensitive, counterfeit_values)).astype(np.int64),
+        }
+    )
+    known = signature_of >= 0
+    held = pl.DataFrame(
+        {"group": groups[known].astype(np.int64), "signature": signature_of[known].astype(np.int64)}
+    ).unique()
+    sets = pl.DataFrame(
+        {"signature": range(len(signatures)), "expected": [sorted(one.tolist()) for one in signatures]},
+        schema={"signature": pl.Int64, "expected": pl.List(pl.Int64)},
+    )
+    compared = held.join(shown.group_by("group").agg(pl.col("value").sort()), on="group").join(sets, on="signature")
+    if compared.height != held.height or (compared["value"] != compared["expected"]).any():
+        raise _unsafe("people would be published with another set of sensitive values than before")
+
+
+def verify_truth(
+    published: pl.DataFrame,
+    people: pl.DataFrame,
+    groups: NDArray[np.integer],
+    *,
+    quasi_identifiers: Sequence[str],
+    sensitive: Sequence[str],
+) -> None:
+    """Check that everybody's group shows cells that hold the person's values, and the person's sensitive value.
+
+    Parameters
+    ----------
+    published : DataFrame
+        The published table, verified.
+    people : DataFrame
+        The true rows of the people.
+    groups : array
+        Group of each person's row, as published less 1.
+    quasi_identifiers, sensitive : sequence of str
+        The columns of the series.
+
+    Raises
+    ------
+    ReleaseUnsafeError
+        Where a cell is not true.
+    """
+    group = groups.astype(np.int64) + 1
+    numbers = published[_GROUP].cast(pl.Int64).to_numpy()
+    row_of = np.full(int(max(numbers.max(), group.max())) + 1, -1, dtype=np.int64)
+    row_of[numbers] = np.arange(len(numbers))
+    if (row_of[group] < 0).any():
+        raise _unsafe("somebody's group is not there")
+    check_faithful(
+        published.select(quasi_identifiers)[pl.Series(row_of[group].astype(np.uint32))],
+        people,
+        np.arange(len(group)),
+        meanings=declared_meanings(quasi_identifiers, {}),
+    )
+    true, told = [pl.Series(_GROUP, group)], [published[_GROUP].cast(pl.Int64)]
+    for name in sensitive:
+        pair = people.get_column(name), published.get_column(name)
+        same = pair[0].dtype == pair[1].dtype and not pair[0].dtype.is_float()
+        for columns, column in zip((true, told), pair, strict=True):
+            columns.append(column if same else _plain_text(column))
+    if pl.DataFrame(true).join(pl.DataFrame(told), on=[_GROUP, *sensitive], how="anti").height:
+        raise _unsafe("somebody's sensitive value is not in the person's group")
+
+
+def _plain_text(values: pl.Series) -> pl.Series:
+    """Return values as text, whole floats like integers."""
+    if not values.dtype.is_float():
+        return values.cast(pl.String)
+    whole = (values == values.round()) & (values.abs() < 2**53)
+    integers = values.set(~whole, 0.0).cast(pl.Int64).cast(pl.String)
+    return integers.zip_with(whole, values.cast(pl.Float64).cast(pl.String))
+
+
+def people_by_signature(
+    published: pl.DataFrame, counterfeits: pl.DataFrame, sensitive: Sequence[Sequence[str]]
+) -> dict[frozenset[tuple[str, ...]], int]:
+    """Return how many people the groups with each signature hold, from the published cells.
+
+    Parameters
+    ----------
+    published, counterfeits : DataFrame
+        A verified release.
+    sensitive : sequence of sequences of str
+        The cells of each sensitive attribute, as text.
+    """
+    fakes = dict(counterfeits.select(pl.col(_GROUP, _COUNT).cast(pl.Int64)).iter_rows())
+    values: dict[int, set[tuple[str, ...]]] = {}
+    for group, value in zip(published[_GROUP].cast(pl.Int64), zip(*sensitive, strict=True), strict=True):
+        values.setdefault(group, set()).add(value)
+    people: dict[frozenset[tuple[str, ...]], int] = {}
+    for group, found in values.items():
+        signature = frozenset(found)
+        people[signature] = people.get(signature, 0) + len(found) - fakes.get(group, 0)
+    return people

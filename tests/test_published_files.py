@@ -1,0 +1,336 @@
+"""What is published beside a table tells no more than the table: it is the same for every original that gives it.
+
+Small originals are enumerated; those that give the same published table must have the same public files to the byte.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+import itertools
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal
+from shoal.algorithms import ALGORITHMS
+from shoal.errors import InfeasibleError, UnsupportedError
+from shoal.report import public_facts, render_public
+
+QI = ["q", "r"]
+EDGES = [("a", "b"), ("b", "c"), ("c", "d")]
+TREE = shoal.Hierarchy.from_rows([(value, "ab" if value in "ab" else "cd", "*") for value in "abcd"])
+
+
+def public_text(release: shoal.Release) -> str:
+    """Return everything that is published, as it would be written: the binary form of the table, and what is beside."""
+    certificate = release.public_certificate
+    parquet = io.BytesIO()  # as `write_table` does it
+    release.frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)).write_parquet(parquet)
+    page = render_public(public_facts(certificate.to_dict(), release.frame))
+    return certificate.to_json() + page + parquet.getvalue().hex()
+
+
+def published(release: shoal.Release) -> str:
+    """Return the published table with its types, as its readers see it."""
+    return f"{release.data.schema} {release.frame.schema}\n{release.data.write_csv()}"
+
+
+class Enumeration:
+    """Releases of many originals, by what is published."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, set[str]] = defaultdict(set)
+        self.orders: dict[tuple[Any, ...], set[str]] = defaultdict(set)
+        self.originals: dict[str, set[str]] = defaultdict(set)
+
+    def add(self, original: pl.DataFrame, **request: Any) -> None:
+        try:
+            release = shoal.anonymize(original, sensitive="s", seed=0, **request)
+        except InfeasibleError:
+            return
+        table = published(release)
+        self.texts[table].add(public_text(release))
+        self.originals[table].add(original.write_csv())
+        self.orders[tuple(sorted(map(str, release.data.rows())))].add(table)
+
+    def check(self) -> int:
+        """Check that every table has one text; return how many originals share theirs with another one."""
+        assert all(len(texts) == 1 for texts in self.texts.values())
+        assert all(len(orders) == 1 for orders in self.orders.values()), "not even the order of the rows tells more"
+        return sum(len(originals) for originals in self.originals.values() if len(originals) > 1)
+
+
+def originals(column: Iterable[Any], step: int = 3) -> Iterator[pl.DataFrame]:
+    """Yield some tables of four rows, the first of which has the first of three values."""
+    values = list(column)
+    for others in itertools.islice(itertools.product(values, repeat=3), 0, None, step):
+        yield pl.DataFrame({"q": [values[0], *others], "r": list("aabb"), "s": list("xyxy")}, strict=False)
+
+
+def test_all_tables_of_four_rows() -> None:
+    """Every table of four rows with three ages: what suppression and generalization by groups of two publish."""
+    shared = 0
+    for recoding, algorithm in (("suppression", "tp+"), ("generalization", "mondrian")):
+        found = Enumeration()
+        for ages in itertools.product((20, 30, 40), repeat=4):
+            table = pl.DataFrame({"q": ages, "s": ["x", "y", "x", "y"]})
+            found.add(
+                table, quasi_identifiers=["q"], privacy=shoal.LDiversity(2), recoding=recoding, algorithm=algorithm
+            )
+        shared += found.check()
+    assert shared > 100
+
+
+@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_every_algorithm(algorithm: str, recoding: Any) -> None:
+    privacy: list[Any] = [shoal.LDiversity(2), shoal.KAnonymity(3)]
+    if ALGORITHMS[algorithm].unsupported(shoal.models.Requirement.of(privacy, ("s",))) is not None:
+        privacy = [shoal.KAnonymity(2)] if algorithm == "matching" else [shoal.KAnonymity(3)]
+    found = Enumeration()
+    for table in originals((20, 30, 40), step=2 if algorithm == "matching" else 3):
+        try:
+            found.add(table, quasi_identifiers=QI, privacy=privacy, algorithm=algorithm, recoding=recoding)
+        except UnsupportedError:
+            return
+    assert found.check() > 1
+
+
+ZIPS = ["10001", "10002", "10444"]
+DATES = [dt.date(2020, 1, 1), dt.date(2020, 2, 3), dt.date(2021, 5, 6)]
+HARBOR = shoal.safe_harbor(dates="date", births="birth", zips="zip", ages="age", on=dt.date(2024, 1, 1))
+COARSENINGS: dict[str, tuple[Any, list[Any]]] = {
+    "bins": (shoal.Bins(10), [31, 34, 58]),
+    "bins with cuts": (shoal.Bins(cuts=[40]), [31, 34, 58]),
+    "bins of quantiles": (shoal.Bins(quantiles=2), [31, 34, 58]),
+    "rounded": (shoal.Round(10), [31, 34, 58]),
+    "top-coded": (shoal.TopCode(90), [92, 101, 30]),
+    "bottom-coded": (shoal.BottomCode(18), [3, 11, 30]),
+    "parts of dates": (shoal.DatePart("quarter"), DATES),
+    "prefixes": (shoal.Prefix(3), ZIPS),
+    "levels": (shoal.Level(TREE, 1), ["a", "b", "c"]),
+    "labels": (shoal.Labels(k=2), ["a", "b", "c"]),
+    "numbered labels": (shoal.Labels(k=2, labels="numbers"), ["a", "b", "c"]),
+    "ordered": (shoal.Ordered(k=2), [31, 34, 58]),
+    "regions": (shoal.Regions(EDGES, k=2), ["a", "b", "d"]),
+    "numbered regions": (shoal.Regions(EDGES, k=2, labels="numbers"), ["a", "b", "d"]),
+    "dates of Safe Harbor": (HARBOR["date"], DATES),
+    "births of Safe Harbor": (HARBOR["birth"], [dt.date(1921, 1, 1), dt.date(1930, 1, 1), dt.date(1980, 1, 1)]),
+    "ZIP codes of Safe Harbor": (HARBOR["zip"], ZIPS),
+    "ages of Safe Harbor": (HARBOR["age"], [92, 101, 30]),
+}
+
+
+@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
+@pytest.mark.parametrize("name", COARSENINGS)
+def test_every_coarsening(name: str, recoding: Any) -> None:
+    coarsening, values = COARSENINGS[name]
+    found = Enumeration()
+    algorithm = "auto" if recoding == "suppression" else "mondrian"
+    for table in originals(values):
+        found.add(
+            table,
+            quasi_identifiers=QI,
+            privacy=[shoal.LDiversity(2), shoal.KAnonymity(2)],
+            coarsen={"q": coarsening},
+            recoding=recoding,
+            algorithm=algorithm,
+        )
+    assert found.check() > 1
+
+
+@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
+def test_points_and_hierarchies(recoding: Any) -> None:
+    """Coarsenings of two columns; hierarchies that were given, and those that are made of the data."""
+    found = {name: Enumeration() for name in ("points", "cluster", "tds")}
+    request: dict[str, Any] = {"quasi_identifiers": QI, "privacy": shoal.LDiversity(2), "recoding": recoding}
+    for x, y in itertools.product((1, 2, 3), repeat=2):
+        table = pl.DataFrame({"q": [0, x, 7, 8], "r": [0, y, 9, 8], "s": ["x", "y", "x", "y"]})
+        found["points"].add(table, **request, coarsen={("q", "r"): shoal.Points(k=4)})
+    for value, other in itertools.product("abcd", repeat=2) if recoding == "generalization" else ():
+        table = pl.DataFrame({"q": ["a", value, other, "d"], "r": ["a", "b", "c", "d"], "s": ["x", "y", "x", "y"]})
+        given = {"hierarchies": {"q": TREE}, "privacy": [shoal.LDiversity(2), shoal.KAnonymity(4)]}
+        for algorithm in ("cluster", "tds"):
+            found[algorithm].add(table, **request | given, algorithm=algorithm)
+    assert all(one.check() > 5 for one in found.values() if one.originals)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"keep_order": True},
+        {"missing_sensitive": "drop"},
+        {"missing_sensitive": "value"},
+        {"star": "?"},
+        {"privacy": [shoal.TCloseness(0.6), shoal.KAnonymity(3)]},
+        {"privacy": [shoal.BetaLikeness(2), shoal.AlphaKAnonymity(0.5, 3)]},
+    ],
+    ids=repr,
+)
+def test_every_option(options: dict[str, Any]) -> None:
+    found = Enumeration()
+    drops = options.get("missing_sensitive") == "drop"
+    for table in originals((20, 30, 40)):
+        left_out = pl.DataFrame({"q": [20] * (len(found.texts) % 3), "r": "a"}) if drops else table[:0]
+        original = pl.concat([table, left_out], how="diagonal")
+        found.add(original, **{"quasi_identifiers": QI, "privacy": shoal.LDiversity(2), **options})
+    assert found.check() > 1
+
+
+def test_declared_categories_and_direct_identifiers() -> None:
+    """Types of the data that came in, and columns that are not published."""
+    found = Enumeration()
+    for values, name in itertools.product((["a", "b", "a", "b"], ["a", "c", "a", "c"], ["c", "b", "a", "a"]), "AB"):
+        kind = pl.Enum(sorted({*values, "z"}))
+        table = pl.DataFrame({"q": pl.Series(values, dtype=kind), "s": ["x", "y", "x", "y"], "name": [name] * 4})
+        found.add(table, quasi_identifiers=["q"], direct_identifiers=["name"], privacy=shoal.KAnonymity(4))
+    assert found.check() == 6
+
+
+OLDEST = range(92, 112)
+
+
+@pytest.fixture(scope="module")
+def twenty() -> list[shoal.Release]:
+    """A hundred people, the oldest of whom is somewhere between 92 and 111: one and the same release."""
+    ages = np.random.default_rng(1).integers(20, 90, 99).tolist()
+    rows = {"sex": ["f", "m"] * 50, "s": [f"d{row % 4}" for row in range(100)]}
+    request: dict[str, Any] = {
+        "quasi_identifiers": ["age", "sex"],
+        "sensitive": "s",
+        "algorithm": "mondrian",
+        "seed": 0,
+    }
+    request |= {"coarsen": {"age": shoal.TopCode(90)}, "recoding": "generalization", "privacy": shoal.LDiversity(2)}
+    return [shoal.anonymize(pl.DataFrame({"age": [*ages, oldest], **rows}), **request) for oldest in OLDEST]
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+class TestFolders:
+    """The files themselves."""
+
+    @pytest.mark.parametrize("options", [{}, {"format": "parquet"}, {"spreadsheet_safe": True}], ids=repr)
+    def test_the_age_of_the_oldest_cannot_be_read_off(
+        self, twenty: list[shoal.Release], tmp_path: Path, options: dict[str, Any]
+    ) -> None:
+        found, private = [], set()
+        for number, release in enumerate(twenty[::4]):
+            release.save(tmp_path / str(number), **options)
+            found.append(files_of(tmp_path / str(number)))
+            private.add((tmp_path / f"{number}.private/certificate.json").read_text())
+        assert set(found[0]) == {f"release.{options.get('format', 'csv')}", "certificate.json", "report.html"}
+        assert all(one == found[0] for one in found)
+        assert len(private) == len(found)
+
+    def test_what_the_publisher_has_does_tell_it(self, twenty: list[shoal.Release]) -> None:
+        """Why there are two folders."""
+        assert len({release.data.write_csv() for release in twenty}) == 1
+        assert len({release.certificate.cost.gcp for release in twenty}) == len(OLDEST)
+        assert len({public_text(release) for release in twenty}) == 1
+
+    def test_from_the_command_line(self, tmp_path: Path) -> None:
+        from typer.testing import CliRunner
+
+        from shoal.cli.main import app
+
+        for name, age in (("a", 92), ("b", 111)):
+            ages = [20, 25, 30, 35, age, 95]
+            table = pl.DataFrame({"age": ages, "name": [f"{name}{row}" for row in range(6)], "s": list("xyxyxy")})
+            table.write_csv(tmp_path / f"{name}.csv")
+            words = f"--qi age --sensitive s --id name -l 2 --coarsen age=top:90 -o {tmp_path / name}"
+            called = CliRunner().invoke(app, ["anonymize", str(tmp_path / f"{name}.csv"), *words.split()])
+            assert called.exit_code == 0, called.output
+        assert files_of(tmp_path / "a") == files_of(tmp_path / "b")
+        assert files_of(tmp_path / "a.private") != files_of(tmp_path / "b.private")
+
+    def test_the_page_is_made_of_what_is_published(self, twenty: list[shoal.Release], tmp_path: Path) -> None:
+        """Anybody can make it again, and recount what the certificate says is achieved."""
+        from shoal.io import read
+
+        twenty[0].save(tmp_path / "out")
+        certificate = json.loads((tmp_path / "out/certificate.json").read_text())
+        table = read(tmp_path / "out/release.csv")
+        page = render_public(public_facts(certificate, table))
+        assert (tmp_path / "out/report.html").read_text() == page + "\n"
+        twenty[0].report(tmp_path / "page.html", public=True)
+        assert 'class="private"' not in (tmp_path / "page.html").read_text()
+        audit = shoal.audit(
+            table, **{role: certificate["columns"][role] for role in ("quasi_identifiers", "sensitive")}
+        )
+        assert audit.achieved.to_dict() == certificate["achieved"]
+
+    def test_the_public_certificate_has_nothing_else(self, twenty: list[shoal.Release]) -> None:
+        said = twenty[0].public_certificate.to_dict()
+        assert set(said) == {
+            *("format", "shoal", "requested", "achieved", "parameters", "columns", "guarantee", "output")
+        }
+        assert set(said["guarantee"]) == {"text", "reservations"}
+        assert set(said["parameters"]) == {
+            *("recoding", "star", "keep_order", "missing_sensitive", "coarsen", "hierarchies")
+        }
+        assert "mondrian" not in json.dumps(said)
+
+    def test_a_proof_is_added_on_request(self, twenty: list[shoal.Release], tmp_path: Path) -> None:
+        full = twenty[0].save(tmp_path / "out", publish_proof=True).to_dict()
+        said = json.loads((tmp_path / "out/certificate.json").read_text())
+        assert said["cost"] == {name: value for name, value in full["cost"].items() if name != "gcp"}
+        assert said["cost"]["lower_bound"]["why"]
+        assert said["algorithm"] == "mondrian"
+        assert said["guarantee"]["algorithm"] == full["guarantee"]["text"]
+        assert said["input"] == {name: full["input"][name] for name in ("sha256", "keyed")}
+        assert "depend on the original table" in said["proof"]
+        page = (tmp_path / "out/report.html").read_text()
+        assert "depend on the original table" in page
+        assert "Any release that meets the same request" in page
+        with pytest.raises(shoal.errors.ParameterError, match="'publish_proof' parameter of save"):
+            twenty[0].save(tmp_path / "other", publish_proof="yes")  # type: ignore[arg-type]
+
+
+def test_what_was_tuned_is_not_told(tmp_path: Path) -> None:
+    """The coarsening that loses least depends on the table; where its column ends as stars, readers do not see it."""
+    found: dict[str, set[str]] = defaultdict(set)
+    chosen = set()
+    for ages in itertools.combinations_with_replacement((20, 21, 30, 31), 4):
+        table = pl.DataFrame({"age": ages, "s": ["x", "y", "x", "y"]})
+        request: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": "s", "privacy": shoal.KAnonymity(2)}
+        tuning = shoal.tune(table, **request, ladders={"age": [shoal.Bins(10), shoal.Bins(20)]}, seed=0)
+        release = tuning.release()
+        found[published(release)].add(public_text(release))
+        chosen.add(str(release.certificate.parameters["coarsen"]))
+    assert all(len(texts) == 1 for texts in found.values())
+    assert len(chosen) > 1
+
+
+def test_releases_of_a_series(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same for re-publication: inputs, rows that were left out, and counts of people do not show."""
+    from dataclasses import replace
+
+    from shoal.report import render_publication
+
+    ledger = shoal.Ledger(tmp_path / "releases.db", create=True)
+    found: dict[str, set[str]] = defaultdict(set)
+    inputs: dict[str, set[str]] = defaultdict(set)
+    rng = np.random.default_rng(3)
+    for number in range(40):
+        ages = [20, *rng.choice([20, 40], 2).tolist(), 40]
+        values = ["x", "y", "x", "y", *([None] * (number % 3))]
+        rows = {"id": [*range(len(values))], "age": [*ages, *([30] * (number % 3))], "s": values}
+        series = ledger.start(str(number), m=2, identifier="id", quasi_identifiers=["age"], sensitive="s")
+        made = series.publish(pl.DataFrame(rows), missing_sensitive="drop", seed=number)
+        table = made.data.write_csv() + made.counterfeits.write_csv()
+        files = {"release.csv": {"sha256": "", "rows": made.frame.height}}
+        certificate = replace(made.certificate, series="one", series_id="one", files=files).public()
+        found[table].add(json.dumps(certificate) + render_publication(certificate, private=False))
+        inputs[table].add(str(rows))
+    assert all(len(texts) == 1 for texts in found.values())
+    assert sum(len(originals) for originals in inputs.values() if len(originals) > 1) > 10
