@@ -258,21 +258,22 @@ def encoded_columns(
     """
     names = schema.quasi_identifiers
     with clock.step("coarsen"):
-        coarse, described, pictures = coarsen_columns(frame, request.coarsen, names)
+        coarsened = coarsen_columns(frame, request.coarsen, names)
         trees = {
             name: tree_after(tree, request.coarsen.get(name))
             for name, tree in request.hierarchies.items()
             if name in names
         }
     with clock.step("encode"):
-        table = encode(coarse, schema)
-        made = automatic_trees(coarse.select(names), told, known=trees) if request.climbs else {}
+        table = encode(coarsened.frame, schema, of_intervals=coarsened.of_intervals)
+        made = automatic_trees(coarsened.frame.select(names), told, known=trees) if request.climbs else {}
         return Encoded(
             table=table,
             trees=trees | made,
             automatic=frozenset(made),
-            coarsened=described,
-            pictures=pictures,
+            coarsened=coarsened.described,
+            classes=coarsened.classes,
+            pictures=coarsened.pictures,
         )
 
 

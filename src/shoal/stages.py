@@ -8,7 +8,7 @@ the middle of it again. Only what `verified` returns may be published.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -24,7 +24,7 @@ from shoal.metrics import Metrics
 from shoal.recoding import canonical_order, check_coverage, compose, published_frame, recode
 from shoal.release import Release
 from shoal.table import KEYED, encode, fingerprint, new_salt
-from shoal.verification import verify
+from shoal.verification import check_faithful, declared_meanings, names_read_as, verify
 
 if TYPE_CHECKING:
     import polars as pl
@@ -120,6 +120,8 @@ class Encoded:
     """Those whose hierarchy was built automatically."""
     coarsened: Mapping[str, Any]
     """The coarsenings as a certificate describes them."""
+    classes: Mapping[str, Mapping[str, Sequence[str]]]
+    """For each column whose values are names of classes now: the values that each name stands for."""
     pictures: Mapping[str, Callable[[], str]]
     """What draws them."""
 
@@ -141,6 +143,7 @@ class Encoded:
     def coarser(self, columns: Encoded) -> Encoded:
         """Return the same with some quasi-identifiers exchanged for coarser ones."""
         changed = {column.name: column for column in columns.table.quasi_identifiers}
+        classes = {name: named for name, named in self.classes.items() if name not in changed}
         finer = {column.name: column for column in self.table.quasi_identifiers if column.name in changed}
         return replace(
             self,
@@ -149,6 +152,7 @@ class Encoded:
             trees={**self.trees, **columns.trees},
             automatic=(self.automatic - frozenset(changed)) | columns.automatic,
             coarsened={**self.coarsened, **columns.coarsened},
+            classes={**classes, **columns.classes},
             pictures={**self.pictures, **columns.pictures},
         )
 
@@ -164,6 +168,8 @@ class Prepared:
     """The number in the input of each row of `table`."""
     encoded: Encoded
     """The columns; its tables are these, in the same order."""
+    coded: Sequence[Column]
+    """The quasi-identifiers before any coarsening, in the order of the input."""
     rng: np.random.Generator
     """Source of every random choice."""
 
@@ -229,11 +235,12 @@ def drawn(encoded: Encoded, request: Request, opened: OpenedData, rows: NDArray[
         The number in the input of each row.
     """
     rng, table = generator(request.seed), encoded.table
+    coded = table.with_quasi_identifiers(encoded.before).quasi_identifiers
     if request.keep_order or _told_apart(table):
         order = rng.permutation(canonical_order(table))
         before = {name: column.gather(order) for name, column in encoded.before.items()}
         encoded, rows = replace(encoded, table=table.gather(order), before=before), rows[order]
-    return Prepared(request=request, opened=opened, rows=rows, encoded=encoded, rng=rng)
+    return Prepared(request=request, opened=opened, rows=rows, encoded=encoded, coded=coded, rng=rng)
 
 
 def partition_and_recode(prepared: Prepared, clock: Clock) -> Recoded:
@@ -299,7 +306,7 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
     with clock.step("recode"):
         published, rows = recoded.published()
     with clock.step("verify"):
-        achieved = _checked(published, prepared)
+        achieved = _checked(published, rows, prepared)
     with clock.step("bound"):
         bound = lower_bound(prepared.table, request.requirement, target=recoding.recoded_cells)
         bound = bound.sharpened(partition.guarantee)
@@ -324,18 +331,29 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
     )
 
 
-def _checked(published: pl.DataFrame, prepared: Prepared) -> Achieved:
+def _checked(published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepared) -> Achieved:
     """Check a published table against what was asked and what it was made of; everything that is checked is here."""
-    request = prepared.request
+    request, encoded, schema = prepared.request, prepared.encoded, prepared.request.schema
     if published.height != prepared.table.rows:
         raise InternalError("a release has more or fewer rows than were to be published")
-    return verify(
+    achieved = verify(
         published,
-        quasi_identifiers=request.schema.quasi_identifiers,
-        sensitive=request.schema.sensitive,
+        quasi_identifiers=schema.quasi_identifiers,
+        sensitive=schema.sensitive,
         requirement=request.requirement,
-        published=request.schema.published,
+        published=schema.published,
     )
+    said = {"coarsen": encoded.coarsened}
+    check_faithful(
+        published,
+        prepared.opened.frame,
+        rows,
+        meanings=declared_meanings(schema.quasi_identifiers, said, classes=encoded.classes, trees=encoded.trees),
+        unchanged=schema.sensitive + schema.insensitive,
+        star=request.star,
+        coded_before={column.name: (column.codes, column.dictionary) for column in prepared.coded},
+    )
+    return achieved
 
 
 def _risk(prepared: Prepared, achieved: Achieved) -> dict[str, dict[str, Any]]:
@@ -359,6 +377,7 @@ def _certificate(
     """Return everything that is known of a release."""
     prepared, partition = recoded.prepared, recoded.partition
     request, encoded = prepared.request, prepared.encoded
+    read_as = {name: _named(encoded.trees[name]) for name in request.hierarchies}
     return Certificate(
         version=version("shoal"),
         algorithm=request.algorithm.name,
@@ -367,7 +386,8 @@ def _certificate(
             **request.algorithm.parameters(),
             "coarsen": dict(encoded.coarsened),
             "hierarchies": {
-                name: {**tree.to_dict(), "automatic": name in encoded.automatic} for name, tree in encoded.trees.items()
+                name: {**tree.to_dict(), "automatic": name in encoded.automatic, **read_as.get(name, {})}
+                for name, tree in encoded.trees.items()
             },
             "recoding": request.recoding,
             "star": request.star,
@@ -389,9 +409,18 @@ def _certificate(
             "keep_order": request.keep_order,
             "missing_sensitive": request.missing_sensitive,
             "coarsen": coarsenings_for_readers(request.coarsen),
-            "hierarchies": {name: {"height": tree.height} for name, tree in request.hierarchies.items()},
+            "hierarchies": {
+                **{name: {"automatic": True} for name in (request.schema.quasi_identifiers if request.climbs else ())},
+                **{name: {"height": tree.height, **read_as[name]} for name, tree in request.hierarchies.items()},
+            },
         },
     )
+
+
+def _named(tree: Hierarchy) -> dict[str, str]:
+    """Return what a certificate says of the names of nodes, where they say themselves what is below them."""
+    scale = names_read_as(tree)
+    return {} if scale is None else {"read_as": scale}
 
 
 def _described(prepared: Prepared, digest: str) -> dict[str, Any]:

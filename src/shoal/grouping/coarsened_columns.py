@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,15 @@ if TYPE_CHECKING:
     from shoal.grouping.base import Grouping
     from shoal.table import Column
 
-__all__ = ["check_told_apart", "class_names", "coarsened", "counted_values", "encoded_values", "interval_texts"]
+__all__ = [
+    "check_told_apart",
+    "class_names",
+    "coarsened",
+    "counted_values",
+    "encoded_values",
+    "interval_texts",
+    "members_of",
+]
 
 _FACTS = ("classes", "largest", "smallest", "lower_bound", "optimal", "overfull_ratio", "guarantee")
 """What a certificate tells of the grouping of a column."""
@@ -102,7 +111,27 @@ def check_told_apart(published: pl.Series, text: pl.Series, alone: pl.Series | N
         raise DataError("It has a value that reads like one of the classes it would get. Rewrite that value.")
 
 
-def coarsened(grouping: Grouping, columns: tuple[pl.Series, ...]) -> Coarsened:
-    """Return coarser columns with what a certificate tells of the grouping, and its picture."""
+def coarsened(
+    grouping: Grouping,
+    columns: tuple[pl.Series, ...],
+    *,
+    of_intervals: bool = False,
+    classes: Mapping[str, Sequence[str]] | None = None,
+) -> Coarsened:
+    """Return coarser columns with what a certificate tells of the grouping, and its picture; see `Coarsened`."""
     facts = grouping.to_dict()
-    return Coarsened(columns=columns, facts={name: facts[name] for name in _FACTS}, picture=grouping.svg)
+    return Coarsened(
+        columns=columns,
+        of_intervals=of_intervals,
+        classes=classes,
+        facts={name: facts[name] for name in _FACTS},
+        picture=grouping.svg,
+    )
+
+
+def members_of(names: Iterable[str], values: Iterable[str]) -> dict[str, list[str]]:
+    """Return the values that each name of a class stands for; `names` has the name of each value's class."""
+    classes: dict[str, list[str]] = {}
+    for name, value in zip(names, values, strict=True):
+        classes.setdefault(name, []).append(value)
+    return classes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -45,6 +45,8 @@ class DatePart(Coarsening):
     >>> DatePart("year").apply((dates,))[0].to_list()
     [2020, 2020, 2021]
     """
+
+    self_evident: ClassVar[bool] = True
 
     part: str
     """How precise a date stays."""

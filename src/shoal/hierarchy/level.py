@@ -12,7 +12,7 @@ import polars as pl
 
 from shoal._validation import Integer, validate
 from shoal.errors import ParameterError
-from shoal.hierarchy.coarsening import Coarsening
+from shoal.hierarchy.coarsening import Coarsened, Coarsening
 from shoal.hierarchy.columns import by_code, encoded, in_order
 from shoal.hierarchy.tree import Hierarchy
 from shoal.table.text import dictionary_text
@@ -56,17 +56,26 @@ class Level(Coarsening):
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
         """Return the column with the node of each value; see `Coarsening.apply`."""
+        return self.applied(columns).columns
+
+    def applied(self, columns: tuple[pl.Series, ...]) -> Coarsened:
+        """Return the coarser column, and which values each node stands for; see `Coarsening.applied`."""
         (series,) = columns
         column = encoded(series)
         if column is None or self.level == 0:
-            return columns
+            return Coarsened(columns=columns, classes={})
         tree = as_hierarchy("The hierarchy", self.hierarchy)
         values = dictionary_text(column.dictionary.drop_nulls()).to_list()
         nodes = tree.levels[self.level][tree.positions(values, column=series.name)]
         labels = [tree.labels[self.level][node] for node in nodes.tolist()]
         if column.ordered and _in_runs(nodes):
-            return (in_order(column, labels, series.name),)
-        return (by_code(column, pl.Series(labels, dtype=pl.String), series.name),)
+            coarser = in_order(column, labels, series.name)
+        else:
+            coarser = by_code(column, pl.Series(labels, dtype=pl.String), series.name)
+        classes: dict[str, list[str]] = {name: [] for name in labels}
+        for value, node in zip(tree.values, tree.levels[self.level].tolist(), strict=True):
+            classes.get(tree.labels[self.level][node], []).append(value)
+        return Coarsened(columns=(coarser,), classes=classes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the coarsening as it appears in a certificate."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
@@ -49,6 +49,8 @@ class Prefix(Coarsening):
     >>> Prefix(3, digits=5).apply((pl.Series("zip", [2139, 10001]),))[0].to_list()
     ['021', '100']
     """
+
+    self_evident: ClassVar[bool] = True
 
     n: int
     """How many characters stay."""
@@ -116,6 +118,8 @@ class ThreeDigitZip(Coarsening):
     >>> ThreeDigitZip().apply((pl.Series("zip", ["02139", "82190-0010"]),))[0].to_list()
     ['021', '000']
     """
+
+    self_evident: ClassVar[bool] = True
 
     sparse: tuple[str, ...] = SPARSE_ZIP3
     """The three-digit areas that are not told."""

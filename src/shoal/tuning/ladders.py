@@ -171,7 +171,7 @@ def given_ladders(
 def _values_after(series: pl.Series, coarsening: Coarsening) -> int:
     """Return how many values a column has after a coarsening; none where the coarsening refuses the column."""
     try:
-        frame, _, _ = coarsen_columns(series.to_frame(), {series.name: coarsening}, [series.name])
+        frame = coarsen_columns(series.to_frame(), {series.name: coarsening}, [series.name]).frame
     except UsageError:
         return 0
     return frame.to_series().drop_nulls().n_unique()
