@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal._validation import Integer, parameter
-from shoal.algorithms.common.compiled import compile_requirement, table_counts
+from shoal.algorithms.common.compiled import compile_requirement, populations_of
 from shoal.algorithms.hilbert.hilbert import curve_ranks
 from shoal.algorithms.local_search.dealing_kernel import count_failures, deal, deal_in_two, join_failing
 from shoal.algorithms.local_search.exchange_kernel import Partners, exchange_rows
@@ -366,8 +366,8 @@ def _kinds(problem: Problem) -> NDArray[np.int32]:
     kinds = np.zeros(n, dtype=np.int64)
     if not any(model.needs_sensitive for model in problem.requirement.models):
         return kinds.astype(np.int32)
-    for column, counts in zip(problem.table.sensitive, table_counts(problem.table), strict=True):
+    for column, population in zip(problem.table.sensitive, populations_of(problem.table), strict=True):
         ranks = np.empty(column.size, dtype=np.int64)
-        ranks[problem.requirement.drawing_order(counts)] = np.arange(column.size)
+        ranks[problem.requirement.drawing_order(population)] = np.arange(column.size)
         _, kinds = np.unique(kinds * column.size + ranks[column.codes], return_inverse=True)
     return kinds.astype(np.int32)
