@@ -38,6 +38,8 @@ class Terminal:
 
     json: bool = False
     """Whether standard output carries one JSON object and nothing else."""
+    published: bool = False
+    """Whether the call did what it was for: its release is in place, and an interrupt can undo nothing."""
 
     def result(self, facts: Mapping[str, Any]) -> None:
         """Print the one JSON object of a call."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
@@ -46,6 +47,7 @@ _SHOWN = (
 )
 
 INTERRUPTED = 130
+TERMINATED = 128 + signal.SIGTERM
 READER_LEFT = 141
 """What a shell reports for a process that wrote to a closed pipe."""
 
@@ -95,7 +97,7 @@ def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[],
     except BrokenPipeError:
         return READER_LEFT
     except (KeyboardInterrupt, typer.Abort):
-        code = INTERRUPTED
+        return _stopped(terminal, "Interrupted", INTERRUPTED)
     except ShoalError as error:
         return terminal.fail(in_flags(str(error), flags()), error.exit_code)
     except _CallFault as fault:
@@ -103,6 +105,8 @@ def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[],
     except SystemExit as leaving:
         if isinstance(leaving.__context__, BrokenPipeError):  # how rich leaves, which typer writes its help with
             return READER_LEFT
+        if leaving.code == TERMINATED:
+            return _stopped(terminal, "Terminated", TERMINATED)
         raise
     except BaseException as bug:  # a panic of compiled code (Polars) is no Exception
         if os.environ.get("SHOAL_DEBUG") == "1":
@@ -110,9 +114,17 @@ def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[],
 
             traceback.print_exception(bug)
         return terminal.fail(_report_of(bug), 70)
-    if code == INTERRUPTED:
-        return terminal.fail("Interrupted. No unfinished release was left behind.", INTERRUPTED)
+    if code == INTERRUPTED:  # typer made it of a KeyboardInterrupt
+        return _stopped(terminal, "Interrupted", INTERRUPTED)
     return int(code)
+
+
+def _stopped(terminal: Terminal, how: str, code: int) -> int:
+    """Return the exit code of a call that a signal ended: that of success where its release is in place."""
+    if terminal.published:
+        terminal.note(f"{how} when the release was in place already.")
+        return 0
+    return terminal.fail(f"{how}. No unfinished release was left behind.", code)
 
 
 def _report_of(bug: BaseException) -> str:
@@ -163,8 +175,14 @@ app.add_typer(attack, rich_help_panel=_AGAIN)
 app.add_typer(group, rich_help_panel=_CLASSES)
 
 
+def _terminate(number: int, frame: object) -> None:
+    """Leave like after Ctrl-C: whatever is open is cleaned up on the way out."""
+    raise SystemExit(TERMINATED)
+
+
 def run() -> None:
     """Run the command line of this process."""
+    signal.signal(signal.SIGTERM, _terminate)
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - None where the caller closed it
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     try:

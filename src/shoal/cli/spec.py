@@ -317,7 +317,7 @@ def read_spec(path: str | os.PathLike[str]) -> ReleaseSpec:
     """
     path = Path(path)
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows editors write a mark first
     except OSError as error:
         raise UsageError(f"The spec file '{path}' cannot be read: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer  # noqa: TC002 - typer reads the annotations
 
 from shoal.cli import options
-from shoal.cli.anonymize import SETTINGS
+from shoal.cli.anonymize import SETTINGS, save
 from shoal.cli.console import Terminal, path_line, plain
 
 if TYPE_CHECKING:
@@ -116,8 +116,7 @@ def tune(
 def _published(terminal: Terminal, tuning: Tuning, folder: Path, request: ReleaseSpec) -> dict[str, Any]:
     """Save the best release, say what it is, and return its certificate."""
     with terminal.progress() as progress:
-        certificate = tuning.release(progress=progress).save(folder, **request.saving())
-    facts = certificate.to_dict()
+        facts = save(terminal, tuning.release(progress=progress), folder, request)
     if not terminal.json:
         from shoal.cli.summary import summary_of
 

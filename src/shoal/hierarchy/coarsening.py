@@ -40,7 +40,10 @@ class Coarsening(ABC):
 
     @abstractmethod
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
-        """Return the coarser columns: as many, with the same names and lengths, nulls where the input has nulls.
+        """Return the coarser columns: as many, with the same names and lengths.
+
+        Nulls stay nulls, unless the coarsening says what becomes of them (the line of a hierarchy for the missing
+        value).
 
         The result depends on the columns alone, not on the order of their rows.
 

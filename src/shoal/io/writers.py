@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["spreadsheet_names", "write_table"]
 
-_NUMBER = r"^[-+]?[0-9]+([.,][0-9]+)*([eE][-+]?[0-9]+)?$"
+# OWASP's list (CSV Injection); "-1" and "+1" among them: nobody can tell the sign of a number from that of a formula.
 # Full-width signs too: spreadsheets in East Asian settings take them for plain ones.
 _FORMULA = r"^'*[=+\-@\t\r\n\u{FF1D}\u{FF0B}\u{FF0D}\u{FF20}]"
 _SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
@@ -39,8 +39,8 @@ def write_table(frame: pl.DataFrame, path: str | Path, *, spreadsheet_safe: bool
         Where to write; an existing file is replaced.
     spreadsheet_safe : bool, default False
         In CSV, put an apostrophe before every text that a spreadsheet would run as a formula: one that starts with
-        `=`, `+`, `-`, `@`, a tab or a line end, and is no number; column names too. A text that has apostrophes before
-        such a start gets one more, so that different texts stay different.
+        `=`, `+`, `-`, `@`, a tab or a line end; column names too. Columns of the type of a number stay as they are. A
+        text that has apostrophes before such a start gets one more, so that different texts stay different.
 
     Raises
     ------
@@ -130,8 +130,7 @@ def spreadsheet_names(names: Sequence[str]) -> list[str]:
 
 
 def _quoted(text: pl.Series) -> pl.Series:
-    # The sign of a negative number is no formula.
-    risky = text.str.contains(_FORMULA) & ~text.str.contains(_NUMBER)
+    risky = text.str.contains(_FORMULA)
     return text.zip_with(~risky.fill_null(value=False), "'" + text)
 
 
