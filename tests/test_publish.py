@@ -439,14 +439,16 @@ class TestAudits:
         assert len(audit.violations) == 1
         assert "k-anonymity with k = 50 (-k 50)" in audit.violations[0]
         assert json.loads(audit.to_json()) == audit.to_dict()
-        assert set(audit.to_dict()) == {"rows", "achieved", "unique_rows", "cost", "violations"}
+        assert set(audit.to_dict()) == {
+            *("rows", "achieved", "unique_rows", "cost", "requested", "violations", "failures")
+        }
 
     def test_every_model_is_judged_by_itself(self, patients: pl.DataFrame) -> None:
         asked = [shoal.KAnonymity(1), shoal.LDiversity(6), shoal.LDiversity(6, variant="distinct")]
         audit = shoal.audit(patients, quasi_identifiers=QI, sensitive="disease", privacy=asked)
         assert [text.split(" in ")[0] for text in audit.violations] == [
-            "The release fails l-diversity with l = 6 (-l 6) of 'disease'",
-            "The release fails l-diversity (distinct) with l = 6 (-l 6 --l-variant distinct) of 'disease'",
+            "The table fails l-diversity with l = 6 (-l 6) of 'disease'",
+            "The table fails l-diversity (distinct) with l = 6 (-l 6 --l-variant distinct) of 'disease'",
         ]
 
     def test_without_any_column(self, patients: pl.DataFrame) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import ColumnError, DataError, ReleaseUnsafeError
+from shoal.errors import ColumnError, DataError
 from shoal.metrics import published_class_sizes, published_stars, published_suppressed_tuples
 from shoal.models import Requirement
 from shoal.publish import open_data, roles
-from shoal.verification import Achieved, measure, verify
+from shoal.verification import Achieved, Failure, failures, measure
 
 if TYPE_CHECKING:
     from shoal.models import PrivacyModel
@@ -25,8 +25,10 @@ class Audit:
 
     achieved: Achieved
     """The privacy that was measured."""
-    violations: tuple[str, ...]
-    """Which of the requested models the table fails, in words; empty where it satisfies all, or none was requested."""
+    requested: tuple[dict[str, Any], ...] = ()
+    """The models that were requested, as a certificate has them."""
+    failures: tuple[Failure, ...] = ()
+    """The requested models that the table fails, and in which groups; empty where it satisfies all."""
     rows: int
     """Rows of the table."""
     unique_rows: int
@@ -36,15 +38,27 @@ class Audit:
     suppressed_tuples: int
     """Rows with such a cell."""
 
+    @property
+    def violations(self) -> tuple[str, ...]:
+        """Which of the requested models the table fails, in words."""
+        return tuple(failure.sentence for failure in self.failures)
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the audit as a dictionary; `achieved` has the keys of a certificate's."""
-        return {
+        """Return the audit as a dictionary; `achieved` has the keys of a certificate's.
+
+        What is met and what fails is in it where models were requested only: `requested`, `violations` and `failures`.
+        """
+        facts = {
             "rows": self.rows,
             "achieved": self.achieved.to_dict(),
             "unique_rows": self.unique_rows,
             "cost": {"stars": self.stars, "suppressed_tuples": self.suppressed_tuples},
-            "violations": list(self.violations),
         }
+        if self.requested:
+            facts["requested"] = [dict(model) for model in self.requested]
+            facts["violations"] = list(self.violations)
+            facts["failures"] = [failure.to_dict() for failure in self.failures]
+        return facts
 
     def to_json(self) -> str:
         """Return the audit as JSON text."""
@@ -75,7 +89,7 @@ def audit(
     sensitive : str or sequence of str, optional
         Columns that must not be linked to a person.
     privacy : PrivacyModel or sequence of PrivacyModel, optional
-        What the table should satisfy; failures are listed in `Audit.violations`.
+        What the table should satisfy; what it does not is in `Audit.failures`, and in words in `Audit.violations`.
     star : str
         What a suppressed cell shows.
     delimiter, encoding : str, optional
@@ -104,20 +118,10 @@ def audit(
     sizes = published_class_sizes(frame, schema.quasi_identifiers)
     return Audit(
         achieved=achieved,
-        violations=() if requirement is None else _violations(frame, schema, requirement),
+        requested=() if requirement is None else tuple(requirement.to_list()),
+        failures=() if requirement is None else failures(frame, schema.quasi_identifiers, requirement),
         rows=frame.height,
         unique_rows=int((sizes == 1).sum()),
         stars=sum(published_stars(frame, schema.quasi_identifiers, star).values()),
         suppressed_tuples=published_suppressed_tuples(frame, schema.quasi_identifiers, star),
     )
-
-
-def _violations(frame: Any, schema: Any, requirement: Requirement) -> tuple[str, ...]:
-    found = []
-    for model in requirement.models:
-        alone = Requirement(models=(model,), sensitive=requirement.sensitive)
-        try:
-            verify(frame, quasi_identifiers=schema.quasi_identifiers, sensitive=schema.sensitive, requirement=alone)
-        except ReleaseUnsafeError as error:
-            found.append(str(error).removesuffix(" Nothing was published."))
-    return tuple(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -11,9 +12,15 @@ from shoal.cli.console import Terminal, lines_of, plain
 from shoal.errors import ReleaseUnsafeError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
+
+    from shoal.auditing import Audit
+    from shoal.verification import Failure
 
 __all__ = ["audit"]
+
+_SHOWN = 10
+"""Failing groups that are listed for each model."""
 
 
 def audit(
@@ -61,22 +68,32 @@ def audit(
     if terminal.json:
         terminal.result(facts)
     else:
-        asked = [model.to_dict() for model in models]
-        terminal.say("", lines_of(_lines(facts["achieved"])), *_verdict(asked, facts), *_remarks(facts), "")
-    if facts["violations"]:
-        for violation in facts["violations"]:
-            terminal.note(violation)
+        terminal.say("", lines_of(_lines(facts["achieved"])), *_verdict(judged), *_remarks(facts), "")
+    for failure in judged.failures:
+        terminal.note(f"{failure.sentence} {_groups_of(failure)}")
+    if judged.failures:
         raise typer.Exit(ReleaseUnsafeError.exit_code)
 
 
-def _verdict(asked: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> list[str]:
-    """Return whether the table meets what was asked; nothing where nothing was."""
+def _verdict(judged: Audit) -> list[str]:
+    """Return which of the requested models the table meets, and which it does not; nothing where none was."""
     from shoal.report.sentences import model_title
 
-    if not asked:
-        return []
-    wish = "; ".join(model_title(model) for model in asked)
-    return [plain(f"It does not meet {wish}." if facts["violations"] else f"It meets {wish}.")]
+    failed = [failure.model.to_dict() for failure in judged.failures]
+    unmet = "; ".join(dict.fromkeys(model_title(model) for model in failed))
+    met = "; ".join(model_title(model) for model in judged.requested if model not in failed)
+    said = (f"It meets {met}." if met else "", f"It does not meet {unmet}." if unmet else "")
+    return [plain(sentence) for sentence in said if sentence]
+
+
+def _groups_of(failure: Failure) -> str:
+    """Return the failing groups by number and size, the first ones where they are many."""
+    from shoal.report.sentences import number
+
+    columns = zip(failure.numbers.tolist(), failure.sizes.tolist(), failure.first_rows.tolist(), strict=True)
+    shown = [f"{number(which)} ({number(size)}; row {number(row)})" for which, size, row in list(columns)[:_SHOWN]]
+    more = "" if len(failure.numbers) <= _SHOWN else ", ... (--json lists more)"
+    return f"Groups by number (records; first row): {', '.join(shown)}{more}."
 
 
 def _lines(achieved: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -118,5 +135,12 @@ def _remarks(facts: Mapping[str, Any]) -> list[str]:
             "Warning: l = 1. In some group all records have the same sensitive value: it is known of everyone there."
         )
     elif diversity is not None:
-        remarks.append(f"Nobody can be linked to a sensitive value with a confidence above 1 in {number(diversity)}.")
+        remarks.append(f"Nobody can be linked to a sensitive value with a confidence above {_share(achieved['alpha'])}.")
     return [plain(remark) for remark in remarks]
+
+
+def _share(confidence: float) -> str:
+    """Return a confidence as a percentage, rounded up: it must not be told lower than it is."""
+    from shoal.report.sentences import number
+
+    return f"{number(ceil(round(confidence * 1000, 6)) / 10)}%"

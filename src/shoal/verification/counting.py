@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["count_groups"]
+__all__ = ["count_and_place_groups", "count_groups"]
 
 _WIDEST = 2**62
 """Combined codes stay below this, so that they fit into 64 bits."""
@@ -58,6 +58,21 @@ def count_groups(
     DataError
         Where a column holds nested data or Python objects, which cannot be compared.
     """
+    return _counted(frame, quasi_identifiers, sensitive)[0]
+
+
+def count_and_place_groups(
+    frame: pl.DataFrame, quasi_identifiers: Sequence[str], sensitive: Sequence[str]
+) -> tuple[tuple[GroupCounts, ...], NDArray[np.int64]]:
+    """Count like `count_groups`, and find the row, from 0, in which each group occurs first."""
+    counts, group = _counted(frame, quasi_identifiers, sensitive)
+    return counts, np.unique(group, return_index=True)[1]
+
+
+def _counted(
+    frame: pl.DataFrame, quasi_identifiers: Sequence[str], sensitive: Sequence[str]
+) -> tuple[tuple[GroupCounts, ...], _Codes]:
+    """Return the counts, and for each row a code of its group; the groups are in the order of their codes."""
     for name in (*quasi_identifiers, *sensitive):
         if name not in frame.columns:
             raise ColumnError(f"There is no column '{name}'. {near_matches(name, frame.columns)}")
@@ -70,12 +85,12 @@ def count_groups(
         codes, size = _codes(columns[name])
         group, width = _combined(group, width, codes, size)
     if not sensitive:
-        return (_sorted_counts(group, width, np.zeros(frame.height, dtype=np.int32), 1),)
+        return (_sorted_counts(group, width, np.zeros(frame.height, dtype=np.int32), 1),), group
     counts = []
     for name in sensitive:
         codes, size = _dense(*_codes(columns[name]))
         counts.append(_sorted_counts(group, width, codes, size, domain=published_domain(frame[name], codes, size)))
-    return tuple(counts)
+    return tuple(counts), group
 
 
 def _without_text(frame: pl.DataFrame) -> pl.DataFrame:
