@@ -61,7 +61,7 @@ def test_only_what_fails_is_named_with_its_groups(shoal: Any, tmp_path: Path) ->
     assert "It does not meet l-diversity (frequency), l = 2; t-closeness (equal distance), t = 0.5." in out
     # The groups b and c have too much of one disease; a is far from the table.
     assert "The table fails l-diversity" in err
-    assert "in 2 of 3 groups, with 12 records. Groups by number (records; first row): 1 (3; row 1), 3 (9; row 6)." in err
+    assert "in 2 of 3 groups, with 12 records. Groups by number (records; first row): 1 (3; row 1), 3 (9; row 6)" in err
     assert "in 1 of 3 groups, with 2 records. Groups by number (records; first row): 2 (2; row 4)." in err
     assert "1 in 1" not in out
     assert SECRET not in found.out + found.err

@@ -213,7 +213,7 @@ def test_the_order_of_rows_changes_nothing(coarsening, values):
         (Prefix(3), [-15], "Prefix needs codes"),
         (ThreeDigitZip(), ["02139", SECRET, None], r"row 2 \(line 3 of a file with a header\)"),
         (ThreeDigitZip(), ["02139", "2139a"], r"row 2 \(line 3 of"),
-        (ThreeDigitZip(), ["02139", "2139"], r"row 2 \(line 3 of a file with a header\)\. Where leading zeros are gone"),
+        (ThreeDigitZip(), ["02139", "2139"], r"row 2 \(line 3 .*\)\. Where leading zeros are gone"),
         (ThreeDigitZip(), [12345, 39], r"row 2 \(line 3 of a file with a header\)\. .*\(digits=5\)"),
         (DatePart("year"), ["2020-01-01", None, SECRET], r"row 3 \(line 4 of a file with a header\)"),
         (DatePart("year"), ["2020-01-01", "2020-02-30"], "row 2"),

@@ -135,7 +135,8 @@ def _remarks(facts: Mapping[str, Any]) -> list[str]:
             "Warning: l = 1. In some group all records have the same sensitive value: it is known of everyone there."
         )
     elif diversity is not None:
-        remarks.append(f"Nobody can be linked to a sensitive value with a confidence above {_share(achieved['alpha'])}.")
+        most = _share(achieved["alpha"])
+        remarks.append(f"Nobody can be linked to a sensitive value with a confidence above {most}.")
     return [plain(remark) for remark in remarks]
 
 

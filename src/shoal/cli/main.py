@@ -95,9 +95,9 @@ def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[],
         with interruptible():
             code = call() or 0
     except BrokenPipeError:
-        return READER_LEFT
+        code = READER_LEFT
     except (KeyboardInterrupt, typer.Abort):
-        return _stopped(terminal, "Interrupted", INTERRUPTED)
+        code = INTERRUPTED
     except ShoalError as error:
         return terminal.fail(in_flags(str(error), flags()), error.exit_code)
     except _CallFault as fault:
@@ -105,17 +105,17 @@ def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[],
     except SystemExit as leaving:
         if isinstance(leaving.__context__, BrokenPipeError):  # how rich leaves, which typer writes its help with
             return READER_LEFT
-        if leaving.code == TERMINATED:
-            return _stopped(terminal, "Terminated", TERMINATED)
-        raise
+        if leaving.code != TERMINATED:
+            raise
+        code = TERMINATED
     except BaseException as bug:  # a panic of compiled code (Polars) is no Exception
         if os.environ.get("SHOAL_DEBUG") == "1":
             import traceback
 
             traceback.print_exception(bug)
         return terminal.fail(_report_of(bug), 70)
-    if code == INTERRUPTED:  # typer made it of a KeyboardInterrupt
-        return _stopped(terminal, "Interrupted", INTERRUPTED)
+    if code in (INTERRUPTED, TERMINATED):  # typer makes the first of a KeyboardInterrupt, too
+        return _stopped(terminal, "Interrupted" if code == INTERRUPTED else "Terminated", code)
     return int(code)
 
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import polars as pl
-
     from numpy.typing import NDArray
 
     from shoal.models import PrivacyModel, Requirement
