@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ColumnError, DataError
 from shoal.metrics import published_class_sizes, published_stars, published_suppressed_tuples
 from shoal.models import Requirement
-from shoal.publish import open_data, roles
+from shoal.publish import open_data, roles, understood
+from shoal.table import Schema
 from shoal.verification import Achieved, Failure, failures, measure
 
 if TYPE_CHECKING:
@@ -27,8 +28,9 @@ class Audit:
     """The privacy that was measured."""
     requested: tuple[dict[str, Any], ...] = ()
     """The models that were requested, as a certificate has them."""
-    failures: tuple[Failure, ...] = ()
-    """The requested models that the table fails, and in which groups; empty where it satisfies all."""
+    failures: tuple[Failure, ...] = field(default=(), compare=False)
+    """The requested models that the table fails, and in which groups; empty where it satisfies all. Groups are numbered
+    in the order in which the rows of the table name them."""
     rows: int
     """Rows of the table."""
     unique_rows: int
@@ -72,6 +74,8 @@ def audit(
     sensitive: str | Sequence[str] | None = None,
     privacy: PrivacyModel | Sequence[PrivacyModel] | None = None,
     star: str = "*",
+    dates: Mapping[str, str] | None = None,
+    decimal: str | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
 ) -> Audit:
@@ -92,6 +96,8 @@ def audit(
         What the table should satisfy; what it does not is in `Audit.failures`, and in words in `Audit.violations`.
     star : str
         What a suppressed cell shows.
+    dates, decimal
+        How sensitive dates and numbers are written, where a model looks at them; as for `anonymize`.
     delimiter, encoding : str, optional
         Of a CSV file; detected by default.
 
@@ -104,15 +110,19 @@ def audit(
     UsageError
         The call or the data is wrong.
     """
-    frame = open_data(data, delimiter=delimiter, encoding=encoding).frame
+    opened = open_data(data, delimiter=delimiter, encoding=encoding)
+    frame = opened.frame
     schema = roles(quasi_identifiers, sensitive)
     schema.check_known(frame.columns)
     if frame.height == 0:
         raise DataError("The table has no rows: there is nothing to audit.")
     if not schema.published:
         raise ColumnError("No column has a role: name the quasi-identifiers, the sensitive columns, or both.")
-    frame = frame[list(schema.published)]
     requirement = None if privacy is None else Requirement.of(privacy, schema.sensitive)
+    # Quasi-identifiers are compared as they stand.
+    values = Schema(quasi_identifiers=(), sensitive=schema.sensitive)
+    opened, _ = understood(opened, values, requirement, dates=dates, decimal=decimal)
+    frame = opened.frame[list(schema.published)]
     models = () if requirement is None else requirement.models
     achieved = measure(frame, schema.quasi_identifiers, schema.sensitive, models)
     sizes = published_class_sizes(frame, schema.quasi_identifiers)

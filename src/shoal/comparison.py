@@ -15,7 +15,7 @@ from shoal._validation import OneOf, validate
 from shoal.algorithms import ALGORITHMS, PROVING
 from shoal.errors import InfeasibleError, MissingExtraError, ParameterError, UnsupportedError, near_matches
 from shoal.models import Requirement
-from shoal.publish import anonymize, open_data, roles
+from shoal.publish import anonymize, open_data, roles, understood
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -158,6 +158,16 @@ def compare(
     validate("compare", {"loss": loss}, {"loss": OneOf(tuple(LOSSES))})
     opened = open_data(data, delimiter=options.pop("delimiter", None), encoding=options.pop("encoding", None))
     schema = roles(quasi_identifiers, sensitive)
+    schema.check_known(opened.frame.columns)
+    opened, _ = understood(
+        opened,
+        schema,
+        Requirement.of(privacy, schema.sensitive),
+        dates=options.pop("dates", None),
+        decimal=options.pop("decimal", None),
+        coarsen=options.get("coarsen"),
+        hierarchies=options.get("hierarchies"),
+    )
     if isinstance(algorithms, str):
         algorithms = [algorithms]
     if algorithms is None:

@@ -17,8 +17,8 @@ from shoal._validation import Boolean, Integer, OneOf, Optional, validate
 from shoal.algorithms import Problem, choose, lower_bound, table_counts
 from shoal.certificate import Certificate, Cost
 from shoal.errors import ColumnError, DataError, InfeasibleError, InternalError, ParameterError, near_matches
-from shoal.hierarchy import as_hierarchy, automatic_hierarchy, coarsen_columns, tree_after
-from shoal.io import Restorer, open_frame, read
+from shoal.hierarchy import Coarsening, DatePart, as_hierarchy, automatic_hierarchy, coarsen_columns, tree_after
+from shoal.io import Restorer, as_written, open_frame, read, reads_alike, understand
 from shoal.metrics import Metrics
 from shoal.models import Requirement
 from shoal.recoding import METHODS, canonical_order, check_coverage, compose, published_frame, recode
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.algorithms import Algorithm, Partition
-    from shoal.hierarchy import Coarsening, Hierarchy
+    from shoal.hierarchy import Hierarchy
+    from shoal.io import Forms
     from shoal.models import PrivacyModel
     from shoal.table import Column, Table
 
@@ -46,6 +47,7 @@ __all__ = [
     "roles",
     "rows_to_publish",
     "trees_of",
+    "understood",
 ]
 
 _STEPS = ("read", "coarsen", "encode", "partition", "recode", "verify", "bound")
@@ -69,6 +71,8 @@ def anonymize(
     star: str = "*",
     keep_order: bool = False,
     seed: int | None = None,
+    dates: Mapping[str, str] | None = None,
+    decimal: str | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
     progress: Progress | None = None,
@@ -108,6 +112,11 @@ def anonymize(
         nothing of the input's order.
     seed : int, optional
         For reproducible experiments; by default randomness comes from the operating system.
+    dates : mapping of column to str, optional
+        How the dates of columns of text are written, as `strptime` has it ("%d.%m.%Y"). By default the one format that
+        fits a whole column; where two fit, it must be said. What is published untouched is written as it was.
+    decimal : {",", "."}, optional
+        What stands before decimals in columns of text; found out by default.
     delimiter, encoding : str, optional
         Of a CSV file; detected by default.
     progress : callable, optional
@@ -135,11 +144,11 @@ def anonymize(
         schema.check(opened.frame.columns)
         _check_published(schema)
         requirement = Requirement.of(privacy, schema.sensitive)
-        if hierarchies and recoding != "generalization":
-            raise ParameterError(
-                "Hierarchies need recoding='generalization' (--recoding generalization): suppression publishes values "
-                "and stars only."
-            )
+        came = opened.frame
+        opened, forms = understood(
+            opened, schema, requirement, dates=dates, decimal=decimal, coarsen=coarsen, hierarchies=hierarchies
+        )
+        _check_hierarchies(hierarchies, recoding)
         given = trees_of(hierarchies or {}, schema.quasi_identifiers)
         chosen, reason = choose(algorithm, requirement, recoding)
         frame, rows = rows_to_publish(opened.frame, schema, missing_sensitive)
@@ -164,7 +173,8 @@ def anonymize(
             table, rows = table.gather(shuffled), rows[shuffled]
             before = {name: column.gather(shuffled) for name, column in before.items()}
         original = table.with_quasi_identifiers(before)
-        digest, salt = input_hash(opened.frame, original)
+        alike = reads_alike(came, opened.frame, forms)
+        digest, salt = input_hash(came, original if alike else _as_it_came(came, schema))
     with clock.step("partition"):
         try:
             partition = chosen.partition(
@@ -229,6 +239,7 @@ def anonymize(
             "star": star,
             "keep_order": keep_order,
             "missing_sensitive": missing_sensitive,
+            "read_as": {name: form.to_dict() for name, form in forms.items()},
         },
         seed=seed,
         input=_described(schema, rows=opened.frame.height, published=table.rows, digest=digest),
@@ -256,7 +267,8 @@ def anonymize(
         rows=rows,
         salt=salt,
         source_format=opened.format,
-        restore=opened.restore.of(published),
+        restore=opened.restore.of(as_written(published, forms, star=star)),
+        forms=forms,
         pictures=pictures,
     )
 
@@ -306,10 +318,13 @@ def input_hash(frame: pl.DataFrame, table: Table, salt: str | None = None) -> tu
     """
     salt = new_salt() if salt is None else salt
     if table.rows != frame.height:
-        schema = replace(table.schema, direct_identifiers=())
-        table = encode(frame.select(schema.published), schema)
+        table = _as_it_came(frame, table.schema)
     order = canonical_order(table) if _told_apart(table) else None
     return fingerprint(table, order, key=bytes.fromhex(salt)), salt
+
+
+def _as_it_came(frame: pl.DataFrame, schema: Schema) -> Table:
+    return encode(frame.select(schema.published), replace(schema, direct_identifiers=()))
 
 
 def _told_apart(table: Table) -> bool:
@@ -335,6 +350,55 @@ def open_data(data: Any, *, delimiter: str | None = None, encoding: str | None =
         return OpenedData(frame=frame, format="parquet" if binary else "csv", restore=Restorer())
     opened = open_frame(data)
     return OpenedData(frame=opened.frame, format="csv", restore=opened.restore)
+
+
+def understood(
+    opened: OpenedData,
+    schema: Schema,
+    requirement: Requirement | None,
+    *,
+    dates: Mapping[str, str] | None = None,
+    decimal: str | None = None,
+    coarsen: Mapping[str | tuple[str, ...], Coarsening] | None = None,
+    hierarchies: Mapping[str, Any] | None = None,
+) -> tuple[OpenedData, Forms]:
+    """Turn columns of text into the dates and numbers that they mean, where something depends on what they mean.
+
+    These are the quasi-identifiers, but for those whose hierarchy or coarsening takes text as it is written, and the
+    sensitive columns where a model looks at their values and was given none by name.
+
+    Returns
+    -------
+    opened : OpenedData
+        The table that is meant.
+    forms : mapping
+        How these columns were written.
+    """
+    given = {name: one for key, one in _by_columns(coarsen).items() for name in key}
+    formats = {name: one.format for name, one in given.items() if isinstance(one, DatePart) and one.format}
+    as_text = {name for name, one in given.items() if one.takes_text} | set(_mapping(hierarchies))
+    names = [name for name in schema.quasi_identifiers if name not in as_text]
+    models = () if requirement is None else requirement.models
+    if any(model.reads_values for model in models) and not any(model.names_values for model in models):
+        names += schema.sensitive
+    named = {**formats, **_mapping(dates)}
+    names += [name for name in named if name not in names and name in schema.published]
+    meant = understand(opened.frame, names, dates=named, decimal=decimal)
+    meant.check()
+    return replace(opened, frame=meant.frame), meant.forms
+
+
+def _by_columns(coarsen: object) -> dict[tuple[str, ...], Coarsening]:
+    """Return the coarsenings among what was given, which is checked later, by their columns."""
+    return {
+        (key,) if isinstance(key, str) else tuple(key): one
+        for key, one in _mapping(coarsen).items()
+        if isinstance(one, Coarsening)
+    }
+
+
+def _mapping(given: object) -> Mapping[Any, Any]:
+    return given if isinstance(given, Mapping) else {}
 
 
 def roles(
@@ -421,6 +485,14 @@ def columns_before(frame: pl.DataFrame, coarsen: Mapping[str | tuple[str, ...], 
         return {}
     table = encode(frame.select(names), Schema(quasi_identifiers=tuple(names)))
     return {column.name: column for column in table.quasi_identifiers}
+
+
+def _check_hierarchies(hierarchies: object, recoding: str) -> None:
+    if hierarchies and recoding != "generalization":
+        raise ParameterError(
+            "Hierarchies need recoding='generalization' (--recoding generalization): suppression publishes values and "
+            "stars only."
+        )
 
 
 def _check_published(schema: Schema) -> None:

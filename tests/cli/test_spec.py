@@ -40,6 +40,7 @@ seed = 7
 keep_order = true
 missing_sensitive = "drop"
 star = "?"
+decimal = ","
 delimiter = ";"
 encoding = "latin-1"
 format = "parquet"
@@ -54,6 +55,9 @@ zip = "level:/trees/zip.csv:2"
 
 [hierarchies]
 zip = "/trees/zip.csv"
+
+[dates]
+born = "%d.%m.%Y"
 
 [columns]
 quasi_identifiers = ["age", "last, first"]
@@ -90,6 +94,8 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "keep_order": True,
     "missing_sensitive": "drop",
     "star": "?",
+    "dates": ["born=%d.%m.%Y"],
+    "decimal": ",",
     "delimiter": ";",
     "encoding": "latin-1",
     "format": "parquet",
@@ -115,7 +121,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "t_order": ['mild,"severe, fatal"'],
 }
 
-BY_COLUMN = ("coarsen", "hierarchies")
+BY_COLUMN = ("coarsen", "hierarchies", "dates")
 
 
 @pytest.fixture
@@ -154,7 +160,7 @@ def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
         "force",
         "json",
     }
-    used_elsewhere |= {"time_limit", "suppression_limit", "cost", "local", "patterns", *BY_COLUMN}
+    used_elsewhere |= {"time_limit", "suppression_limit", "cost", "local", "patterns", "coarsen", "hierarchies"}
     settings = set(ReleaseSpec.__struct_fields__) - used_elsewhere
     from shoal.cli.anonymize import SETTINGS
 

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from shoal.cli.spec import ReleaseSpec
     from shoal.release import Release
 
-__all__ = ["SETTINGS", "anonymize", "publish", "save"]
+__all__ = ["READING", "SETTINGS", "anonymize", "publish", "save"]
 
-SETTINGS = ("algorithm", "recoding", "seed", "keep_order", "missing_sensitive", "star", "delimiter", "encoding")
+READING = ("dates", "decimal", "delimiter", "encoding")
+"""What a request says of how its input is to be read."""
+SETTINGS = ("algorithm", "recoding", "seed", "keep_order", "missing_sensitive", "star", *READING)
 """What a request passes on to `shoal.anonymize` beside the columns and the models."""
 
 
@@ -58,6 +60,8 @@ def anonymize(
     keep_order: options.KeepOrder = None,
     output: options.Output = None,
     spec: options.Spec = None,
+    dates: options.Dates = None,
+    decimal: options.Decimal = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
     format: options.Format = None,  # noqa: A002 - as the flag

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli.anonymize import READING
 from shoal.cli.console import Terminal, lines_of, plain
 from shoal.errors import ReleaseUnsafeError
 
@@ -43,6 +44,8 @@ def audit(
     t_distance: options.TDistance = None,
     t_order: options.TOrder = None,
     spec: options.Spec = None,
+    dates: options.Dates = None,
+    decimal: options.Decimal = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
     json: options.Json = None,
@@ -59,7 +62,7 @@ def audit(
     terminal: Terminal = context.obj
     request = request_of(context.params)
     terminal.json = bool(request.json)
-    arguments = request.arguments("star", "delimiter", "encoding")
+    arguments = request.arguments("star", *READING)
     unused = ("direct_identifiers", "insensitive")
     arguments = {name: value for name, value in arguments.items() if name not in unused}
     models = request.privacy.models()

@@ -70,6 +70,8 @@ def compare(
     patterns: options.PatternsFile = None,
     seed: options.Seed = None,
     spec: options.Spec = None,
+    dates: options.Dates = None,
+    decimal: options.Decimal = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
     json: options.Json = None,

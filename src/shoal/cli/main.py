@@ -17,7 +17,7 @@ from shoal.cli.anonymize import anonymize
 from shoal.cli.attack import attack
 from shoal.cli.audit import audit
 from shoal.cli.compare import compare
-from shoal.cli.console import Terminal, discard_if_unread
+from shoal.cli.console import Terminal, discard_if_unread, logged_notes
 from shoal.cli.demo import demo
 from shoal.cli.group import group
 from shoal.cli.group_labels import labels
@@ -92,7 +92,7 @@ class Commands(TyperGroup):
 def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[], Mapping[str, str]]) -> int:
     """Return the exit code of a command, having said what went wrong, in terms of its flags, if something did."""
     try:
-        with interruptible():
+        with interruptible(), logged_notes(terminal):
             code = call() or 0
     except BrokenPipeError:
         code = READER_LEFT

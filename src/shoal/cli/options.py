@@ -21,6 +21,8 @@ __all__ = [
     "Coarsen",
     "ComparedLoss",
     "Cost",
+    "Dates",
+    "Decimal",
     "Delimiter",
     "Delta",
     "DemoOutput",
@@ -138,6 +140,24 @@ Encoding = Annotated[
     str | None,
     typer.Option(
         "--encoding", metavar="NAME", help="Encoding of a CSV input; detected unless given.", rich_help_panel=_FILES
+    ),
+]
+Dates = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--date",
+        metavar="NAME=FORMAT",
+        help="How the dates of a column are written, as born=%d.%m.%Y; found out unless given. Repeat it for others.",
+        rich_help_panel=_FILES,
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(
+        "--decimal",
+        metavar="SIGN",
+        help="What stands before decimals in text, a comma or a point; found out unless given.",
+        rich_help_panel=_FILES,
     ),
 ]
 SpreadsheetSafe = Annotated[

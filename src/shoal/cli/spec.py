@@ -155,6 +155,8 @@ class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     keep_order: bool | None = None
     missing_sensitive: str | None = None
     star: str | None = None
+    dates: dict[str, str] | None = None
+    decimal: str | None = None
     delimiter: str | None = None
     encoding: str | None = None
     format: str | None = None
@@ -282,7 +284,7 @@ def request_of(flags: Mapping[str, Any]) -> ReleaseSpec:
     said = {name: flags[name] for name in ReleaseSpec.__struct_fields__ if flags.get(name) is not None}
     if "output" in said:
         said["output"] = str(said["output"])
-    for name, option in {"coarsen": "--coarsen", "hierarchies": "--hierarchy"}.items():
+    for name, option in {"coarsen": "--coarsen", "hierarchies": "--hierarchy", "dates": "--date"}.items():
         if name in said:
             said[name] = columns_and_words(option, said[name])
     privacy = {name: flags.get(name) for name in Privacy.__struct_fields__}

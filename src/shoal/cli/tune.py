@@ -62,6 +62,8 @@ def tune(
     keep_order: options.KeepOrder = None,
     output: options.Output = None,
     spec: options.Spec = None,
+    dates: options.Dates = None,
+    decimal: options.Decimal = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
     format: options.Format = None,  # noqa: A002 - as the flag

@@ -37,6 +37,8 @@ class Coarsening(ABC):
 
     takes: ClassVar[int] = 1
     """How many columns it takes: 1, or 2 for the coordinates of points."""
+    takes_text: ClassVar[bool] = False
+    """Whether text is taken as it is written, and not as the dates or numbers that it may mean."""
 
     @abstractmethod
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:

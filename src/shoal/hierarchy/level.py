@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -44,6 +44,8 @@ class Level(Coarsening):
     >>> Level(tree, 1).apply((pl.Series("disease", ["ulcer", "flu", None]),))[0].to_list()
     ['stomach', 'lung', None]
     """
+
+    takes_text: ClassVar[bool] = True
 
     hierarchy: Hierarchy | str | os.PathLike[str]
     """The tree."""

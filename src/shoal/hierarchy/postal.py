@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
@@ -48,6 +48,8 @@ class Prefix(Coarsening):
     >>> Prefix(3, digits=5).apply((pl.Series("zip", [2139, 10001]),))[0].to_list()
     ['021', '100']
     """
+
+    takes_text: ClassVar[bool] = True
 
     n: int
     """How many characters stay."""
@@ -121,6 +123,8 @@ class ThreeDigitZip(Coarsening):
     >>> ThreeDigitZip(digits=5).apply((pl.Series("zip", [2139, 10001]),))[0].to_list()
     ['021', '100']
     """
+
+    takes_text: ClassVar[bool] = True
 
     sparse: tuple[str, ...] = SPARSE_ZIP3
     """The three-digit areas that are not told."""

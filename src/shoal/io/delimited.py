@@ -71,7 +71,7 @@ def read_delimited(path: Path, *, delimiter: str | None = None, encoding: str | 
         raise NoRowsError(f"{source} is empty. It needs a line of column names and a line for each row.")
     if delimiter is None:
         delimiter = _detect_delimiter(text)
-        _log.info("The fields of %s are taken to be delimited by %r.", source, delimiter)
+        _log.debug("The fields of %s are taken to be delimited by %r.", source, delimiter)
     header = _header(text)
     names = _names(header, delimiter, source)
     if len(names) > 1 and text.endswith((b"\n\n", b"\n\r\n")):

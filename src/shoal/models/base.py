@@ -157,6 +157,11 @@ class PrivacyModel(ABC):
         return False
 
     @property
+    def names_values(self) -> bool:
+        """Whether the model was given sensitive values by name, as they are written in the table."""
+        return False
+
+    @property
     def words(self) -> str:
         """The model as messages name it, for those who wrote Python and for those who wrote flags.
 

@@ -78,6 +78,10 @@ class TCloseness(PrivacyModel):
     def reads_values(self) -> bool:  # noqa: D102
         return self.ground.reads_values
 
+    @property
+    def names_values(self) -> bool:  # noqa: D102
+        return self.ground.names_values
+
     def misfit(self, domain: Domain) -> str | None:  # noqa: D102
         return self.ground.misfit(domain)
 

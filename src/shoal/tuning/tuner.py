@@ -14,7 +14,7 @@ from shoal._validation import Boolean, Integer, OneOf, Optional, RationalIn, val
 from shoal.algorithms import choose, table_counts
 from shoal.errors import InfeasibleError, ParameterError
 from shoal.models import Requirement
-from shoal.publish import open_data, roles, rows_to_publish, trees_of
+from shoal.publish import open_data, roles, rows_to_publish, trees_of, understood
 from shoal.recoding import METHODS
 from shoal.tuning.evaluation import Evaluator, check_loss
 from shoal.tuning.ladders import given_ladders, ladder_of
@@ -60,6 +60,8 @@ def tune(
     star: str = "*",
     keep_order: bool = False,
     seed: int | None = None,
+    dates: Mapping[str, str] | None = None,
+    decimal: str | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
     progress: Progress | None = None,
@@ -74,7 +76,7 @@ def tune(
     ----------
     data, quasi_identifiers, sensitive, privacy, algorithm, recoding
         As for `shoal.anonymize`.
-    direct_identifiers, insensitive, missing_sensitive, star, keep_order, delimiter, encoding
+    direct_identifiers, insensitive, missing_sensitive, star, keep_order, dates, decimal, delimiter, encoding
         As for `shoal.anonymize`.
     loss : {"kl_divergence", "gcp", "non_uniform_entropy"}, optional
         What to minimize; the KL-divergence under suppression, the global certainty penalty under generalization, unless
@@ -131,7 +133,10 @@ def tune(
     requirement = Requirement.of(privacy, schema.sensitive)
     trees = trees_of(hierarchies or {}, schema.quasi_identifiers)
     chosen, _ = choose(algorithm, requirement, recoding)
-    frame, _ = rows_to_publish(opened.frame, schema, missing_sensitive)
+    meant, _ = understood(
+        opened, schema, requirement, dates=dates, decimal=decimal, coarsen=coarsen, hierarchies=hierarchies
+    )
+    frame, _ = rows_to_publish(meant.frame, schema, missing_sensitive)
     always = coarsen or {}
     evaluator = Evaluator(
         frame=frame,
@@ -158,6 +163,8 @@ def tune(
         "direct_identifiers": schema.direct_identifiers,
         "insensitive": schema.insensitive,
         "star": star,
+        "dates": dates,
+        "decimal": decimal,
         **publishing,
         **options,
     }
