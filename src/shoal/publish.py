@@ -21,7 +21,7 @@ from shoal.hierarchy import Coarsening, DatePart, as_hierarchy, automatic_hierar
 from shoal.io import Restorer, as_written, open_frame, read, reads_alike, understand
 from shoal.metrics import Metrics
 from shoal.models import Requirement
-from shoal.recoding import METHODS, canonical_order, check_coverage, compose, published_frame, recode
+from shoal.recoding import LARGEST_SET, METHODS, canonical_order, check_coverage, compose, published_frame, recode
 from shoal.release import Release
 from shoal.table import KEYED, Schema, encode, fingerprint, new_salt
 from shoal.verification import verify
@@ -65,6 +65,7 @@ def anonymize(
     coarsen: Mapping[str | tuple[str, ...], Coarsening] | None = None,
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None = None,
     recoding: Literal["suppression", "generalization"] = "suppression",
+    largest_set: int = LARGEST_SET,
     direct_identifiers: Sequence[str] = (),
     insensitive: Sequence[str] = (),
     missing_sensitive: str = "error",
@@ -99,6 +100,9 @@ def anonymize(
         tree or a file of it (a line per value, from the value to the root). The root reads as a star.
     recoding : {"suppression", "generalization"}
         Whether a value that differs within a group becomes a star, or the smallest interval or set that covers them.
+    largest_set : int
+        For generalization: a set of more values than this becomes a star. A set shows exact values, and whoever knows a
+        person's finds out whether it is there; coarsen the column, or give it a hierarchy, for less precise groups.
     direct_identifiers : sequence of str
         Columns that name a person: dropped.
     insensitive : sequence of str
@@ -136,7 +140,14 @@ def anonymize(
     ReleaseUnsafeError
         The release failed its verification. Please report it.
     """
-    _check_options(recoding=recoding, missing_sensitive=missing_sensitive, star=star, keep_order=keep_order, seed=seed)
+    _check_options(
+        recoding=recoding,
+        largest_set=largest_set,
+        missing_sensitive=missing_sensitive,
+        star=star,
+        keep_order=keep_order,
+        seed=seed,
+    )
     clock = Clock(_STEPS, progress)
     with clock.step("read"):
         opened = open_data(data, delimiter=delimiter, encoding=encoding)
@@ -185,6 +196,7 @@ def anonymize(
                     progress=clock.progress,
                     recoding=recoding,
                     hierarchies=trees,
+                    largest_set=largest_set,
                 )
             )
         except InfeasibleError as error:
@@ -199,6 +211,7 @@ def anonymize(
             star=star,
             hierarchies=trees,
             least=partition.least,
+            largest_set=largest_set,
         )
         published, order = published_frame(table, recoded, partition.groups, keep_order=keep_order, compact=True)
         rows = rows[order]
@@ -236,6 +249,7 @@ def anonymize(
             "coarsen": coarsened,
             "hierarchies": {name: {**tree.to_dict(), "automatic": name in made} for name, tree in trees.items()},
             "recoding": recoding,
+            **({"largest_set": largest_set} if recoding == "generalization" else {}),
             "star": star,
             "keep_order": keep_order,
             "missing_sensitive": missing_sensitive,
@@ -528,6 +542,7 @@ def _check_options(**options: Any) -> None:
         options,
         {
             "recoding": OneOf(tuple(METHODS)),
+            "largest_set": Integer(low=1),
             "missing_sensitive": OneOf(("error", "value", "drop")),
             "keep_order": Boolean(),
             "seed": Optional(Integer(low=0)),

@@ -36,6 +36,7 @@ suppression_limit = "1/20"
 cost = "precision"
 local = true
 recoding = "generalization"
+largest_set = 8
 seed = 7
 keep_order = true
 missing_sensitive = "drop"
@@ -90,6 +91,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "coarsen": ["age=bins:10", "zip=level:/trees/zip.csv:2"],
     "hierarchies": ["zip=/trees/zip.csv"],
     "recoding": "generalization",
+    "largest_set": 8,
     "seed": 7,
     "keep_order": True,
     "missing_sensitive": "drop",

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from shoal._progress import Progress, silent
-from shoal.recoding import Levels
+from shoal.recoding import LARGEST_SET, Levels
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -36,6 +36,8 @@ class Problem:
     """How the partition will be recoded, for algorithms that minimize what that loses."""
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
     """Quasi-identifiers that will be recoded to nodes of a tree."""
+    largest_set: int = LARGEST_SET
+    """Sets of more values will be stars."""
 
     @cached_property
     def levels(self) -> tuple[Levels, ...]:

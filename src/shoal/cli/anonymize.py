@@ -21,7 +21,7 @@ __all__ = ["READING", "SETTINGS", "anonymize", "publish", "save"]
 
 READING = ("dates", "decimal", "delimiter", "encoding")
 """What a request says of how its input is to be read."""
-SETTINGS = ("algorithm", "recoding", "seed", "keep_order", "missing_sensitive", "star", *READING)
+SETTINGS = ("algorithm", "recoding", "largest_set", "seed", "keep_order", "missing_sensitive", "star", *READING)
 """What a request passes on to `shoal.anonymize` beside the columns and the models."""
 
 
@@ -49,6 +49,7 @@ def anonymize(
     t_order: options.TOrder = None,
     algorithm: options.Algorithm = None,
     recoding: options.Recoding = None,
+    largest_set: options.LargestSet = None,
     hierarchies: options.Hierarchies = None,
     coarsen: options.Coarsen = None,
     time_limit: options.TimeLimit = None,

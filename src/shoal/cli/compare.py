@@ -61,6 +61,7 @@ def compare(
     t_distance: options.TDistance = None,
     t_order: options.TOrder = None,
     recoding: options.Recoding = None,
+    largest_set: options.LargestSet = None,
     hierarchies: options.Hierarchies = None,
     coarsen: options.Coarsen = None,
     time_limit: options.TimeLimit = None,

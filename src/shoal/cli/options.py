@@ -38,6 +38,7 @@ __all__ = [
     "KeepOrder",
     "L",
     "LVariant",
+    "LargestSet",
     "Local",
     "MissingSensitive",
     "Output",
@@ -410,6 +411,15 @@ Hierarchies = Annotated[
         metavar="NAME=FILE",
         help="With --recoding generalization: publish the lowest common ancestor of a group's values, in a tree with a "
         "line per value, from the value to the root; repeat it for other columns.",
+        rich_help_panel=_RECODING,
+    ),
+]
+LargestSet = Annotated[
+    int | None,
+    typer.Option(
+        "--largest-set",
+        metavar="NUMBER",
+        help="With --recoding generalization: a set of more values becomes a star; 16 unless given.",
         rich_help_panel=_RECODING,
     ),
 ]

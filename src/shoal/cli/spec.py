@@ -151,6 +151,7 @@ class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     coarsen: dict[str, str] | None = None
     hierarchies: dict[str, str] | None = None
     recoding: str | None = None
+    largest_set: int | None = None
     seed: int | None = None
     keep_order: bool | None = None
     missing_sensitive: str | None = None

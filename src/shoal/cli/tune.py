@@ -51,6 +51,7 @@ def tune(
     t_order: options.TOrder = None,
     algorithm: options.Algorithm = None,
     recoding: options.Recoding = None,
+    largest_set: options.LargestSet = None,
     hierarchies: options.Hierarchies = None,
     coarsen: options.Coarsen = None,
     time_limit: options.TimeLimit = None,

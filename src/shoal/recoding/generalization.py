@@ -6,7 +6,8 @@ of the group's values in the order of the dictionary, "{a, b}". Three cases end 
 * some rows of the group miss the value and others do not: no interval holds a missing value, and a set that names it
   would tell more than its values do;
 * the sub-domain is the whole domain: that says no more than a star, and a star is shorter;
-* a set would have more than 256 values: written out in every row of its group, it would fill disks and help nobody.
+* a set would have more values than may be shown (`largest_set`): it would show exact values of many people, of whom
+  each could be found, and help nobody.
 
 A group whose rows all miss the value keeps it: its cells stay missing. A value that holds a comma, a quote, a bracket
 or a brace stands in double quotes inside an interval or set, so that different sub-domains never read the same.
@@ -29,7 +30,7 @@ import polars as pl
 from shoal.errors import DataError, ParameterError
 from shoal.recoding.extents_kernel import group_extents
 from shoal.recoding.order import sort
-from shoal.recoding.penalty import interval_penalty, set_penalty
+from shoal.recoding.penalty import LARGEST_SET, interval_penalty, set_penalty
 from shoal.recoding.recoded import RecodedColumn, SubDomains, sub_domains_of
 from shoal.recoding.suppression import unchanged
 from shoal.recoding.text import check_star, dictionary_text, quoted
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
     from shoal.table import Column
 
 __all__ = ["generalize"]
-
-_LARGEST_SET = 256
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -71,6 +70,7 @@ def generalize(
     *,
     least: NDArray[np.int32] | None = None,
     spell_out: bool = False,
+    largest_set: int = LARGEST_SET,
 ) -> RecodedColumn:
     """Recode one quasi-identifier by generalization; a least level above 0 is a star, whatever a group shares.
 
@@ -96,7 +96,7 @@ def generalize(
     if column.ordered:
         covered = _intervals(column, text, (low, high), whole | forced)
     else:
-        covered = _sets(column, text, groups, (low, high), whole, forced)
+        covered = _sets(column, text, groups, (low, high), (whole, forced), largest=largest_set)
     made = covered.text.filter(pl.Series(covered.made))
     if (made == star).any():
         raise ParameterError(
@@ -166,13 +166,14 @@ def _sets(
     text: pl.Series,
     groups: NDArray[np.int32],
     extents: tuple[NDArray[np.int32], NDArray[np.int32]],
-    whole: NDArray[np.bool_],
-    forced: NDArray[np.bool_],
+    starred: tuple[NDArray[np.bool_], NDArray[np.bool_]],
+    *,
+    largest: int,
 ) -> _Covered:
-    low, high = extents
+    (low, high), (whole, forced) = extents, starred
     starts, members = _members(column, groups, len(low))
     sizes = np.diff(starts)
-    stars = (sizes > _LARGEST_SET) | _mixed(column, low, high)
+    stars = (sizes > largest) | _mixed(column, low, high)
     stars |= whole & (sizes == column.size)
     stars |= forced
     proper = np.flatnonzero(~stars & (sizes > 1))
@@ -202,7 +203,7 @@ def _sets(
         made=distinct["set"].to_numpy(),
         label_of_group=numbered["number"].fill_null(0).to_numpy(),
         sub_domains=_runs(starts, members, distinct["group"].to_numpy()),
-        penalty=set_penalty(sizes, column.size),
+        penalty=np.minimum(set_penalty(sizes, column.size, largest), 1.0),
         stars=stars,
     )
 

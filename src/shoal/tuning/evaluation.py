@@ -15,7 +15,7 @@ from shoal.errors import InfeasibleError, UsageError
 from shoal.hierarchy import coarsen_columns, tree_after
 from shoal.metrics import gcp, kl_divergence, non_uniform_entropy
 from shoal.publish import automatic_trees, columns_before, drawn_order
-from shoal.recoding import Recoding, compose, recode
+from shoal.recoding import LARGEST_SET, Recoding, compose, recode
 from shoal.table import Schema, encode
 from shoal.tuning.result import Setting
 
@@ -90,6 +90,8 @@ class Evaluator:
     ladders: Sequence[Ladder]
     trees: Mapping[str, Hierarchy]
     """The given hierarchies, for generalization."""
+    largest_set: int = LARGEST_SET
+    """Sets of more values are stars."""
     always: Mapping[str | tuple[str, ...], Coarsening] = field(default_factory=dict)
     """Coarsenings that every setting has."""
 
@@ -157,7 +159,14 @@ class Evaluator:
         if order is not None:
             table, before = table.gather(order), {name: column.gather(order) for name, column in before.items()}
         original = table.with_quasi_identifiers(before)
-        problem = Problem(table=table, requirement=self.requirement, rng=rng, recoding=self.recoding, hierarchies=trees)
+        problem = Problem(
+            table=table,
+            requirement=self.requirement,
+            rng=rng,
+            recoding=self.recoding,
+            hierarchies=trees,
+            largest_set=self.largest_set,
+        )
         partition = self.algorithm.partition(problem)
         recoded = recode(
             table,
@@ -167,6 +176,7 @@ class Evaluator:
             star=self.star,
             hierarchies=trees,
             least=partition.least,
+            largest_set=self.largest_set,
         )
         composed = compose(original, table, recoded)
         return {

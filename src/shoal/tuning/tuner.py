@@ -15,7 +15,7 @@ from shoal.algorithms import choose, table_counts
 from shoal.errors import InfeasibleError, ParameterError
 from shoal.models import Requirement
 from shoal.publish import open_data, roles, rows_to_publish, trees_of, understood
-from shoal.recoding import METHODS
+from shoal.recoding import LARGEST_SET, METHODS
 from shoal.tuning.evaluation import Evaluator, check_loss
 from shoal.tuning.ladders import given_ladders, ladder_of
 from shoal.tuning.result import Setting, Tuning
@@ -54,6 +54,7 @@ def tune(
     coarsen: Mapping[str | tuple[str, ...], Coarsening] | None = None,
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None = None,
     recoding: Literal["suppression", "generalization"] = "suppression",
+    largest_set: int = LARGEST_SET,
     direct_identifiers: Sequence[str] = (),
     insensitive: Sequence[str] = (),
     missing_sensitive: str = "error",
@@ -74,7 +75,7 @@ def tune(
 
     Parameters
     ----------
-    data, quasi_identifiers, sensitive, privacy, algorithm, recoding
+    data, quasi_identifiers, sensitive, privacy, algorithm, recoding, largest_set
         As for `shoal.anonymize`.
     direct_identifiers, insensitive, missing_sensitive, star, keep_order, dates, decimal, delimiter, encoding
         As for `shoal.anonymize`.
@@ -121,7 +122,13 @@ def tune(
     ----------
     X. Xiao, K. Yi and Y. Tao, "The hardness and approximation algorithms for l-diversity", EDBT 2010, Section 5.6.
     """
-    options = {"recoding": recoding, "missing_sensitive": missing_sensitive, "keep_order": keep_order, "seed": seed}
+    options = {
+        "recoding": recoding,
+        "largest_set": largest_set,
+        "missing_sensitive": missing_sensitive,
+        "keep_order": keep_order,
+        "seed": seed,
+    }
     _check(seconds=seconds, star=star, **options)
     loss = check_loss("tune", loss, recoding)
     start = time.perf_counter()
@@ -145,6 +152,7 @@ def tune(
         algorithm=chosen,
         recoding=recoding,
         star=star,
+        largest_set=largest_set,
         keep_order=keep_order,
         loss=loss,
         seed=0 if seed is None else seed,
@@ -188,6 +196,7 @@ def _check(**options: Any) -> None:
         {
             "seconds": RationalIn(low=Fraction(0), low_included=False),
             "recoding": OneOf(tuple(METHODS)),
+            "largest_set": Integer(low=1),
             "missing_sensitive": OneOf(("error", "value", "drop")),
             "keep_order": Boolean(),
             "seed": Optional(Integer(low=0)),
