@@ -89,6 +89,9 @@ class Algorithm(Protocol):
 
     One that climbs hierarchies may say so with an attribute `hierarchical = True`: under generalization every
     quasi-identifier then has one, built automatically where none was given.
+
+    One that searches long may name a quick algorithm that serves the same requirements with an attribute `stand_in`:
+    its losses tell which of many coarsenings are worth the search.
     """
 
     @property

@@ -437,8 +437,7 @@ TunedLoss = Annotated[
     typer.Option(
         "--loss",
         metavar="NAME",
-        help="What to minimize: kl_divergence (with --recoding suppression unless given), gcp (with generalization "
-        "unless given) or non_uniform_entropy.",
+        help="What to minimize: gcp unless given, kl_divergence or non_uniform_entropy.",
         rich_help_panel=_METHOD,
     ),
 ]

@@ -19,7 +19,7 @@ from shoal.io.numbers import SIGNS, NumberForm, number_forms
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["DateForm", "Forms", "Understood", "as_written", "reads_alike", "understand"]
+__all__ = ["DateForm", "Forms", "Understood", "as_written", "looks_like_dates", "reads_alike", "understand"]
 
 _log = logging.getLogger(__name__)
 
@@ -145,7 +145,7 @@ def understand(
     for name, column in text.items():
         if name in asked:
             forms[name], made[name] = DateForm(pattern=asked[name]), _read_as_asked(column, asked[name])
-        elif _looks_like_dates(column):
+        elif looks_like_dates(column):
             found = date_formats(column)
             if len(found) == 1:
                 forms[name], made[name] = DateForm(pattern=found[0][0]), found[0][1]
@@ -180,7 +180,12 @@ def _check(frame: pl.DataFrame, dates: Mapping[str, str], decimal: str | None) -
             raise ParameterError(f"The 'dates' parameter names '{name}', which is no text: it needs no format.")
 
 
-def _looks_like_dates(column: pl.Series) -> bool:
+def looks_like_dates(column: pl.Series) -> bool:
+    """Return whether most of the first values of a column of text look like dates, readable or not."""
+    import polars as pl
+
+    if column.dtype != pl.String:
+        return False
     head = column.head(_HEAD).drop_nulls()
     if len(head) == 0:
         head = column.drop_nulls().head(_HEAD)

@@ -36,10 +36,10 @@ LOSSES = ("kl_divergence", "gcp", "non_uniform_entropy")
 """What can be minimized: measures that tell coarse values from stars, and compare with the original table."""
 
 
-def check_loss(owner: str, loss: str | None, recoding: str) -> str:
-    """Return the loss that is asked for, or the one that fits a recoding best."""
+def check_loss(owner: str, loss: str | None) -> str:
+    """Return the loss that is asked for; the global certainty penalty where none is."""
     if loss is None:
-        return "kl_divergence" if recoding == "suppression" else "gcp"
+        return "gcp"
     validate(owner, {"loss": loss}, {"loss": OneOf(LOSSES)})
     return loss
 
@@ -129,8 +129,8 @@ class Evaluator:
         """Return the rung of each ladder that a setting climbs."""
         return {ladder.key: ladder.rungs[step - 1] for ladder, step in zip(self.ladders, node, strict=True) if step > 0}
 
-    def evaluate(self, node: Node) -> Setting:
-        """Return what a setting loses, or why it cannot be published.
+    def evaluate(self, node: Node, algorithm: Algorithm | None = None) -> Setting:
+        """Return what a setting loses, or why it cannot be published; with another algorithm where one is given.
 
         Raises
         ------
@@ -141,12 +141,12 @@ class Evaluator:
         rungs = self.rungs_of(node)
         prepared = [self._prepared(ladder, step) for ladder, step in zip(self.ladders, node, strict=True) if step > 0]
         try:
-            measured = self._measured(prepared)
+            measured = self._measured(prepared, algorithm or self.algorithm)
         except (InfeasibleError, UsageError) as error:
             return Setting(rungs=rungs, error=error, seconds=time.perf_counter() - start)
         return Setting(rungs=rungs, seconds=time.perf_counter() - start, **measured)
 
-    def _measured(self, prepared: Sequence[_Prepared]) -> dict[str, Any]:
+    def _measured(self, prepared: Sequence[_Prepared], algorithm: Algorithm) -> dict[str, Any]:
         columns = {name: column for one in prepared for name, column in one.columns.items()}
         trees = dict(self._untouched)
         for one in prepared:
@@ -167,7 +167,7 @@ class Evaluator:
             hierarchies=trees,
             largest_set=self.largest_set,
         )
-        partition = self.algorithm.partition(problem)
+        partition = algorithm.partition(problem)
         recoded = recode(
             table,
             partition.groups,
@@ -179,11 +179,13 @@ class Evaluator:
             largest_set=self.largest_set,
         )
         composed = compose(original, table, recoded)
+        cells = max(recoded.rows * len(recoded.columns), 1)
         return {
             "loss": loss_of_recoding(self.loss, original, composed, partition.groups),
             "loss_of_coarsening": self._loss_of_coarsening(original, table) if before else 0.0,
+            "kept_share": 1 - composed.recoded_cells / cells,
             "stars": recoded.stars,
-            "stars_share": recoded.stars / max(recoded.rows * len(recoded.columns), 1),
+            "stars_share": recoded.stars / cells,
             "suppressed_tuples": recoded.suppressed_tuples,
             "groups": recoded.classes.count,
         }

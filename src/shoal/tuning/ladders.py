@@ -19,6 +19,7 @@ from shoal.errors import ColumnError, ParameterError, UsageError, near_matches
 from shoal.grouping import Labels, Ordered
 from shoal.hierarchy import Bins, Coarsening, DatePart, Level, OneValue, Prefix, coarsen_columns
 from shoal.hierarchy.columns import encoded
+from shoal.io import looks_like_dates
 from shoal.recoding import check_coverage
 from shoal.tuning.words import in_words
 
@@ -113,6 +114,8 @@ def ladder_of(series: pl.Series, *, tree: Hierarchy | None = None, file: str = "
         coarsenings = [DatePart("month"), DatePart("quarter"), DatePart("year")]
     elif column.numbers is not None:
         coarsenings = _bins(column.numbers)
+    elif looks_like_dates(series):
+        coarsenings = []  # its values are dates that nobody could read: no prefix of them means anything
     else:
         coarsenings = list(_prefixes(column)) or _classes(column)
     rungs, left = [], values

@@ -90,6 +90,7 @@ class Cluster:
     effort: int = _DEFAULT
 
     name: ClassVar[str] = "cluster"
+    stand_in: ClassVar[Algorithm] = Mondrian()
 
     def __post_init__(self) -> None:
         validate("cluster", {"effort": self.effort}, {"effort": Integer(low=0, high=1_000_000)})

@@ -21,7 +21,7 @@ from shoal.algorithms.mondrian.mondrian import Mondrian
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.algorithms.base import Problem
+    from shoal.algorithms.base import Algorithm, Problem
     from shoal.models import Requirement
 
 __all__ = ["Sabre"]
@@ -110,6 +110,7 @@ class Sabre:
     effort: int = 200
 
     name: ClassVar[str] = "sabre"
+    stand_in: ClassVar[Algorithm] = Mondrian()
 
     def __post_init__(self) -> None:
         validate("sabre", {"effort": self.effort}, {"effort": Integer(low=0, high=1_000_000)})
