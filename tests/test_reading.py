@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import json
 from pathlib import Path
 from typing import Any
@@ -144,3 +145,48 @@ def test_the_command_line_says_how_it_reads(clinic: Path, tmp_path: Path) -> Non
     assert again.exit_code == 0, again.stderr
     assert json.loads(again.stdout)["parameters"]["read_as"]["Größe"] == {"decimal": ",", "thousands": ""}
     assert "UTF-8" not in again.stderr
+
+
+@pytest.mark.parametrize("ending", ["xlsx", "ods"])
+def test_a_workbook_in_and_out(tmp_path: Path, ending: str) -> None:
+    from typer.testing import CliRunner
+
+    from shoal.cli.main import app
+    from shoal.io import read, write_table
+
+    rows = range(40)
+    frame = pl.DataFrame(
+        {
+            "born": [dt.date(1950 + row % 9, 1 + row % 12, 1) for row in rows],
+            "plz": [f"0{row % 5}" for row in rows],
+            "ill": [f"={'abcd'[row * 3 % 4]}" for row in rows],
+        }
+    )
+    write_table(frame, tmp_path / f"book.{ending}")
+    words = ["anonymize", str(tmp_path / f"book.{ending}"), "--sheet", "release", "--qi", "born,plz"]
+    words += ["--sensitive", "ill", "-k", "4", "--recoding", "generalization", "--algorithm", "mondrian", "--json"]
+    found = CliRunner().invoke(app, [*words, "-o", str(tmp_path / "out")])
+    assert found.exit_code == 0, found.stderr
+    published = read(tmp_path / f"out/release.{ending}")
+    assert (published.height, published.columns) == (40, ["born", "plz", "ill"])
+    assert sorted(published["ill"].to_list()) == sorted(frame["ill"].to_list())
+    assert any(value.startswith("[19") for value in published["born"].cast(pl.String).to_list())
+    other = CliRunner().invoke(app, [*words, "--format", "csv", "--spreadsheet-safe", "-o", str(tmp_path / "csv")])
+    assert other.exit_code == 0, other.stderr
+    assert (tmp_path / "csv/release.csv").exists()
+    audited = CliRunner().invoke(
+        app, ["audit", str(tmp_path / f"out/release.{ending}"), "--qi", "born,plz", "--sensitive", "ill", "-k", "4"]
+    )
+    assert audited.exit_code == 0, audited.stderr
+
+
+def test_standard_input_at_the_command_line(clinic: Path, tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from shoal.cli.main import app
+
+    words = ["anonymize", "-", "--qi", "Geburtsdatum,Größe", "--sensitive", "Diagnose", "--insensitive", "Fall"]
+    words += ["-k", "4", "--encoding", "latin-1", "-o", str(tmp_path / "out"), "--json"]
+    found = CliRunner().invoke(app, words, input=clinic.read_bytes())
+    assert found.exit_code == 0, found.stderr
+    assert json.loads(found.stdout)["input"]["rows"] == 80

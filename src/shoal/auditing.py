@@ -78,6 +78,7 @@ def audit(
     decimal: str | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    sheet: str | None = None,
 ) -> Audit:
     """Measure the privacy of a table from its cells, and check it against models where some are given.
 
@@ -100,6 +101,8 @@ def audit(
         How sensitive dates and numbers are written, where a model looks at them; as for `anonymize`.
     delimiter, encoding : str, optional
         Of a CSV file; detected by default.
+    sheet : str, optional
+        Of a workbook; needed where it has several.
 
     Returns
     -------
@@ -110,7 +113,7 @@ def audit(
     UsageError
         The call or the data is wrong.
     """
-    opened = open_data(data, delimiter=delimiter, encoding=encoding)
+    opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
     frame = opened.frame
     schema = roles(quasi_identifiers, sensitive)
     schema.check_known(frame.columns)

@@ -156,7 +156,7 @@ def compare(
     """
     _check_options(options)
     validate("compare", {"loss": loss}, {"loss": OneOf(tuple(LOSSES))})
-    opened = open_data(data, delimiter=options.pop("delimiter", None), encoding=options.pop("encoding", None))
+    opened = open_data(data, **{name: options.pop(name, None) for name in ("delimiter", "encoding", "sheet")})
     schema = roles(quasi_identifiers, sensitive)
     schema.check_known(opened.frame.columns)
     opened, _ = understood(

@@ -18,7 +18,7 @@ from shoal.algorithms import Problem, choose, lower_bound, table_counts
 from shoal.certificate import Certificate, Cost
 from shoal.errors import ColumnError, DataError, InfeasibleError, InternalError, ParameterError, near_matches
 from shoal.hierarchy import Coarsening, DatePart, as_hierarchy, automatic_hierarchy, coarsen_columns, tree_after
-from shoal.io import Restorer, as_written, open_frame, read, reads_alike, understand
+from shoal.io import Restorer, as_written, open_frame, read_table, reads_alike, understand
 from shoal.metrics import Metrics
 from shoal.models import Requirement
 from shoal.recoding import LARGEST_SET, METHODS, canonical_order, check_coverage, compose, published_frame, recode
@@ -76,6 +76,7 @@ def anonymize(
     decimal: str | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    sheet: str | None = None,
     progress: Progress | None = None,
 ) -> Release:
     """Make a release of a table in which every group of rows satisfies the privacy models, and verify it.
@@ -83,8 +84,8 @@ def anonymize(
     Parameters
     ----------
     data : frame or path
-        A pandas, Polars or Arrow table (anything that narwhals takes), or a path to CSV, Parquet or Arrow, or a
-        database URL with a table. One row per person. It is not changed.
+        A pandas, Polars or Arrow table (anything that narwhals takes), or a path to CSV, Parquet, Arrow or a workbook
+        (.xlsx, .ods), or a database URL with a table. One row per person. It is not changed.
     quasi_identifiers : sequence of str
         Columns that an adversary knows from elsewhere. A missing value is a value of its own.
     sensitive : str or sequence of str, optional
@@ -123,6 +124,8 @@ def anonymize(
         What stands before decimals in columns of text; found out by default.
     delimiter, encoding : str, optional
         Of a CSV file; detected by default.
+    sheet : str, optional
+        Of a workbook; needed where it has several.
     progress : callable, optional
         Called with (step, done, total) now and then.
 
@@ -150,7 +153,7 @@ def anonymize(
     )
     clock = Clock(_STEPS, progress)
     with clock.step("read"):
-        opened = open_data(data, delimiter=delimiter, encoding=encoding)
+        opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
         schema = roles(quasi_identifiers, sensitive, direct_identifiers, insensitive)
         schema.check(opened.frame.columns)
         _check_published(schema)
@@ -352,16 +355,29 @@ class OpenedData:
 
     frame: pl.DataFrame
     format: str
-    """What a release of it is written as: "parquet" for Parquet and Arrow files, else "csv"."""
+    """What a release of it is written as: "parquet" for Parquet and Arrow files, "xlsx" or "ods" for workbooks, else
+    "csv"."""
     restore: Restorer
+    encoding: str | None = None
+    """Of delimited text."""
+    delimiter: str | None = None
+    """Of delimited text."""
 
 
-def open_data(data: Any, *, delimiter: str | None = None, encoding: str | None = None) -> OpenedData:
+def open_data(
+    data: Any, *, delimiter: str | None = None, encoding: str | None = None, sheet: str | None = None
+) -> OpenedData:
     """Open a frame, a path or a database URL."""
     if isinstance(data, str | PathLike):
-        binary = Path(data).suffix.lower() in {".parquet", ".pq", ".arrow", ".feather", ".ipc"}
-        frame = read(data if isinstance(data, str) else Path(data), delimiter=delimiter, encoding=encoding)
-        return OpenedData(frame=frame, format="parquet" if binary else "csv", restore=Restorer())
+        source = data if isinstance(data, str) else Path(data)
+        found = read_table(source, delimiter=delimiter, encoding=encoding, sheet=sheet)
+        return OpenedData(
+            frame=found.frame,
+            format=found.format,
+            restore=Restorer(),
+            encoding=found.encoding,
+            delimiter=found.delimiter,
+        )
     opened = open_frame(data)
     return OpenedData(frame=opened.frame, format="csv", restore=opened.restore)
 

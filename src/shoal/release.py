@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from shoal._unpicklable import Unpicklable
 from shoal._validation import Boolean, OneOf, Optional, validate
 from shoal.errors import ReleaseUnsafeError
-from shoal.io import Restorer, as_written, read, spreadsheet_names, write_folder, write_table
+from shoal.io import FORMATS, Restorer, as_written, read, spreadsheet_names, write_folder, write_table
 from shoal.report import (
     AttributeLoss,
     ReportFacts,
@@ -117,14 +117,14 @@ class Release(Unpicklable):
         Parameters
         ----------
         folder : path
-            Where to. All of it may be published: `release.csv` (or `.parquet`), the public `certificate.json`, and a
+            Where to. All of it may be published: `release.csv` (or another format), the public `certificate.json`, and a
             `report.html` made of these two. The private folder lies beside it, with ".private" behind its name, and
             only its owner can read it: the full `certificate.json`, the full `report.html`, and `salt.txt`, the key of
             the hash of the input.
         force : bool
             Whether to replace existing folders of an earlier release.
-        format : {"csv", "parquet"}, optional
-            By default as the input was.
+        format : {"csv", "parquet", "xlsx", "ods"}, optional
+            By default as the input was. In workbooks every cell has the type of its column, and none is a formula.
         spreadsheet_safe : bool
             Whether to quote cells that a spreadsheet would run as a formula.
         publish_proof : bool
@@ -146,7 +146,7 @@ class Release(Unpicklable):
         validate(
             "save",
             {"format": format, "publish_proof": publish_proof},
-            {"format": Optional(OneOf(("csv", "parquet"))), "publish_proof": Boolean()},
+            {"format": Optional(OneOf(FORMATS)), "publish_proof": Boolean()},
         )
         name = f"release.{format or self.source_format}"
         written: dict[str, Certificate] = {}
@@ -173,7 +173,8 @@ class Release(Unpicklable):
             "salt.txt": lambda path: write_text(path, self.salt),
         }
         shown = self.published
-        names = spreadsheet_names(self.frame.columns) if spreadsheet_safe else self.frame.columns
+        safe = spreadsheet_safe and name.endswith(".csv")
+        names = spreadsheet_names(self.frame.columns) if safe else self.frame.columns
         check = functools.partial(self._verify_written, names=names, shown=shown)
         write_folder(Path(folder), files, private=private, force=force, check=lambda staged: check(staged / name))
         return written["full"]

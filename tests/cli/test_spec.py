@@ -44,6 +44,7 @@ star = "?"
 decimal = ","
 delimiter = ";"
 encoding = "latin-1"
+sheet = "Patients"
 format = "parquet"
 spreadsheet_safe = true
 publish_proof = true
@@ -100,6 +101,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "decimal": ",",
     "delimiter": ";",
     "encoding": "latin-1",
+    "sheet": "Patients",
     "format": "parquet",
     "spreadsheet_safe": True,
     "publish_proof": True,

@@ -152,9 +152,9 @@ class TestParquet:
             write_table(pl.DataFrame({"x": [object()]}), tmp_path / "t.parquet")
 
 
-@pytest.mark.parametrize("name", ["t.xlsx", "t", "t.csv.gz"])
+@pytest.mark.parametrize("name", ["t.docx", "t", "t.csv.gz"])
 def test_other_formats_are_refused(tmp_path, name):
-    with pytest.raises(OutputError, match=r"neither \.csv nor \.parquet"):
+    with pytest.raises(OutputError, match="none of csv, parquet, xlsx, ods"):
         write_table(pl.DataFrame({"a": [1]}), tmp_path / name)
 
 

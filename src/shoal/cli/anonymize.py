@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["READING", "SETTINGS", "anonymize", "publish", "save"]
 
-READING = ("dates", "decimal", "delimiter", "encoding")
+READING = ("dates", "decimal", "delimiter", "encoding", "sheet")
 """What a request says of how its input is to be read."""
 SETTINGS = ("algorithm", "recoding", "largest_set", "seed", "keep_order", "missing_sensitive", "star", *READING)
 """What a request passes on to `shoal.anonymize` beside the columns and the models."""
@@ -65,6 +65,7 @@ def anonymize(
     decimal: options.Decimal = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
     format: options.Format = None,  # noqa: A002 - as the flag
     spreadsheet_safe: options.SpreadsheetSafe = None,
     publish_proof: options.PublishProof = None,

@@ -48,6 +48,7 @@ def audit(
     decimal: options.Decimal = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
     json: options.Json = None,
 ) -> None:
     """Measure the privacy that a table has, whoever made it, and check it against a requirement if one is given.

@@ -75,6 +75,7 @@ def compare(
     decimal: options.Decimal = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
     json: options.Json = None,
 ) -> None:
     """Anonymize a table with several algorithms and compare what each one costs. No release is written.

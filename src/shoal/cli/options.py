@@ -50,6 +50,7 @@ __all__ = [
     "Seconds",
     "Seed",
     "Sensitive",
+    "Sheet",
     "Source",
     "Spec",
     "SpreadsheetSafe",
@@ -79,7 +80,8 @@ Source = Annotated[
     str | None,
     typer.Argument(
         metavar="INPUT",
-        help="CSV, Parquet or Arrow file, sqlite:///file.db::table, or any SQLAlchemy URL with ::table or ::query.",
+        help="CSV (also packed: .gz, .zst), Excel, OpenDocument, Parquet or Arrow file, - for standard input, "
+        "sqlite:///file.db::table, or any SQLAlchemy URL with ::table or ::query.",
         show_default=False,
     ),
 ]
@@ -123,7 +125,7 @@ Format = Annotated[
     str | None,
     typer.Option(
         "--format",
-        metavar="csv|parquet",
+        metavar="csv|parquet|xlsx|ods",
         help="Format of the release; as the input's unless given.",
         rich_help_panel=_FILES,
     ),
@@ -141,6 +143,12 @@ Encoding = Annotated[
     str | None,
     typer.Option(
         "--encoding", metavar="NAME", help="Encoding of a CSV input; detected unless given.", rich_help_panel=_FILES
+    ),
+]
+Sheet = Annotated[
+    str | None,
+    typer.Option(
+        "--sheet", metavar="NAME", help="The sheet of a workbook; needed where it has several.", rich_help_panel=_FILES
     ),
 ]
 Dates = Annotated[

@@ -14,6 +14,7 @@ import msgspec
 from shoal.cli.coarsenings import beside, coarsenings_of, columns_and_words
 from shoal.cli.options import as_number, names_in
 from shoal.errors import UsageError, did_you_mean, near_matches
+from shoal.io.readers import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from shoal.algorithms import Algorithm
@@ -160,6 +161,7 @@ class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     decimal: str | None = None
     delimiter: str | None = None
     encoding: str | None = None
+    sheet: str | None = None
     format: str | None = None
     spreadsheet_safe: bool | None = None
     publish_proof: bool | None = None
@@ -371,7 +373,7 @@ def _beside(path: Path, source: str) -> str:
     relative_database = "sqlite:///"
     if source.startswith(relative_database) and not source.startswith(relative_database + "/"):
         return relative_database + str(path.parent.resolve() / source.removeprefix(relative_database))
-    return source if "://" in source else str(path.parent / source)
+    return source if "://" in source or source == STANDARD_INPUT else str(path.parent / source)
 
 
 def _overridden(base: Any, by: Any) -> Any:

@@ -66,6 +66,7 @@ def tune(
     decimal: options.Decimal = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
     format: options.Format = None,  # noqa: A002 - as the flag
     spreadsheet_safe: options.SpreadsheetSafe = None,
     publish_proof: options.PublishProof = None,

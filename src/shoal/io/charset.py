@@ -8,7 +8,7 @@ import logging
 from shoal.errors import DataError, ParameterError
 from shoal.io.encodings import likely_encodings
 
-__all__ = ["to_utf8"]
+__all__ = ["encoding_of", "to_utf8"]
 
 _log = logging.getLogger(__name__)
 
@@ -49,9 +49,7 @@ def to_utf8(data: bytes, *, encoding: str | None, source: str) -> bytes:
         Where the bytes cannot be text in that encoding, or it is not clear which one it is; names the line.
     """
     if encoding is None:
-        encoding = next((name for mark, name in _BYTE_ORDER_MARKS if data.startswith(mark)), None) or _detect(
-            data, source
-        )
+        encoding = encoding_of(data, source)
     try:
         codec = codecs.lookup(encoding).name
         if codec in {"utf-8", "utf-8-sig", "ascii"}:
@@ -71,6 +69,11 @@ def to_utf8(data: bytes, *, encoding: str | None, source: str) -> bytes:
         line = data[: error.start].decode(encoding, "ignore").count("\n") + 1
         hint = "It may be damaged; else name its encoding."
     raise DataError(f"Line {line} of {source} is not valid {encoding} text. {hint}")
+
+
+def encoding_of(data: bytes, source: str) -> str:
+    """Return the encoding of a text file, found by its byte order mark or by what it looks like; see `to_utf8`."""
+    return next((name for mark, name in _BYTE_ORDER_MARKS if data.startswith(mark)), None) or _detect(data, source)
 
 
 def _check_utf8(data: bytes, codec: str) -> None:

@@ -1,4 +1,4 @@
-"""Writing a table as CSV or Parquet."""
+"""Writing a table as CSV, Parquet, or the only sheet of a workbook."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING
 
 from shoal.errors import DataError, OutputError
 from shoal.io.frames import PANDAS_INDEX
+from shoal.io.workbooks import write_workbook
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import polars as pl
 
-__all__ = ["spreadsheet_names", "write_table"]
+__all__ = ["FORMATS", "spreadsheet_names", "write_table"]
+
+FORMATS = ("csv", "parquet", "xlsx", "ods")
+"""What a table can be written as."""
 
 # OWASP's list (CSV Injection); "-1" and "+1" among them: nobody can tell the sign of a number from that of a formula.
 # Full-width signs too: spreadsheets in East Asian settings take them for plain ones.
@@ -25,7 +29,7 @@ _SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
 
 
 def write_table(frame: pl.DataFrame, path: str | Path, *, spreadsheet_safe: bool = False) -> None:
-    """Write a table in the format that the file's name ends in: `.csv` or `.parquet`.
+    """Write a table in the format that the file's name ends in: `.csv`, `.parquet`, `.xlsx` or `.ods`.
 
     CSV is UTF-8 with commas and line feeds; a missing value (null or NaN) is an empty field, an empty text is `""`.
     Most readers (that of shoal among them) take both for missing, so a column may hold one of them, not both. Parquet
@@ -67,10 +71,11 @@ def write_table(frame: pl.DataFrame, path: str | Path, *, spreadsheet_safe: bool
         _check_storable(plain)
         with _system_errors(path):
             plain.write_parquet(path)
+    elif suffix in (".xlsx", ".ods"):
+        with _system_errors(path):
+            write_workbook(plain, path)
     else:
-        raise OutputError(
-            f"'{path.name}' ends in neither .csv nor .parquet: those are the formats that can be written."
-        )
+        raise OutputError(f"'{path.name}' ends in none of {', '.join(FORMATS)}: those are what can be written.")
 
 
 def _check_storable(frame: pl.DataFrame) -> None:

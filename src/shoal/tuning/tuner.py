@@ -74,6 +74,7 @@ def tune(
     decimal: str | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    sheet: str | None = None,
     progress: Progress | None = None,
 ) -> Tuning:
     """Search for the coarsening of the quasi-identifiers that loses the least once the table is anonymized.
@@ -86,7 +87,7 @@ def tune(
     ----------
     data, quasi_identifiers, sensitive, privacy, algorithm, recoding, largest_set
         As for `shoal.anonymize`.
-    direct_identifiers, insensitive, missing_sensitive, star, keep_order, dates, decimal, delimiter, encoding
+    direct_identifiers, insensitive, missing_sensitive, star, keep_order, dates, decimal, delimiter, encoding, sheet
         As for `shoal.anonymize`.
     loss : {"gcp", "kl_divergence", "non_uniform_entropy"}, optional
         What to minimize; the global certainty penalty unless named, which counts how many values a cell may be, however
@@ -144,7 +145,7 @@ def tune(
     start = time.perf_counter()
     told = progress or silent
     told("read", 0, 1)
-    opened = open_data(data, delimiter=delimiter, encoding=encoding)
+    opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
     schema = roles(quasi_identifiers, sensitive, direct_identifiers, insensitive)
     schema.check(opened.frame.columns)
     requirement = Requirement.of(privacy, schema.sensitive)
