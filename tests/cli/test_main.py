@@ -158,6 +158,7 @@ def test_every_command_and_option_is_explained() -> None:
         "attack",
         "audit",
         "compare",
+        "datasets",
         "demo",
         "group",
         "provenance",
@@ -175,7 +176,10 @@ def test_every_command_and_option_is_explained() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["anonymize", "attack", "audit", "compare", "demo", "group", "provenance", "query", "republish", "tune", "version"],
+    [
+        *("anonymize", "attack", "audit", "compare", "datasets", "demo", "group", "provenance", "query"),
+        *("republish", "tune", "version"),
+    ],
 )
 def test_help_is_shown(shoal: Any, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 80)

@@ -18,6 +18,7 @@ from shoal.cli.attack import attack
 from shoal.cli.audit import audit
 from shoal.cli.compare import compare
 from shoal.cli.console import Terminal, discard_if_unread, logged_notes
+from shoal.cli.datasets import datasets
 from shoal.cli.demo import demo
 from shoal.cli.group import group
 from shoal.cli.group_labels import labels
@@ -38,12 +39,12 @@ _ONCE, _AGAIN, _CLASSES, _ITSELF = "One table", "Tables that change", "Classes o
 _COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
     _ONCE: (anonymize, audit, compare, tune, provenance, demo),
     _AGAIN: (query,),
-    _ITSELF: (version,),
+    _ITSELF: (datasets, version),
 }
 """The commands by what they are for, as the help shows them; groups of commands join these below."""
 _SHOWN = (
     *("anonymize", "audit", "compare", "tune", "provenance", "demo"),
-    *("republish", "query", "attack", "group", "version"),
+    *("republish", "query", "attack", "group", "datasets", "version"),
 )
 
 INTERRUPTED = 130

@@ -125,8 +125,8 @@ Format = Annotated[
     str | None,
     typer.Option(
         "--format",
-        metavar="csv|parquet|xlsx|ods",
-        help="Format of the release; as the input's unless given.",
+        metavar="FORMAT",
+        help="Format of the release: csv, parquet, xlsx or ods; as the input's unless given.",
         rich_help_panel=_FILES,
     ),
 ]

@@ -1,0 +1,65 @@
+"""Every example of the README and of the guides runs, in the order of its page, in an empty folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sybil import Example, Sybil
+from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
+from typer.testing import CliRunner
+
+import shoal
+from shoal.cli.main import app
+
+HOME = Path(shoal.__file__).parents[2]
+PAGES = [HOME / "README.md", *sorted((HOME / "docs/guide").glob("*.md"))]
+SHELL_SYNTAX = re.compile(r"[$|<>;&`]")
+
+
+def commands(block: str) -> list[list[str]] | None:
+    """Return the calls of shoal that a block consists of; None where it needs a shell."""
+    lines = [line for line in re.sub(r"\\\n\s*", " ", block).splitlines() if line.split("#")[0].strip()]
+    if any(SHELL_SYNTAX.search(line.split("#")[0]) or not line.startswith("shoal ") for line in lines):
+        return None
+    return [shlex.split(line, comments=True)[1:] for line in lines]
+
+
+def run(example: Example) -> None:
+    block = str(example.parsed)
+    calls = commands(block)
+    if calls is None:
+        environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", block], env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{example.path}:{example.line}\n{done.stderr}"
+        return
+    for call in calls:  # in this process: a new one takes seconds to start
+        found = CliRunner().invoke(app, call)
+        assert found.exit_code == 0, f"{example.path}:{example.line}: shoal {shlex.join(call)}\n{found.stderr}"
+
+
+@pytest.mark.skipif(not PAGES[0].exists(), reason="an installed package has no README beside it")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_example_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    (tmp_path / ".venv/bin/activate").touch()
+    parsers: list[Any] = [SkipParser(), PythonCodeBlockParser(), CodeBlockParser(language="sh", evaluator=run)]
+    document = Sybil(parsers=parsers, path=str(page.parent), patterns=[page.name]).parse(page)
+    examples = list(document.examples())
+    assert examples or page.stem in WORDS_ONLY, "a page without an example"
+    for example in examples:
+        example.evaluate()
+
+
+WORDS_ONLY = ("distances",)
+"""Pages that only explain."""
