@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from shoal.comparison import Comparison, compare
     from shoal.grouping import Labels, Ordered, Points, Regions
     from shoal.hierarchy import Bins, BottomCode, DatePart, Hierarchy, Level, Prefix, Round, TopCode, safe_harbor
+    from shoal.inspection import Inspection, inspect
     from shoal.models import (
         AlphaKAnonymity,
         BetaLikeness,
@@ -55,7 +56,8 @@ if TYPE_CHECKING:
     from shoal.tuning import Tuning, tune
 
 __all__ = [
-    # publishing, auditing, comparing
+    # inspecting, publishing, auditing, comparing
+    "inspect",
     "anonymize",
     "audit",
     "compare",
@@ -64,6 +66,7 @@ __all__ = [
     "Audit",
     "Certificate",
     "Comparison",
+    "Inspection",
     "PublicCertificate",
     "Release",
     "Tuning",
@@ -123,6 +126,8 @@ _HOME = {
     "Audit": "shoal.auditing",
     **dict.fromkeys(("Certificate", "PublicCertificate"), "shoal.certificate"),
     "compare": "shoal.comparison",
+    "inspect": "shoal.inspection",
+    "Inspection": "shoal.inspection",
     "Comparison": "shoal.comparison",
     **dict.fromkeys(("Labels", "Ordered", "Points", "Regions"), "shoal.grouping"),
     **dict.fromkeys(

@@ -362,6 +362,8 @@ class OpenedData:
     """Of delimited text."""
     delimiter: str | None = None
     """Of delimited text."""
+    sheet: str | None = None
+    """Of a workbook."""
 
 
 def open_data(
@@ -377,6 +379,7 @@ def open_data(
             restore=Restorer(),
             encoding=found.encoding,
             delimiter=found.delimiter,
+            sheet=found.sheet,
         )
     opened = open_frame(data)
     return OpenedData(frame=opened.frame, format="csv", restore=opened.restore)

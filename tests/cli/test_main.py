@@ -161,6 +161,7 @@ def test_every_command_and_option_is_explained() -> None:
         "datasets",
         "demo",
         "group",
+        "inspect",
         "provenance",
         "query",
         "republish",
@@ -177,7 +178,7 @@ def test_every_command_and_option_is_explained() -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        *("anonymize", "attack", "audit", "compare", "datasets", "demo", "group", "provenance", "query"),
+        *("anonymize", "attack", "audit", "compare", "datasets", "demo", "group", "inspect", "provenance", "query"),
         *("republish", "tune", "version"),
     ],
 )

@@ -63,7 +63,7 @@ def audit(
     terminal: Terminal = context.obj
     request = request_of(context.params)
     terminal.json = bool(request.json)
-    arguments = request.arguments("star", *READING)
+    arguments = request.arguments("star", *READING, source=source)
     unused = ("direct_identifiers", "insensitive")
     arguments = {name: value for name, value in arguments.items() if name not in unused}
     models = request.privacy.models()

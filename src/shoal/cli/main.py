@@ -25,6 +25,7 @@ from shoal.cli.group_labels import labels
 from shoal.cli.group_ordered import ordered
 from shoal.cli.group_points import points
 from shoal.cli.group_regions import regions
+from shoal.cli.inspect import inspect
 from shoal.cli.provenance import provenance
 from shoal.cli.query import query
 from shoal.cli.republish import republish
@@ -37,13 +38,13 @@ __all__ = ["Commands", "app", "run"]
 
 _ONCE, _AGAIN, _CLASSES, _ITSELF = "One table", "Tables that change", "Classes of values", "shoal itself"
 _COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
-    _ONCE: (anonymize, audit, compare, tune, provenance, demo),
+    _ONCE: (inspect, anonymize, audit, compare, tune, provenance, demo),
     _AGAIN: (query,),
     _ITSELF: (datasets, version),
 }
 """The commands by what they are for, as the help shows them; groups of commands join these below."""
 _SHOWN = (
-    *("anonymize", "audit", "compare", "tune", "provenance", "demo"),
+    *("inspect", "anonymize", "audit", "compare", "tune", "provenance", "demo"),
     *("republish", "query", "attack", "group", "datasets", "version"),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -173,7 +174,7 @@ class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         merged: ReleaseSpec = _overridden(self, flags)
         return merged
 
-    def source(self) -> str:
+    def source(self, command: str = "anonymize") -> str:
         """Return the input.
 
         Raises
@@ -182,7 +183,7 @@ class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             Where none was named.
         """
         if self.input is None:
-            raise UsageError("Name the table to read: shoal anonymize INPUT ... (or input = ... in the spec file).")
+            raise UsageError(f"Name the table to read: shoal {command} INPUT ... (or input = ... in the spec file).")
         return self.input
 
     def folder(self) -> Path:
@@ -202,8 +203,30 @@ class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         flags = {name: bool(getattr(self, name)) for name in ("force", "spreadsheet_safe", "publish_proof")}
         return {"format": self.format, **flags}
 
-    def arguments(self, *names: str) -> dict[str, Any]:
+    def _columns_to_choose_from(self, source: str | None) -> str:
+        """Return the end of a message to somebody who named no columns: which there are, and what to do."""
+        source = source or self.input
+        if source is None or source == STANDARD_INPUT:
+            return " shoal inspect INPUT proposes a role for each column."
+        from shoal.io import read_table
+
+        try:
+            found = read_table(source, delimiter=self.delimiter, encoding=self.encoding, sheet=self.sheet).frame.columns
+        except UsageError:
+            return ""
+        listed = ", ".join(found[:40]) + (", ..." if len(found) > 40 else "")
+        where = "INPUT" if "://" in source else shlex.quote(source)  # a URL may hold a password
+        return f" The columns are {listed}. shoal inspect {where} proposes a role for each."
+
+    def arguments(self, *names: str, source: str | None = None) -> dict[str, Any]:
         """Return the columns, and those of the named settings that were given, as arguments of a call.
+
+        Parameters
+        ----------
+        *names : str
+            The settings.
+        source : str, optional
+            The table, where it is not the request's own input; its columns are named to those who named none.
 
         Raises
         ------
@@ -213,6 +236,7 @@ class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         if self.columns.quasi_identifiers is None:
             raise UsageError(
                 "Name the quasi-identifiers with --qi age,zip,... (or quasi_identifiers = [...] in the spec file)."
+                f"{self._columns_to_choose_from(source)}"
             )
         values = msgspec.structs.asdict(self.columns) | {name: getattr(self, name) for name in names}
         return {name: value for name, value in values.items() if value is not None}

@@ -20,6 +20,8 @@ SIGNS = (",", ".")
 _BLANKS = " \u00a0\u202f'\u2019"
 """What sets thousands apart beside the sign that is not the decimal one."""
 _CANONICAL = r"^(?:0|-?[1-9][0-9]*|-?(?:0|[1-9][0-9]*)\.[0-9]+)$"
+_MAY_BE_GROUPED = r"^-?[0-9]{1,3}(?:\.[0-9]{3})*$"
+"""Numbers whose points may set thousands apart."""
 _LOOKS_LIKE_A_NUMBER = rf"^-?[0-9][0-9.,{_BLANKS}]*$"
 
 
@@ -122,6 +124,8 @@ def _readings(column: pl.Series) -> _Readings:
     distinct = column.drop_nulls().unique()
     if not distinct.str.contains(_LOOKS_LIKE_A_NUMBER).all() or not distinct.str.contains(rf"[.,{_BLANKS}]").any():
         return _Readings(forms={})
+    if distinct.str.contains(_CANONICAL).all() and not distinct.str.contains(_MAY_BE_GROUPED).all():
+        return _Readings(forms={".": NumberForm(decimal=".")})  # as programs write them
     forms: dict[str, NumberForm] = {}
     read_before: list[pl.Series] = []
     for decimal, other in ((".", ","), (",", ".")):

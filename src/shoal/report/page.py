@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from shoal.report.facts import PublicFacts, ReportFacts
 
-__all__ = ["render", "render_public", "render_publication", "write_report"]
+__all__ = ["render", "render_public", "render_publication", "template", "write_report"]
 
 _MEASURES = {
     "discernability": (
@@ -44,7 +44,8 @@ _SAID_ELSEWHERE = frozenset({"stars", "suppressed_tuples", "suppressed_tuples_sh
 
 
 @cache
-def _template(name: str) -> Template:
+def template(name: str) -> Template:
+    """Return one of the templates of pages, with the filters that all of them share."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -55,7 +56,11 @@ def _template(name: str) -> Template:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        number=sentences.number, percent=sentences.percent, factor=sentences.factor, listed=sentences.listed
+        number=sentences.number,
+        percent=sentences.percent,
+        factor=sentences.factor,
+        listed=sentences.listed,
+        as_sentence=lambda text: text[:1].upper() + text[1:],
     )
     return environment.get_template(name)
 
@@ -75,7 +80,7 @@ def render(facts: ReportFacts) -> str:
     """
     certificate = facts.certificate
     source, rows = certificate["input"], _published_rows(certificate)
-    return _template("release.html.j2").render(
+    return template("release.html.j2").render(
         private=True,
         title=facts.title,
         facts=facts,
@@ -98,7 +103,7 @@ def render_public(facts: PublicFacts) -> str:
     """
     certificate = facts.certificate
     columns, parameters = certificate["columns"], certificate["parameters"]
-    return _template("public.html.j2").render(
+    return template("public.html.j2").render(
         private=False,
         title=facts.title,
         facts=facts,
@@ -124,7 +129,7 @@ def render_publication(certificate: Mapping[str, Any], *, private: bool) -> str:
         Whether it is the full certificate, for the publisher, or the public one.
     """
     series, rows = certificate["series"], _published_rows(certificate)
-    return _template("publication.html.j2").render(
+    return template("publication.html.j2").render(
         private=private,
         title=f"{series['name']}: release {series['release']}",
         certificate=certificate,

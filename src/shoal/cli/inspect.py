@@ -1,0 +1,176 @@
+"""`shoal inspect`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.cli import options
+from shoal.cli.anonymize import READING
+from shoal.cli.console import Terminal, lines_of, path_line, plain
+from shoal.errors import OutputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.console import RenderableType
+
+    from shoal.inspection import Inspection
+
+__all__ = ["inspect"]
+
+_PAIRS = 5
+"""Pairs of columns that the terminal shows."""
+
+SpecOut = Annotated[
+    Path | None,
+    typer.Option(
+        "--spec-out",
+        metavar="FILE.toml",
+        help="Write the proposal as a spec file, in which every line has a comment, for shoal anonymize --spec.",
+    ),
+]
+Page = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="OUT", help="Write a page: OUT.html, or OUT as a folder for it."),
+]
+ShowValues = Annotated[
+    bool, typer.Option("--show-values", help="Show the most frequent values of each column; no cell otherwise.")
+]
+
+
+def inspect(
+    context: typer.Context,
+    *,
+    source: options.Source = None,
+    spec_out: SpecOut = None,
+    output: Page = None,
+    show_values: ShowValues = False,
+    k: options.K = None,
+    dates: options.Dates = None,
+    decimal: options.Decimal = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
+    force: options.Force = None,
+    json: options.Json = None,
+) -> None:
+    """Look at a table first: what its columns hold and tell, and a proposal of their roles. No role is needed.
+
+    Example: shoal inspect patients.csv --spec-out release.toml
+
+    Then look at every line of release.toml, and: shoal anonymize --spec release.toml -o out
+    """
+    from shoal.cli.spec import request_of
+    from shoal.inspection import inspect as look
+
+    terminal: Terminal = context.obj
+    terminal.json = bool(json)
+    request = request_of({name: context.params[name] for name in ("source", *READING)})
+    least: Any = 5 if k is None else options.as_number("-k", k)
+    for path in (spec_out, output):
+        if path is not None and os.path.exists(path) and not force:
+            raise OutputError(f"'{path}' exists. Name another one, or replace it with --force.")
+    reading = {name: value for name in READING if (value := getattr(request, name)) is not None}
+    with terminal.progress() as progress:
+        found = look(request.source("inspect"), k=least, show_values=show_values, progress=progress, **reading)
+    facts = found.to_dict()
+    if not terminal.json:
+        terminal.say("", *_summary_of(found, facts))
+    written = _written(found, spec_out, output, k=least, force=bool(force))
+    if terminal.json:
+        terminal.result(facts)
+    elif written:
+        terminal.say(*(path_line("written", path) for path in written), "")
+
+
+def _written(inspection: Inspection, spec: Path | None, page: Path | None, *, k: int, force: bool) -> list[Path]:
+    """Write what was asked for, and return the files."""
+    from shoal.io import write_folder
+
+    files: list[Path] = []
+    try:
+        if spec is not None:
+            spec.write_text(inspection.to_toml(k=k, folder=spec.parent), encoding="utf-8")
+            files.append(spec)
+        if page is not None and page.suffix.lower() in (".html", ".htm"):
+            inspection.report(page)
+            files.append(page)
+        elif page is not None:
+            made = {
+                "inspection.html": inspection.report,
+                "result.json": lambda path: path.write_text(inspection.to_json() + "\n", encoding="utf-8"),
+            }
+            folder = write_folder(page, made, force=force)
+            files += [folder / name for name in made]
+    except OSError as error:
+        raise OutputError(f"'{error.filename}' cannot be written: {error.strerror}.") from error
+    return files
+
+
+def _summary_of(inspection: Inspection, facts: Mapping[str, Any]) -> list[RenderableType]:
+    """Return what was found: how the file was read, the columns, the reasons, what pairs tell, the risk, warnings."""
+    from shoal.report.inspection_page import how_it_was_read, pairs_of, risk_sentences
+    from shoal.report.sentences import number
+
+    read = how_it_was_read(facts)
+    lines: list[RenderableType] = [
+        plain(
+            f"{number(inspection.rows)} records with {len(inspection.columns)} columns"
+            + "".join(f"; {one}" for one in read)
+        ),
+        _table_of(inspection),
+        "Why:",
+        lines_of([(column.name, column.why) for column in inspection.columns]),
+        "",
+    ]
+    if inspection.columns[0].values is not None:
+        shown = [
+            (column.name, ", ".join(f"{value} ({number(count)})" for value, count in column.values or ()))
+            for column in inspection.columns
+        ]
+        lines += ["Most frequent values:", lines_of(shown), ""]
+    pairs = pairs_of(facts, _PAIRS)
+    if pairs:
+        told = [(" + ".join(one["columns"]), _told_by(one)) for one in pairs]
+        lines += ["Together:", lines_of(told), ""]
+    lines += [plain(" ".join(risk_sentences(facts["risk"]))), ""]
+    lines += [plain(f"Warning: {remark.text}") for remark in inspection.warnings]
+    if inspection.warnings:
+        lines.append("")
+    return lines
+
+
+def _table_of(inspection: Inspection) -> RenderableType:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from shoal.report.sentences import number, percent
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("column", overflow="fold")
+    for title in ("kind", "role", "coarser"):
+        table.add_column(title, overflow="fold")
+    for title in ("values", "missing", "their own"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for column in inspection.columns:
+        role = (
+            column.role.replace("_", " ").replace(" identifier", "-id.")
+            if column.role.endswith("identifier")
+            else column.role
+        )
+        figures = (number(column.distinct), number(column.missing), percent(column.uniqueness))
+        table.add_row(*map(plain, (column.name, column.kind, role, column.coarsen or "")), *figures)
+    return table
+
+
+def _told_by(pair: Mapping[str, Any]) -> str:
+    from shoal.report.sentences import percent
+
+    apart = f"tell {percent(pair['separation'] or 0)} of all pairs of records apart"
+    if pair["distinction"] is None:
+        return apart
+    return f"{apart}; {percent(pair['distinction'])} as many different values as records"

@@ -1,0 +1,6 @@
+"""Inspection: what a table is like before anything is asked of it, and a first proposal of what to do with it."""
+
+from shoal.inspection.inspector import inspect
+from shoal.inspection.result import InspectedColumn, Inspection, Remark
+
+__all__ = ["InspectedColumn", "Inspection", "Remark", "inspect"]
