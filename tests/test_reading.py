@@ -132,6 +132,13 @@ def test_the_command_line_says_how_it_reads(clinic: Path, tmp_path: Path) -> Non
     assert "Warning: 'klinik.csv' is not UTF-8; it is read as cp1252." in said
     assert "The column 'Geburtsdatum' is read as dates written like %d.%m.%Y." in said
     assert "The column 'Größe' is read as numbers with a decimal ','." in said
+    odd = tmp_path / "odd.csv"
+    odd.write_text("born,ill\n" + "31.12.1980,a\n1.1.1981,b\n" * 20 + "unknown,a\n")
+    words = ["anonymize", str(odd), "--qi", "born", "-k", "1", "--insensitive", "ill", "-o", str(tmp_path / "odd")]
+    warned = CliRunner().invoke(app, words)
+    said = " ".join(warned.stderr.split())
+    assert "Warning: The column 'born' looks like dates, but 1 of its values is none, the first in row 41" in said
+    assert "or say the format with --date born=%d.%m.%y." in said
     spec = tmp_path / "release.toml"
     spec.write_bytes(
         "\ufeff".encode()

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from shoal.cli.wording import in_flags
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
@@ -124,7 +126,7 @@ def logged_notes(terminal: Terminal) -> Iterator[None]:
         said: frozenset[str] = frozenset()
 
         def emit(self, record: logging.LogRecord) -> None:
-            text = record.getMessage()
+            text = in_flags(record.getMessage(), {})
             if text not in self.said:
                 self.said |= {text}
                 terminal.note(f"Warning: {text}" if record.levelno >= logging.WARNING else text)

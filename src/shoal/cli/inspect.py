@@ -11,6 +11,7 @@ import typer
 from shoal.cli import options
 from shoal.cli.anonymize import READING
 from shoal.cli.console import Terminal, lines_of, path_line, plain
+from shoal.cli.wording import in_flags
 from shoal.errors import OutputError
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["inspect"]
 
+_WIDE_ENOUGH = 22
+"""Characters of the names of columns that are not broken."""
 _PAIRS = 5
 """Pairs of columns that the terminal shows."""
 
@@ -138,7 +141,7 @@ def _summary_of(inspection: Inspection, facts: Mapping[str, Any]) -> list[Render
         told = [(" + ".join(one["columns"]), _told_by(one)) for one in pairs]
         lines += ["Together:", lines_of(told), ""]
     lines += [plain(" ".join(risk_sentences(facts["risk"]))), ""]
-    lines += [plain(f"Warning: {remark.text}") for remark in inspection.warnings]
+    lines += [plain(in_flags(f"Warning: {remark.text}", {})) for remark in inspection.warnings]
     if inspection.warnings:
         lines.append("")
     return lines
@@ -150,20 +153,16 @@ def _table_of(inspection: Inspection) -> RenderableType:
 
     from shoal.report.sentences import number, percent
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("column", overflow="fold")
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    longest = max(len(column.name) for column in inspection.columns)
+    table.add_column("column", overflow="fold", min_width=min(longest, _WIDE_ENOUGH))
     for title in ("kind", "role", "coarser"):
-        table.add_column(title, overflow="fold")
+        table.add_column(title, no_wrap=True)
     for title in ("values", "missing", "their own"):
         table.add_column(title, justify="right", no_wrap=True)
     for column in inspection.columns:
-        role = (
-            column.role.replace("_", " ").replace(" identifier", "-id.")
-            if column.role.endswith("identifier")
-            else column.role
-        )
-        figures = (number(column.distinct), number(column.missing), percent(column.uniqueness))
-        table.add_row(*map(plain, (column.name, column.kind, role, column.coarsen or "")), *figures)
+        words = (column.name, column.kind, column.role.removesuffix("_identifier"), column.coarsen or "")
+        table.add_row(*map(plain, words), number(column.distinct), number(column.missing), percent(column.uniqueness))
     return table
 
 

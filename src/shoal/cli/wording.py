@@ -9,7 +9,7 @@ from typing import Any
 __all__ = ["flags_of", "in_flags"]
 
 _PARAMETER = re.compile(r"The '(\w+)' parameter of ([\w+-]+) must be ")
-_BOTH_WAYS = re.compile(r"(?:\w+=\S+|\w+\([^()]*\)|\bforce) \((--[\w-]+(?: [\w-]+)?)\)")
+_BOTH_WAYS = re.compile(r"(?:\w+=\{[^{}]*\}|\w+=\S+|\w+\([^()]*\)|\bforce) \((--[\w-]+(?: [^()]+)?)\)")
 """What to do in Python, and in parentheses the flag that does it."""
 _RENAMED = {
     ("variant", "LDiversity"): "l_variant",
@@ -48,6 +48,8 @@ def in_flags(message: str, flags: Mapping[str, str]) -> str:
     '-k must be a whole number >= 1. Got 0.'
     >>> in_flags("Choose another symbol with star=... (--star).", {})
     'Choose another symbol with --star.'
+    >>> in_flags("Say which with dates={'born': '%d/%m/%Y'} (--date born=%d/%m/%Y).", {})
+    'Say which with --date born=%d/%m/%Y.'
     """
 
     def named(found: re.Match[str]) -> str:

@@ -119,6 +119,8 @@ def dates_of(owner: str, column: Column, pattern: str | None = None) -> pl.Serie
         wrong = read.is_null().to_numpy()
     if wrong.any():
         wrong = np.append(wrong, [False] * column.has_missing)
-        how = "as 2020-01-31 (say how it is written: format='%d.%m.%Y')" if pattern is None else f"as {pattern!r} says"
+        how = f"as {pattern!r} says"
+        if pattern is None:
+            how = "as 2020-01-31: say how dates are written with format='%d.%m.%Y' (--date NAME=%d.%m.%Y)"
         raise DataError(f"{owner} cannot read {first_row(column, wrong)} {how}.")
     return read

@@ -83,8 +83,7 @@ class Understood:
             if set(meanings) <= set(SIGNS):
                 raise DataError(
                     f"The numbers of the column '{name}' can be read in two ways: nothing says whether the comma sets "
-                    "thousands apart. Say which sign stands before decimals with decimal=',' or decimal='.' "
-                    "(--decimal , or --decimal .)."
+                    "thousands apart. Say which sign stands before decimals with decimal=... (--decimal , or .)."
                 )
             raise DataError(
                 f"The dates of the column '{name}' can be read in two ways, as {' and as '.join(meanings)}. Say which "

@@ -36,7 +36,21 @@ _KNOWN = (
     *("familienstand", "education", "bildung", "schulabschluss", "occupation", "beruf", "job", "profession", "work"),
     *("nationality", "citizenship", "country", "land", "pays", "pais", "birth", "birthplace", "geburt", "children"),
     *("kinder", "household", "haushalt", "language", "sprache", "employer", "region", "state", "bundesland", "county"),
-    *("district", "kreis", "city", "town", "year", "jahr", "height", "weight", "groesse", "gewicht", "length", "stay"),
+    *(
+        "district",
+        "kreis",
+        "city",
+        "town",
+        "year",
+        "jahr",
+        "height",
+        "weight",
+        "groesse",
+        "grosse",
+        "gewicht",
+        "length",
+        "stay",
+    ),
 )
 """What neighbours, colleagues and registers know of people."""
 _POSTAL = ("zip", "zipcode", "postcode", "postal", "postalcode", "plz", "postleitzahl", "cp", "codigo")
