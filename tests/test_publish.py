@@ -361,7 +361,7 @@ class TestSaving:
         assert binary["visit"].dtype == pl.Int64
         assert binary["disease"].to_list() == text["disease"].to_list()
         with pytest.raises(ParameterError, match="'format' parameter of save"):
-            release.save(tmp_path / "c", format="xlsx")
+            release.save(tmp_path / "c", format="docx")
         assert not (tmp_path / "c").exists()
 
     def test_an_existing_folder(self, release: shoal.Release, tmp_path: Path) -> None:

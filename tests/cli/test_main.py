@@ -151,37 +151,22 @@ def all_options() -> list[tuple[str, Any]]:
     return [(name, option) for name, one in group.commands.items() for option in one.params]  # type: ignore[attr-defined]
 
 
+COMMANDS = (
+    *("anonymize", "attack", "audit", "compare", "datasets", "demo", "group", "inspect", "provenance"),
+    *("query", "republish", "tune", "version"),
+)
+
+
 def test_every_command_and_option_is_explained() -> None:
     group = typer.main.get_command(app)
-    commands = {
-        "anonymize",
-        "attack",
-        "audit",
-        "compare",
-        "datasets",
-        "demo",
-        "group",
-        "inspect",
-        "provenance",
-        "query",
-        "republish",
-        "tune",
-        "version",
-    }
-    assert set(group.commands) == commands  # type: ignore[attr-defined]
+    assert set(group.commands) == set(COMMANDS)  # type: ignore[attr-defined]
     assert all(one.help for one in group.commands.values())  # type: ignore[attr-defined]
     unexplained = [f"{name} {option.name}" for name, option in all_options() if not getattr(option, "help", None)]
     assert unexplained == []
     assert len(all_options()) > 60
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        *("anonymize", "attack", "audit", "compare", "datasets", "demo", "group", "inspect", "provenance", "query"),
-        *("republish", "tune", "version"),
-    ],
-)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_is_shown(shoal: Any, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 80)
     found = shoal(command, "--help")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from shoal.inspection import Inspection
+    from shoal.inspection import InspectedColumn, Inspection
 
 __all__ = ["inspect"]
 
@@ -127,7 +127,7 @@ def _summary_of(inspection: Inspection, facts: Mapping[str, Any]) -> list[Render
         ),
         _table_of(inspection),
         "Why:",
-        lines_of([(column.name, column.why) for column in inspection.columns]),
+        lines_of([(column.name, _why(column)) for column in inspection.columns]),
         "",
     ]
     if inspection.columns[0].values is not None:
@@ -164,6 +164,10 @@ def _table_of(inspection: Inspection) -> RenderableType:
         words = (column.name, column.kind, column.role.removesuffix("_identifier"), column.coarsen or "")
         table.add_row(*map(plain, words), number(column.distinct), number(column.missing), percent(column.uniqueness))
     return table
+
+
+def _why(column: InspectedColumn) -> str:
+    return column.why if column.date_format is None else f"{column.why}; written like {column.date_format}"
 
 
 def _told_by(pair: Mapping[str, Any]) -> str:
