@@ -21,6 +21,7 @@ from shoal.metrics import random_ranges, workload_error
 from shoal.models import Requirement
 from shoal.recoding.extents_kernel import group_extents
 from shoal.republication import Signatures, generalize
+from shoal.republication.m_invariance import BALANCINGS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -203,16 +204,17 @@ def _measure_history(part: Part, settings: Settings, name: str, people: People) 
     """Figures 5 and 7 and the targets: one long history."""
     m, volume = settings.fixed_m, settings.fixed_volume
     rows = []
-    for balancing in ("fewest", "paper"):
+    for balancing in BALANCINGS:
         releases = _invariant(people, settings, m, volume, balancing)
-        found = _measured(people, settings, volume, releases, attack=balancing == "fewest")
+        found = _measured(people, settings, volume, releases, attack=balancing != "paper")
         counts = found.counterfeits
         times = (statistics.median(found.seconds), max(found.seconds))
         average = statistics.mean(counts)
         rows.append((balancing, len(counts), average, max(counts), counts.count(0), *times, max(found.errors)))
-        if balancing == "fewest":
-            _show_history(part, f"{name}, m = {m}, r = {volume:,}", found)
-            part.targets += _targets(f"{name}, m = {m}, r = {volume:,}: ", found, m)
+        if balancing != "paper":
+            what = f"{name}, m = {m}, r = {volume:,}, {balancing}"
+            _show_history(part, what, found)
+            part.targets += _targets(f"{what}: ", found, m)
     header = ("balancing", "releases", "average", "most", "without", "median s", "slowest s", "worst query error")
     part.show(Grid(title=f"{name}, m = {m}, r = {volume:,}: counterfeits by balancing:", header=header, rows=rows))
 
@@ -247,15 +249,17 @@ def _show_history(part: Part, what: str, found: Found) -> None:
 
 def _measure_sweep(part: Part, settings: Settings, name: str, people: People) -> None:
     """Figures 6, 8 and 9: over r at the largest m, and over m at one r."""
-    header = ("r", "m", "average counterfeits", "average query error", "average s")
+    header = ("balancing", "r", "m", "average counterfeits", "average query error", "average s")
     by_volume = [(volume, settings.fixed_m) for volume in settings.update_volumes]
     by_m = [(settings.swept_volume, m) for m in settings.m_values]
     for title, pairs in (("over r", by_volume), ("over m", by_m)):
         rows = []
-        for volume, m in pairs:
-            found = _measured(people, settings, volume, _invariant(people, settings, m, volume, "fewest"), attack=False)
-            means = map(statistics.mean, (found.counterfeits, found.errors, found.seconds))
-            rows.append((volume, m, *map(float, means)))
+        for balancing in ("independent", "fewest"):
+            for volume, m in pairs:
+                releases = _invariant(people, settings, m, volume, balancing)
+                found = _measured(people, settings, volume, releases, attack=False)
+                means = map(statistics.mean, (found.counterfeits, found.errors, found.seconds))
+                rows.append((balancing, volume, m, *map(float, means)))
         part.show(Grid(title=f"{name}: {title} (Figures 6, 8, 9):", header=header, rows=rows))
 
 

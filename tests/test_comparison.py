@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.comparison import LOSSES, fitting_algorithms
+from shoal.comparison import fitting_algorithms
 from shoal.errors import ColumnError, InfeasibleError, OutputError, ParameterError
+from shoal.metrics import METRICS
 
 TABLE = pl.DataFrame(
     {
@@ -76,17 +77,17 @@ def test_bad_input(options: dict[str, Any], error: type[Exception], message: str
         shoal.compare(TABLE, **REQUEST, **options)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", METRICS)
 def test_every_loss_can_be_charted(loss: str, tmp_path: Path) -> None:
     found = shoal.compare(TABLE, algorithms=["tp", "tp+", "m-approximation"], loss=loss, **REQUEST)
     assert found.to_dict()["loss"] == loss
-    losses = [row[loss] for row in found.measured]
+    losses = [METRICS[loss].badness(row[loss]) for row in found.measured]
     assert len(losses) == 2
     assert losses == sorted(losses)
     ax = found.plot()
     assert len(ax.lines) == 2
-    assert ax.get_ylabel() == LOSSES[loss]
-    assert {line.get_ydata()[0] for line in ax.lines} == set(losses)
+    assert ax.get_ylabel() == METRICS[loss].title
+    assert {METRICS[loss].badness(line.get_ydata()[0]) for line in ax.lines} == set(losses)
     found.save_plot(tmp_path / "chart.svg")
     assert "tp+" in (tmp_path / "chart.svg").read_text()
 

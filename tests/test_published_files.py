@@ -317,7 +317,7 @@ def test_releases_of_a_series(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
     from shoal.report import render_publication
 
-    ledger = shoal.Ledger(tmp_path / "releases.db")
+    ledger = shoal.Ledger(tmp_path / "releases.db", create=True)
     found: dict[str, set[str]] = defaultdict(set)
     inputs: dict[str, set[str]] = defaultdict(set)
     rng = np.random.default_rng(3)
@@ -325,11 +325,11 @@ def test_releases_of_a_series(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         ages = [20, *rng.choice([20, 40], 2).tolist(), 40]
         values = ["x", "y", "x", "y", *([None] * (number % 3))]
         rows = {"id": [*range(len(values))], "age": [*ages, *([30] * (number % 3))], "s": values}
-        series = ledger.series(str(number), m=2, identifier="id", quasi_identifiers=["age"], sensitive="s")
+        series = ledger.start(str(number), m=2, identifier="id", quasi_identifiers=["age"], sensitive="s")
         made = series.publish(pl.DataFrame(rows), missing_sensitive="drop", seed=number)
         table = made.data.write_csv() + made.counterfeits.write_csv()
         files = {"release.csv": {"sha256": "", "rows": made.frame.height}}
-        certificate = replace(made.certificate, series="one", files=files).public()
+        certificate = replace(made.certificate, series="one", series_id="one", files=files).public()
         found[table].add(json.dumps(certificate) + render_publication(certificate, private=False))
         inputs[table].add(str(rows))
     assert all(len(texts) == 1 for texts in found.values())

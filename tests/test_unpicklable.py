@@ -16,7 +16,7 @@ import pytest
 
 import shoal
 from shoal.errors import NotPicklableError
-from shoal.republication.keys import LedgerKey
+from shoal.republication.ledger.keys import LedgerKey, Secrets
 
 SECRET = "Zyzzyva"
 REQUEST: dict[str, Any] = {
@@ -71,12 +71,12 @@ def test_a_release_and_what_belongs_to_it(release: shoal.Release) -> None:
 
 
 def test_a_series_and_its_key(tmp_path: Path) -> None:
-    ledger = shoal.Ledger(tmp_path / "releases.db")
-    series = ledger.series("one", m=2, identifier="id", quasi_identifiers=["age"], sensitive="s")
+    ledger = shoal.Ledger(tmp_path / "releases.db", create=True)
+    series = ledger.start("one", m=2, identifier="id", quasi_identifiers=["age"], sensitive="s")
     made = series.publish(pl.DataFrame({"id": range(4), "age": [1, 2, 3, 4], "s": list("xyxy")}))
-    keys = LedgerKey.read(tmp_path / "releases.db.key")
-    for thing in (made, keys, keys.of_series("one")):
-        assert all(keys.secret.hex() not in said for said in refused(thing))
+    key, secrets = LedgerKey.read(tmp_path / "releases.db.key"), Secrets.new()
+    for thing in (made, key, secrets, secrets.of_series("one")):
+        assert all(key.secret.hex() not in said for said in refused(thing))
 
 
 def test_a_search_for_coarsenings() -> None:

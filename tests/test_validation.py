@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal._validation import Boolean, Finite, Integer, OneOf, Optional, RationalIn, exact_fraction, validate
+from shoal._messages import PYTHON
+from shoal._validation import Boolean, Finite, Integer, NotBlank, OneOf, Optional, RationalIn, exact_fraction, validate
 from shoal.algorithms import Mondrian, ThreePhase
 from shoal.errors import ParameterError, UsageError
 from shoal.models import (
@@ -35,6 +36,7 @@ CONSTRAINTS = [
     Optional(OneOf(("csv", "parquet"))),
     Optional(Boolean()),
     Finite(),
+    NotBlank(),
 ]
 ACCEPTED = {
     0: [1, 5, np.int64(3), np.uint8(255), 10**400],
@@ -48,6 +50,7 @@ ACCEPTED = {
     8: [None, "csv"],
     9: [None, True],
     10: [0, -1.5, Fraction(1, 3), np.float64(2.5), np.int8(-1), 10**400],
+    11: ["*", " x "],
 }
 NAMED = pytest.mark.parametrize("constraint", CONSTRAINTS, ids=[repr(constraint) for constraint in CONSTRAINTS])
 
@@ -60,7 +63,7 @@ def test_a_constraint_refuses_its_own_examples(constraint):
         assert not constraint.accepts(value), f"{value!r} is accepted"
         with pytest.raises(ParameterError) as error:
             validate("mondrian", {"k": value}, {"k": constraint})
-        assert str(error.value) == f"The 'k' parameter of mondrian must be {constraint.describe()}. Got {value!r}."
+        assert str(error.value) == f"The 'k' parameter of mondrian must be {constraint.told(PYTHON)}. Got {value!r}."
         assert isinstance(error.value, UsageError)
         assert isinstance(error.value, ValueError)
 
@@ -81,7 +84,7 @@ def test_constraints_are_values(constraint):
 
 
 def test_descriptions():
-    assert [constraint.describe() for constraint in CONSTRAINTS] == [
+    assert [constraint.told(PYTHON) for constraint in CONSTRAINTS] == [
         "an int >= 1",
         "an int from -3 to 7",
         "a number > 0",
@@ -93,6 +96,7 @@ def test_descriptions():
         "None or one of 'csv', 'parquet'",
         "None or True or False",
         "a finite number",
+        "a text that is not blank",
     ]
 
 

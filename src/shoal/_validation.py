@@ -1,30 +1,41 @@
 """Constraints on parameters as data, and the one shape of message for all of them.
 
 A constraint is a value: it can say whether it accepts something, describe itself, and (for tests) produce values that
-it must refuse.
+it must refuse. Models and algorithms declare their parameters with their fields (`parameter`): what each may be, what
+it does and what the command line calls it stands there, once, and errors, flags, spec files and help read it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from numbers import Integral, Number, Rational, Real
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from shoal.errors import ParameterError, did_you_mean
+
+if TYPE_CHECKING:
+    from shoal._messages import Voice
 
 __all__ = [
     "Boolean",
     "Constraint",
     "Finite",
     "Integer",
+    "NotBlank",
     "OneOf",
     "Optional",
+    "Parameter",
     "RationalIn",
     "exact_fraction",
+    "number_in",
+    "parameter",
+    "parameters_of",
+    "spoken",
     "validate",
+    "validate_declared",
 ]
 
 _SPOKEN = (str, Number, type(None))
@@ -37,8 +48,11 @@ class Constraint(Protocol):
     def accepts(self, value: object) -> bool:
         """Return whether `value` is allowed."""
 
-    def describe(self) -> str:
-        """Return what is allowed, to follow "must be"."""
+    def told(self, voice: Voice) -> str:
+        """Return what is allowed, in words that follow "must be"."""
+
+    def read(self, text: str) -> Any:
+        """Return the value that a text means; the text itself where it means none, which is refused then."""
 
     def refused(self) -> list[Any]:
         """Return examples of values that are not allowed."""
@@ -56,8 +70,12 @@ class Integer:
             return False
         return int(value) >= self.low and (self.high is None or int(value) <= self.high)
 
-    def describe(self) -> str:
-        return f"an int >= {self.low}" if self.high is None else f"an int from {self.low} to {self.high}"
+    def told(self, voice: Voice) -> str:
+        kind = "an int" if voice.python else "a whole number"
+        return f"{kind} >= {self.low}" if self.high is None else f"{kind} from {self.low} to {self.high}"
+
+    def read(self, text: str) -> Any:
+        return number_in(text)
 
     def refused(self) -> list[Any]:
         beyond = [] if self.high is None else [self.high + 1]
@@ -81,10 +99,13 @@ class RationalIn:
         above = number >= self.low if self.low_included else number > self.low
         return above and (self.high is None or number <= self.high)
 
-    def describe(self) -> str:
+    def told(self, voice: Voice) -> str:
         relation = ">=" if self.low_included else ">"
         text = f"a number {relation} {self.low}"
         return text if self.high is None else f"{text} and <= {self.high}"
+
+    def read(self, text: str) -> Any:
+        return number_in(text)
 
     def refused(self) -> list[Any]:
         edge = [] if self.low_included else [self.low]
@@ -101,8 +122,11 @@ class Finite:
             return False
         return isinstance(value, Rational) or math.isfinite(value)
 
-    def describe(self) -> str:
+    def told(self, voice: Voice) -> str:
         return "a finite number"
+
+    def read(self, text: str) -> Any:
+        return number_in(text)
 
     def refused(self) -> list[Any]:
         return [math.nan, math.inf, True, "0.5", None]
@@ -117,8 +141,11 @@ class OneOf:
     def accepts(self, value: object) -> bool:
         return isinstance(value, str) and value in self.options
 
-    def describe(self) -> str:
+    def told(self, voice: Voice) -> str:
         return "one of " + ", ".join(f"'{option}'" for option in self.options)
+
+    def read(self, text: str) -> Any:
+        return text
 
     def refused(self) -> list[Any]:
         return ["", "no such option", 1, None]
@@ -131,11 +158,31 @@ class Boolean:
     def accepts(self, value: object) -> bool:
         return isinstance(value, bool)
 
-    def describe(self) -> str:
-        return "True or False"
+    def told(self, voice: Voice) -> str:
+        return "True or False" if voice.python else "yes or no"
+
+    def read(self, text: str) -> Any:
+        return {"yes": True, "true": True, "no": False, "false": False}.get(text.lower(), text)
 
     def refused(self) -> list[Any]:
         return [1, 0, "yes", None]
+
+
+@dataclass(frozen=True)
+class NotBlank:
+    """A text with something to see."""
+
+    def accepts(self, value: object) -> bool:
+        return isinstance(value, str) and bool(value.strip())
+
+    def told(self, voice: Voice) -> str:
+        return "a text that is not blank"
+
+    def read(self, text: str) -> Any:
+        return text
+
+    def refused(self) -> list[Any]:
+        return ["", " \t", 3, None]
 
 
 @dataclass(frozen=True)
@@ -147,11 +194,100 @@ class Optional:
     def accepts(self, value: object) -> bool:
         return value is None or self.constraint.accepts(value)
 
-    def describe(self) -> str:
-        return f"None or {self.constraint.describe()}"
+    def told(self, voice: Voice) -> str:
+        inner = self.constraint.told(voice)
+        return f"None or {inner}" if voice.python else inner
+
+    def read(self, text: str) -> Any:
+        return None if text == "none" else self.constraint.read(text)
 
     def refused(self) -> list[Any]:
         return [value for value in self.constraint.refused() if value is not None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """What a model or an algorithm says of one of its parameters."""
+
+    constraint: Constraint | None
+    """What it may be; None where the class checks that itself."""
+    help: str
+    """What it does, in a sentence for the command line's help."""
+    flag: str | None
+    """What the command line calls it, `--l-variant`; None where it has no option of its own."""
+    metavar: str
+    """What stands for its value in the help."""
+    read: Callable[[str], Any] | None
+    """Makes the value of a text; None where the constraint tells how."""
+    many: bool
+    """Whether the command line takes a list of names."""
+
+    def value_of(self, given: object) -> Any:
+        """Return the value that somebody wrote on the command line or into a file; what is no text stays as it is."""
+        if not isinstance(given, str):
+            return given
+        if self.read is not None:
+            return self.read(given)
+        return given if self.constraint is None else self.constraint.read(given)
+
+
+def parameter(
+    constraint: Constraint | None,
+    help: str,  # noqa: A002
+    *,
+    flag: str | None = None,
+    metavar: str = "VALUE",
+    read: Callable[[str], Any] | None = None,
+    many: bool = False,
+) -> Mapping[str, Parameter]:
+    """Return what a field of a dataclass says of the parameter that it is, as its `metadata`; see `Parameter`.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass, field
+    >>> @dataclass
+    ... class Sweep:
+    ...     effort: int = field(default=3, metadata=parameter(Integer(low=0), "How long to search."))
+    >>> parameters_of(Sweep)["effort"].help
+    'How long to search.'
+    """
+    declared = Parameter(constraint=constraint, help=help, flag=flag, metavar=metavar, read=read, many=many)
+    return {"parameter": declared}
+
+
+def parameters_of(owner: Any) -> dict[str, Parameter]:
+    """Return what a dataclass, or an object of one, declares of its parameters, by their names."""
+    if not is_dataclass(owner):
+        return {}
+    return {one.name: one.metadata["parameter"] for one in fields(owner) if "parameter" in one.metadata}
+
+
+def validate_declared(owner: str, thing: object) -> None:
+    """Check the parameters of an object against what its class declares of them.
+
+    Raises
+    ------
+    ParameterError
+        In one shape, see `validate`.
+    """
+    found = {name: one.constraint for name, one in parameters_of(thing).items() if one.constraint is not None}
+    validate(owner, {name: getattr(thing, name) for name in found}, found)
+
+
+def number_in(text: str) -> int | float | Fraction | str:
+    """Return the number that a text means, a whole number, a decimal or a fraction; the text where it means none.
+
+    Examples
+    --------
+    >>> number_in("4"), number_in("0.25"), number_in("1/3"), number_in("few")
+    (4, 0.25, Fraction(1, 3), 'few')
+    """
+    for kind in (int, float, Fraction):
+        try:
+            return kind(text)
+        except (ValueError, ZeroDivisionError):
+            continue
+    return text
 
 
 def exact_fraction(value: Real | float) -> Fraction:
@@ -189,11 +325,13 @@ def validate(owner: str, parameters: Mapping[str, object], constraints: Mapping[
     for name, constraint in constraints.items():
         value = parameters[name]
         if not constraint.accepts(value):
-            got = repr(value) if isinstance(value, _SPOKEN) else type(value).__name__
             meant = did_you_mean(value, _words_of(constraint)) if isinstance(value, str) else ""
-            raise ParameterError(
-                f"The '{name}' parameter of {owner} must be {constraint.describe()}. Got {got}. {meant}".rstrip()
-            )
+            raise ParameterError.refusing(owner, name, constraint, got=spoken(value), hint=meant)
+
+
+def spoken(value: object) -> str:
+    """Return what a message may say of a value: the value of a text or a number, else the name of its type."""
+    return repr(value) if isinstance(value, _SPOKEN) else type(value).__name__
 
 
 def _words_of(constraint: Constraint) -> tuple[str, ...]:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Unpack
 
 from shoal._figures import new_axes, write_picture
 from shoal._progress import Progress, silent
 from shoal._validation import OneOf, validate
 from shoal.algorithms import ALGORITHMS, PROVING
-from shoal.errors import InfeasibleError, MissingExtraError, ParameterError, UnsupportedError, near_matches
+from shoal.errors import InfeasibleError, MissingExtraError, ShoalError, UnsupportedError
+from shoal.metrics import METRICS
 from shoal.models import Requirement
-from shoal.publish import anonymize, open_data, roles, understood
+from shoal.publish import Options, all_options, anonymize, open_data, roles, understood
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -26,19 +26,8 @@ if TYPE_CHECKING:
     from shoal.algorithms import Algorithm
     from shoal.models import PrivacyModel
 
-__all__ = ["LOSSES", "Comparison", "compare", "fitting_algorithms"]
+__all__ = ["Comparison", "compare", "fitting_algorithms"]
 
-LOSSES = {
-    "gcp": "global certainty penalty",
-    "kl_divergence": "KL-divergence",
-    "non_uniform_entropy": "non-uniform entropy",
-    "stars": "stars",
-    "recoded_cells": "recoded cells",
-    "suppressed_tuples": "records with a star",
-    "discernability": "discernability",
-    "average_class_size": "average group size",
-}
-"""What algorithms can be compared by, lower is better everywhere, and how it is called."""
 _MARKERS = "osD^vPX*<>hp"
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 
@@ -48,12 +37,13 @@ class Comparison:
     """One row per algorithm."""
 
     rows: tuple[dict[str, Any], ...]
-    """Per algorithm: its name, seconds, stars, suppressed_tuples, recoded_cells, groups, gcp, kl_divergence,
-    non_uniform_entropy, discernability, average_class_size, guarantee, lower_bound_stars and lower_bound_recoded_cells
-    (what any release has at least; stars can be avoided under generalization, so their bound is 0 there), lower_bound
-    (the older name of the latter) and error (why it could not run, else None)."""
+    """Per algorithm: its name, seconds, every metric of `shoal.metrics.METRICS`, groups, guarantee, lower_bound_stars
+    and lower_bound_recoded_cells (what any release has at least; stars can be avoided under generalization, so their
+    bound is 0 there), lower_bound (the older name of the latter) and error (why it could not run, else None)."""
     loss: str = "gcp"
-    """What a chart shows against the time."""
+    """The metric that a chart shows against the time."""
+    errors: Mapping[str, ShoalError] = field(default_factory=dict)
+    """Why algorithms could not run, by their names: the errors whose texts the rows have."""
 
     def __repr__(self) -> str:
         best = self.measured[0] if self.measured else None
@@ -62,9 +52,10 @@ class Comparison:
 
     @property
     def measured(self) -> tuple[dict[str, Any], ...]:
-        """The rows of the algorithms that ran and whose loss was computed, the least loss first."""
+        """The rows of the algorithms that ran and whose loss was computed, the best first."""
         able = [row for row in self.rows if row["error"] is None and row[self.loss] is not None]
-        return tuple(sorted(able, key=lambda row: (row[self.loss], row["seconds"])))
+        badness = METRICS[self.loss].badness
+        return tuple(sorted(able, key=lambda row: (badness(row[self.loss]), row["seconds"])))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as a dictionary."""
@@ -81,7 +72,7 @@ class Comparison:
         return pl.DataFrame(list(self.rows), infer_schema_length=None)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the loss of each algorithm against its time, and return the axes; left and low is best.
+        """Draw the loss of each algorithm against its time, and return the axes.
 
         Parameters
         ----------
@@ -99,13 +90,13 @@ class Comparison:
                 linestyle="none",
                 label=row["algorithm"],
             )
-        ax.set(xlabel="seconds", ylabel=LOSSES[self.loss])
+        ax.set(xlabel="seconds", ylabel=METRICS[self.loss].title)
         if self.measured:
             ax.set_xscale("log")
             ax.set_ylim(bottom=0)
             ax.margins(x=0.1)
             # Beside the points: names would hide one another where algorithms are alike.
-            ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5), title="least loss first")
+            ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5), title="best first")
         return ax
 
     def save_plot(self, path: str | PathLike[str]) -> None:
@@ -122,7 +113,7 @@ def compare(
     algorithms: Sequence[str | Algorithm] | None = None,
     loss: str = "gcp",
     progress: Progress | None = None,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> Comparison:
     """Run several algorithms on the same request and measure what each loses.
 
@@ -133,9 +124,8 @@ def compare(
     algorithms : sequence of str or Algorithm, optional
         By default every algorithm that can serve the request, but for those that prove an optimum: name these.
     loss : str
-        What a chart shows against the time: "gcp", "kl_divergence", "non_uniform_entropy", "stars", "recoded_cells",
-        "suppressed_tuples", "discernability" or "average_class_size". All are measured anyway, against the table before
-        any coarsening.
+        The metric that a chart shows against the time: a name of `shoal.metrics.METRICS`. All are measured anyway,
+        against the table before any coarsening.
     progress : callable, optional
         Called with (algorithm, done, total) now and then.
     **options
@@ -154,9 +144,14 @@ def compare(
     InfeasibleError
         No algorithm finds a release that meets the request.
     """
-    _check_options(options)
-    validate("compare", {"loss": loss}, {"loss": OneOf(tuple(LOSSES))})
-    opened = open_data(data, **{name: options.pop(name, None) for name in ("delimiter", "encoding", "sheet")})
+    all_options(compare, options)
+    validate("compare", {"loss": loss}, {"loss": OneOf(tuple(METRICS))})
+    opened = open_data(
+        data,
+        delimiter=options.pop("delimiter", None),
+        encoding=options.pop("encoding", None),
+        sheet=options.pop("sheet", None),
+    )
     schema = roles(quasi_identifiers, sensitive)
     schema.check_known(opened.frame.columns)
     opened, _ = understood(
@@ -181,7 +176,11 @@ def compare(
     # Each bound holds for every release of the table: the best one is everybody's.
     bounds = ("lower_bound_stars", "lower_bound_recoded_cells", "lower_bound")
     best = {name: max((row[name] for row in rows if row["error"] is None), default=None) for name in bounds}
-    return Comparison(rows=tuple(row if row["error"] else row | best for row in rows), loss=loss)
+    return Comparison(
+        rows=tuple(row if row["error"] else row | best for row in rows),
+        loss=loss,
+        errors={row["algorithm"]: error for row, error in found if error is not None},
+    )
 
 
 def fitting_algorithms(privacy: PrivacyModel | Sequence[PrivacyModel], sensitive: Sequence[str]) -> list[str]:
@@ -191,17 +190,9 @@ def fitting_algorithms(privacy: PrivacyModel | Sequence[PrivacyModel], sensitive
     return [name for name in quick if ALGORITHMS[name].unsupported(requirement) is None]
 
 
-def _check_options(options: dict[str, Any]) -> None:
-    own = [name for name, one in inspect.signature(compare).parameters.items() if one.kind != one.VAR_KEYWORD]
-    known = [*own, *(name for name in inspect.signature(anonymize).parameters if name not in (*own, "algorithm"))]
-    for name in options:
-        if name not in known:
-            raise ParameterError(f"compare has no parameter '{name}'. {near_matches(name, known)}")
-
-
 def _measure(
     frame: pl.DataFrame, algorithm: str | Algorithm, request: dict[str, Any], progress: Progress
-) -> tuple[dict[str, Any], Exception | None]:
+) -> tuple[dict[str, Any], ShoalError | None]:
     """Return the row of an algorithm, and why it could not run."""
     name = algorithm if isinstance(algorithm, str) else algorithm.name
 
@@ -215,38 +206,20 @@ def _measure(
         empty = dict.fromkeys(_MEASURES)
         return {"algorithm": name, "seconds": None, **empty, "error": str(error)}, error
     seconds = time.perf_counter() - start
-    certificate, metrics = release.certificate, release.metrics
+    certificate = release.certificate
     bound = certificate.cost.to_dict()["lower_bound"]
     measures = {
-        "stars": certificate.cost.stars,
-        "suppressed_tuples": certificate.cost.suppressed_tuples,
-        "recoded_cells": certificate.cost.recoded_cells,
+        **release.metrics.totals(),
         "lower_bound_stars": bound["stars"],
         "lower_bound_recoded_cells": bound["recoded_cells"],
         "lower_bound": bound["recoded_cells"],
         "groups": certificate.achieved["groups"],
-        "gcp": metrics.gcp,
-        "kl_divergence": metrics.kl_divergence,
-        "non_uniform_entropy": metrics.non_uniform_entropy,
-        "discernability": metrics.discernability,
-        "average_class_size": metrics.recoding.rows / max(metrics.recoding.classes.count, 1),
         "guarantee": certificate.guarantee.text,
     }
     return {"algorithm": name, "seconds": round(seconds, 4), **measures, "error": None}, None
 
 
 _MEASURES = (
-    "stars",
-    "suppressed_tuples",
-    "recoded_cells",
-    "lower_bound_stars",
-    "lower_bound_recoded_cells",
-    "lower_bound",
-    "groups",
-    "gcp",
-    "kl_divergence",
-    "non_uniform_entropy",
-    "discernability",
-    "average_class_size",
-    "guarantee",
+    *METRICS,
+    *("lower_bound_stars", "lower_bound_recoded_cells", "lower_bound", "groups", "guarantee"),
 )

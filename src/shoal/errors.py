@@ -20,6 +20,9 @@
 
 No message contains the value of a cell: messages end up in logs and tickets. Column names, counts, line numbers and
 parameters are what they speak of.
+
+An error is made of parts: `raise UsageError("Choose another symbol with ", Suggestion("star"), ".")`. `str(error)`
+speaks of Python, `error.told(voice)` as its readers do: see `shoal._messages`. Another error may be a part.
 """
 
 from __future__ import annotations
@@ -27,11 +30,15 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, ClassVar
 
+from shoal._messages import PYTHON, Subject, text_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import numpy as np
     from numpy.typing import NDArray
+
+    from shoal._messages import Part, Voice
 
 __all__ = [
     "ColumnError",
@@ -55,9 +62,25 @@ __all__ = [
 
 
 class ShoalError(Exception):
-    """Base of everything that shoal raises on purpose; `exit_code` is what the command line returns for it."""
+    """Base of everything that shoal raises on purpose; `exit_code` is what the command line returns for it.
+
+    Parameters
+    ----------
+    *parts : str, or part of a message
+        The message; see `shoal._messages`.
+    """
 
     exit_code: ClassVar[int] = 70
+
+    def __init__(self, *parts: Part) -> None:
+        super().__init__(*parts)
+
+    def told(self, voice: Voice) -> str:
+        """Return the message in the words of its readers."""
+        return text_of(self.args, voice).rstrip()
+
+    def __str__(self) -> str:
+        return self.told(PYTHON)
 
 
 class UsageError(ShoalError, ValueError):
@@ -68,6 +91,37 @@ class UsageError(ShoalError, ValueError):
 
 class ParameterError(UsageError):
     """A parameter has a value that it cannot have."""
+
+    owner: str | None = None
+    """The function, class or algorithm whose parameter it is, where it is one."""
+    parameter: str | None = None
+    """The name of the parameter."""
+    allowed: Part | None = None
+    """What it may be."""
+    got: str | None = None
+    """What it was; the name of its type where it may hold cells of the data."""
+
+    @classmethod
+    def refusing(
+        cls, owner: str, parameter: str, allowed: Part, *, got: str | None = None, hint: Part = ""
+    ) -> ParameterError:
+        """Return the error of a value that is not allowed: "The 'k' parameter of mondrian must be an int. Got 'x'.".
+
+        Parameters
+        ----------
+        owner, parameter : str
+            Whose parameter it is, and its name.
+        allowed : str, or part of a message
+            What it may be, in words that follow "must be".
+        got : str, optional
+            What it was.
+        hint : str, or part of a message
+            What else to say.
+        """
+        said = ". " if got is None else f". Got {got}. "
+        error = cls(Subject(owner, parameter), " must be ", allowed, said, hint)
+        error.owner, error.parameter, error.allowed, error.got = owner, parameter, allowed, got
+        return error
 
 
 class ColumnError(UsageError):
@@ -111,8 +165,8 @@ class InfeasibleError(ShoalError):
 
     exit_code = 1
 
-    def __init__(self, message: str, *, rows: NDArray[np.integer] | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, *parts: Part, rows: NDArray[np.integer] | None = None) -> None:
+        super().__init__(*parts)
         self.rows = rows
         """Numbers of the rows of the input that stand in the way, where they are known."""
 

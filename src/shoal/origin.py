@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from shoal._messages import Suggestion
 from shoal.certificate import read_certificate
 from shoal.errors import DataError, ParameterError
 from shoal.publish import input_hash, open_data, roles
@@ -69,14 +70,17 @@ def provenance(
     facts, beside = _read(certificate)
     source, columns = facts.get("input") or {}, facts.get("columns") or {}
     if not {"sha256", "keyed"} <= set(source):
-        raise ParameterError(
-            "The 'certificate' parameter of provenance must be a certificate with a keyed hash of the input: the one "
-            "in the private folder, or one that was published with a proof. This one has none."
+        raise ParameterError.refusing(
+            "provenance",
+            "certificate",
+            "a certificate with a keyed hash of the input: the one in the private folder, or one that was published "
+            "with a proof",
+            hint="This one has none.",
         )
     if salt is None:
         salt = _salt(beside)
     if len(salt) != 64 or not set(salt) <= set("0123456789abcdef"):
-        raise ParameterError("The 'salt' parameter of provenance must be 64 hexadecimal digits, as salt.txt has them.")
+        raise ParameterError.refusing("provenance", "salt", "64 hexadecimal digits, as salt.txt has them")
     schema = roles(
         columns.get("quasi_identifiers", ()), columns.get("sensitive", ()), insensitive=columns.get("insensitive", ())
     )
@@ -91,9 +95,8 @@ def _read(certificate: str | PathLike[str] | Mapping[str, Any]) -> tuple[Mapping
     if isinstance(certificate, Mapping):
         return certificate, None
     if not isinstance(certificate, str | PathLike):
-        raise ParameterError(
-            "The 'certificate' parameter of provenance must be a path or what a certificate holds. "
-            f"Got {type(certificate).__name__}."
+        raise ParameterError.refusing(
+            "provenance", "certificate", "a path or what a certificate holds", got=type(certificate).__name__
         )
     path = Path(certificate)
     path = path / _CERTIFICATE if path.is_dir() else path
@@ -103,7 +106,9 @@ def _read(certificate: str | PathLike[str] | Mapping[str, Any]) -> tuple[Mapping
 def _salt(beside: Path | None) -> str:
     if beside is None or not (beside / _SALT).exists():
         raise ParameterError(
-            f"There is no {_SALT} beside the certificate. Give the salt that the publisher revealed: salt=... (--salt)."
+            f"There is no {_SALT} beside the certificate. Give the salt that the publisher revealed with ",
+            Suggestion("salt"),
+            ".",
         )
     try:
         return (beside / _SALT).read_text(encoding="ascii").strip()

@@ -1,19 +1,21 @@
-"""The way through the house: read, encode, partition, recode, verify. A newcomer who has read this knows the whole."""
+"""Publishing a table, step by step: read, encode, partition, recode, verify."""
 
 from __future__ import annotations
 
+import inspect
 import secrets
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 import numpy as np
 
+from shoal._messages import Suggestion
 from shoal._progress import Clock, Progress
-from shoal._validation import Boolean, Integer, OneOf, Optional, validate
+from shoal._validation import Boolean, Constraint, Integer, NotBlank, OneOf, Optional, validate
 from shoal.algorithms import Problem, choose, lower_bound, table_counts
 from shoal.certificate import Certificate, Cost
 from shoal.errors import ColumnError, DataError, InfeasibleError, InternalError, ParameterError, near_matches
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
     from shoal.table import Column, Table
 
 __all__ = [
+    "CONSTRAINTS",
+    "Options",
+    "all_options",
     "anonymize",
     "automatic_trees",
     "coarsenings_for_readers",
@@ -49,6 +54,27 @@ __all__ = [
     "trees_of",
     "understood",
 ]
+
+
+class Options(TypedDict, total=False):
+    """What else `anonymize` takes, for those who call it: parameters of the same names, with the same meaning."""
+
+    coarsen: Mapping[str | tuple[str, ...], Coarsening] | None
+    hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None
+    recoding: Literal["suppression", "generalization"]
+    largest_set: int
+    direct_identifiers: Sequence[str]
+    insensitive: Sequence[str]
+    missing_sensitive: str
+    star: str
+    keep_order: bool
+    seed: int | None
+    dates: Mapping[str, str] | None
+    decimal: str | None
+    delimiter: str | None
+    encoding: str | None
+    sheet: str | None
+
 
 _STEPS = ("read", "coarsen", "encode", "partition", "recode", "verify", "bound")
 _SHOWN_ROWS = 20
@@ -143,13 +169,17 @@ def anonymize(
     ReleaseUnsafeError
         The release failed its verification. Please report it.
     """
-    _check_options(
-        recoding=recoding,
-        largest_set=largest_set,
-        missing_sensitive=missing_sensitive,
-        star=star,
-        keep_order=keep_order,
-        seed=seed,
+    validate(
+        "anonymize",
+        {
+            "recoding": recoding,
+            "largest_set": largest_set,
+            "missing_sensitive": missing_sensitive,
+            "star": star,
+            "keep_order": keep_order,
+            "seed": seed,
+        },
+        CONSTRAINTS,
     )
     clock = Clock(_STEPS, progress)
     with clock.step("read"):
@@ -187,8 +217,9 @@ def anonymize(
             table, rows = table.gather(shuffled), rows[shuffled]
             before = {name: column.gather(shuffled) for name, column in before.items()}
         original = table.with_quasi_identifiers(before)
-        alike = reads_alike(came, opened.frame, forms)
-        digest, salt = input_hash(came, original if alike else _as_it_came(came, schema))
+        digest, salt = input_hash(
+            came, original if reads_alike(came, opened.frame, forms) else _as_it_came(came, schema)
+        )
     with clock.step("partition"):
         try:
             partition = chosen.partition(
@@ -236,12 +267,11 @@ def anonymize(
         bound = bound.sharpened(partition.guarantee)
         if bound.stars > recoded.recoded_cells:
             raise InternalError("a lower bound exceeds what a release costs")
-    form = requirement.frequency_form()
     metrics = Metrics(
         original,
         compose(original, table, recoded),
         partition.groups,
-        k=form.k if form is not None and form.k > 1 else None,
+        k=requirement.k,
     )
     certificate = Certificate(
         version=version("shoal"),
@@ -523,8 +553,9 @@ def columns_before(frame: pl.DataFrame, coarsen: Mapping[str | tuple[str, ...], 
 def _check_hierarchies(hierarchies: object, recoding: str) -> None:
     if hierarchies and recoding != "generalization":
         raise ParameterError(
-            "Hierarchies need recoding='generalization' (--recoding generalization): suppression publishes values and "
-            "stars only."
+            "Hierarchies need ",
+            Suggestion("recoding", "generalization"),
+            ": suppression publishes values and stars only.",
         )
 
 
@@ -541,7 +572,7 @@ def _with_row_numbers(error: InfeasibleError, rows: NDArray[np.int32]) -> Infeas
         return error
     numbers = np.sort(rows[error.rows])
     shown = ", ".join(map(str, numbers[:_SHOWN_ROWS].tolist())) + (", ..." if len(numbers) > _SHOWN_ROWS else "")
-    return InfeasibleError(f"{error} Numbers of these rows, counted from 0: {shown}.", rows=numbers)
+    return InfeasibleError(error, f" Numbers of these rows, counted from 0: {shown}.", rows=numbers)
 
 
 def _check_partition(partition: Partition, rows: int, attributes: int) -> None:
@@ -555,20 +586,33 @@ def _check_partition(partition: Partition, rows: int, attributes: int) -> None:
         raise InternalError("an algorithm returned something else than one least level for each group and attribute")
 
 
-def _check_options(**options: Any) -> None:
-    validate(
-        "anonymize",
-        options,
-        {
-            "recoding": OneOf(tuple(METHODS)),
-            "largest_set": Integer(low=1),
-            "missing_sensitive": OneOf(("error", "value", "drop")),
-            "keep_order": Boolean(),
-            "seed": Optional(Integer(low=0)),
-        },
-    )
-    if not isinstance(options["star"], str) or not options["star"].strip():
-        raise ParameterError("The 'star' parameter of anonymize must be a text that is not blank.")
+def all_options(owner: Callable[..., Any], given: Options) -> Options:
+    """Return the options of a request, with the defaults of `anonymize` for those that were not given.
+
+    Raises
+    ------
+    ParameterError
+        There is no such option.
+    """
+    own = [name for name, one in inspect.signature(owner).parameters.items() if one.kind != one.VAR_KEYWORD]
+    for name in given:
+        if name not in Options.__annotations__:
+            hint = near_matches(name, [*own, *Options.__annotations__])
+            raise ParameterError(f"{owner.__name__} has no parameter '{name}'. {hint}")
+    defaults = {name: one.default for name, one in inspect.signature(anonymize).parameters.items()}
+    complete: Any = {name: defaults[name] for name in Options.__annotations__} | given
+    return cast(Options, complete)
+
+
+CONSTRAINTS: Mapping[str, Constraint] = {
+    "recoding": OneOf(tuple(METHODS)),
+    "largest_set": Integer(low=1),
+    "missing_sensitive": OneOf(("error", "value", "drop")),
+    "star": NotBlank(),
+    "keep_order": Boolean(),
+    "seed": Optional(Integer(low=0)),
+}
+"""What the options of a request may be."""
 
 
 def rows_to_publish(
@@ -589,8 +633,11 @@ def rows_to_publish(
         return frame, rows
     if missing_sensitive == "error":
         raise DataError(
-            f"{count} row(s) miss a sensitive value. Say what that means: missing_sensitive='value' makes it a value "
-            "like any other, 'drop' leaves the rows out (--missing-sensitive)."
+            f"{count} row(s) miss a sensitive value. Say what that means: ",
+            Suggestion("missing_sensitive", "value"),
+            " makes it a value like any other, ",
+            Suggestion("missing_sensitive", "drop"),
+            " leaves the rows out.",
         )
     if count == frame.height:
         raise DataError("Every row misses a sensitive value: there is nothing to publish.")

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Release"]
 
+_REPORTED = ("gcp", "discernability", "mean_class_size", "average_class_size")
+"""The metrics on the page: those that take no time to compute."""
+
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Release(Unpicklable):
@@ -117,8 +120,8 @@ class Release(Unpicklable):
         Parameters
         ----------
         folder : path
-            Where to. All of it may be published: `release.csv` (or another format), the public `certificate.json`, and a
-            `report.html` made of these two. The private folder lies beside it, with ".private" behind its name, and
+            Where to. All of it may be published: `release.csv` (or another format), the public `certificate.json`, and
+            a `report.html` made of these two. The private folder lies beside it, with ".private" behind its name, and
             only its owner can read it: the full `certificate.json`, the full `report.html`, and `salt.txt`, the key of
             the hash of the input.
         force : bool
@@ -250,11 +253,7 @@ class Release(Unpicklable):
             certificate=certificate.to_dict(),
             losses=losses,
             class_sizes=size_bins(recoding.classes.sizes),
-            metrics={
-                "gcp": self.metrics.gcp,
-                "discernability": self.metrics.discernability,
-                "average_class_size": recoding.rows / max(recoding.classes.count, 1),
-            },
+            metrics={name: getattr(self.metrics, name) for name in _REPORTED},
             insensitive=self.schema.insensitive,
             direct_identifiers=self.schema.direct_identifiers,
             pictures={columns: draw() for columns, draw in self.pictures.items()},

@@ -1,8 +1,21 @@
 """The algorithms by name, and what `auto` chooses."""
 
+import dataclasses
+
 import pytest
 
-from shoal.algorithms import ALGORITHMS, Algorithm, Guarantee, MApproximation, Partition, ThreePhase, choose
+from shoal._validation import parameters_of
+from shoal.algorithms import (
+    ALGORITHMS,
+    CATALOGUE,
+    PROVING,
+    Algorithm,
+    Guarantee,
+    MApproximation,
+    Partition,
+    ThreePhase,
+    choose,
+)
 from shoal.errors import ParameterError, UnsupportedError
 from shoal.models import (
     AlphaKAnonymity,
@@ -39,9 +52,27 @@ def test_every_name_is_its_algorithms():
         "exact",
         "milp",
     ]
+    assert [entry.algorithm for entry in CATALOGUE] == list(ALGORITHMS.values())
+    assert all(entry.help.endswith(".") for entry in CATALOGUE)
+    assert PROVING == ("patterns-optimal", "matching", "exact", "milp")
     assert "auto" not in ALGORITHMS
     with pytest.raises(TypeError):
         ALGORITHMS["mine"] = ThreePhase()
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=ALGORITHMS)
+def test_every_parameter_is_declared_with_what_it_may_be(algorithm):
+    declared = parameters_of(algorithm)
+    assert set(declared) == {field.name for field in dataclasses.fields(algorithm)}
+    for name, one in declared.items():
+        assert one.help.endswith(".")
+        assert one.constraint is not None or one.read is not None, "the command line can read it"
+        if one.constraint is not None:
+            assert one.constraint.accepts(getattr(algorithm, name))
+            for wrong in one.constraint.refused():
+                with pytest.raises(ParameterError) as caught:
+                    dataclasses.replace(algorithm, **{name: wrong})
+                assert caught.value.parameter == name
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=ALGORITHMS)

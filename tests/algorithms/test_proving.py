@@ -15,7 +15,7 @@ from shoal.models import (
     AlphaKAnonymity,
     BetaLikeness,
     DeltaDisclosure,
-    Hierarchical,
+    HierarchicalDistance,
     KAnonymity,
     KEAnonymity,
     LDiversity,
@@ -31,7 +31,7 @@ from shoal.testing.strategies import code_tables, requirements
 PROVERS = {name: ALGORITHMS[name] for name in PROVING}
 GROUNDS = [
     MetricDistance(range(4), [[0, 1, 1, 2], [1, 0, 2, 1], [1, 2, 0, 1], [2, 1, 1, 0]]),
-    Hierarchical(Hierarchy.from_rows([(str(value), f"b{value // 2}", "*") for value in range(4)])),
+    HierarchicalDistance(Hierarchy.from_rows([(str(value), f"b{value // 2}", "*") for value in range(4)])),
 ]
 HEURISTICS = {name: one for name, one in ALGORITHMS.items() if name not in PROVING}
 

@@ -19,7 +19,7 @@ from shoal.models import (
     AlphaKAnonymity,
     BetaLikeness,
     DeltaDisclosure,
-    Hierarchical,
+    HierarchicalDistance,
     KAnonymity,
     KEAnonymity,
     LDiversity,
@@ -45,7 +45,7 @@ EVERY = {
 }
 PROVERS = {name: ALGORITHMS[name] for name in PROVING}
 
-HIERARCHICAL = Hierarchical(
+HIERARCHICAL = HierarchicalDistance(
     Hierarchy.from_rows([(str(v), f"{v // 4} of {v % 2}", f"half {v % 2}", "*") for v in range(60)])
 )
 METRIC = MetricDistance(range(60), [[min(abs(i - j), 4) for i in range(60)] for j in range(60)])

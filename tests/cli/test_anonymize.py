@@ -356,6 +356,6 @@ def test_full_domain_generalization(shoal: Any, patients: Path, roles: tuple[str
     hidden = sum({row[name] for name in ("age", "gender", "zip")} == {"*"} for row in rows)
     assert hidden == details["suppressed_rows"] <= len(rows) / 4
     over = shoal(*request, "--suppression-limit", "5 %", "-o", tmp_path / "no")
-    assert (over.code, "'5 %' is no number" in over.err) == (2, True)
+    assert (over.code, "must be a number >= 0 and <= 1. Got '5 %'." in over.err) == (2, True)
     over = shoal(*request, "--suppression-limit", "1.1", "-o", tmp_path / "no")
     assert (over.code, "--suppression-limit must be a number >= 0 and <= 1. Got 1.1." in over.err) == (2, True)

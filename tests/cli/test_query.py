@@ -18,8 +18,8 @@ def folders(tmp_path: Path) -> Path:
     """Two releases of a series, the people of each, and an l-diverse table."""
     first = pl.DataFrame({"id": ["a", "b", "c", "d"], "age": [20, 21, 40, 41], "disease": ["x", "y", "x", "y"]})
     second = first[:3]
-    ledger = package.Ledger(tmp_path / "ledger.db")
-    series = ledger.series("s", m=2, identifier="id", quasi_identifiers=["age"], sensitive="disease")
+    ledger = package.Ledger(tmp_path / "ledger.db", create=True)
+    series = ledger.start("s", m=2, identifier="id", quasi_identifiers=["age"], sensitive="disease")
     for number, table in enumerate((first, second), start=1):
         series.publish(table, tmp_path / f"q{number}", seed=number)
         table.write_csv(tmp_path / f"people{number}.csv")

@@ -41,7 +41,10 @@ def ledger(shoal: Any, tmp_path: Path) -> Path:
     words = ("--id", "patient_id", "--qi", "age,zip", "--sensitive", "disease", "-m", 4, "--drop", "name")
     found = shoal("republish", "init", path, "--series", "admissions", *words)
     assert found.code == 0, found.err
-    assert "back both up" in " ".join(found.out.split())
+    said = " ".join(found.out.split())
+    assert "Back the ledger up after every release" in said
+    assert str(tmp_path / "releases.db.anchor") in said
+    assert "lies beside the ledger" in " ".join(found.err.split())
     return path
 
 
@@ -112,7 +115,27 @@ def test_exit_codes(shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Pa
         ("publish", ledger, tmp_path / "none.csv", "-o", out),
         ("publish", ledger, quarters[0], "-o", tmp_path),
         ("publish", ledger, "--series", "other", quarters[0], "-o", out),
-        ("publish", ledger, quarters[0], "-o", out, "--counterfeits", "many"),
+        ("publish", ledger, quarters[0], "-o", out, "--missing-sensitive", "maybe"),
+        ("publish", ledger, quarters[0], "-o", out, "--hold-back"),
+        ("publish", ledger, quarters[0], "-o", out, "--changed-sensitive", "withhold"),
+        ("accept", ledger),
+        ("accept", ledger, "--risk", "--last", 0),
+        (
+            "init",
+            ledger,
+            "--series",
+            "x",
+            "--id",
+            "a",
+            "--qi",
+            "b",
+            "--sensitive",
+            "c",
+            "-m",
+            2,
+            "--counterfeits",
+            "no",
+        ),
         ("publish", ledger, quarters[0], "-o", out, "--key", tmp_path / "none.key"),
         ("history", tmp_path / "none.db"),
         ("verify", tmp_path / "none.db"),
@@ -133,16 +156,17 @@ def test_options_of_a_publish(shoal: Any, ledger: Path, quarters: list[Path], tm
     first = shoal("republish", "publish", ledger, quarters[0], "-o", tmp_path / "a", "--seed", 5, "--format", "parquet")
     assert first.code == 0, first.err
     assert (tmp_path / "a/release.parquet").exists()
-    text = quarters[0].read_text().replace(f"{SECRET}-3\n", f"{SECRET}-4\n").replace(f",{SECRET}-5\n", ",\n")
-    quarters[0].write_text(text)
-    words = ("republish", "publish", ledger, quarters[0], "-o", tmp_path / "b", "--hold-back")
-    assert shoal(*words, "--missing-sensitive", "drop").code == 2
-    assert shoal(*words, "--changed-sensitive", "withhold").code == 2
-    found = shoal(*words, "--missing-sensitive", "drop", "--changed-sensitive", "withhold", "--json")
+    before = quarters[0].read_text()
+    words = ("republish", "publish", ledger, quarters[0], "-o", tmp_path / "b")
+    quarters[0].write_text(before.replace(f"{SECRET}-3\n", f"{SECRET}-4\n"))
+    changed = shoal(*words)
+    assert (changed.code, "have another sensitive value now" in " ".join(changed.err.split())) == (2, True)
+    quarters[0].write_text(before.replace(f",{SECRET}-5\n", ",\n"))
+    assert shoal(*words).code == 2
+    found = shoal(*words, "--missing-sensitive", "drop", "--json")
     assert found.code == 0, found.err
-    assert found.json["counts"]["withheld"] > 0
     assert found.json["counts"]["missing_sensitive"] > 0
-    assert len(found.json["notes"]) == 2
+    assert len(found.json["notes"]) == 1
 
 
 def test_two_series_need_a_name(shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Path) -> None:
@@ -165,3 +189,41 @@ def test_a_table_of_nobody_says_what_to_do(shoal: Any, tmp_path: Path, content: 
     assert f"'q1.csv' {what}" in found.err or f"'q1.csv' has {what}" in found.err
     assert "leave this release out. Nobody is forgotten" in found.err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_ledger_from_a_backup_and_another_key(shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Path) -> None:
+    """What a publisher does after a disaster, by the command line alone."""
+    publish = ("republish", "publish", ledger)
+    assert shoal(*publish, quarters[0], "-o", tmp_path / "out1").code == 0
+    backup = ledger.read_bytes()
+    assert shoal(*publish, quarters[1], "-o", tmp_path / "out2").code == 0
+    ledger.write_bytes(backup)
+    refused = shoal(*publish, quarters[2], "-o", tmp_path / "out3")
+    assert refused.code == 2
+    assert "The ledger forgot" in refused.err
+    assert "shoal republish accept" in refused.err
+    assert shoal("republish", "verify", ledger).code == 3
+    told = shoal("republish", "accept", ledger)
+    assert (told.code, "may betray" in told.err, "--risk" in told.err) == (2, True, True)
+    accepted = shoal("republish", "accept", ledger, "--risk", "--json")
+    assert "lost release 2 to 2" in accepted.json["accepted"][0]
+    assert shoal("republish", "accept", ledger, "--risk").out.strip() == "Nothing was amiss."
+    made = shoal(*publish, quarters[2], "-o", tmp_path / "out3", "--json")
+    assert made.code == 0, made.err
+    assert made.json["series"]["release"] == 3
+    assert "does not hold for people who were first published in release 2" in made.json["guarantee"]["text"]
+    assert "lost: it was published" in shoal("republish", "history", ledger).out
+
+    old = (tmp_path / "releases.db.key").read_text()
+    (tmp_path / "vault").mkdir()
+    moved = tmp_path / "vault" / "l.key"
+    rotated = shoal("republish", "key", "rotate", ledger, "--new-key", moved)
+    assert rotated.code == 0, rotated.err
+    assert (tmp_path / "vault" / "l.anchor").exists()
+    assert not (tmp_path / "releases.db.anchor").exists()
+    assert moved.read_text() != old
+    assert shoal("republish", "history", ledger).code == 2
+    assert shoal("republish", "verify", ledger, "--key", moved).code == 0
+    again = shoal("republish", "key", "rotate", ledger, "--key", moved, "--json")
+    assert again.json["key"] == str(moved)
+    assert "lies beside" not in again.err

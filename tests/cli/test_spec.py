@@ -11,18 +11,22 @@ import msgspec
 import pytest
 import typer
 
+from shoal import Cluster, GeneralizationVectors, PatternGuided, anonymize, audit, compare, tune
+from shoal._validation import parameters_of
+from shoal.algorithms import ALGORITHMS
+from shoal.cli import options
 from shoal.cli.main import app
-from shoal.cli.spec import Columns, Privacy, ReleaseSpec, read_spec, request_of
+from shoal.cli.spec import FLAGGED, Columns, Privacy, ReleaseSpec, read_spec, request_of
 from shoal.errors import ParameterError, UsageError
 from shoal.models import (
     AlphaKAnonymity,
     BetaLikeness,
     DeltaDisclosure,
-    Equal,
+    EqualDistance,
     KAnonymity,
     KEAnonymity,
     LDiversity,
-    Ordered,
+    OrderedDistance,
     TCloseness,
 )
 
@@ -35,6 +39,7 @@ time_limit = "2.5"
 suppression_limit = "1/20"
 cost = "precision"
 local = true
+effort = 10
 recoding = "generalization"
 largest_set = 8
 seed = 7
@@ -60,6 +65,10 @@ zip = "/trees/zip.csv"
 
 [dates]
 born = "%d.%m.%Y"
+
+[parameters]
+gap = "0.5"
+improve = "no"
 
 [columns]
 quasi_identifiers = ["age", "last, first"]
@@ -88,6 +97,8 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "suppression_limit": "1/20",
     "cost": "precision",
     "local": True,
+    "effort": 10,
+    "parameters": ["gap=0.5", "improve=no"],
     "patterns": "/patterns.txt",
     "coarsen": ["age=bins:10", "zip=level:/trees/zip.csv:2"],
     "hierarchies": ["zip=/trees/zip.csv"],
@@ -125,7 +136,15 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "t_order": ['mild,"severe, fatal"'],
 }
 
-BY_COLUMN = ("coarsen", "hierarchies", "dates")
+BY_COLUMN = ("coarsen", "hierarchies", "dates", "parameters")
+LEFT_BY_COMPARE = {"algorithm", "keep_order", "output", "format", "spreadsheet_safe", "publish_proof", "force"}
+TOLD_BY_NAME = {("tp", "refine")}
+
+
+def options_of(name: str) -> dict[str, str]:
+    """Return the options of a command by the names of its parameters."""
+    group: Any = typer.main.get_command(app)
+    return {option.name: option.opts[0] for option in group.whole(name).params} | {"help": "--help"}
 
 
 @pytest.fixture
@@ -139,37 +158,60 @@ def write(tmp_path: Path) -> Any:
 
 
 def test_file_and_flags_say_the_same(write: Any, tmp_path: Path) -> None:
-    flags = SAME_AS_FLAGS | {"source": str(tmp_path / "data/patients.csv"), "output": tmp_path / "out"}
+    flags = SAME_AS_FLAGS | {"input": str(tmp_path / "data/patients.csv"), "output": tmp_path / "out"}
     assert read_spec(write(FULL)) == request_of(flags)
 
 
 def test_every_flag_of_anonymize_is_a_key() -> None:
-    command = typer.main.get_command(app).commands["anonymize"]  # type: ignore[attr-defined]
-    flags = {option.name for option in command.params} - {"spec", "source", "help"}
+    flags = set(options_of("anonymize")) - {"spec", "help"}
     keys = {*ReleaseSpec.__struct_fields__, *Columns.__struct_fields__, *Privacy.__struct_fields__}
-    assert flags == keys - {"columns", "privacy", "input"}
-    assert set(SAME_AS_FLAGS) == flags - {"output"}
+    assert flags == keys - {"columns", "privacy"}
+    assert set(SAME_AS_FLAGS) == flags - {"output", "input"}
+
+
+def test_each_command_takes_what_its_function_does() -> None:
+    whole = options_of("anonymize")
+    assert options_of("tune") == whole | {"loss": "--loss", "seconds": "--seconds"}
+    assert options_of("compare") == {
+        **{name: flag for name, flag in whole.items() if name not in LEFT_BY_COMPARE},
+        "algorithms": "--algorithms",
+        "loss": "--loss",
+        "chart": "--chart",
+    }
+    judged = {"quasi_identifiers", "sensitive", "star", "delimiter", "encoding", "spec", "json", "help"}
+    assert set(options_of("audit")) == judged | set(Privacy.__struct_fields__) | {"source"}
+
+
+def test_every_parameter_of_an_algorithm_can_be_said() -> None:
+    for name, algorithm in ALGORITHMS.items():
+        for parameter, declared in parameters_of(algorithm).items():
+            value = getattr(algorithm, parameter)
+            if declared.constraint is None or (name, parameter) in TOLD_BY_NAME:
+                continue
+            words = {"True": "yes", "False": "no", "None": "none"}.get(str(value), str(value))
+            (chosen,) = ReleaseSpec(algorithm=name, parameters={parameter: words}).chosen()
+            assert chosen == algorithm
+    (weighted,) = request_of({"algorithm": "patterns", "parameters": ["weights=age=2,zip=1/2"]}).chosen()
+    assert weighted == PatternGuided(weights={"age": 2, "zip": Fraction(1, 2)})
+    (patient,) = request_of({"algorithm": "milp", "parameters": ["gap=0.1"], "time_limit": "5"}).chosen()
+    assert patient == GeneralizationVectors(gap=0.1, time_limit=5)
+    (quick,) = request_of({"algorithm": "cluster", "effort": "10"}).chosen()
+    assert quick == Cluster(effort=10)
+    with pytest.raises(UsageError, match=r"No algorithm has a parameter 'efort'. Did you mean 'effort'"):
+        ReleaseSpec(parameters={"efort": 3}).chosen("cluster")
+    with pytest.raises(UsageError, match="--param gap needs an algorithm that has one: milp"):
+        ReleaseSpec(parameters={"gap": 3}).chosen("cluster")
 
 
 def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
-    spec = read_spec(write(FULL))
-    used_elsewhere = {
-        "input",
-        "output",
-        "columns",
-        "privacy",
-        "format",
-        "spreadsheet_safe",
-        "publish_proof",
-        "force",
-        "json",
-    }
-    used_elsewhere |= {"time_limit", "suppression_limit", "cost", "local", "patterns", "coarsen", "hierarchies"}
-    settings = set(ReleaseSpec.__struct_fields__) - used_elsewhere
-    from shoal.cli.anonymize import SETTINGS
-
-    assert set(SETTINGS) == settings
-    assert set(spec.arguments(*SETTINGS)) == settings | set(Columns.__struct_fields__)
+    spec = msgspec.structs.replace(read_spec(write(FULL)), coarsen={"age": "bins:10"})
+    written = {"input", "output", "format", "spreadsheet_safe", "publish_proof", "force", "json"}
+    made = {"columns", "privacy", "algorithm", "parameters", *FLAGGED}
+    settings = set(ReleaseSpec.__struct_fields__) - written - made
+    assert set(spec.arguments(anonymize)) == settings | set(Columns.__struct_fields__)
+    assert set(spec.arguments(tune)) == set(spec.arguments(compare)) == set(spec.arguments(anonymize))
+    of_audit = {"quasi_identifiers", "sensitive", "star", *options.READING}
+    assert set(spec.arguments(audit)) == of_audit
 
 
 @pytest.mark.parametrize(
@@ -268,7 +310,7 @@ def test_so_do_paths_of_distances(write: Any, tmp_path: Path, given: str, expect
 
 
 def test_paths_on_the_command_line_do_not(write: Any) -> None:
-    assert request_of({"spec": write(FULL), "source": "here.csv"}).input == "here.csv"
+    assert request_of({"spec": write(FULL), "input": "here.csv"}).input == "here.csv"
     assert request_of({"spec": write(FULL), "output": Path("there")}).output == "there"
 
 
@@ -291,7 +333,7 @@ def test_specs_are_values() -> None:
     ("given", "expected"),
     [
         ({"k": 5}, [KAnonymity(5)]),
-        ({"l": "4", "k": "10"}, [LDiversity(4), KAnonymity(10)]),
+        ({"l": "4", "k": "10"}, [KAnonymity(10), LDiversity(4)]),
         ({"l": 2.5, "l_variant": "entropy"}, [LDiversity(2.5, variant="entropy")]),
         ({"l": 3, "l_variant": "recursive", "c": "1/2"}, [LDiversity(3, variant="recursive", c=Fraction(1, 2))]),
         ({"alpha": "1/3", "k": 4}, [AlphaKAnonymity(alpha=Fraction(1, 3), k=4)]),
@@ -299,11 +341,11 @@ def test_specs_are_values() -> None:
         ({"beta": 2}, [BetaLikeness(2)]),
         ({"beta": 2, "beta_variant": "enhanced", "l": 2}, [LDiversity(2), BetaLikeness(2, variant="enhanced")]),
         ({"delta": 1.5}, [DeltaDisclosure(1.5)]),
-        ({"t": "1/5"}, [TCloseness(Fraction(1, 5), distance=Equal())]),
-        ({"t": 0.2, "t_distance": "ordered", "k": 3}, [KAnonymity(3), TCloseness(0.2, distance=Ordered())]),
+        ({"t": "1/5"}, [TCloseness(Fraction(1, 5), distance=EqualDistance())]),
+        ({"t": 0.2, "t_distance": "ordered", "k": 3}, [KAnonymity(3), TCloseness(0.2, distance=OrderedDistance())]),
         (
             {"t": 0.2, "t_distance": "ordered", "t_order": ("b", "a")},
-            [TCloseness(0.2, distance=Ordered(["b", "a"]))],
+            [TCloseness(0.2, distance=OrderedDistance(["b", "a"]))],
         ),
         ({}, []),
     ],

@@ -23,27 +23,28 @@ PAGES = [HOME / "README.md", *sorted((HOME / "docs/guide").glob("*.md"))]
 SHELL_SYNTAX = re.compile(r"[$|<>;&`]")
 
 
-def commands(block: str) -> list[list[str]] | None:
-    """Return the calls of shoal that a block consists of; None where it needs a shell."""
-    lines = [line for line in re.sub(r"\\\n\s*", " ", block).splitlines() if line.split("#")[0].strip()]
-    if any(SHELL_SYNTAX.search(line.split("#")[0]) or not line.startswith("shoal ") for line in lines):
-        return None
-    return [shlex.split(line, comments=True)[1:] for line in lines]
-
-
 def run(example: Example) -> None:
-    block = str(example.parsed)
-    calls = commands(block)
-    if calls is None:
-        environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", block], env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, f"{example.path}:{example.line}\n{done.stderr}"
-        return
-    for call in calls:  # in this process: a new one takes seconds to start
-        found = CliRunner().invoke(app, call)
-        assert found.exit_code == 0, f"{example.path}:{example.line}: shoal {shlex.join(call)}\n{found.stderr}"
+    """Run the lines of a block, those of shoal in this process: a new one takes seconds to start."""
+    lines = [line for line in re.sub(r"\\\n\s*", " ", str(example.parsed)).splitlines() if line.split("#")[0].strip()]
+    if any(SHELL_SYNTAX.search(line.split("#")[0]) for line in lines):
+        lines = [str(example.parsed)]
+    for line in lines:
+        alone = line.startswith("shoal ") and "\n" not in line
+        code, said = run_here(line) if alone else run_in_shell(line)
+        assert code == 0, f"{example.path}:{example.line}: {line}\n{said}"
+
+
+def run_here(line: str) -> tuple[int, str]:
+    found = CliRunner().invoke(app, shlex.split(line, comments=True)[1:])
+    return found.exit_code, found.stderr
+
+
+def run_in_shell(block: str) -> tuple[int, str]:
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", block], env=environment, capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stderr
 
 
 @pytest.mark.skipif(not PAGES[0].exists(), reason="an installed package has no README beside it")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import DataError, InfeasibleError, InternalError, ParameterError
-from shoal.grouping import Grouping, Guarantee, check_grouping, simple_lower_bound
+from shoal.grouping import Grouping, GroupingGuarantee, check_grouping, simple_lower_bound
 from shoal.grouping.base import check_feasible, check_k, checked_weights
 
 SIZES = np.array([3, 4, 5, 6], dtype=np.int64)
@@ -59,7 +59,7 @@ def test_items_may_be_left_out():
         ({"weights": np.array([9, 9, 0])}, "too few records"),
         ({"k": 10}, "too few records"),
         ({"lower_bound": 10}, "below what was called a lower bound"),
-        ({"guarantee": Guarantee(text="it is said", largest=8)}, "above what its method guarantees"),
+        ({"guarantee": GroupingGuarantee(text="it is said", largest=8)}, "above what its method guarantees"),
     ],
 )
 def test_a_wrong_grouping_is_a_bug(wrong, message):

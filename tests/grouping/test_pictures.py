@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from shoal.errors import OutputError, ParameterError
-from shoal.grouping import labels, ordered, pictures, regions
+from shoal.grouping import labels, ordered, regions
+from shoal.grouping.points.point_pictures import plot_rectangles
+from shoal.grouping.regions.region_pictures import class_colours, laid_out
 
 GRID = [(v, v + 1) for v in range(36) if v % 6 < 5] + [(v, v + 6) for v in range(30)]
 MADE = regions(GRID, [1] * 36, 5, seed=1)
@@ -19,7 +21,7 @@ def elements(svg):
 
 
 def test_a_graph_without_coordinates_is_laid_out_with_neighbours_near():
-    places = pictures._laid_out(MADE.graph.edges, 36)
+    places = laid_out(MADE.graph.edges, 36)
     near = np.linalg.norm(places[MADE.graph.edges[:, 0]] - places[MADE.graph.edges[:, 1]], axis=1)
     assert 0.7 < near.min() <= near.max() < 1.3
     ax = MADE.plot()
@@ -28,7 +30,7 @@ def test_a_graph_without_coordinates_is_laid_out_with_neighbours_near():
 
 
 def test_neighbouring_classes_have_different_colours():
-    colours = pictures._region_colours(MADE)
+    colours = class_colours(MADE.graph.edges, MADE.classes)
     a, b = MADE.classes[MADE.graph.edges].T
     assert all(colours[i] != colours[j] for i, j in zip(a, b, strict=True) if i != j)
     assert len(set(colours)) > 3
@@ -65,38 +67,31 @@ def test_files_are_svg_or_png_and_always_the_same(tmp_path):
 
 
 def test_the_element_for_a_page_is_one_svg_without_scripts_or_links():
-    drawn = pictures.svg(MADE)
+    drawn = MADE.svg()
     assert drawn.startswith("<svg")
     assert not {"script", "image", "a", "metadata"} & set(elements(drawn))
 
 
 def test_names_of_regions_are_not_written_on_the_map():
     made = regions([("Zion", "Ur"), ("Ur", "Nod")], {"Zion": 4, "Ur": 4, "Nod": 4}, 4, seed=1)
-    assert "Zion" not in pictures.svg(made)
+    assert "Zion" not in made.svg()
 
 
 def test_bars_stand_largest_first_unless_the_values_have_an_order():
     ages = ordered([20] * 3 + [30] * 7 + [40] * 4, 3)
-    assert [bar.get_height() for bar in pictures.plot_weights(ages).patches] == [3, 7, 4]
-    assert "order of their values" in pictures.plot_weights(ages).get_xlabel()
+    assert [bar.get_height() for bar in ages.plot().patches] == [3, 7, 4]
+    assert "order of their values" in ages.plot().get_xlabel()
     names = labels([3, 7, 4], 3)
-    assert [bar.get_height() for bar in pictures.plot_weights(names).patches] == [7, 4, 3]
-    assert "largest first" in pictures.plot_weights(names).get_xlabel()
+    assert [bar.get_height() for bar in names.plot().patches] == [7, 4, 3]
+    assert "largest first" in names.plot().get_xlabel()
 
 
 def test_rectangles_are_shaded_by_weight():
-    ax = pictures.plot_rectangles([[0, 1, 0, 1], [1, 3, 0, 1]], [5, 10], 5)
+    ax = plot_rectangles([[0, 1, 0, 1], [1, 3, 0, 1]], [5, 10], 5)
     (drawn,) = ax.collections
     assert drawn.get_array().tolist() == [1.0, 2.0]
     assert [path.get_extents().bounds for path in drawn.get_paths()] == [(0, 0, 1, 1), (1, 0, 2, 1)]
     assert "2 rectangles, the largest 2 times k = 5" in ax.get_title()
-
-
-def test_ratios_are_curves_over_k():
-    ax = pictures.ratio_curve([2, 4, 8], {"tree": [1.5, 2, 3], "best": [1, 1, 1.2]})
-    assert [line.get_ydata().tolist() for line in ax.lines[:2]] == [[1.5, 2, 3], [1, 1, 1.2]]
-    assert len({line.get_color() for line in ax.lines[:2]}) == 2
-    assert ax.get_xscale() == "log"
 
 
 def test_polygons_are_drawn_as_a_map(tmp_path):

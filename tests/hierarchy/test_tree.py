@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -71,12 +70,6 @@ def test_what_holds_no_names(rows):
     with pytest.raises(DataError) as caught:
         Hierarchy.from_rows(rows)
     assert "secret" not in str(caught.value)
-
-
-def test_the_hierarchy_of_some_values():
-    part = Hierarchy.from_rows(ROWS).restricted(np.array([2, 0]))
-    assert part.values == ("c", "a")
-    assert part.labels == (("c", "a"), ("x",), ("*",))
 
 
 @pytest.mark.parametrize(

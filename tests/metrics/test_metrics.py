@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shoal.metrics import Divergence, Metrics, divergence
+from shoal.algorithms.full_domain.lattice_costs import COSTS
+from shoal.metrics import METRICS, Divergence, Metrics, divergence
 from shoal.recoding import recode
 from shoal.table import Schema, encode
 
@@ -46,6 +47,15 @@ def test_every_metric_by_its_name(made: Metrics) -> None:
         "age": {"stars": 4, "recoded_cells": 4, "ncp": 1.0, "precision": 0.0, "non_uniform_entropy": 1.0, **even},
         "city": {"stars": 2, "recoded_cells": 2, "ncp": 0.5, "precision": 0.5},
     }
+
+
+def test_the_table_of_metrics_lists_what_is_computed(made: Metrics) -> None:
+    assert list(made.totals()) == list(METRICS)
+    told = made.to_dict()
+    assert set(told) - {"by_attribute", "kl_divergence_reason"} == set(METRICS)
+    assert METRICS["precision"].badness(0.25) < METRICS["precision"].badness(0.2)
+    assert made.mean_class_size == 2.0 == made.average_class_size * 2
+    assert set(COSTS) < set(METRICS)
 
 
 def test_repr_is_short_and_shows_no_cell(made: Metrics) -> None:

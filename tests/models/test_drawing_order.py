@@ -8,11 +8,11 @@ from shoal.models import (
     DeltaDisclosure,
     Domain,
     GroupCounts,
-    Hierarchical,
+    HierarchicalDistance,
     KAnonymity,
     LDiversity,
     MetricDistance,
-    Ordered,
+    OrderedDistance,
     Requirement,
     TCloseness,
 )
@@ -42,10 +42,10 @@ def test_the_most_frequent_first_where_no_two_values_are_more_alike():
 
 
 def test_by_rank_by_branch_and_by_nearness():
-    order = Ordered(["ulcer", "cold", "gastritis", "flu"])
+    order = OrderedDistance(["ulcer", "cold", "gastritis", "flu"])
     assert drawn(TCloseness(0.2, distance=order)) == ["ulcer", "cold", "gastritis", "flu"]
     tree = Hierarchy.from_rows([(value, "lung" if value in ("flu", "cold") else "stomach", "*") for value in VALUES])
-    branches = drawn(KAnonymity(3), TCloseness(0.2, distance=Hierarchical(tree)))
+    branches = drawn(KAnonymity(3), TCloseness(0.2, distance=HierarchicalDistance(tree)))
     assert {frozenset(branches[:2]), frozenset(branches[2:])} == {frozenset(VALUES[::2]), frozenset(VALUES[1::2])}
     metric = MetricDistance(VALUES, [[0, 4, 1, 3], [4, 0, 3, 1], [1, 3, 0, 2], [3, 1, 2, 0]])
     assert drawn(TCloseness(0.2, distance=metric)) == ["flu", "cold", "ulcer", "gastritis"]

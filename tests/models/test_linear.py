@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from shoal.hierarchy import Hierarchy
-from shoal.models import GroupCounts, Hierarchical, LDiversity, MetricDistance, MUniqueness, TCloseness
+from shoal.models import GroupCounts, HierarchicalDistance, LDiversity, MetricDistance, MUniqueness, TCloseness
 from shoal.models.domain import Domain
 from shoal.solver import Program, Rows, solve
 from shoal.testing.strategies import ground_distances, models
@@ -16,9 +16,11 @@ from shoal.testing.strategies import ground_distances, models
 GROUNDS = [
     MetricDistance(range(4), [[abs(i**2 - j**2) for j in range(4)] for i in range(4)]),
     MetricDistance(range(4), [[0, 1, 1, 2], [1, 0, 2, 1], [1, 2, 0, 1], [2, 1, 1, 0]]),
-    Hierarchical(Hierarchy.from_rows([(str(value), f"b{value // 2}", "*") for value in range(4)])),
-    Hierarchical(Hierarchy.from_rows([(str(value), f"a{value // 3}", f"b{value // 3}", "*") for value in range(4)])),
-    Hierarchical(Hierarchy.from_rows([(str(value), "*") for value in range(4)])),
+    HierarchicalDistance(Hierarchy.from_rows([(str(value), f"b{value // 2}", "*") for value in range(4)])),
+    HierarchicalDistance(
+        Hierarchy.from_rows([(str(value), f"a{value // 3}", f"b{value // 3}", "*") for value in range(4)])
+    ),
+    HierarchicalDistance(Hierarchy.from_rows([(str(value), "*") for value in range(4)])),
 ]
 
 

@@ -110,7 +110,7 @@ def test_a_label_that_is_also_a_value_is_refused_without_showing_it() -> None:
 
 
 def test_a_star_that_reads_like_a_label_is_refused() -> None:
-    with pytest.raises(ParameterError, match=r"column 'a'.*--star"):
+    with pytest.raises(ParameterError, match=r"column 'a'.*the 'star' parameter"):
         generalized(table_of([1, 2, 3]), [0, 0, 1], star="[1, 2]")
 
 

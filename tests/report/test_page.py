@@ -219,7 +219,7 @@ def test_the_page_for_readers_is_made_of_the_table() -> None:
     found = public()
     assert (found.rows, found.stars, found.starred_rows) == (4, {"age": 2, "zip": 0}, 2)
     assert [(one.low, one.groups) for one in found.class_sizes] == [(2, 2)]
-    assert found.metrics == {"discernability": 8, "average_class_size": 2}
+    assert found.metrics == {"discernability": 8, "mean_class_size": 2}
     assert repr(found) == "PublicFacts(rows=4, attributes=2)"
 
 

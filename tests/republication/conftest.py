@@ -31,11 +31,19 @@ class Place:
     key: Path
     kind: str
 
-    def open(self, **options: Any) -> shoal.Ledger:
-        return shoal.Ledger(self.url, **{"key": self.key, "wait": 5.0, **options})
+    @property
+    def anchor(self) -> Path:
+        return self.key.with_name(self.key.name.removesuffix(".key") + ".anchor")
 
-    def series(self, m: int = 3) -> shoal.Series:
-        return self.open().series("admissions", m=m, **ROLES)
+    def open(self, **options: Any) -> shoal.Ledger:
+        return shoal.Ledger(self.url, **{"key": self.key, "wait": 5.0, "create": True, **options})
+
+    def series(self, m: int = 3, **options: Any) -> shoal.Series:
+        """Open the series, or start it."""
+        ledger = self.open()
+        if "admissions" in ledger.names:
+            return ledger.series("admissions")
+        return ledger.start("admissions", m=m, **ROLES, **options)
 
 
 @pytest.fixture(scope="session")

@@ -136,8 +136,8 @@ def test_mistakes_say_what_to_change():
 
 def test_a_publication_counts(tmp_path):
     table = pl.DataFrame({"id": [1, 2, 3, 4], "age": [20, 30, 40, 50], "disease": ["a", "b", "a", "b"]})
-    ledger = shoal.Ledger(tmp_path / "ledger.db")
-    series = ledger.series("s", m=2, identifier="id", quasi_identifiers=["age"], sensitive="disease")
+    ledger = shoal.Ledger(tmp_path / "ledger.db", create=True)
+    series = ledger.start("s", m=2, identifier="id", quasi_identifiers=["age"], sensitive="disease")
     publication = series.publish(table, seed=1)
     assert publication.count("") == 4
     assert publication.count("disease = a") == 2

@@ -235,7 +235,7 @@ def test_a_setting_that_cannot_be_published_is_told() -> None:
         ({"seconds": 0}, ParameterError, "The 'seconds' parameter of tune must be a number > 0. Got 0."),
         ({"seconds": -1.5}, ParameterError, "must be a number > 0"),
         ({"seconds": float("nan")}, ParameterError, "must be a number > 0"),
-        ({"loss": "stars"}, ParameterError, "The 'loss' parameter of tune must be one of 'kl_divergence'"),
+        ({"loss": "stars"}, ParameterError, "The 'loss' parameter of tune must be one of 'gcp'"),
         ({"recoding": "none"}, ParameterError, "The 'recoding' parameter of tune"),
         ({"seed": -1}, ParameterError, "The 'seed' parameter of tune"),
         ({"star": " "}, ParameterError, "The 'star' parameter of tune"),

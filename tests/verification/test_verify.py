@@ -45,9 +45,9 @@ def test_the_error_names_the_model_and_how_many_groups_fail_but_no_cell():
     with pytest.raises(ReleaseUnsafeError) as caught:
         check([KAnonymity(2), LDiversity(2)])
     text = str(caught.value)
-    assert "fails l-diversity with l = 2 (-l 2) of 'disease' in 1 of 2 groups" in text
+    assert "fails l-diversity with l = 2 of 'disease' in 1 of 2 groups" in text
     assert not any(cell in text for cell in ("flu", "HIV", "cold", "30"))
-    with pytest.raises(ReleaseUnsafeError, match=r"fails k-anonymity with k = 3 .* in 1 of 2 groups"):
+    with pytest.raises(ReleaseUnsafeError, match=r"fails k-anonymity with k = 3 in 1 of 2 groups"):
         check(KAnonymity(3))
 
 
@@ -59,7 +59,7 @@ def test_every_sensitive_attribute_must_pass():
 
 def test_models_of_numbers_get_them():
     assert check(KEAnonymity(2, 1), sensitive=("income",)).k == 2
-    with pytest.raises(ReleaseUnsafeError, match=r"fails .*\(-k 2 --e 2\) of 'income' in 1 of 2 groups"):
+    with pytest.raises(ReleaseUnsafeError, match=r"fails .* with k = 2 and e = 2 of 'income' in 1 of 2 groups"):
         check(KEAnonymity(2, 2), sensitive=("income",))
     with pytest.raises(ParameterError, match="needs a numeric sensitive attribute"):
         check(KEAnonymity(2, 1))

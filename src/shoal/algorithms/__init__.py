@@ -6,7 +6,7 @@ must pay, and `common` what several algorithms use.
 
 from shoal.algorithms.base import Algorithm, Guarantee, Partition, Problem
 from shoal.algorithms.bounds import LowerBound, lower_bound
-from shoal.algorithms.catalogue import ALGORITHMS, PROVING, choose
+from shoal.algorithms.catalogue import ALGORITHMS, CATALOGUE, PROVING, choose
 from shoal.algorithms.common.compiled import compile_requirement, table_counts
 from shoal.algorithms.exact import Exact
 from shoal.algorithms.full_domain import FullDomain
@@ -22,6 +22,7 @@ from shoal.algorithms.tp import ThreePhase
 
 __all__ = [
     "ALGORITHMS",
+    "CATALOGUE",
     "PROVING",
     "Algorithm",
     "Cluster",

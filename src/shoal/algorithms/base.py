@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from shoal.models import Requirement
     from shoal.table import Table
 
-__all__ = ["Algorithm", "Guarantee", "Partition", "Problem", "monotone_only"]
+__all__ = ["TIME_LIMIT", "Algorithm", "Guarantee", "Partition", "Problem", "monotone_only"]
+
+TIME_LIMIT: Any = {
+    "help": "Seconds to search for a proven optimum; then the best so far is published with its gap.",
+    "flag": "--time-limit",
+    "metavar": "SECONDS",
+}
+"""How algorithms that prove an optimum declare their `time_limit`; see `shoal._validation.parameter`."""
 
 
 @dataclass(frozen=True, kw_only=True)

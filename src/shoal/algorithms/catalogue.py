@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from shoal._messages import Allowed
 from shoal.algorithms.exact import Exact
 from shoal.algorithms.full_domain import FullDomain
 from shoal.algorithms.hilbert import Hilbert
@@ -23,31 +25,72 @@ if TYPE_CHECKING:
     from shoal.algorithms.base import Algorithm
     from shoal.models import Requirement
 
-__all__ = ["ALGORITHMS", "PROVING", "choose"]
+__all__ = ["ALGORITHMS", "CATALOGUE", "PROVING", "Entry", "choose"]
 
-ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
-    {
-        "tp": ThreePhase(refine=None),
-        "tp+": ThreePhase(),
-        "hilbert": Hilbert(),
-        "mondrian": Mondrian(),
-        "mondrian-relaxed": Mondrian(relaxed=True),
-        "m-approximation": MApproximation(),
-        "patterns": PatternGuided(),
-        "patterns-optimal": PatternGuided(optimal=True),
-        "matching": Matching(),
-        "sabre": Sabre(),
-        "cluster": Cluster(),
-        "tds": TopDownSpecialization(),
-        "full-domain": FullDomain(),
-        "exact": Exact(),
-        "milp": GeneralizationVectors(),
-    }
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A line of the table of algorithms."""
+
+    algorithm: Algorithm
+    """The algorithm with its default parameters; its class declares what they may be."""
+    help: str
+    """What it does, in a sentence for people who choose."""
+    proves: bool = False
+    """Whether it proves an optimum, which takes long or is refused on large tables: it runs only where it is named."""
+
+
+CATALOGUE = (
+    Entry(
+        algorithm=ThreePhase(refine=None),
+        help="TP: l-diversity or k-anonymity by few suppressed records, within a proven factor of the fewest.",
+    ),
+    Entry(
+        algorithm=ThreePhase(), help="TP+: what TP suppresses is partitioned further; few stars, the same guarantee."
+    ),
+    Entry(algorithm=Hilbert(), help="Groups along a space-filling curve; any monotone models."),
+    Entry(algorithm=Mondrian(), help="Cuts at the median, one attribute at a time; any monotone models."),
+    Entry(algorithm=Mondrian(relaxed=True), help="The same, and records of the same value may go to either side."),
+    Entry(
+        algorithm=MApproximation(),
+        help="k-anonymity by few stars, within a factor of the fewest: the number of quasi-identifiers.",
+    ),
+    Entry(
+        algorithm=PatternGuided(),
+        help="k-anonymity in which every record keeps one of the given combinations of attributes.",
+    ),
+    Entry(
+        algorithm=PatternGuided(optimal=True),
+        help="The same with the fewest stars, or a proof of how close it is.",
+        proves=True,
+    ),
+    Entry(algorithm=Matching(), help="The fewest stars for k = 2 or l = 2, proven.", proves=True),
+    Entry(
+        algorithm=Sabre(),
+        help="Groups like the whole table, for t-closeness and its kin, improved by a local search.",
+    ),
+    Entry(
+        algorithm=Cluster(),
+        help="Groups of near records, improved by a local search: the smallest sub-domains; any monotone models.",
+    ),
+    Entry(
+        algorithm=TopDownSpecialization(),
+        help="One cut through each hierarchy for all records, specialized while the models hold.",
+    ),
+    Entry(
+        algorithm=FullDomain(),
+        help="One level of each hierarchy for all records, the best of all, with a share of records suppressed.",
+    ),
+    Entry(algorithm=Exact(), help="The fewest stars for some twenty distinct records, proven.", proves=True),
+    Entry(algorithm=GeneralizationVectors(), help="The fewest stars by an integer program, proven.", proves=True),
 )
+"""Every algorithm, in the order of help pages: a new one is a line here, and its folder."""
+
+ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType({entry.algorithm.name: entry.algorithm for entry in CATALOGUE})
 """Every algorithm by the name that users call it, with its default parameters."""
 
-PROVING = ("matching", "exact", "milp", "patterns-optimal")
-"""Those that prove an optimum, which takes long or is refused on large tables: they run only where they are named."""
+PROVING = tuple(entry.algorithm.name for entry in CATALOGUE if entry.proves)
+"""Those that prove an optimum."""
 
 
 def choose(algorithm: str | Algorithm, requirement: Requirement, recoding: str) -> tuple[Algorithm, str]:
@@ -79,17 +122,19 @@ def choose(algorithm: str | Algorithm, requirement: Requirement, recoding: str) 
     if isinstance(algorithm, str):
         if algorithm not in ALGORITHMS:
             known = ["auto", *ALGORITHMS]
-            raise ParameterError(
-                f"The 'algorithm' parameter of anonymize must be one of {', '.join(known)}, or an algorithm object. "
-                f"Got {algorithm!r}. {did_you_mean(algorithm, known)}".rstrip()
-            )
+            names = ", ".join(known)
+            allowed = Allowed(f"one of {names}, or an algorithm object", f"one of {names}")
+            hint = did_you_mean(algorithm, known)
+            raise ParameterError.refusing("anonymize", "algorithm", allowed, got=repr(algorithm), hint=hint)
         chosen = ALGORITHMS[algorithm]
     elif callable(getattr(algorithm, "partition", None)) and not isinstance(algorithm, type):
         chosen = algorithm
     else:
-        raise ParameterError(
-            "The 'algorithm' parameter of anonymize must be a name or an algorithm object such as shoal.ThreePhase(). "
-            f"Got {type(algorithm).__name__}."
+        raise ParameterError.refusing(
+            "anonymize",
+            "algorithm",
+            "a name or an algorithm object such as shoal.ThreePhase()",
+            got=type(algorithm).__name__,
         )
     why_not = chosen.unsupported(requirement)
     if why_not is not None:

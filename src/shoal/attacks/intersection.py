@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._messages import Subject
 from shoal._progress import Progress, silent
 from shoal.attacks.covering import PointTree, distinct_rows
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
@@ -215,8 +216,8 @@ def _check(
         raise DataError("There is nothing to attack: give releases, quasi-identifiers and a sensitive attribute.")
     if len(releases) != len(populations):
         raise ParameterError(
-            f"The 'populations' parameter of intersection_attack must have one table for each release. Got "
-            f"{len(populations)} for {len(releases)} release(s)."
+            Subject("intersection_attack", "populations"),
+            f" must have one table for each release. Got {len(populations)} for {len(releases)} release(s).",
         )
     for number, (release, people) in enumerate(zip(releases, populations, strict=True), start=1):
         for frame, what, wanted in (

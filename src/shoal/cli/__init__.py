@@ -1,3 +1,3 @@
-"""The command line: one module per command, shared options in one place. The only room that prints."""
+"""The command line: one module per command, shared options in one place; nothing else prints."""
 
 __all__: list[str] = []

@@ -6,9 +6,8 @@ import os
 from json import loads
 from typing import TYPE_CHECKING, Any
 
-import typer  # noqa: TC002 - typer reads the annotations
-
-from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli import options
+from shoal.cli.signature import takes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,61 +16,14 @@ if TYPE_CHECKING:
     from shoal.cli.spec import ReleaseSpec
     from shoal.release import Release
 
-__all__ = ["READING", "SETTINGS", "anonymize", "publish", "save"]
-
-READING = ("dates", "decimal", "delimiter", "encoding", "sheet")
-"""What a request says of how its input is to be read."""
-SETTINGS = ("algorithm", "recoding", "largest_set", "seed", "keep_order", "missing_sensitive", "star", *READING)
-"""What a request passes on to `shoal.anonymize` beside the columns and the models."""
+__all__ = ["anonymize", "publish", "save"]
 
 
-def anonymize(
-    context: typer.Context,
-    *,
-    source: options.Source = None,
-    quasi_identifiers: options.QuasiIdentifiers = None,
-    sensitive: options.Sensitive = None,
-    direct_identifiers: options.DirectIdentifiers = None,
-    insensitive: options.Insensitive = None,
-    missing_sensitive: options.MissingSensitive = None,
-    star: options.Star = None,
-    k: options.K = None,
-    l: options.L = None,
-    l_variant: options.LVariant = None,
-    c: options.C = None,
-    alpha: options.Alpha = None,
-    beta: options.Beta = None,
-    beta_variant: options.BetaVariant = None,
-    delta: options.Delta = None,
-    e: options.E = None,
-    t: options.T = None,
-    t_distance: options.TDistance = None,
-    t_order: options.TOrder = None,
-    algorithm: options.Algorithm = None,
-    recoding: options.Recoding = None,
-    largest_set: options.LargestSet = None,
-    hierarchies: options.Hierarchies = None,
-    coarsen: options.Coarsen = None,
-    time_limit: options.TimeLimit = None,
-    suppression_limit: options.SuppressionLimit = None,
-    cost: options.Cost = None,
-    local: options.Local = None,
-    patterns: options.PatternsFile = None,
-    seed: options.Seed = None,
-    keep_order: options.KeepOrder = None,
-    output: options.Output = None,
-    spec: options.Spec = None,
-    dates: options.Dates = None,
-    decimal: options.Decimal = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    sheet: options.Sheet = None,
-    format: options.Format = None,  # noqa: A002 - as the flag
-    spreadsheet_safe: options.SpreadsheetSafe = None,
-    publish_proof: options.PublishProof = None,
-    force: options.Force = None,
-    json: options.Json = None,
-) -> None:
+@takes(
+    options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, options.METHOD, options.RECODING, options.PARAMETERS,
+    options.OUTPUT, options.READING, options.REQUEST,
+)  # fmt: skip
+def anonymize(terminal: Terminal, request: ReleaseSpec) -> None:
     """Make a release of a table that meets a privacy requirement, with a certificate and a report.
 
     Example: shoal anonymize patients.csv --qi age,gender,zip --sensitive disease --id name -l 4 -k 10 -o out
@@ -96,14 +48,10 @@ def anonymize(
 
     Exit codes: 0 done; 1 the request cannot be met; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
     """  # noqa: D301 - the character keeps the lines of the example apart
-    from shoal.cli.spec import request_of
+    from shoal.publish import anonymize as make_release
 
-    terminal: Terminal = context.obj
-    request = request_of(context.params)
-    terminal.json = bool(request.json)
-    arguments = request.arguments(*SETTINGS) | {"privacy": request.requested_models()} | request.preparations()
-    default = "auto" if request.patterns is None else "patterns"
-    (arguments["algorithm"],) = request.chosen(request.algorithm or default)
+    arguments = request.arguments(make_release) | {"privacy": request.requested_models()}
+    (arguments["algorithm"],) = request.chosen()
     publish(terminal, request.source(), request.folder(), request, arguments)
 
 

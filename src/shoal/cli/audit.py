@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from shoal.cli import options  # noqa: TC001 - typer reads the annotations
-from shoal.cli.anonymize import READING
+from shoal.cli import options
 from shoal.cli.console import Terminal, lines_of, plain
+from shoal.cli.signature import takes
 from shoal.errors import ReleaseUnsafeError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from shoal.auditing import Audit
+    from shoal.cli.spec import ReleaseSpec
     from shoal.verification import Failure
 
 __all__ = ["audit"]
@@ -24,33 +25,8 @@ _SHOWN = 10
 """Failing groups that are listed for each model."""
 
 
-def audit(
-    context: typer.Context,
-    *,
-    source: options.Released,
-    quasi_identifiers: options.QuasiIdentifiers = None,
-    sensitive: options.Sensitive = None,
-    star: options.Star = None,
-    k: options.K = None,
-    l: options.L = None,
-    l_variant: options.LVariant = None,
-    c: options.C = None,
-    alpha: options.Alpha = None,
-    beta: options.Beta = None,
-    beta_variant: options.BetaVariant = None,
-    delta: options.Delta = None,
-    e: options.E = None,
-    t: options.T = None,
-    t_distance: options.TDistance = None,
-    t_order: options.TOrder = None,
-    spec: options.Spec = None,
-    dates: options.Dates = None,
-    decimal: options.Decimal = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    sheet: options.Sheet = None,
-    json: options.Json = None,
-) -> None:
+@takes(("quasi_identifiers", "sensitive", "star"), options.PRIVACY, options.READING, options.REQUEST)
+def audit(terminal: Terminal, request: ReleaseSpec, *, source: options.Released) -> None:
     """Measure the privacy that a table has, whoever made it, and check it against a requirement if one is given.
 
     Example: shoal audit out/release.csv --qi age,gender,zip --sensitive disease -l 4
@@ -58,23 +34,16 @@ def audit(
     Exit codes: 0 the table meets the requirement, or there was none; 3 it does not; 2 wrong usage or bad input.
     """
     from shoal.auditing import audit as judge
-    from shoal.cli.spec import request_of
 
-    terminal: Terminal = context.obj
-    request = request_of(context.params)
-    terminal.json = bool(request.json)
-    arguments = request.arguments("star", *READING, source=source)
-    unused = ("direct_identifiers", "insensitive")
-    arguments = {name: value for name, value in arguments.items() if name not in unused}
     models = request.privacy.models()
-    judged = judge(source, privacy=models or None, **arguments)
+    judged = judge(source, privacy=models or None, **request.arguments(judge, source=source))
     facts = judged.to_dict()
     if terminal.json:
         terminal.result(facts)
     else:
         terminal.say("", lines_of(_lines(facts["achieved"])), *_verdict(judged), *_remarks(facts), "")
     for failure in judged.failures:
-        terminal.note(f"{failure.sentence} {_groups_of(failure)}")
+        terminal.note(f"{failure.told(terminal.voice)} {_groups_of(failure)}")
     if judged.failures:
         raise typer.Exit(ReleaseUnsafeError.exit_code)
 

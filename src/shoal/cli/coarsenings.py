@@ -80,7 +80,7 @@ def coarsenings_of(said: Mapping[str, str]) -> dict[str | tuple[str, ...], Coars
         try:
             made[names if len(names) > 1 else names[0]] = _coarsening_of(words)
         except ParameterError as error:  # of a coarsening as Python has it
-            raise UsageError(f"--coarsen {name}={words} will not do. {error}") from error
+            raise UsageError(f"--coarsen {name}={words} will not do. ", error) from error
     return made
 
 

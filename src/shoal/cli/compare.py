@@ -6,77 +6,39 @@ import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
-import typer  # noqa: TC002 - typer reads the annotations
-
 from shoal._figures import check_picture_name
 from shoal.cli import options
-from shoal.cli.anonymize import SETTINGS
 from shoal.cli.console import Terminal, plain
+from shoal.cli.signature import takes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rich.console import RenderableType
 
+    from shoal._messages import Voice
+    from shoal.cli.spec import ReleaseSpec
     from shoal.comparison import Comparison
 
 __all__ = ["compare"]
 
-_COLUMNS = {
-    "stars": "stars",
-    "suppressed_tuples": "records",
-    "groups": "groups",
-    "average_class_size": "size",
-    "gcp": "GCP",
-    "kl_divergence": "KL",
-    "seconds": "seconds",
-}
+_SHOWN = ("stars", "suppressed_tuples", "groups", "mean_class_size", "gcp", "kl_divergence", "seconds")
+"""The metrics and other figures in the columns of the table."""
 _BAR, _NARROWEST = 20, 72
 """How long the bars of the chart are, and how wide a terminal has to be for them."""
 
 
+@takes(
+    options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, ("seed",), options.RECODING, options.PARAMETERS,
+    options.READING, options.REQUEST,
+)  # fmt: skip
 def compare(
-    context: typer.Context,
+    terminal: Terminal,
+    request: ReleaseSpec,
     *,
-    source: options.Source = None,
     algorithms: options.Algorithms = None,
     loss: options.ComparedLoss = None,
     chart: options.Chart = None,
-    quasi_identifiers: options.QuasiIdentifiers = None,
-    sensitive: options.Sensitive = None,
-    direct_identifiers: options.DirectIdentifiers = None,
-    insensitive: options.Insensitive = None,
-    missing_sensitive: options.MissingSensitive = None,
-    star: options.Star = None,
-    k: options.K = None,
-    l: options.L = None,
-    l_variant: options.LVariant = None,
-    c: options.C = None,
-    alpha: options.Alpha = None,
-    beta: options.Beta = None,
-    beta_variant: options.BetaVariant = None,
-    delta: options.Delta = None,
-    e: options.E = None,
-    t: options.T = None,
-    t_distance: options.TDistance = None,
-    t_order: options.TOrder = None,
-    recoding: options.Recoding = None,
-    largest_set: options.LargestSet = None,
-    hierarchies: options.Hierarchies = None,
-    coarsen: options.Coarsen = None,
-    time_limit: options.TimeLimit = None,
-    suppression_limit: options.SuppressionLimit = None,
-    cost: options.Cost = None,
-    local: options.Local = None,
-    patterns: options.PatternsFile = None,
-    seed: options.Seed = None,
-    spec: options.Spec = None,
-    dates: options.Dates = None,
-    decimal: options.Decimal = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    sheet: options.Sheet = None,
-    json: options.Json = None,
 ) -> None:
     """Anonymize a table with several algorithms and compare what each one costs. No release is written.
 
@@ -88,16 +50,11 @@ def compare(
 
     The first run of each algorithm compiles it, which counts in its seconds.
     """
-    from shoal.cli.spec import request_of
     from shoal.comparison import compare as run_algorithms
     from shoal.comparison import fitting_algorithms
 
-    terminal: Terminal = context.obj
-    request = request_of(context.params)
-    terminal.json = bool(request.json)
     models = request.requested_models()
-    settings = [name for name in SETTINGS if name not in ("algorithm", "keep_order")]
-    arguments = request.arguments(*settings) | {"privacy": models, **request.preparations()}
+    arguments = request.arguments(run_algorithms) | {"privacy": models}
     names = options.names_in("--algorithms", algorithms)
     if names is None:
         names = tuple(fitting_algorithms(models, arguments.get("sensitive", ())))
@@ -113,7 +70,7 @@ def compare(
     if terminal.json:
         terminal.result(comparison.to_dict())
     else:
-        terminal.say("", _table_of(comparison.rows), *_chart_of(comparison), *_remarks(comparison.rows), "")
+        terminal.say("", _table_of(comparison.rows), *_chart_of(comparison), *_remarks(comparison, terminal.voice), "")
 
 
 def _table_of(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
@@ -121,14 +78,15 @@ def _table_of(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
+    from shoal.metrics import METRICS
     from shoal.report.sentences import number
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("algorithm", no_wrap=True)
-    for title in _COLUMNS.values():
-        table.add_column(title, justify="right", no_wrap=True)
+    for name in _SHOWN:
+        table.add_column(METRICS[name].heading if name in METRICS else name, justify="right", no_wrap=True)
     for row in rows:
-        table.add_row(row["algorithm"], *("-" if row.get(name) is None else number(row[name]) for name in _COLUMNS))
+        table.add_row(row["algorithm"], *("-" if row.get(name) is None else number(row[name]) for name in _SHOWN))
     return table
 
 
@@ -137,7 +95,7 @@ def _chart_of(comparison: Comparison) -> list[RenderableType]:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from shoal.comparison import LOSSES
+    from shoal.metrics import METRICS
     from shoal.report.sentences import number
 
     rows = comparison.measured
@@ -146,7 +104,7 @@ def _chart_of(comparison: Comparison) -> list[RenderableType]:
     most = {name: max(row[name] for row in rows) for name in (comparison.loss, "seconds")}
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("algorithm", no_wrap=True)
-    table.add_column(LOSSES[comparison.loss], no_wrap=True)
+    table.add_column(METRICS[comparison.loss].title, no_wrap=True)
     table.add_column("seconds", no_wrap=True)
     for row in rows:
         shown = [f"{_bar(row[name], most[name])} {number(row[name])}" for name in most]
@@ -160,9 +118,12 @@ def _bar(value: float, most: float) -> str:
     return block * max(round(_BAR * value / most) if most else 0, 1)
 
 
-def _remarks(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def _remarks(comparison: Comparison, voice: Voice) -> list[str]:
     """Return what each algorithm promises, or why it could not run."""
-    return [
-        plain(f"{row['algorithm']}: {row.get('error') or row.get('guarantee') or 'promises nothing of its cost'}")
-        for row in rows
-    ]
+    remarks = []
+    for row in comparison.rows:
+        name = row["algorithm"]
+        error = comparison.errors.get(name)
+        said = error.told(voice) if error is not None else row["guarantee"] or "promises nothing of its cost"
+        remarks.append(plain(f"{name}: {said}"))
+    return remarks

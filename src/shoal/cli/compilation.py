@@ -1,4 +1,4 @@
-"""What is said while kernels compile: a first run takes long, and nobody would know why."""
+"""The notice that kernels are being compiled: a first run takes long, and nobody would know why."""
 
 from __future__ import annotations
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from shoal.cli.wording import in_flags
+from shoal._messages import PYTHON, Phrase
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+    from shoal._messages import Voice
     from shoal._progress import Progress
 
 __all__ = ["Terminal", "discard_if_unread", "folder_lines", "lines_of", "logged_notes", "path_line", "plain"]
@@ -43,6 +44,8 @@ class Terminal:
     """Whether standard output carries one JSON object and nothing else."""
     published: bool = False
     """Whether the call did what it was for: its release is in place, and an interrupt can undo nothing."""
+    voice: Voice = PYTHON
+    """What the user calls the parameters of the library."""
 
     def result(self, facts: Mapping[str, Any]) -> None:
         """Print the one JSON object of a call."""
@@ -126,7 +129,10 @@ def logged_notes(terminal: Terminal) -> Iterator[None]:
         said: frozenset[str] = frozenset()
 
         def emit(self, record: logging.LogRecord) -> None:
-            text = in_flags(record.getMessage(), {})
+            if logging.getLogger(record.name).handlers:
+                return  # its command says it
+            said: object = record.msg
+            text = said.told(terminal.voice) if isinstance(said, Phrase) else record.getMessage()
             if text not in self.said:
                 self.said |= {text}
                 terminal.note(f"Warning: {text}" if record.levelno >= logging.WARNING else text)

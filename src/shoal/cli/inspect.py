@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shoal._messages import Suggestion
 from shoal.cli import options
-from shoal.cli.anonymize import READING
 from shoal.cli.console import Terminal, lines_of, path_line, plain
-from shoal.cli.wording import in_flags
+from shoal.cli.signature import takes
 from shoal.errors import OutputError
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from shoal._messages import Voice
+    from shoal.cli.spec import ReleaseSpec
     from shoal.inspection import InspectedColumn, Inspection
 
 __all__ = ["inspect"]
@@ -45,21 +47,14 @@ ShowValues = Annotated[
 ]
 
 
+@takes(options.INPUT, ("k",), options.READING, ("force", "json"))
 def inspect(
-    context: typer.Context,
+    terminal: Terminal,
+    request: ReleaseSpec,
     *,
-    source: options.Source = None,
     spec_out: SpecOut = None,
     output: Page = None,
     show_values: ShowValues = False,
-    k: options.K = None,
-    dates: options.Dates = None,
-    decimal: options.Decimal = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    sheet: options.Sheet = None,
-    force: options.Force = None,
-    json: options.Json = None,
 ) -> None:
     """Look at a table first: what its columns hold and tell, and a proposal of their roles. No role is needed.
 
@@ -67,23 +62,19 @@ def inspect(
 
     Then look at every line of release.toml, and: shoal anonymize --spec release.toml -o out
     """
-    from shoal.cli.spec import request_of
     from shoal.inspection import inspect as look
 
-    terminal: Terminal = context.obj
-    terminal.json = bool(json)
-    request = request_of({name: context.params[name] for name in ("source", *READING)})
-    least: Any = 5 if k is None else options.as_number("-k", k)
+    k: Any = 5 if request.privacy.k is None else options.as_number("-k", request.privacy.k)
+    force = bool(request.force)
     for path in (spec_out, output):
         if path is not None and os.path.exists(path) and not force:
-            raise OutputError(f"'{path}' exists. Name another one, or replace it with --force.")
-    reading = {name: value for name in READING if (value := getattr(request, name)) is not None}
+            raise OutputError(f"'{path}' exists. Name another one, or replace it with ", Suggestion("force", True), ".")
     with terminal.progress() as progress:
-        found = look(request.source("inspect"), k=least, show_values=show_values, progress=progress, **reading)
+        found = look(request.source("inspect"), k=k, show_values=show_values, progress=progress, **request.reading())
     facts = found.to_dict()
     if not terminal.json:
-        terminal.say("", *_summary_of(found, facts))
-    written = _written(found, spec_out, output, k=least, force=bool(force))
+        terminal.say("", *_summary_of(found, facts, terminal.voice))
+    written = _written(found, spec_out, output, k=k, force=force)
     if terminal.json:
         terminal.result(facts)
     elif written:
@@ -114,7 +105,7 @@ def _written(inspection: Inspection, spec: Path | None, page: Path | None, *, k:
     return files
 
 
-def _summary_of(inspection: Inspection, facts: Mapping[str, Any]) -> list[RenderableType]:
+def _summary_of(inspection: Inspection, facts: Mapping[str, Any], voice: Voice) -> list[RenderableType]:
     """Return what was found: how the file was read, the columns, the reasons, what pairs tell, the risk, warnings."""
     from shoal.report.inspection_page import how_it_was_read, pairs_of, risk_sentences
     from shoal.report.sentences import number
@@ -141,7 +132,7 @@ def _summary_of(inspection: Inspection, facts: Mapping[str, Any]) -> list[Render
         told = [(" + ".join(one["columns"]), _told_by(one)) for one in pairs]
         lines += ["Together:", lines_of(told), ""]
     lines += [plain(" ".join(risk_sentences(facts["risk"]))), ""]
-    lines += [plain(in_flags(f"Warning: {remark.text}", {})) for remark in inspection.warnings]
+    lines += [plain(f"Warning: {remark.told(voice)}") for remark in inspection.warnings]
     if inspection.warnings:
         lines.append("")
     return lines

@@ -29,9 +29,11 @@ from shoal.cli.inspect import inspect
 from shoal.cli.provenance import provenance
 from shoal.cli.query import query
 from shoal.cli.republish import republish
+from shoal.cli.signature import whole_command
+from shoal.cli.tables import tables
 from shoal.cli.tune import tune
 from shoal.cli.version import installed_version, version
-from shoal.cli.wording import flags_of, in_flags
+from shoal.cli.voice import Flags, flags_of
 from shoal.errors import ShoalError
 
 __all__ = ["Commands", "app", "run"]
@@ -45,7 +47,7 @@ _COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
 """The commands by what they are for, as the help shows them; groups of commands join these below."""
 _SHOWN = (
     *("inspect", "anonymize", "audit", "compare", "tune", "provenance", "demo"),
-    *("republish", "query", "attack", "group", "datasets", "version"),
+    *("republish", "query", "attack", "group", "datasets", "list", "version"),
 )
 
 INTERRUPTED = 130
@@ -63,6 +65,20 @@ class Commands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the commands in the order of the help: what a beginner needs first."""
         return sorted(super().list_commands(ctx), key=_SHOWN.index)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that a call names, and make its options where it has to be asked for them."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command if name is None else self.whole(name), rest
+
+    def whole(self, name: str) -> Any:
+        """Return the command of a name with all its options."""
+        whole = whole_command(getattr(self.commands[name], "callback", None))
+        if whole is not None:
+            alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+            alone.command(name)(whole)
+            self.commands[name] = typer.main.get_command(alone)
+        return self.commands[name]
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command, and notice in time when its output cannot be written."""
@@ -101,7 +117,7 @@ def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[],
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except ShoalError as error:
-        return terminal.fail(in_flags(str(error), flags()), error.exit_code)
+        return terminal.fail(error.told(Flags(flags())), error.exit_code)
     except _CallFault as fault:
         return terminal.fail(fault.format_message(), fault.exit_code, show=fault.show)
     except SystemExit as leaving:
@@ -170,6 +186,7 @@ app = typer.Typer(
 for panel, commands in _COMMANDS.items():
     for command in commands:
         app.command(rich_help_panel=panel)(command)
+app.command("list", rich_help_panel=_ITSELF)(tables)
 for grouping in (labels, ordered, points, regions):
     group.command()(grouping)
 app.add_typer(republish, rich_help_panel=_AGAIN)

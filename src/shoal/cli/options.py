@@ -1,4 +1,10 @@
-"""Every option of the command line, each defined once; commands take them as annotations."""
+"""Every option of the command line that is no model's and no algorithm's parameter, each defined once.
+
+To add an option to the commands that publish: define it here, with the panel of the help that shows it; name it in one
+of the groups below; and add a field of that name to `shoal.cli.spec.ReleaseSpec`. Each command that takes the group has
+it then, and so have spec files; an option that is called like a parameter of `shoal.anonymize` is handed on to it.
+Parameters of models and algorithms need none of this: they are declared with their fields.
+"""
 
 from __future__ import annotations
 
@@ -10,39 +16,42 @@ from typing import Annotated
 
 import typer
 
+from shoal._validation import number_in
+
 __all__ = [
-    "Algorithm",
+    "CELLS",
+    "INPUT",
+    "METHOD",
+    "METHOD_PANEL",
+    "OF_SOME",
+    "OUTPUT",
+    "PARAMETERS",
+    "PRIVACY",
+    "PRIVACY_PANEL",
+    "READING",
+    "RECODING",
+    "REQUEST",
+    "ROLES",
+    "Parameters",
     "Algorithms",
-    "Alpha",
-    "Beta",
-    "BetaVariant",
-    "C",
     "Chart",
     "Coarsen",
     "ComparedLoss",
-    "Cost",
     "Dates",
     "Decimal",
     "Delimiter",
-    "Delta",
     "DemoOutput",
     "DirectIdentifiers",
-    "E",
     "Encoding",
     "Force",
     "Format",
     "Hierarchies",
     "Insensitive",
     "Json",
-    "K",
     "KeepOrder",
-    "L",
-    "LVariant",
     "LargestSet",
-    "Local",
     "MissingSensitive",
     "Output",
-    "PatternsFile",
     "PublishProof",
     "QuasiIdentifiers",
     "Recoding",
@@ -55,26 +64,33 @@ __all__ = [
     "Spec",
     "SpreadsheetSafe",
     "Star",
-    "SuppressionLimit",
-    "T",
-    "TDistance",
-    "TOrder",
-    "TimeLimit",
     "TunedLoss",
     "as_number",
     "names_in",
 ]
 
 _COLUMNS = "Columns"
-_PRIVACY = "Privacy"
-_METHOD = "Method"
+PRIVACY_PANEL = "Privacy"
+METHOD_PANEL = "Method"
 _RECODING = "Recoding"
-_OF_SOME = "For some algorithms"
+OF_SOME = "For some algorithms"
 _FILES = "Files"
 _NAMES = "Separated by commas, or the option repeated; a name with a comma stands in double quotes."
 
 OUT_HELP = "Folder for the release: all of it may be published. What only you may see goes to OUT.private beside it."
 """What -o says wherever a release is written."""
+INPUT = ("input",)
+ROLES = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive")
+CELLS = ("missing_sensitive", "star")
+PRIVACY = ("privacy",)
+"""The parameters of all models."""
+METHOD = ("algorithm", "seed", "keep_order")
+RECODING = ("recoding", "largest_set", "hierarchies", "coarsen")
+PARAMETERS = ("parameters",)
+"""The parameters of all algorithms."""
+READING = ("dates", "decimal", "delimiter", "encoding", "sheet")
+OUTPUT = ("output", "format", "spreadsheet_safe", "publish_proof", "force")
+REQUEST = ("spec", "json")
 
 Source = Annotated[
     str | None,
@@ -244,122 +260,14 @@ Star = Annotated[
     ),
 ]
 
-K = Annotated[
-    str | None,
-    typer.Option("-k", metavar="NUMBER", help="Every group has at least k records.", rich_help_panel=_PRIVACY),
-]
-L = Annotated[
-    str | None,
-    typer.Option(
-        "-l",
-        metavar="NUMBER",
-        help="l-diversity: at most 1 in l records of a group share a sensitive value.",
-        rich_help_panel=_PRIVACY,
-    ),
-]
-LVariant = Annotated[
-    str | None,
-    typer.Option(
-        "--l-variant",
-        metavar="VARIANT",
-        help="How -l counts diversity: frequency (unless given), distinct, entropy or recursive.",
-        rich_help_panel=_PRIVACY,
-    ),
-]
-C = Annotated[
-    str | None,
-    typer.Option("--c", metavar="NUMBER", help="The c of recursive (c, l)-diversity.", rich_help_panel=_PRIVACY),
-]
-Alpha = Annotated[
-    str | None,
-    typer.Option(
-        "--alpha",
-        metavar="NUMBER",
-        help="(alpha, k)-anonymity, with -k: the largest share of one value in a group.",
-        rich_help_panel=_PRIVACY,
-    ),
-]
-Beta = Annotated[
-    str | None,
-    typer.Option(
-        "--beta",
-        metavar="NUMBER",
-        help="beta-likeness: the largest relative gain of confidence in a value.",
-        rich_help_panel=_PRIVACY,
-    ),
-]
-BetaVariant = Annotated[
-    str | None,
-    typer.Option(
-        "--beta-variant", metavar="basic|enhanced", help="The variant of beta-likeness.", rich_help_panel=_PRIVACY
-    ),
-]
-Delta = Annotated[
-    str | None,
-    typer.Option(
-        "--delta",
-        metavar="NUMBER",
-        help="delta-disclosure privacy: the largest log-ratio of a value's shares in a group and in the table.",
-        rich_help_panel=_PRIVACY,
-    ),
-]
-E = Annotated[
-    str | None,
-    typer.Option(
-        "--e",
-        metavar="NUMBER",
-        help="(k, e)-anonymity, with -k: the least range of a numeric attribute in a group.",
-        rich_help_panel=_PRIVACY,
-    ),
-]
-T = Annotated[
-    str | None,
-    typer.Option(
-        "-t",
-        metavar="NUMBER",
-        help="t-closeness: how far the sensitive values of a group may be from the whole table's, 0 to 1.",
-        rich_help_panel=_PRIVACY,
-    ),
-]
-TDistance = Annotated[
-    str | None,
-    typer.Option(
-        "--t-distance",
-        metavar="DISTANCE",
-        help="How far apart two values are for -t: equal, all the same (unless given); ordered, by their places in "
-        "their order; file:METRIC.csv, a square table of distances; hierarchy:TREE.csv, a line per value, from the "
-        "value to the root.",
-        rich_help_panel=_PRIVACY,
-    ),
-]
-TOrder = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--t-order",
-        metavar="VALUES",
-        help="The order of the values for --t-distance ordered, where they are text. Separated by commas.",
-        rich_help_panel=_PRIVACY,
-    ),
-]
 
-Algorithm = Annotated[
-    str | None,
-    typer.Option(
-        "--algorithm",
-        metavar="NAME",
-        help="auto (unless given), which picks by models and recoding, or by name: tp+, tp, m-approximation, matching, "
-        "hilbert, mondrian, mondrian-relaxed, sabre, cluster, tds, full-domain, exact, milp, patterns, "
-        "patterns-optimal.",
-        rich_help_panel=_METHOD,
-    ),
-]
 Algorithms = Annotated[
     list[str] | None,
     typer.Option(
         "--algorithms",
         metavar="NAMES",
         help="The algorithms to compare, separated by commas; all that fit and are quick unless given.",
-        rich_help_panel=_METHOD,
+        rich_help_panel=METHOD_PANEL,
     ),
 ]
 ComparedLoss = Annotated[
@@ -367,9 +275,8 @@ ComparedLoss = Annotated[
     typer.Option(
         "--loss",
         metavar="NAME",
-        help="What the chart shows against the time: gcp unless given, kl_divergence, non_uniform_entropy, stars, "
-        "recoded_cells, suppressed_tuples, discernability or average_class_size.",
-        rich_help_panel=_METHOD,
+        help="The metric that the chart shows against the time; gcp unless given. `shoal list metrics` tells them.",
+        rich_help_panel=METHOD_PANEL,
     ),
 ]
 Chart = Annotated[
@@ -389,16 +296,6 @@ Recoding = Annotated[
         help="suppression publishes stars (unless given); generalization the intervals and sets that cover a group's "
         "values, or their common ancestor in a --hierarchy.",
         rich_help_panel=_RECODING,
-    ),
-]
-PatternsFile = Annotated[
-    str | None,
-    typer.Option(
-        "--patterns",
-        metavar="FILE",
-        help="For patterns and patterns-optimal: the combinations of attributes that a row may keep, one a "
-        "line (attributes separated by commas; an empty line keeps none), or a JSON list of them.",
-        rich_help_panel=_OF_SOME,
     ),
 ]
 Coarsen = Annotated[
@@ -431,54 +328,28 @@ LargestSet = Annotated[
         rich_help_panel=_RECODING,
     ),
 ]
-TimeLimit = Annotated[
-    str | None,
-    typer.Option(
-        "--time-limit",
-        metavar="SECONDS",
-        help="For those that prove an optimum: how long to search; then the best so far is published with its gap.",
-        rich_help_panel=_OF_SOME,
-    ),
-]
 TunedLoss = Annotated[
     str | None,
     typer.Option(
         "--loss",
         metavar="NAME",
         help="What to minimize: gcp unless given, kl_divergence or non_uniform_entropy.",
-        rich_help_panel=_METHOD,
+        rich_help_panel=METHOD_PANEL,
     ),
 ]
 Seconds = Annotated[
     str | None,
-    typer.Option("--seconds", metavar="NUMBER", help="How long to search; 30 unless given.", rich_help_panel=_METHOD),
-]
-SuppressionLimit = Annotated[
-    str | None,
     typer.Option(
-        "--suppression-limit",
-        metavar="SHARE",
-        help="For full-domain: the largest share of records that may be suppressed, 0 to 1 (0.05, 1/20); "
-        "1 unless given.",
-        rich_help_panel=_OF_SOME,
+        "--seconds", metavar="NUMBER", help="How long to search; 30 unless given.", rich_help_panel=METHOD_PANEL
     ),
 ]
-Cost = Annotated[
-    str | None,
+Parameters = Annotated[
+    list[str] | None,
     typer.Option(
-        "--cost",
-        metavar="METRIC",
-        help="For full-domain: the metric to minimize, gcp unless given; precision (maximized), "
-        "non_uniform_entropy, stars, suppressed_tuples, discernability, average_class_size, kl_divergence.",
-        rich_help_panel=_OF_SOME,
-    ),
-]
-Local = Annotated[
-    bool | None,
-    typer.Option(
-        "--local/--no-local",
-        help="For full-domain: search again for the suppressed records, as often as that gains something.",
-        rich_help_panel=_OF_SOME,
+        "--param",
+        metavar="NAME=VALUE",
+        help="Any parameter of the algorithm; repeat it for others. `shoal list algorithms` tells them.",
+        rich_help_panel=OF_SOME,
     ),
 ]
 Seed = Annotated[
@@ -487,7 +358,7 @@ Seed = Annotated[
         "--seed",
         metavar="NUMBER",
         help="Make the release reproducible; from the operating system unless given.",
-        rich_help_panel=_METHOD,
+        rich_help_panel=METHOD_PANEL,
     ),
 ]
 KeepOrder = Annotated[
@@ -495,7 +366,7 @@ KeepOrder = Annotated[
     typer.Option(
         "--keep-order/--no-keep-order",
         help="Publish the rows in the order of the input, which tells about it.",
-        rich_help_panel=_METHOD,
+        rich_help_panel=METHOD_PANEL,
     ),
 ]
 
@@ -529,11 +400,7 @@ def as_number(option: str, given: float | str) -> int | float | Fraction:
     >>> as_number("-l", "4"), as_number("--alpha", "0.25"), as_number("--alpha", "1/3")
     (4, 0.25, Fraction(1, 3))
     """
-    if not isinstance(given, str):
-        return given
-    for kind in (int, float, Fraction):
-        try:
-            return kind(given)
-        except (ValueError, ZeroDivisionError):
-            continue
-    raise typer.BadParameter(f"'{given}' is no number.", param_hint=option)
+    number = number_in(given) if isinstance(given, str) else given
+    if isinstance(number, str):
+        raise typer.BadParameter(f"'{given}' is no number.", param_hint=option)
+    return number

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,9 +28,19 @@ republish = typer.Typer(
 )
 
 
+keys = typer.Typer(name="key", help="Change the key of a ledger.", no_args_is_help=True, rich_markup_mode=None)
+republish.add_typer(keys)
+
+
 @republish.callback()
 def _republish() -> None:
     """Publish a table that changes again and again (m-invariance), with a ledger of who was published how."""
+    logging.getLogger("shoal.republication").addHandler(logging.NullHandler())  # it is said here
+
+
+@keys.callback()
+def _keys() -> None:
+    """Change the key of a ledger."""
 
 
 LedgerAddress = Annotated[
@@ -43,6 +54,12 @@ Key = Annotated[
     Path | None,
     typer.Option(
         "--key", metavar="FILE", help="The file with the ledger's key; SHOAL_LEDGER_KEY or LEDGER.key unless given."
+    ),
+]
+Anchor = Annotated[
+    Path | None,
+    typer.Option(
+        "--anchor", metavar="FILE", help="The file that says how far the series have come; beside the key unless given."
     ),
 ]
 Wait = Annotated[
@@ -60,15 +77,10 @@ M = Annotated[
 Balancing = Annotated[
     str,
     typer.Option(
-        "--counterfeits", metavar="fewest|paper", help="Use as few counterfeits as possible, or the paper's order."
-    ),
-]
-ChangedSensitive = Annotated[
-    str,
-    typer.Option(
-        "--changed-sensitive",
-        metavar="error|withhold",
-        help="People whose sensitive value is another than the published one: an error, or left out.",
+        "--counterfeits",
+        metavar="independent|fewest|paper",
+        help="Counterfeits alone take the place of what is missing, so that nobody can conclude anything from them; "
+        "or as few as possible, or as in the paper.",
     ),
 ]
 MissingSensitive = Annotated[
@@ -77,14 +89,26 @@ MissingSensitive = Annotated[
         "--missing-sensitive", metavar="error|drop", help="Rows without a sensitive value: an error, or left out."
     ),
 ]
-HoldBack = Annotated[
+Risk = Annotated[
     bool,
-    typer.Option("--hold-back", help="Let the fewest new rows wait for the next release where the new rows need it."),
+    typer.Option("--risk", help="Your word that you know what it means for people whom the ledger forgot."),
+]
+Last = Annotated[
+    int | None,
+    typer.Option(
+        "--last", metavar="NUMBER", help="The last release that was published, where the anchor is lost.", min=1
+    ),
 ]
 Unpublished = Annotated[bool, typer.Option("--unpublished", help="Your word that nobody outside has seen the release.")]
 Folders = Annotated[
     list[Path] | None,
     typer.Argument(metavar="[OUT]...", help="Where the releases are now; where they were written unless given."),
+]
+NewKey = Annotated[
+    Path | None,
+    typer.Option(
+        "--new-key", metavar="FILE", help="Where the new key is to be; in the place of the old one unless given."
+    ),
 ]
 CertificateFile = Annotated[
     Path | None,
@@ -113,37 +137,41 @@ def init(
     sensitive: options.Sensitive = None,
     m: M,
     drop: Drop = None,
+    counterfeits: Balancing = "independent",
     key: Key = None,
+    anchor: Anchor = None,
     wait: Wait = 30.0,
     json: options.Json = None,
 ) -> None:
-    """Start a series of releases, and make the ledger where there is none.
+    """Start a series of releases, and make the ledger, its key and its anchor where there is none.
 
     Example: shoal republish init releases.db --series admissions --id patient_id --qi age,zip --sensitive disease -m 4
     """
     from shoal.republication import Ledger
 
     terminal: Terminal = context.obj
-    with Ledger(address, key=key, wait=wait) as ledger:
-        if series in ledger.names:
-            raise LedgerError(
-                f"The series '{series}' is in the ledger already. Publish with it, or choose another name."
-            )
-        made = ledger.series(
+    with Ledger(address, key=key, anchor=anchor, create=True, wait=wait) as ledger:
+        made = ledger.start(
             series,
             m=m,
             identifier=identifier,
             quasi_identifiers=options.names_in("--qi", quasi_identifiers) or (),
             sensitive=options.names_in("--sensitive", sensitive) or (),
             direct_identifiers=options.names_in("--drop", drop) or (),
+            counterfeits=counterfeits,  # type: ignore[arg-type]
         )
-        facts = {"ledger": ledger.address, "key": ledger.key_file, "series": made.name, "m": made.m}
+        facts: dict[str, Any] = {"ledger": ledger.address, "key": ledger.key_file, "anchor": ledger.anchor_file}
+        facts |= {"series": made.name, "m": made.m, "warnings": list(ledger.warnings)}
+    for warning in facts["warnings"]:
+        terminal.note(warning)
     terminal.result(facts) if terminal.json else terminal.say(
         "",
         plain(f"The series '{made.name}' is started."),
         path_line("ledger", facts["ledger"]),
         *([path_line("key", facts["key"])] if facts["key"] else []),
-        "  Keep both as safe as the microdata, and back both up after every release. Without them the series ends.",
+        path_line("anchor", facts["anchor"]),
+        "  Back the ledger up after every release, and the key once, in another place. Leave the anchor out of it:",
+        "  it tells whether a ledger is the newest. Without the ledger or its key the series ends.",
         "",
     )
 
@@ -156,12 +184,10 @@ def publish(
     source: Input,
     output: Output,
     series: SeriesName = None,
-    counterfeits: Balancing = "fewest",
-    changed_sensitive: ChangedSensitive = "error",
     missing_sensitive: MissingSensitive = "error",
-    hold_back: HoldBack = False,
     seed: options.Seed = None,
     key: Key = None,
+    anchor: Anchor = None,
     wait: Wait = 30.0,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
@@ -180,14 +206,11 @@ def publish(
 
     terminal: Terminal = context.obj
     check_free(output, force=bool(force))
-    with _opened(address, key, wait) as ledger, terminal.progress() as progress:
+    with _opened(terminal, address, key, anchor, wait) as ledger, terminal.progress() as progress:
         made = _chosen(ledger, series).publish(
             source,
             output,
-            counterfeits=counterfeits,  # type: ignore[arg-type]
-            changed_sensitive=changed_sensitive,  # type: ignore[arg-type]
             missing_sensitive=missing_sensitive,  # type: ignore[arg-type]
-            hold_back=hold_back,
             seed=seed,
             force=bool(force),
             format=format,
@@ -211,11 +234,12 @@ def history(
     address: LedgerAddress,
     series: SeriesName = None,
     key: Key = None,
+    anchor: Anchor = None,
     json: options.Json = None,
 ) -> None:
     """List the releases of a series, or of all series of a ledger."""
     terminal: Terminal = context.obj
-    with _opened(address, key, 30.0) as ledger:
+    with _opened(terminal, address, key, anchor, 30.0) as ledger:
         names = [series] if series is not None else list(ledger.names)
         found = {name: ledger.series(name) for name in names}
         releases = {name: one.history() for name, one in found.items()}
@@ -244,20 +268,23 @@ def verify(
     folders: Folders = None,
     series: SeriesName = None,
     key: Key = None,
+    anchor: Anchor = None,
     certificate: CertificateFile = None,
     json: options.Json = None,
 ) -> None:
     """Check a whole series again: the ledger's seals, the files' hashes, and the published cells.
 
+    Folders of the series that lie beside the known ones, and that the ledger does not know, are found. A certificate is
+    written only where nothing is wrong.
+
     Exit codes: 0 the series is as it should be; 3 it is not, and what is wrong is named; 2 the ledger cannot be used.
     """
     terminal: Terminal = context.obj
-    with _opened(address, key, 30.0) as ledger:
+    with _opened(terminal, address, key, anchor, 30.0) as ledger:
         chosen = _chosen(ledger, series)
         audit = chosen.verify(folders or None)
-        facts = chosen.certificate()
-    if certificate is not None:
-        _write(certificate, facts)
+        if certificate is not None and not audit.problems:
+            _write(certificate, chosen.certificate())
     if terminal.json:
         terminal.result(audit.to_dict())
     else:
@@ -284,12 +311,13 @@ def rollback(
     series: SeriesName = None,
     unpublished: Unpublished = False,
     key: Key = None,
+    anchor: Anchor = None,
     wait: Wait = 30.0,
     json: options.Json = None,
 ) -> None:
     """Take back the last release of a series, which nobody outside may have seen."""
     terminal: Terminal = context.obj
-    with _opened(address, key, wait) as ledger:
+    with _opened(terminal, address, key, anchor, wait) as ledger:
         taken = _chosen(ledger, series).rollback(unpublished=unpublished)
     if terminal.json:
         terminal.result(taken.to_dict())
@@ -304,11 +332,17 @@ def rollback(
 
 @republish.command()
 def recover(
-    context: typer.Context, *, address: LedgerAddress, key: Key = None, wait: Wait = 30.0, json: options.Json = None
+    context: typer.Context,
+    *,
+    address: LedgerAddress,
+    key: Key = None,
+    anchor: Anchor = None,
+    wait: Wait = 30.0,
+    json: options.Json = None,
 ) -> None:
     """Finish or take back what a crash interrupted, and say what became of it. Every publish does this first."""
     terminal: Terminal = context.obj
-    with _opened(address, key, wait) as ledger:
+    with _opened(terminal, address, key, anchor, wait) as ledger:
         told = ledger.recover()
     if terminal.json:
         terminal.result({"recovered": told})
@@ -316,10 +350,68 @@ def recover(
         terminal.say(*([plain(sentence) for sentence in told] or ["Nothing was interrupted."]))
 
 
-def _opened(address: str, key: Path | None, wait: float) -> Ledger:
+@republish.command()
+def accept(
+    context: typer.Context,
+    *,
+    address: LedgerAddress,
+    series: SeriesName = None,
+    risk: Risk = False,
+    last: Last = None,
+    key: Key = None,
+    anchor: Anchor = None,
+    wait: Wait = 30.0,
+    json: options.Json = None,
+) -> None:
+    """Go on with a ledger from a backup though releases were published since, or with a lost anchor.
+
+    Without --risk it says what that means, and does nothing.
+    """
+    terminal: Terminal = context.obj
+    with _opened(terminal, address, key, anchor, wait) as ledger:
+        told = ledger.accept(risk=risk, last=None if last is None else {_chosen(ledger, series).name: last})
+    if terminal.json:
+        terminal.result({"accepted": told})
+    else:
+        terminal.say(*([plain(sentence) for sentence in told] or ["Nothing was amiss."]))
+
+
+@keys.command()
+def rotate(
+    context: typer.Context,
+    *,
+    address: LedgerAddress,
+    new_key: NewKey = None,
+    key: Key = None,
+    anchor: Anchor = None,
+    wait: Wait = 30.0,
+    json: options.Json = None,
+) -> None:
+    """Give a ledger another key, and encrypt everything in it anew; the anchor stays beside the key.
+
+    Who has the old key and an old copy of the ledger can read that copy for good, and nothing newer.
+    """
+    terminal: Terminal = context.obj
+    with _opened(terminal, address, key, anchor, wait) as ledger:
+        ledger.rotate_key(new_key)
+        facts = {"ledger": ledger.address, "key": ledger.key_file, "anchor": ledger.anchor_file}
+    if terminal.json:
+        terminal.result(facts)
+        return
+    terminal.say(
+        "The ledger has another key. Back it up, and destroy the copies of the old one.",
+        path_line("key", facts["key"]),
+        path_line("anchor", facts["anchor"]),
+    )
+
+
+def _opened(terminal: Terminal, address: str, key: Path | None, anchor: Path | None, wait: float) -> Ledger:
     from shoal.republication import Ledger
 
-    return Ledger(address, key=key, create=False, wait=wait)
+    ledger = Ledger(address, key=key, anchor=anchor, wait=wait)
+    for warning in ledger.warnings:
+        terminal.note(warning)
+    return ledger
 
 
 def _chosen(ledger: Ledger, name: str | None) -> Series:
@@ -366,6 +458,8 @@ def _summary(made: Publication) -> Iterator[tuple[str, str]]:
 def _line(release: RecordedRelease) -> tuple[str, str]:
     from shoal.report.sentences import number
 
+    if release.state == "lost":
+        return str(release.number), "lost: it was published, and the ledger does not know whom it showed"
     where = f", {release.folder}" if release.folder else ""
     return (
         str(release.number),

@@ -1,173 +1,106 @@
-"""A request as a value, from flags or from a TOML file: both say the same things, and flags override the file."""
+"""A request as a value, from flags or from a TOML file: both say the same things, and flags override the file.
+
+`ReleaseSpec` declares what a request may say. Its fields are the keys of a file and the options of the commands that
+take them (see `shoal.cli.signature`); the parameters of models and algorithms are declared with their classes.
+"""
 
 from __future__ import annotations
 
+import inspect
 import os
 import shlex
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
+import typer
 
+from shoal._validation import parameters_of
+from shoal.algorithms import ALGORITHMS
+from shoal.cli import options
 from shoal.cli.coarsenings import beside, coarsenings_of, columns_and_words
-from shoal.cli.options import as_number, names_in
-from shoal.errors import UsageError, did_you_mean, near_matches
+from shoal.cli.declared import Declared, declared_in, of_parameter
+from shoal.cli.options import names_in
+from shoal.cli.privacy import Privacy, key_of
+from shoal.errors import UsageError, near_matches
 from shoal.io.readers import STANDARD_INPUT
 
 if TYPE_CHECKING:
+    from shoal._validation import Parameter
     from shoal.algorithms import Algorithm
-    from shoal.models import GroundDistance, PrivacyModel
+    from shoal.models import PrivacyModel
 
-__all__ = ["Columns", "Privacy", "ReleaseSpec", "read_spec", "request_of"]
+__all__ = ["FLAGGED", "Columns", "Privacy", "ReleaseSpec", "read_spec", "request_of"]
 
-Number = int | float | str
-"""A number, or a text that is one ("1/3")."""
+FLAGGED: Mapping[str, tuple[str, Parameter]] = {
+    key_of(declared): (name, declared)
+    for algorithm in reversed([*ALGORITHMS.values()])
+    for name, declared in parameters_of(algorithm).items()
+    if declared.flag is not None
+}
+"""The parameters of algorithms that have an option of their own: by key, their name and what declares them."""
+_READ_FROM = ("file:", "hierarchy:")
+"""What `t_distance` starts with where a file says how far apart two values are."""
+
+
+_ALGORITHM = Annotated[
+    str | None,
+    typer.Option(
+        "--algorithm",
+        metavar="NAME",
+        help=f"auto (unless given), which picks by models and recoding, or by name: {', '.join(ALGORITHMS)}. "
+        "`shoal list algorithms` says what each does.",
+        rich_help_panel=options.METHOD_PANEL,
+    ),
+]
+Names = tuple[str, ...] | None
+Said = dict[str, str] | None
+"""What is said of each column."""
 
 
 class Columns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which column plays which role."""
 
-    quasi_identifiers: tuple[str, ...] | None = None
-    sensitive: tuple[str, ...] | None = None
-    direct_identifiers: tuple[str, ...] | None = None
-    insensitive: tuple[str, ...] | None = None
+    quasi_identifiers: Annotated[Names, Declared(options.QuasiIdentifiers, names_in)] = None
+    sensitive: Annotated[Names, Declared(options.Sensitive, names_in)] = None
+    direct_identifiers: Annotated[Names, Declared(options.DirectIdentifiers, names_in)] = None
+    insensitive: Annotated[Names, Declared(options.Insensitive, names_in)] = None
 
 
-class Privacy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The parameters of the requested models; a model is requested by its parameter."""
-
-    k: Number | None = None
-    l: Number | None = None
-    l_variant: str | None = None
-    c: Number | None = None
-    alpha: Number | None = None
-    beta: Number | None = None
-    beta_variant: str | None = None
-    delta: Number | None = None
-    e: Number | None = None
-    t: Number | None = None
-    t_distance: str | None = None
-    t_order: tuple[str, ...] | None = None
-
-    def models(self) -> list[PrivacyModel]:
-        """Return the requested models.
-
-        Raises
-        ------
-        UsageError
-            Where a parameter lacks the one that it belongs to, or a model refuses its parameters.
-        """
-        from shoal.models import (
-            AlphaKAnonymity,
-            BetaLikeness,
-            DeltaDisclosure,
-            KAnonymity,
-            KEAnonymity,
-            LDiversity,
-            TCloseness,
-        )
-
-        for dependent, needed in _BELONGS_TO.items():
-            if getattr(self, dependent) is not None and getattr(self, needed) is None:
-                raise UsageError(f"{_flag(dependent)} needs {_flag(needed)}: give both.")
-        given: dict[str, Any] = {
-            name: as_number(_flag(name), value) if name in _NUMBERS else value
-            for name, value in msgspec.structs.asdict(self).items()
-            if value is not None
-        }
-        k = {"k": given["k"]} if "k" in given else {}
-        models: list[PrivacyModel] = []
-        if "l" in given:
-            kept = {"l_variant": "variant", "c": "c"}
-            models.append(LDiversity(given["l"], **{kept[name]: given[name] for name in kept if name in given}))
-        if "alpha" in given:
-            models.append(AlphaKAnonymity(alpha=given["alpha"], **k))
-        if "e" in given:
-            models.append(KEAnonymity(e=given["e"], **k))
-        if k and not {"alpha", "e"} & set(given):
-            models.append(KAnonymity(**k))
-        if "beta" in given:
-            variant = {"variant": given["beta_variant"]} if "beta_variant" in given else {}
-            models.append(BetaLikeness(given["beta"], **variant))
-        if "delta" in given:
-            models.append(DeltaDisclosure(given["delta"]))
-        if "t" in given:
-            models.append(TCloseness(given["t"], distance=_ground_distance(self.t_distance or "equal", self.t_order)))
-        return models
+def _text(_: str, given: object) -> str:
+    return str(given)
 
 
-_NUMBERS = ("k", "l", "c", "alpha", "beta", "delta", "e", "t")
-_BELONGS_TO = {
-    "l_variant": "l",
-    "c": "l",
-    "alpha": "k",
-    "beta_variant": "beta",
-    "e": "k",
-    "t_distance": "t",
-    "t_order": "t_distance",
-}
-_OF_ALGORITHMS = ("time_limit", "suppression_limit", "cost", "local", "patterns")
-"""Settings that are parameters of single algorithms."""
-_READ_FROM = ("file:", "hierarchy:")
-"""What `t_distance` starts with where a file says how far apart two values are."""
+class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything that a request can say; None where nothing was said."""
 
-
-def _ground_distance(named: str, order: Sequence[str] | None) -> GroundDistance:
-    """Return the ground distance that --t-distance names."""
-    from shoal.hierarchy import Hierarchy
-    from shoal.models import Equal, Hierarchical, MetricDistance, Ordered
-
-    kind, colon, path = named.partition(":")
-    if order is not None and named != "ordered":
-        raise UsageError("--t-order is for --t-distance ordered. Leave it out, or name that distance.")
-    if named == "equal":
-        return Equal()
-    if named == "ordered":
-        return Ordered() if order is None else Ordered(order)
-    if kind == "file" and path:
-        return MetricDistance.from_csv(path)
-    if kind == "hierarchy" and path:
-        return Hierarchical(Hierarchy.from_csv(path))
-    raise UsageError(
-        "--t-distance must be equal, ordered, file:METRIC.csv or hierarchy:TREE.csv. "
-        f"Got '{kind}{colon}{path}'. {did_you_mean(kind, ('equal', 'ordered', 'file', 'hierarchy'))}".rstrip()
-    )
-
-
-class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything that the flags of `shoal anonymize` can say; None where nothing was said."""
-
-    input: str | None = None
-    output: str | None = None
+    input: Annotated[str | None, Declared(options.Source, _text)] = None
     columns: Columns = Columns()
+    missing_sensitive: options.MissingSensitive = None
+    star: options.Star = None
     privacy: Privacy = Privacy()
-    algorithm: str | None = None
-    time_limit: Number | None = None
-    suppression_limit: Number | None = None
-    cost: str | None = None
-    local: bool | None = None
-    patterns: str | tuple[str | tuple[str, ...], ...] | None = None
-    coarsen: dict[str, str] | None = None
-    hierarchies: dict[str, str] | None = None
-    recoding: str | None = None
-    largest_set: int | None = None
-    seed: int | None = None
-    keep_order: bool | None = None
-    missing_sensitive: str | None = None
-    star: str | None = None
-    dates: dict[str, str] | None = None
-    decimal: str | None = None
-    delimiter: str | None = None
-    encoding: str | None = None
-    sheet: str | None = None
-    format: str | None = None
-    spreadsheet_safe: bool | None = None
-    publish_proof: bool | None = None
-    force: bool | None = None
-    json: bool | None = None
+    algorithm: Annotated[str | None, Declared(_ALGORITHM)] = None
+    seed: options.Seed = None
+    keep_order: options.KeepOrder = None
+    recoding: options.Recoding = None
+    largest_set: options.LargestSet = None
+    hierarchies: Annotated[Said, Declared(options.Hierarchies, columns_and_words)] = None
+    coarsen: Annotated[Said, Declared(options.Coarsen, columns_and_words)] = None
+    parameters: Annotated[dict[str, Any] | None, Declared(options.Parameters, columns_and_words)] = None
+    dates: Annotated[Said, Declared(options.Dates, columns_and_words)] = None
+    decimal: options.Decimal = None
+    delimiter: options.Delimiter = None
+    encoding: options.Encoding = None
+    sheet: options.Sheet = None
+    output: Annotated[str | None, Declared(options.Output, _text)] = None
+    format: options.Format = None
+    spreadsheet_safe: options.SpreadsheetSafe = None
+    publish_proof: options.PublishProof = None
+    force: options.Force = None
+    json: options.Json = None
 
     def overridden_by(self, flags: ReleaseSpec) -> ReleaseSpec:
         """Return the request with whatever the flags say in place of what this one says."""
@@ -203,6 +136,10 @@ class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         flags = {name: bool(getattr(self, name)) for name in ("force", "spreadsheet_safe", "publish_proof")}
         return {"format": self.format, **flags}
 
+    def reading(self) -> dict[str, Any]:
+        """Return what was said of how the table is to be read, as arguments of a call."""
+        return {name: value for name in options.READING if (value := getattr(self, name)) is not None}
+
     def _columns_to_choose_from(self, source: str | None) -> str:
         """Return the end of a message to somebody who named no columns: which there are, and what to do."""
         source = source or self.input
@@ -218,66 +155,68 @@ class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         where = "INPUT" if "://" in source else shlex.quote(source)  # a URL may hold a password
         return f" The columns are {listed}. shoal inspect {where} proposes a role for each."
 
-    def arguments(self, *names: str, source: str | None = None) -> dict[str, Any]:
-        """Return the columns, and those of the named settings that were given, as arguments of a call.
+    def arguments(self, function: Callable[..., Any], *, source: str | None = None) -> dict[str, Any]:
+        """Return what was said of the parameters of a function that a request asks to call.
 
         Parameters
         ----------
-        *names : str
-            The settings.
+        function : callable
+            `shoal.anonymize`, say: whatever fields of a request are called like its parameters are its arguments, and
+            where it takes any options, those that are called like parameters of `shoal.anonymize`.
         source : str, optional
             The table, where it is not the request's own input; its columns are named to those who named none.
 
         Raises
         ------
         UsageError
-            Where no quasi-identifiers were named.
+            Where no quasi-identifiers were named, or a coarsening is none.
         """
         if self.columns.quasi_identifiers is None:
             raise UsageError(
                 "Name the quasi-identifiers with --qi age,zip,... (or quasi_identifiers = [...] in the spec file)."
                 f"{self._columns_to_choose_from(source)}"
             )
-        values = msgspec.structs.asdict(self.columns) | {name: getattr(self, name) for name in names}
-        return {name: value for name, value in values.items() if value is not None}
-
-    def preparations(self) -> dict[str, Any]:
-        """Return the coarsenings and the hierarchies of columns, as arguments of a call.
-
-        Raises
-        ------
-        UsageError
-            Where a coarsening is none.
-        """
-        coarsen = {"coarsen": coarsenings_of(self.coarsen)} if self.coarsen else {}
-        return coarsen | ({"hierarchies": self.hierarchies} if self.hierarchies else {})
+        values = msgspec.structs.asdict(self.columns) | {
+            name: getattr(self, name) for name in self.__struct_fields__ if name not in _MADE
+        }
+        values["coarsen"] = coarsenings_of(self.coarsen) if self.coarsen else None
+        taken = _taken_by(function)
+        return {name: value for name, value in values.items() if value is not None and name in taken}
 
     def chosen(self, *algorithms: str) -> list[str | Algorithm]:
         """Return algorithms as the library takes them: by name, or with the parameters of their own that were given.
+
+        Parameters
+        ----------
+        *algorithms : str
+            Their names; what the request names unless given.
 
         Raises
         ------
         UsageError
             Where a parameter was given that none of them has; names those that do.
         """
-        given = {name: getattr(self, name) for name in _OF_ALGORITHMS if getattr(self, name) is not None}
-        if not given:
-            return list(algorithms)
-        from shoal.algorithms import ALGORITHMS, Patterns
-
+        names = algorithms or (self.algorithm or ("auto" if self._given("patterns") is None else "patterns"),)
+        said = {name: self._given(key) for key, (name, _) in FLAGGED.items()}
+        said |= {name.replace("-", "_"): value for name, value in (self.parameters or {}).items()}
         changed: dict[str, Any] = {}
-        for change, said in given.items():
-            value = said
-            if change == "patterns":
-                value = Patterns.from_file(said) if isinstance(said, str) else Patterns(said)
-            elif change in ("time_limit", "suppression_limit"):
-                value = as_number(_flag(change), said)
-            able = [name for name, one in ALGORITHMS.items() if change in getattr(one, "__dataclass_fields__", {})]
-            if not set(able) & set(algorithms):
-                raise UsageError(f"{_flag(change)} needs an algorithm that has one: {', '.join(able)}. Name it.")
-            for name in set(able) & set(algorithms):
-                changed[name] = replace(changed.get(name, ALGORITHMS[name]), **{change: value})
-        return [changed.get(name, name) for name in algorithms]
+        for change, value in said.items():
+            if value is None:
+                continue
+            able = {name: one for name, one in ALGORITHMS.items() if change in parameters_of(one)}
+            if not able:
+                known = {change for one in ALGORITHMS.values() for change in parameters_of(one)}
+                raise UsageError(f"No algorithm has a parameter '{change}'. {near_matches(change, sorted(known))}")
+            if not set(able) & set(names):
+                flag = next((one.flag for name, one in FLAGGED.values() if name == change), f"--param {change}")
+                raise UsageError(f"{flag} needs an algorithm that has one: {', '.join(able)}. Name it.")
+            for name in set(able) & set(names):
+                read = parameters_of(able[name])[change].value_of(value)
+                changed[name] = replace(changed.get(name, ALGORITHMS[name]), **{change: read})
+        return [changed.get(name, name) for name in names]
+
+    def _given(self, key: str) -> Any:
+        return getattr(self, key)
 
     def requested_models(self) -> list[PrivacyModel]:
         """Return the requested models.
@@ -293,37 +232,69 @@ class ReleaseSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return models
 
 
+_MADE = ("columns", "privacy", "algorithm", "parameters", "coarsen")
+"""Fields whose values are made before a function can take them."""
+
+
+def _declared(key: str) -> Declared:
+    name, one = FLAGGED[key]
+    able = [called for called, algorithm in ALGORITHMS.items() if name in parameters_of(algorithm)]
+    return of_parameter(one, f"{one.help} For {', '.join(able)}.", options.OF_SOME)
+
+
+if TYPE_CHECKING:
+
+    class ReleaseSpec(_Request, frozen=True):
+        """Everything that a request can say, with the parameters of algorithms that have an option."""
+
+        def __init__(self, **said: Any) -> None: ...
+
+else:
+    ReleaseSpec = msgspec.defstruct(
+        "ReleaseSpec",
+        [(key, Annotated[Any, _declared(key)], None) for key in FLAGGED],
+        bases=(_Request,),
+        module=__name__,
+        frozen=True,
+        kw_only=True,
+        forbid_unknown_fields=True,
+    )
+
+
+def _taken_by(function: Callable[..., Any]) -> set[str]:
+    from shoal.publish import anonymize
+
+    taken = inspect.signature(function).parameters
+    if any(one.kind == one.VAR_KEYWORD for one in taken.values()):
+        return {*taken, *inspect.signature(anonymize).parameters}
+    return set(taken)
+
+
 def request_of(flags: Mapping[str, Any]) -> ReleaseSpec:
     """Return the request that the flags of a call make, on top of its spec file if it names one.
 
     Parameters
     ----------
     flags : mapping of str to object
-        The parameters of a command by their Python names; what is missing or None was not said.
+        The options of a command by the names of the fields; what is missing or None was not said.
     """
-    lists = {
-        "quasi_identifiers": "--qi",
-        "sensitive": "--sensitive",
-        "direct_identifiers": "--id",
-        "insensitive": "--insensitive",
-    }
-    columns = {name: names_in(option, flags.get(name)) for name, option in lists.items()}
-    said = {name: flags[name] for name in ReleaseSpec.__struct_fields__ if flags.get(name) is not None}
-    if "output" in said:
-        said["output"] = str(said["output"])
-    for name, option in {"coarsen": "--coarsen", "hierarchies": "--hierarchy", "dates": "--date"}.items():
-        if name in said:
-            said[name] = columns_and_words(option, said[name])
-    privacy = {name: flags.get(name) for name in Privacy.__struct_fields__}
-    privacy["t_order"] = names_in("--t-order", flags.get("t_order"))
     request = ReleaseSpec(
-        columns=Columns(**columns),
-        privacy=Privacy(**privacy),
-        **({"input": flags["source"]} if flags.get("source") is not None else {}),
-        **said,
+        columns=Columns(**_said(Columns, flags)),
+        privacy=Privacy(**_said(Privacy, flags)),
+        **_said(ReleaseSpec, flags),
     )
     file = flags.get("spec")
     return request if file is None else read_spec(file).overridden_by(request)
+
+
+def _said(section: type[msgspec.Struct], flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what flags say of the fields of a section, as the section has it."""
+    said = {}
+    for name, declared in declared_in(section).items():
+        given = flags.get(name)
+        if given is not None:
+            said[name] = declared.read(declared.flag, given)
+    return {name: value for name, value in said.items() if value is not None}
 
 
 def read_spec(path: str | os.PathLike[str]) -> ReleaseSpec:
@@ -357,20 +328,26 @@ def read_spec(path: str | os.PathLike[str]) -> ReleaseSpec:
     except msgspec.ValidationError as error:
         problem, _, place = str(error).partition(" - at ")
         raise UsageError(f"The spec file '{path}', {place.strip('`$.') or 'top level'}: {problem}.") from error
-    start, colon, file = (spec.privacy.t_distance or "").partition(":")
-    privacy = spec.privacy
+    return _beside(path, spec)
+
+
+def _beside(path: Path, spec: ReleaseSpec) -> ReleaseSpec:
+    """Return a request whose relative paths start from the folder of its file."""
+    folder, privacy = path.parent, spec.privacy
+    start, colon, file = (privacy.t_distance or "").partition(":")
     if file and start + colon in _READ_FROM:
-        privacy = msgspec.structs.replace(privacy, t_distance=f"{start}:{path.parent / file}")
-    coarsen = {name: beside(path.parent, words) for name, words in (spec.coarsen or {}).items()}
-    trees = {name: str(path.parent / file) for name, file in (spec.hierarchies or {}).items()}
+        privacy = msgspec.structs.replace(privacy, t_distance=f"{start}:{folder / file}")
+    coarsen = {name: beside(folder, words) for name, words in (spec.coarsen or {}).items()}
+    trees = {name: str(folder / file) for name, file in (spec.hierarchies or {}).items()}
+    files = {key: getattr(spec, key) for key, (_, declared) in FLAGGED.items() if declared.metavar == "FILE"}
     return msgspec.structs.replace(
         spec,
         privacy=privacy,
         coarsen=coarsen or None,
         hierarchies=trees or None,
-        input=None if spec.input is None else _beside(path, spec.input),
-        output=None if spec.output is None else str(path.parent / spec.output),
-        patterns=str(path.parent / spec.patterns) if isinstance(spec.patterns, str) else spec.patterns,
+        input=None if spec.input is None else _source_beside(path, spec.input),
+        output=None if spec.output is None else str(folder / spec.output),
+        **{key: str(folder / file) for key, file in files.items() if isinstance(file, str)},
     )
 
 
@@ -392,7 +369,7 @@ def _refuse_unknown_keys(path: Path, content: Mapping[str, Any]) -> None:
             )
 
 
-def _beside(path: Path, source: str) -> str:
+def _source_beside(path: Path, source: str) -> str:
     """Return an input that a spec file names, where relative paths start from the file's folder."""
     relative_database = "sqlite:///"
     if source.startswith(relative_database) and not source.startswith(relative_database + "/"):
@@ -412,7 +389,3 @@ def _overridden(base: Any, by: Any) -> Any:
         elif value is not None:
             changes[name] = value
     return msgspec.structs.replace(base, **changes)
-
-
-def _flag(name: str) -> str:
-    return f"-{name}" if name in ("k", "l", "t") else f"--{name.replace('_', '-')}"

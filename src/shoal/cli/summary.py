@@ -1,4 +1,4 @@
-"""A release in a few calm lines."""
+"""A release in a few lines."""
 
 from __future__ import annotations
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import typer  # noqa: TC002 - typer reads the annotations
-
 from shoal.cli import options
-from shoal.cli.anonymize import SETTINGS, save
+from shoal.cli.anonymize import save
 from shoal.cli.console import Terminal, path_line, plain
+from shoal.cli.signature import takes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,54 +23,16 @@ _SHOWN = 12
 """Settings that the table shows at most."""
 
 
+@takes(
+    options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, options.METHOD, options.RECODING, options.PARAMETERS,
+    options.OUTPUT, options.READING, options.REQUEST,
+)  # fmt: skip
 def tune(
-    context: typer.Context,
+    terminal: Terminal,
+    request: ReleaseSpec,
     *,
-    source: options.Source = None,
     loss: options.TunedLoss = None,
     seconds: options.Seconds = None,
-    quasi_identifiers: options.QuasiIdentifiers = None,
-    sensitive: options.Sensitive = None,
-    direct_identifiers: options.DirectIdentifiers = None,
-    insensitive: options.Insensitive = None,
-    missing_sensitive: options.MissingSensitive = None,
-    star: options.Star = None,
-    k: options.K = None,
-    l: options.L = None,
-    l_variant: options.LVariant = None,
-    c: options.C = None,
-    alpha: options.Alpha = None,
-    beta: options.Beta = None,
-    beta_variant: options.BetaVariant = None,
-    delta: options.Delta = None,
-    e: options.E = None,
-    t: options.T = None,
-    t_distance: options.TDistance = None,
-    t_order: options.TOrder = None,
-    algorithm: options.Algorithm = None,
-    recoding: options.Recoding = None,
-    largest_set: options.LargestSet = None,
-    hierarchies: options.Hierarchies = None,
-    coarsen: options.Coarsen = None,
-    time_limit: options.TimeLimit = None,
-    suppression_limit: options.SuppressionLimit = None,
-    cost: options.Cost = None,
-    local: options.Local = None,
-    patterns: options.PatternsFile = None,
-    seed: options.Seed = None,
-    keep_order: options.KeepOrder = None,
-    output: options.Output = None,
-    spec: options.Spec = None,
-    dates: options.Dates = None,
-    decimal: options.Decimal = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    sheet: options.Sheet = None,
-    format: options.Format = None,  # noqa: A002 - as the flag
-    spreadsheet_safe: options.SpreadsheetSafe = None,
-    publish_proof: options.PublishProof = None,
-    force: options.Force = None,
-    json: options.Json = None,
 ) -> None:
     """Search for the coarsening of the quasi-identifiers that loses the least once the table is anonymized.
 
@@ -88,16 +49,11 @@ def tune(
 
     Exit codes: 0 done; 1 the request cannot be met; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
     """
-    from shoal.cli.spec import request_of
     from shoal.io import check_free
     from shoal.tuning import tune as search
 
-    terminal: Terminal = context.obj
-    request = request_of(context.params)
-    terminal.json = bool(request.json)
-    arguments = request.arguments(*SETTINGS) | {"privacy": request.requested_models()} | request.preparations()
-    default = "auto" if request.patterns is None else "patterns"
-    (arguments["algorithm"],) = request.chosen(request.algorithm or default)
+    arguments = request.arguments(search) | {"privacy": request.requested_models()}
+    (arguments["algorithm"],) = request.chosen()
     if loss is not None:
         arguments["loss"] = loss
     if seconds is not None:

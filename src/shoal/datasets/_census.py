@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from shoal._messages import Subject
 from shoal._validation import Integer, OneOf, validate
 from shoal.errors import ParameterError, near_matches
 
@@ -119,10 +120,10 @@ def _selected(quasi_identifiers: int | Sequence[str] | None) -> tuple[str, ...]:
     for name in names:
         if name not in QUASI_IDENTIFIERS:
             raise ParameterError(
-                f"The 'quasi_identifiers' parameter of census has no '{name}'. {near_matches(name, QUASI_IDENTIFIERS)}"
+                Subject("census", "quasi_identifiers"), f" has no '{name}'. {near_matches(name, QUASI_IDENTIFIERS)}"
             )
     if len(set(names)) < len(names):
-        raise ParameterError("The 'quasi_identifiers' parameter of census must name each attribute once.")
+        raise ParameterError(Subject("census", "quasi_identifiers"), " must name each attribute once.")
     return names
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shoal._messages import Suggestion
 from shoal.datasets._bundled import demo, names
 from shoal.datasets._census import census
 from shoal.datasets._patients import age_hierarchy, disease_hierarchy, patients, quarters, zip_hierarchy
@@ -123,7 +124,9 @@ def write_dataset(name: str, folder: str | Path = ".", *, force: bool = False) -
     try:
         FILES[name].write(made)
         if path.exists() and not force and path.read_bytes() != made.read_bytes():
-            raise OutputError(f"'{path}' exists and holds something else. Replace it with force=True (--force).")
+            raise OutputError(
+                f"'{path}' exists and holds something else. Replace it with ", Suggestion("force", True), "."
+            )
         made.replace(path)
     except OSError as error:
         raise OutputError(f"'{path}' cannot be written: {error.strerror}.") from error

@@ -1,9 +1,11 @@
 """One quasi-identifier: its values grouped into classes of at least k records, the largest as small as possible."""
 
-from shoal.grouping.base import Grouping, Guarantee, LowerBound, check_grouping, simple_lower_bound
-from shoal.grouping.column_coarsenings import Labels, Ordered, Points
+from shoal.grouping.base import Grouping, GroupingBound, GroupingGuarantee, check_grouping, simple_lower_bound
 from shoal.grouping.labels.bin_covering import labels
+from shoal.grouping.labels.label_coarsening import Labels
 from shoal.grouping.ordered.intervals import IntervalGrouping, ordered
+from shoal.grouping.ordered.ordered_coarsening import Ordered
+from shoal.grouping.points.point_coarsening import Points
 from shoal.grouping.points.rectangles import PointGrouping, check_rectangles, points
 from shoal.grouping.regions.region_coarsening import Regions
 from shoal.grouping.regions.regionalization import RegionGrouping, regions
@@ -14,10 +16,10 @@ __all__ = [
     "points",
     "regions",
     "Grouping",
-    "Guarantee",
+    "GroupingGuarantee",
     "IntervalGrouping",
     "Labels",
-    "LowerBound",
+    "GroupingBound",
     "Ordered",
     "PointGrouping",
     "Points",

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._figures import svg_element, write_picture
 from shoal._validation import Integer, validate
 from shoal.errors import DataError, InfeasibleError, InternalError
+from shoal.grouping.pictures import plot_weights
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -21,8 +23,8 @@ __all__ = [
     "LARGEST_TOTAL",
     "SUPPRESSED",
     "Grouping",
-    "Guarantee",
-    "LowerBound",
+    "GroupingGuarantee",
+    "GroupingBound",
     "check_feasible",
     "check_grouping",
     "check_k",
@@ -37,7 +39,7 @@ LARGEST_TOTAL = 1 << 53
 
 
 @dataclass(frozen=True, kw_only=True)
-class Guarantee:
+class GroupingGuarantee:
     """What a method's proof says of this very run."""
 
     text: str
@@ -53,7 +55,7 @@ class Guarantee:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LowerBound:
+class GroupingBound:
     """A weight that the largest class of every feasible grouping reaches."""
 
     value: int
@@ -80,7 +82,7 @@ class Grouping:
     """Why not."""
     method: str
     """The method that made it."""
-    guarantee: Guarantee | None = None
+    guarantee: GroupingGuarantee | None = None
     """What the method's proof promises of this run, where it has one."""
     least: int | None = None
     """What each class weighs at least, where that is less than k: a relaxed grouping, which is not k-anonymous."""
@@ -141,17 +143,36 @@ class Grouping:
             "details": dict(self.details),
         }
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the grouping, on the axes given or on new ones."""
-        from shoal.grouping import pictures
+    @property
+    def title(self) -> str:
+        """The heading of a picture: how many classes there are, how large, and whether that is the best possible."""
+        proven = "the smallest possible" if self.optimal else f"at least {self.lower_bound:,} is needed"
+        sizes = f"{int(self.weights.min()):,} to {self.cost:,} records ({proven})"
+        return f"{len(self.weights):,} classes of {sizes}, k = {self.k:,}"
 
-        return pictures.plot(self, ax=ax)
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the grouping the way that tells most of it, and return the axes: a map where there is one, else bars.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to; new axes by default.
+        """
+        return plot_weights(self.weights, self.k, in_order=self.kind == "ordered", title=self.title, ax=ax)
 
     def save_picture(self, path: str | PathLike[str]) -> None:
-        """Write the picture as SVG or PNG, whichever the name ends in."""
-        from shoal.grouping import pictures
+        """Write the picture as SVG or PNG, whichever the name ends in.
 
-        pictures.save(self, path)
+        Raises
+        ------
+        OutputError
+            The name ends in something else.
+        """
+        write_picture(self.plot(), path)
+
+    def svg(self) -> str:
+        """Return the picture as one SVG element, to stand within a page."""
+        return svg_element(self.plot())
 
     def __repr__(self) -> str:
         proven = "optimal" if self.optimal else f"lower_bound={self.lower_bound}"
@@ -230,7 +251,7 @@ def check_feasible(owner: str, total: int, k: int) -> None:
         )
 
 
-def simple_lower_bound(largest_item: int, total: int, k: int) -> LowerBound:
+def simple_lower_bound(largest_item: int, total: int, k: int) -> GroupingBound:
     """Return what the largest class weighs at least, whatever the classes may look like.
 
     Parameters
@@ -248,12 +269,14 @@ def simple_lower_bound(largest_item: int, total: int, k: int) -> LowerBound:
     15
     """
     bounds = [
-        LowerBound(value=k, why="every class has at least k records"),
-        LowerBound(value=largest_item, why="the most frequent value cannot be divided"),
+        GroupingBound(value=k, why="every class has at least k records"),
+        GroupingBound(value=largest_item, why="the most frequent value cannot be divided"),
     ]
     if total >= k:
         most = total // k
-        bounds.append(LowerBound(value=-(-total // most), why=f"there cannot be more than {most} classes of k records"))
+        bounds.append(
+            GroupingBound(value=-(-total // most), why=f"there cannot be more than {most} classes of k records")
+        )
     return max(bounds, key=lambda bound: bound.value)
 
 

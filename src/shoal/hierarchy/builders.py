@@ -98,7 +98,7 @@ def cut_hierarchy(values: Values, *levels: Sequence[Real | float]) -> Hierarchy:
     ('10', '<18', '<30', '*')
     """
     if not levels:
-        raise ParameterError("The 'levels' parameter of cut_hierarchy must be the cuts of one level or more.")
+        raise ParameterError.refusing("cut_hierarchy", "levels", "the cuts of one level or more")
     exact = [[exact_fraction(cut) for cut in checked_cuts("cut_hierarchy", cuts)] for cuts in levels]
     for number, (fine, coarse) in enumerate(pairwise(exact), start=2):
         if not set(coarse) < set(fine):

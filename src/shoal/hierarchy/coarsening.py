@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from shoal._messages import Subject
 from shoal.errors import ColumnError, InternalError, ParameterError, UsageError, near_matches
 
 if TYPE_CHECKING:
@@ -97,8 +98,7 @@ def coarsen_columns(
     """
     if not isinstance(coarsen, Mapping):
         raise ParameterError(
-            "The 'coarsen' parameter of anonymize must map names of columns to coarsenings. "
-            f"Got {type(coarsen).__name__}."
+            Subject("anonymize", "coarsen"), f" must map names of columns to coarsenings. Got {type(coarsen).__name__}."
         )
     described: dict[str, dict[str, Any]] = {}
     pictures: dict[str, Callable[[], str]] = {}
@@ -111,7 +111,7 @@ def coarsen_columns(
         try:
             made = coarsening.applied(before)
         except UsageError as error:
-            raise type(error)(f"Column {', '.join(repr(name) for name in names)}: {error}") from error
+            raise type(error)(f"Column {', '.join(repr(name) for name in names)}: ", error) from error
         after = made.columns
         if [(c.name, len(c)) for c in after] != [(c.name, len(c)) for c in before]:
             raise InternalError("a coarsening returned other columns than it was given")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from shoal._messages import Allowed, Phrase, Subject, Suggestion
 from shoal._validation import Integer, OneOf, Optional, validate
 from shoal.errors import DataError, ParameterError
 from shoal.hierarchy.coarsening import Coarsening
@@ -59,10 +60,12 @@ class DatePart(Coarsening):
             {"part": OneOf(_PARTS), "earliest": Optional(Integer(low=1, high=9999))},
         )
         if self.earliest is not None and self.part != "year":
-            raise ParameterError("The 'earliest' parameter of DatePart is for years. Leave it out.")
+            raise ParameterError(Subject("DatePart", "earliest"), " is for years. Leave it out.")
         pattern: object = self.format
         if pattern is not None and (not isinstance(pattern, str) or "%" not in pattern):
-            raise ParameterError("The 'format' parameter of DatePart must be None or a text such as '%d.%m.%Y'.")
+            raise ParameterError.refusing(
+                "DatePart", "format", Allowed("None or a text such as '%d.%m.%Y'", "a text such as '%d.%m.%Y'")
+            )
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
         """Return the column with the part of each date; see `Coarsening.apply`."""
@@ -119,8 +122,9 @@ def dates_of(owner: str, column: Column, pattern: str | None = None) -> pl.Serie
         wrong = read.is_null().to_numpy()
     if wrong.any():
         wrong = np.append(wrong, [False] * column.has_missing)
-        how = f"as {pattern!r} says"
+        how = Phrase(f"as {pattern!r} says")
         if pattern is None:
-            how = "as 2020-01-31: say how dates are written with format='%d.%m.%Y' (--date NAME=%d.%m.%Y)"
-        raise DataError(f"{owner} cannot read {first_row(column, wrong)} {how}.")
+            written = Suggestion("dates", "NAME=%d.%m.%Y", python="format='%d.%m.%Y'")
+            how = Phrase("as 2020-01-31: say how dates are written with ", written)
+        raise DataError(f"{owner} cannot read {first_row(column, wrong)} ", how, ".")
     return read

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal._validation import Finite, Integer, Optional, RationalIn, exact_fraction, validate
+from shoal._messages import Subject
+from shoal._validation import Finite, Integer, NotBlank, Optional, RationalIn, exact_fraction, validate
 from shoal.errors import DataError, ParameterError
 from shoal.hierarchy.coarsening import Coarsening
 from shoal.hierarchy.columns import by_code, encoded, in_order, number_series, number_text, numbers_of
@@ -157,13 +158,13 @@ def checked_cuts(owner: str, cuts: object) -> tuple[Real | float, ...]:
         Where they are not.
     """
     if isinstance(cuts, str) or not isinstance(cuts, Iterable):
-        raise ParameterError(f"The 'cuts' parameter of {owner} must be numbers, ascending. Got {type(cuts).__name__}.")
+        raise ParameterError.refusing(owner, "cuts", "numbers, ascending", got=type(cuts).__name__)
     listed = tuple(cuts)
     if not listed or not all(Finite().accepts(cut) for cut in listed):
-        raise ParameterError(f"The 'cuts' parameter of {owner} must be one finite number or more.")
+        raise ParameterError.refusing(owner, "cuts", "one finite number or more")
     for low, high in pairwise(listed):
         if exact_fraction(low) >= exact_fraction(high):
-            raise ParameterError(f"The 'cuts' parameter of {owner} must ascend. Got {high} after {low}.")
+            raise ParameterError(Subject(owner, "cuts"), f" must ascend. Got {high} after {low}.")
     return listed
 
 
@@ -223,10 +224,7 @@ class _EndCode(Coarsening):
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
-        validate(owner, {"at": self.at}, {"at": Finite()})
-        label: object = self.label
-        if label is not None and (not isinstance(label, str) or not label.strip()):
-            raise ParameterError(f"The 'label' parameter of {owner} must be None or a text that is not blank.")
+        validate(owner, {"at": self.at, "label": self.label}, {"at": Finite(), "label": Optional(NotBlank())})
 
     @abstractmethod
     def _code(self, limit: str) -> str:

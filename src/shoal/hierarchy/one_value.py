@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from shoal.errors import DataError, ParameterError
+from shoal._validation import NotBlank, validate
+from shoal.errors import DataError
 from shoal.hierarchy.coarsening import Coarsening
 from shoal.hierarchy.columns import by_code, encoded
 from shoal.table.text import dictionary_text
@@ -38,9 +39,7 @@ class OneValue(Coarsening):
     """How the value reads."""
 
     def __post_init__(self) -> None:
-        label: object = self.label
-        if not isinstance(label, str) or not label.strip():
-            raise ParameterError("The 'label' parameter of OneValue must be a text that is not blank.")
+        validate("OneValue", {"label": self.label}, {"label": NotBlank()})
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
         """Return the column with one value; see `Coarsening.apply`."""

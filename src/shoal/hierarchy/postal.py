@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
+from shoal._messages import Subject
 from shoal._validation import Integer, Optional, validate
 from shoal.errors import DataError, ParameterError
 from shoal.hierarchy.coarsening import Coarsening
@@ -136,7 +137,7 @@ class ThreeDigitZip(Coarsening):
         listed = () if isinstance(sparse, str) or not isinstance(sparse, Iterable) else tuple(sparse)
         wrong = [area for area in listed if not (isinstance(area, str) and len(area) == 3 and area.isdecimal())]
         if wrong or (not listed and sparse != ()):
-            raise ParameterError("The 'sparse' parameter of ThreeDigitZip must list areas of three digits each.")
+            raise ParameterError(Subject("ThreeDigitZip", "sparse"), " must list areas of three digits each.")
         object.__setattr__(self, "sparse", tuple(sorted(listed)))
         if self.digits not in (None, 5, 9):
             raise ParameterError("The 'digits' parameter of ThreeDigitZip must be None, 5 or 9.")

@@ -68,7 +68,7 @@ def safe_harbor(
     born: Coarsening | None = None
     if births:
         if not isinstance(on, dt.date):
-            raise ParameterError("The 'on' parameter of safe_harbor must be a date where there are births.")
+            raise ParameterError.refusing("safe_harbor", "on", "a date where there are births")
         born = DatePart("year", earliest=on.year - _AGE)
     asked = [(dates, DatePart("year")), (births, born), (zips, ThreeDigitZip(tuple(sparse))), (ages, TopCode(_AGE))]
     for names, coarsening in asked:

@@ -186,14 +186,6 @@ class Hierarchy:
         placed = [place for place in plain if place >= 0]
         return found if len(set(placed)) < len(placed) else np.array(plain, dtype=np.int32)
 
-    def restricted(self, positions: NDArray[np.integer]) -> Hierarchy:
-        """Return the hierarchy of some of its values only, in the given order; nodes without values disappear.
-
-        Penalties count the values of a table's domain, so a table is recoded with the hierarchy of its own values.
-        """
-        rows = self.rows()
-        return Hierarchy.from_rows([rows[position] for position in positions.tolist()], source=self.source)
-
     def above(self, level: int) -> Hierarchy:
         """Return the hierarchy of the nodes of a level.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from shoal._messages import Phrase, Suggestion
 from shoal._progress import Progress, silent
 from shoal._validation import Boolean, Integer, validate
 from shoal.disclosure_risk import (
@@ -21,12 +22,13 @@ from shoal.disclosure_risk import (
     small_classes,
 )
 from shoal.errors import DataError
+from shoal.inspection.columns import InspectedColumn, Remark
 from shoal.inspection.counting import CountedColumn, counted
 from shoal.inspection.kinds import kind_of
 from shoal.inspection.proposals import QUASI, SENSITIVE, propose
-from shoal.inspection.result import InspectedColumn, Inspection, Remark
+from shoal.inspection.result import Inspection
 from shoal.io import Understood, understand
-from shoal.io.forms import DateForm
+from shoal.io.forms import DateForm, format_of
 from shoal.io.numbers import SIGNS, NumberForm
 from shoal.publish import open_data
 from shoal.report.sentences import number, percent
@@ -211,13 +213,14 @@ def _warnings(
     inspected: Sequence[InspectedColumn], columns: Sequence[CountedColumn], meant: Understood
 ) -> Iterator[Remark]:
     for name, sentence in meant.unread.items():
-        yield Remark(code="unread_dates", column=name, text=sentence)
+        yield Remark(code="unread_dates", column=name, message=sentence)
     for name, meanings in meant.ambiguous.items():
-        flag = "--decimal" if set(meanings) <= set(SIGNS) else f"--date {name}="
+        numbers = set(meanings) <= set(SIGNS)
+        say = [Suggestion("decimal", one) if numbers else format_of(name, one) for one in meanings[:2]]
         yield Remark(
-            code="ambiguous_numbers" if flag == "--decimal" else "ambiguous_dates",
+            code="ambiguous_numbers" if numbers else "ambiguous_dates",
             column=name,
-            text=f"The column '{name}' can be read in two ways ({' or '.join(meanings)}): say which with {flag}...",
+            message=Phrase(f"The column '{name}' can be read in two ways. Say which: ", say[0], " or ", say[1], "."),
         )
     for facts, column in zip(inspected, columns, strict=True):
         repeated = column.rows - column.missing - column.distinct
@@ -225,7 +228,7 @@ def _warnings(
             yield Remark(
                 code="repeated_person",
                 column=facts.name,
-                text=(
+                message=(
                     f"The column '{facts.name}' looks like what every person has one of, but {number(repeated)} "
                     "record(s) repeat one: groups count records, so make it one record per person."
                 ),
@@ -235,7 +238,7 @@ def _warnings(
             yield Remark(
                 code="near_unique_sensitive",
                 column=facts.name,
-                text=(
+                message=(
                     f"{percent(facts.uniqueness)} of the records have a value of '{facts.name}' of their own: whoever "
                     "knows it of a person finds the record in any release that shows it. Round it first, or drop it."
                 ),
@@ -244,14 +247,14 @@ def _warnings(
         yield Remark(
             code="no_sensitive",
             column=None,
-            text="No column looks sensitive. Name what must not be linked to a person with --sensitive, if it is in.",
+            message="No column looks sensitive. If one must not be linked to a person, name it as sensitive.",
         )
     many = [facts.name for facts in inspected if facts.role == QUASI]
     if len(many) > _MOST_QUASI:
         yield Remark(
             code="many_quasi_identifiers",
             column=None,
-            text=(
+            message=(
                 f"{len(many)} columns are taken for quasi-identifiers, to be on the safe side. A release with so many "
                 "says little: call those sensitive that nobody can know of a person, and leave out what nobody needs."
             ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,63 +15,9 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from shoal.disclosure_risk import Combination
+    from shoal.inspection.columns import InspectedColumn, Remark
 
-__all__ = ["InspectedColumn", "Inspection", "Remark"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class InspectedColumn:
-    """One column: what it holds, how much it tells, and what to do with it."""
-
-    name: str
-    """Its name."""
-    kind: str
-    """"number", "date", "category", "text" or "identifier"."""
-    date_format: str | None
-    """How its dates are written, as `strptime` has it; None where it has none, or typed ones."""
-    distinct: int
-    """Different values, a missing one not counted."""
-    missing: int
-    """Rows without a value."""
-    uniqueness: float
-    """Share of the rows whose value nobody shares."""
-    distinction: float
-    """Different values per row."""
-    separation: float | None
-    """Share of the pairs of rows that it tells apart; None where there is only one row."""
-    role: str
-    """The proposal: "direct_identifier", "quasi_identifier", "sensitive" or "insensitive"."""
-    why: str
-    """Its reason, in plain words."""
-    coarsen: str | None
-    """A coarsening that fits, as --coarsen says it; None where none does, or none is needed."""
-    looks_like: str | None = None
-    """What its name or its values look like: "email", "zip", ...; None where like nothing in particular."""
-    safe_harbor: str | None = None
-    """The letter of that category in the Safe Harbor rule of HIPAA."""
-    values: tuple[tuple[str, int], ...] | None = field(default=None, repr=False)
-    """The most frequent values and their rows; None unless they were asked for."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the column as a dictionary; `values` is in it only where they were asked for."""
-        facts = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "values"}
-        return facts if self.values is None else {**facts, "values": [list(pair) for pair in self.values]}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Remark:
-    """Something that the publisher should know before anything else."""
-
-    code: str
-    """What it is, in one word that stays the same."""
-    column: str | None
-    """The column that it is about."""
-    text: str
-    """The sentence."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the remark as a dictionary."""
-        return {"code": self.code, "column": self.column, "text": self.text}
+__all__ = ["Inspection"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -144,7 +90,11 @@ class Inspection:
         folder : path
             Where the file will be: the path of the input starts from there.
         """
-        return spec_text(self, k=k, folder=Path(folder))
+        read = {
+            "input": self.source,
+            **{name: getattr(self, name) for name in ("encoding", "delimiter", "sheet", "decimal")},
+        }
+        return spec_text(self.columns, read, k=k, folder=Path(folder))
 
     def report(self, path: str | PathLike[str]) -> None:
         """Write a page that shows the inspection: one HTML file that needs no network. It is for the publisher only."""

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from shoal.inspection.result import Inspection
+    from shoal.inspection.columns import InspectedColumn
 
 __all__ = ["spec_text"]
 
@@ -25,29 +25,41 @@ _ROLES = {
 }
 
 
-def spec_text(inspection: Inspection, *, k: int, folder: Path) -> str:
-    """Return the spec of a request that follows the proposals of an inspection."""
-    return "\n".join(_lines(inspection, k, folder)) + "\n"
+def spec_text(columns: Sequence[InspectedColumn], read: Mapping[str, str | None], *, k: int, folder: Path) -> str:
+    """Return the spec of a request that follows the proposals of an inspection.
+
+    Parameters
+    ----------
+    columns : sequence of InspectedColumn
+        The columns with their proposals.
+    read : mapping
+        How the table was read: its input, encoding, delimiter, sheet and decimal sign, None where there is none.
+    k : int
+        The k of k-anonymity.
+    folder : Path
+        Where the file will be: the path of the input starts from there.
+    """
+    return "\n".join(_lines(columns, read, k, folder)) + "\n"
 
 
-def _lines(inspection: Inspection, k: int, folder: Path) -> Iterator[str]:
+def _lines(columns: Sequence[InspectedColumn], read: Mapping[str, str | None], k: int, folder: Path) -> Iterator[str]:
     yield "# A first proposal. Look at every line: only you know what others know of the people in the table."
     yield "# Then: shoal anonymize --spec THIS_FILE -o OUT"
-    yield from _input(inspection, folder)
+    yield from _input(columns, read, folder)
     for role, (key, meaning) in _ROLES.items():
-        columns = [column for column in inspection.columns if column.role == role]
-        if not columns:
+        having = [column for column in columns if column.role == role]
+        if not having:
             continue
         yield f"columns.{key} = [  # {meaning}"
-        for column in columns:
+        for column in having:
             yield f"  {_quoted(column.name)},  # {_remark(column.why)}"
-        yield "]  # " + (f"{len(columns)} columns" if len(columns) > 1 else "one column")
+        yield "]  # " + (f"{len(having)} columns" if len(having) > 1 else "one column")
     yield f"privacy.k = {k}  # every record shares its quasi-identifiers with at least {k - 1} others"
     yield "# privacy.l = 2  # no sensitive value on more than half of a group: take the first # away to ask for that"
-    if inspection.names_of("sensitive") and _misses_sensitive(inspection):
+    if any(column.missing for column in columns if column.role == "sensitive"):
         yield 'missing_sensitive = "value"  # a missing sensitive value counts as a value; "drop" leaves its record out'
     yield 'recoding = "generalization"  # intervals, sets and nodes of hierarchies; "suppression" publishes stars only'
-    for column in inspection.columns:
+    for column in columns:
         if column.role == "quasi_identifier" and column.coarsen is not None:
             why = _COARSER[column.coarsen.partition(":")[0]]
             yield f"coarsen.{_key(column.name)} = {_quoted(column.coarsen)}  # {why}"
@@ -60,21 +72,26 @@ _COARSER = {
 }
 
 
-def _input(inspection: Inspection, folder: Path) -> Iterator[str]:
-    source = inspection.source
+_READING = (
+    ("encoding", "utf-8", "how its text is encoded: found out"),
+    ("delimiter", ",", "what separates its fields: found out"),
+    ("sheet", None, "the sheet of the workbook"),
+    ("decimal", None, "what stands before decimals: found out"),
+)
+"""What is said of how a table was read, unless it is the usual."""
+
+
+def _input(columns: Sequence[InspectedColumn], read: Mapping[str, str | None], folder: Path) -> Iterator[str]:
+    source = read["input"]
     if source is None:
         yield '# input = "..."  # the table: name its file here, or on the command line'
     else:
         yield f"input = {_quoted(_from(folder, source))}  # the table; its path starts from the folder of this file"
-    if inspection.encoding not in (None, "utf-8"):
-        yield f"encoding = {_quoted(inspection.encoding or '')}  # how its text is encoded: found out"
-    if inspection.delimiter not in (None, ","):
-        yield f"delimiter = {_quoted(inspection.delimiter or '')}  # what separates its fields: found out"
-    if inspection.sheet is not None:
-        yield f"sheet = {_quoted(inspection.sheet)}  # the sheet of the workbook"
-    if inspection.decimal is not None:
-        yield f"decimal = {_quoted(inspection.decimal)}  # what stands before decimals: found out"
-    for column in inspection.columns:
+    for name, usual, meaning in _READING:
+        said = read[name]
+        if said is not None and said != usual:
+            yield f"{name} = {_quoted(said)}  # {meaning}"
+    for column in columns:
         if column.date_format is not None and column.role in ("quasi_identifier", "sensitive"):
             key = _key(column.name, plain=True)
             yield f"dates.{key} = {_quoted(column.date_format)}  # how its dates are written: found out"
@@ -87,10 +104,6 @@ def _from(folder: Path, source: str) -> str:
         return os.path.relpath(Path(source).expanduser(), folder)
     except ValueError:  # on another drive
         return str(Path(source).resolve())
-
-
-def _misses_sensitive(inspection: Inspection) -> bool:
-    return any(column.missing for column in inspection.columns if column.role == "sensitive")
 
 
 def _quoted(text: str) -> str:

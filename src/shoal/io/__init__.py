@@ -1,4 +1,4 @@
-"""Doors of the house: frames of other libraries, files and databases to read, files and release folders to write."""
+"""Input and output: frames of other libraries, files and databases to read, files and release folders to write."""
 
 from shoal.io.folder import StagedFolder, check_free, private_folder, staged_folder, sweep_folder, write_folder
 from shoal.io.forms import Forms, Understood, as_written, looks_like_dates, reads_alike, understand

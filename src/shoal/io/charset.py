@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import logging
 
+from shoal._messages import Suggestion
 from shoal.errors import DataError, ParameterError
 from shoal.io.encodings import likely_encodings
 
@@ -57,9 +58,8 @@ def to_utf8(data: bytes, *, encoding: str | None, source: str) -> bytes:
             return data.removeprefix(codecs.BOM_UTF8)
         return data.decode(codec).removeprefix("\ufeff").encode("utf-8")
     except LookupError:
-        raise ParameterError(
-            f"The 'encoding' parameter of read must be the name of a text encoding, 'utf-8' or 'cp1252' for example. "
-            f"Got {encoding!r}."
+        raise ParameterError.refusing(
+            "read", "encoding", "the name of a text encoding, 'utf-8' or 'cp1252' for example", got=repr(encoding)
         ) from None
     except UnicodeEncodeError:
         raise DataError(
@@ -108,7 +108,9 @@ def _detect(data: bytes, source: str) -> str:
         line = data.count(b"\n", 0, _first_odd(data)) + 1
         raise DataError(
             f"{source} is not UTF-8 (line {line} is the first that is not), and its encoding {what}: nobody can be "
-            "sure. Name it with encoding='cp932' (--encoding cp932), for example."
+            "sure. Name it, as in ",
+            Suggestion("encoding", "cp932"),
+            ".",
         )
     _log.warning("%s is not UTF-8; it is read as %s. Name its encoding if that is wrong.", source, found[0])
     return found[0]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shoal._messages import Suggestion
 from shoal.errors import InternalError, OutputError
 
 if TYPE_CHECKING:
@@ -230,7 +231,9 @@ def _refuse_one(target: Path, *, force: bool, shown: str) -> None:
         raise OutputError(f"'{shown}' is a file; the output is a folder. Choose another name.")
     if not force:
         raise OutputError(
-            f"'{shown}' exists already and is kept. Choose another folder, or replace it with force (--force)."
+            f"'{shown}' exists already and is kept. Choose another folder, or replace it with ",
+            Suggestion("force", True),
+            ".",
         )
     with _explaining(shown, target):
         names = os.listdir(target)

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from shoal._messages import Phrase, Suggestion
+from shoal._validation import spoken
 from shoal.errors import DataError, ParameterError, near_matches
 from shoal.io.dates import LOOKS_LIKE_A_DATE, date_formats, read_dates, written_dates
 from shoal.io.numbers import SIGNS, NumberForm, number_forms
@@ -19,7 +21,16 @@ from shoal.io.numbers import SIGNS, NumberForm, number_forms
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["DateForm", "Forms", "Understood", "as_written", "looks_like_dates", "reads_alike", "understand"]
+__all__ = [
+    "DateForm",
+    "Forms",
+    "Understood",
+    "as_written",
+    "format_of",
+    "looks_like_dates",
+    "reads_alike",
+    "understand",
+]
 
 _log = logging.getLogger(__name__)
 
@@ -65,7 +76,7 @@ class Understood:
     """How these columns were written."""
     ambiguous: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Columns that may mean several things, and which: formats of dates, or decimal signs."""
-    unread: Mapping[str, str] = field(default_factory=dict)
+    unread: Mapping[str, Phrase] = field(default_factory=dict)
     """Columns that look like dates and were not read, and why not, in a sentence without a cell."""
 
     def __repr__(self) -> str:
@@ -83,11 +94,17 @@ class Understood:
             if set(meanings) <= set(SIGNS):
                 raise DataError(
                     f"The numbers of the column '{name}' can be read in two ways: nothing says whether the comma sets "
-                    "thousands apart. Say which sign stands before decimals with decimal=... (--decimal , or .)."
+                    "thousands apart. Say which sign stands before decimals: ",
+                    Suggestion("decimal", ","),
+                    " or ",
+                    Suggestion("decimal", "."),
+                    ".",
                 )
             raise DataError(
-                f"The dates of the column '{name}' can be read in two ways, as {' and as '.join(meanings)}. Say which "
-                f"with dates={{'{name}': '{meanings[0]}'}} (--date {name}={meanings[0]})."
+                f"The dates of the column '{name}' can be read in two ways, as {' and as '.join(meanings)}. Say which, "
+                "as in ",
+                format_of(name, meanings[0]),
+                ".",
             )
         for sentence in self.unread.values():
             _log.warning(sentence)
@@ -99,6 +116,11 @@ class Understood:
                 _log.info("The column '%s' is read as numbers with a decimal %r%s.", name, form.decimal, thousands)
             elif form.pattern.replace("%-", "%") not in _ISO:
                 _log.info("The column '%s' is read as dates written like %s.", name, form.pattern)
+
+
+def format_of(name: str, pattern: str) -> Suggestion:
+    """Return how to say the format of the dates of a column."""
+    return Suggestion("dates", f"{name}={pattern}", python=f"dates={{{name!r}: {pattern!r}}}")
 
 
 def understand(
@@ -140,7 +162,7 @@ def understand(
     made: dict[str, pl.Series] = {}
     forms: dict[str, DateForm | NumberForm] = {}
     ambiguous: dict[str, tuple[str, ...]] = {}
-    unread: dict[str, str] = {}
+    unread: dict[str, Phrase] = {}
     for name, column in text.items():
         if name in asked:
             forms[name], made[name] = DateForm(pattern=asked[name]), _read_as_asked(column, asked[name])
@@ -164,19 +186,19 @@ def _check(frame: pl.DataFrame, dates: Mapping[str, str], decimal: str | None) -
     import polars as pl
 
     if decimal is not None and decimal not in SIGNS:
-        raise ParameterError(f"The 'decimal' parameter must be ',' or '.'. Got {decimal!r}.")
+        raise ParameterError.refusing("read", "decimal", "',' or '.'", got=spoken(decimal))
     for name, pattern in dates.items():
         if name not in frame.columns:
             raise ParameterError(
-                f"The 'dates' parameter names '{name}', which is no column. {near_matches(name, frame.columns)}"
+                f"There is no column '{name}' whose dates could have a format. {near_matches(name, frame.columns)}"
             )
         given: object = pattern
         if not isinstance(given, str) or "%" not in given:
             raise ParameterError(
-                f"The 'dates' parameter must give '{name}' a format such as '%d.%m.%Y' (--date {name}=%d.%m.%Y)."
+                f"The format of the dates of '{name}' must be one of strptime, as in ", format_of(name, "%d.%m.%Y"), "."
             )
         if frame.schema[name] not in (pl.String, pl.Categorical) and not frame.schema[name].is_temporal():
-            raise ParameterError(f"The 'dates' parameter names '{name}', which is no text: it needs no format.")
+            raise ParameterError(f"The column '{name}' is no text: its dates need no format.")
 
 
 def looks_like_dates(column: pl.Series) -> bool:
@@ -212,7 +234,7 @@ def _read_as_asked(column: pl.Series, pattern: str) -> pl.Series:
     return read
 
 
-def _why_unread(column: pl.Series) -> str:
+def _why_unread(column: pl.Series) -> Phrase:
     """Return why a column that looks like dates is not read as such."""
     odd = ~column.str.contains(LOOKS_LIKE_A_DATE).fill_null(value=True)
     others = int(odd.sum())
@@ -221,10 +243,11 @@ def _why_unread(column: pl.Series) -> str:
         if others
         else "no format reads all of them"
     )
-    return (
+    return Phrase(
         f"The column '{column.name}' looks like dates, but {what}: it is taken as names without an order. Write its "
-        "dates in one format and leave missing ones empty, or say the format with "
-        f"dates={{'{column.name}': '%d.%m.%y'}} (--date {column.name}=%d.%m.%y)."
+        "dates in one format and leave missing ones empty, or say the format: ",
+        format_of(column.name, "%d.%m.%y"),
+        ", for example.",
     )
 
 

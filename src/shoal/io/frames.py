@@ -1,4 +1,4 @@
-"""The door for notebooks: any frame becomes a Polars frame, and a release becomes the caller's kind of frame again."""
+"""Frames of other libraries: any frame becomes a Polars frame, and a release the caller's kind of frame."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from shoal._messages import Subject
 from shoal.errors import DataError, ParameterError, near_matches
 from shoal.io.compression import ENDINGS, unpacked
 from shoal.io.databases import database_source, read_database
@@ -149,7 +150,7 @@ def _with_rows(table: ReadTable, spoken: str) -> ReadTable:
 def _refuse(options: Mapping[str, str | None], what: str) -> None:
     for name, value in options.items():
         if value is not None:
-            raise ParameterError(f"The '{name}' parameter of read is for {what} only.")
+            raise ParameterError(Subject("read", name), f" is for {what} only.")
 
 
 def _one_character(delimiter: str | None) -> str | None:
@@ -157,9 +158,8 @@ def _one_character(delimiter: str | None) -> str | None:
         return None
     character = "\t" if delimiter in _TAB else delimiter
     if len(character) != 1 or not character.isascii() or character in '"\r\n\0':
-        raise ParameterError(
-            f"The 'delimiter' parameter of read must be one ASCII character (no quotation mark or line end), or 'tab'. "
-            f"Got {delimiter!r}."
+        raise ParameterError.refusing(
+            "read", "delimiter", "one ASCII character (no quotation mark or line end), or 'tab'", got=repr(delimiter)
         )
     return character
 

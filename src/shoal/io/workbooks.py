@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
 
+from shoal._messages import Suggestion
 from shoal.errors import DataError, NoRowsError, ParameterError, near_matches
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _chosen(names: Sequence[str], sheet: str | None, source: str) -> str:
         return sheet
     if len(names) == 1:
         return names[0]
-    raise ParameterError(f"{source} has {len(names)} sheets: {listed}. Name one with sheet=... (--sheet NAME).")
+    raise ParameterError(f"{source} has {len(names)} sheets: {listed}. Name one with ", Suggestion("sheet"), ".")
 
 
 def _first_row(header: pl.DataFrame) -> Sequence[str | None]:

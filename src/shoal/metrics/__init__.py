@@ -1,7 +1,8 @@
-"""Information loss: one metric, one function; `Metrics` computes each when it is first asked for."""
+"""Information loss: one metric, one function; `METRICS` lists them, `Metrics` computes each when it is asked for."""
 
+from shoal.metrics.catalogue import METRICS, Metric
 from shoal.metrics.certainty import gcp, ncp
-from shoal.metrics.classes import average_class_size, discernability
+from shoal.metrics.classes import average_class_size, discernability, mean_class_size
 from shoal.metrics.counts import (
     recoded_cells_by_attribute,
     stars,
@@ -29,13 +30,16 @@ from shoal.metrics.specificity import (
 )
 
 __all__ = [
+    "METRICS",
     "Divergence",
+    "Metric",
     "Metrics",
     "average_class_size",
     "discernability",
     "gcp",
     "kl_divergence",
     "kl_divergence_by_attribute",
+    "mean_class_size",
     "ncp",
     "non_uniform_entropy",
     "non_uniform_entropy_by_attribute",

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from shoal.recoding import Recoding
 
-__all__ = ["average_class_size", "discernability", "mean_class_size", "sum_of_squares"]
+__all__ = ["average_class_size", "discernability", "mean_class_size", "mean_size", "sum_of_squares"]
 
 
 def discernability(recoding: Recoding) -> int:
@@ -32,15 +32,20 @@ def discernability(recoding: Recoding) -> int:
 def average_class_size(recoding: Recoding, k: int | None = None) -> float:
     """Return the average size of the published equivalence classes over the smallest allowed: n / classes / k.
 
-    At least 1 for a k-anonymous release, where 1 is the best possible; lower is better. Without `k` it is the plain
-    average (k = 1). 0 where there is no row.
+    C_avg of the paper. At least 1 for a k-anonymous release, where 1 is the best possible; lower is better. Without `k`
+    it is the plain average (k = 1). 0 where there is no row.
 
     References
     ----------
     K. LeFevre, D. J. DeWitt and R. Ramakrishnan, "Mondrian multidimensional k-anonymity", ICDE 2006, Section 2.2.
     doi:10.1109/ICDE.2006.101
     """
-    return mean_class_size(recoding.classes.sizes, k)
+    return mean_size(recoding.classes.sizes) / (k or 1)
+
+
+def mean_class_size(recoding: Recoding) -> float:
+    """Return the average size of the published equivalence classes: rows per class; 0 where there is no row."""
+    return mean_size(recoding.classes.sizes)
 
 
 def sum_of_squares(sizes: NDArray[np.int64]) -> int:
@@ -49,6 +54,6 @@ def sum_of_squares(sizes: NDArray[np.int64]) -> int:
     return sum(int(size) ** 2 * int(count) for size, count in zip(distinct, times, strict=True))
 
 
-def mean_class_size(sizes: NDArray[np.int64], k: int | None = None) -> float:
-    """Return the average of these class sizes over `k`; 0 where there is no class."""
-    return int(sizes.sum()) / len(sizes) / (k or 1) if len(sizes) else 0.0
+def mean_size(sizes: NDArray[np.int64]) -> float:
+    """Return the average of these class sizes; 0 where there is no class."""
+    return int(sizes.sum()) / len(sizes) if len(sizes) else 0.0

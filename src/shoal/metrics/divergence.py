@@ -26,10 +26,14 @@ __all__ = ["Divergence", "kl_divergence", "kl_divergence_by_attribute"]
 WORK_LIMIT = 4_000_000_000
 """Elementary steps that `kl_divergence` is willing to take: some ten seconds."""
 
-_PATTERN_STEPS = 6  # a hash look-up costs about as much as this many steps on bit sets
-_BITS_MEMORY = 1 << 26  # bytes of bit sets at a time
+_PATTERN_STEPS = 6
+"""A look-up in a hash table takes about as long as this many steps on bit sets."""
+_BITS_MEMORY = 1 << 26
+"""Bytes of bit sets that are held at a time."""
 _INJECTIVE_KEYS = 1 << 62
+"""Keys below this cannot collide."""
 _SAMPLE_RUNS, _SAMPLE_LENGTH = 32, 64
+"""Runs of combinations, and how long each is, that estimate the work."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal._unpicklable import Unpicklable
 from shoal.metrics import certainty, classes, counts, divergence, specificity
+from shoal.metrics.catalogue import METRICS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +22,7 @@ __all__ = ["Metrics"]
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Metrics(Unpicklable):
-    """The information loss of a release. Lower is better everywhere but for the precision.
+    """The information loss of a release, by every metric of `shoal.metrics.METRICS`.
 
     It is measured against the original microdata: where columns were coarsened before, a published cell stands for all
     original values that became what it shows, so that coarsening and anonymization count together.
@@ -60,9 +61,19 @@ class Metrics(Unpicklable):
         return counts.suppressed_tuples_fraction(self.recoding)
 
     @cached_property
+    def recoded_cells(self) -> int:
+        """Cells that are published less precisely than they were: stars, intervals and sets."""
+        return self.recoding.recoded_cells
+
+    @cached_property
     def discernability(self) -> int:
         """Sum of the squared class sizes; see `shoal.metrics.discernability`."""
         return classes.discernability(self.recoding)
+
+    @cached_property
+    def mean_class_size(self) -> float:
+        """Rows / classes; see `shoal.metrics.mean_class_size`."""
+        return classes.mean_class_size(self.recoding)
 
     @cached_property
     def average_class_size(self) -> float:
@@ -119,21 +130,13 @@ class Metrics(Unpicklable):
             for name in stars
         }
 
+    def totals(self) -> dict[str, Any]:
+        """Return the value of every metric of `METRICS`, by its name; computes those that were not asked for yet."""
+        return {name: getattr(self, name) for name in METRICS}
+
     def to_dict(self) -> dict[str, Any]:
         """Return every metric by its name, for JSON; computes those that were not asked for yet."""
-        result: dict[str, Any] = {
-            "stars": self.stars,
-            "stars_fraction": self.stars_fraction,
-            "suppressed_tuples": self.suppressed_tuples,
-            "suppressed_tuples_fraction": self.suppressed_tuples_fraction,
-            "discernability": self.discernability,
-            "average_class_size": self.average_class_size,
-            "gcp": self.gcp,
-            "precision": self.precision,
-            "non_uniform_entropy": self.non_uniform_entropy,
-            "kl_divergence": self.kl_divergence,
-            "by_attribute": self.by_attribute,
-        }
+        result = self.totals() | {"by_attribute": self.by_attribute}
         if self.divergence.reason is not None:
             result["kl_divergence_reason"] = self.divergence.reason
         return result

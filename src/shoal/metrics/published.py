@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from shoal.metrics.classes import mean_class_size, sum_of_squares
+from shoal.metrics.classes import mean_size, sum_of_squares
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +54,7 @@ def published_discernability(frame: pl.DataFrame, quasi_identifiers: Sequence[st
 
 def published_average_class_size(frame: pl.DataFrame, quasi_identifiers: Sequence[str], k: int | None = None) -> float:
     """Return rows / classes / k of a published table; see `shoal.metrics.average_class_size`."""
-    return mean_class_size(published_class_sizes(frame, quasi_identifiers), k)
+    return mean_size(published_class_sizes(frame, quasi_identifiers)) / (k or 1)
 
 
 def published_stars(frame: pl.DataFrame, quasi_identifiers: Sequence[str], star: str = "*") -> dict[str, int]:

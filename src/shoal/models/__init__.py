@@ -2,26 +2,28 @@
 
 from shoal.models.anonymity import AlphaKAnonymity, KAnonymity, KEAnonymity, MUniqueness
 from shoal.models.base import GroupCounts, PrivacyModel, Rule, RuleKind
+from shoal.models.catalogue import MODELS
 from shoal.models.closeness import TCloseness
 from shoal.models.disclosure import BetaLikeness, DeltaDisclosure
 from shoal.models.diversity import LDiversity
 from shoal.models.domain import Domain
-from shoal.models.ground_distance import Equal, GroundDistance, Ordered, distances
-from shoal.models.hierarchical_distance import Hierarchical
+from shoal.models.ground_distance import EqualDistance, GroundDistance, OrderedDistance, distances
+from shoal.models.hierarchical_distance import HierarchicalDistance
 from shoal.models.linear import LinearForm, LinearRow
 from shoal.models.metric_distance import MetricDistance
 from shoal.models.requirement import FrequencyForm, Requirement
 
 __all__ = [
+    "MODELS",
     "AlphaKAnonymity",
     "BetaLikeness",
     "DeltaDisclosure",
     "Domain",
-    "Equal",
+    "EqualDistance",
     "FrequencyForm",
     "GroundDistance",
     "GroupCounts",
-    "Hierarchical",
+    "HierarchicalDistance",
     "KAnonymity",
     "KEAnonymity",
     "LDiversity",
@@ -29,7 +31,7 @@ __all__ = [
     "LinearRow",
     "MUniqueness",
     "MetricDistance",
-    "Ordered",
+    "OrderedDistance",
     "PrivacyModel",
     "Requirement",
     "Rule",

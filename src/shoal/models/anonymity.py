@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import Constraint, Integer, RationalIn, exact_fraction, validate
+from shoal._validation import Integer, RationalIn, exact_fraction, parameter, validate_declared
 from shoal.models.base import GroupCounts, PrivacyModel, Rule, RuleKind
 from shoal.models.linear import LinearForm, LinearRow
 from shoal.models.rationals import at_most, json_number, neighbours, rounded_up
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
+    from shoal._messages import Part
     from shoal.models.domain import Domain
 
 __all__ = ["AlphaKAnonymity", "KAnonymity", "KEAnonymity", "MUniqueness"]
+
+_K = parameter(Integer(low=1), "Every group has at least k records.", flag="-k", metavar="NUMBER")
 
 
 def _size_rule(k: int, table: GroupCounts) -> Rule:
@@ -53,15 +54,14 @@ class KAnonymity(PrivacyModel):
     KAnonymity(10)
     """
 
-    k: int
+    k: int = field(metadata=_K)
     """Rows that every group has at least, >= 1."""
 
     name: ClassVar[str] = "k-anonymity"
-    flags: ClassVar[Mapping[str, str]] = {"k": "-k"}
     needs_sensitive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        validate("KAnonymity", {"k": self.k}, {"k": Integer(low=1)})
+        validate_declared("KAnonymity", self)
 
     def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:  # noqa: D102
         return at_most(np.ones_like(groups.sizes), int(self.k), groups.sizes, 1)
@@ -95,20 +95,22 @@ class AlphaKAnonymity(PrivacyModel):
     R. C.-W. Wong, J. Li, A. W.-C. Fu, K. Wang, "(alpha, k)-anonymity", KDD 2006. doi:10.1145/1150402.1150499
     """
 
-    alpha: Real | float
+    alpha: Real | float = field(
+        metadata=parameter(
+            RationalIn(low=Fraction(0), high=Fraction(1), low_included=False),
+            "(alpha, k)-anonymity, with -k: the largest share of one value in a group.",
+            flag="--alpha",
+            metavar="NUMBER",
+        )
+    )
     """Largest share of a group that one sensitive value may take, > 0 and <= 1; a float means its decimal number."""
-    k: int
+    k: int = field(metadata=_K)
     """Rows that every group has at least, >= 1."""
 
     name: ClassVar[str] = "(alpha, k)-anonymity"
-    flags: ClassVar[Mapping[str, str]] = {"alpha": "--alpha", "k": "-k"}
 
     def __post_init__(self) -> None:
-        constraints: dict[str, Constraint] = {
-            "alpha": RationalIn(low=Fraction(0), high=Fraction(1), low_included=False),
-            "k": Integer(low=1),
-        }
-        validate("AlphaKAnonymity", {"alpha": self.alpha, "k": self.k}, constraints)
+        validate_declared("AlphaKAnonymity", self)
 
     @property
     def _share(self) -> Fraction:
@@ -157,16 +159,22 @@ class KEAnonymity(PrivacyModel):
     doi:10.1109/ICDE.2007.367857
     """
 
-    k: int
+    k: int = field(metadata=_K)
     """Rows that every group has at least, >= 1."""
-    e: Real | float
+    e: Real | float = field(
+        metadata=parameter(
+            RationalIn(low=Fraction(0)),
+            "(k, e)-anonymity, with -k: the least range of a numeric attribute in a group.",
+            flag="--e",
+            metavar="NUMBER",
+        )
+    )
     """Smallest allowed distance of a group's largest and smallest number, >= 0; a float means its decimal number."""
 
     name: ClassVar[str] = "(k, e)-anonymity"
-    flags: ClassVar[Mapping[str, str]] = {"k": "-k", "e": "--e"}
 
     def __post_init__(self) -> None:
-        validate("KEAnonymity", {"k": self.k, "e": self.e}, {"k": Integer(low=1), "e": RationalIn(low=Fraction(0))})
+        validate_declared("KEAnonymity", self)
 
     @property
     def _distance(self) -> Fraction:
@@ -176,7 +184,7 @@ class KEAnonymity(PrivacyModel):
     def reads_values(self) -> bool:  # noqa: D102
         return True
 
-    def misfit(self, domain: Domain) -> str | None:  # noqa: D102
+    def misfit(self, domain: Domain) -> Part | None:  # noqa: D102
         return "it needs a numeric sensitive attribute" if domain.numbers is None else None
 
     def _numbers(self, groups: GroupCounts) -> tuple[Fraction | None, ...]:
@@ -267,14 +275,14 @@ class MUniqueness(PrivacyModel):
     Definition 4. doi:10.1145/1247480.1247556
     """
 
-    m: int
+    m: int = field(metadata=parameter(Integer(low=1), "Rows that every group has at least."))
     """Rows that every group has at least, >= 1."""
 
     name: ClassVar[str] = "m-uniqueness"
     monotone: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        validate("MUniqueness", {"m": self.m}, {"m": Integer(low=1)})
+        validate_declared("MUniqueness", self)
 
     def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:  # noqa: D102
         differ: NDArray[np.bool_] = groups.heights <= 1

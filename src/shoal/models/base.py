@@ -23,11 +23,11 @@ from shoal.errors import ParameterError
 from shoal.models.domain import Domain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
+    from shoal._messages import Part, Voice
     from shoal.models.linear import LinearForm
 
 __all__ = ["GroupCounts", "PrivacyModel", "Rule", "RuleKind"]
@@ -148,8 +148,6 @@ class PrivacyModel(ABC):
     """Whether the model looks at a sensitive attribute at all."""
     compares_with_table: ClassVar[bool] = False
     """Whether a group must be like the table, so that groups which draw from it in proportion meet the model."""
-    flags: ClassVar[Mapping[str, str]] = {}
-    """The command line's flags for the parameters, by their names here."""
 
     @property
     def reads_values(self) -> bool:
@@ -163,33 +161,39 @@ class PrivacyModel(ABC):
 
     @property
     def words(self) -> str:
-        """The model as messages name it, for those who wrote Python and for those who wrote flags.
+        """The model as sentences name it.
 
         Examples
         --------
         >>> from shoal.models import LDiversity
         >>> LDiversity(20, variant="distinct").words
-        'l-diversity (distinct) with l = 20 (-l 20 --l-variant distinct)'
+        'l-diversity (distinct) with l = 20'
         """
-        asked = {field.name: getattr(self, field.name) for field in fields(self)}
-        given = {
-            field.name: asked[field.name]
-            for field in fields(self)
-            if field.default is MISSING or asked[field.name] != field.default
-        }
+        given = self._given()
         senses = [_sense(value) for value in given.values() if not isinstance(value, Real)]
         numbers = [f"{name} = {value}" for name, value in given.items() if isinstance(value, Real)]
-        flags = [
-            f"{self.flags[name]} {value if isinstance(value, Real | str) else value.flag}"
-            for name, value in given.items()
-            if name in self.flags and getattr(value, "flag", True)
-        ]
         return (
             self.name
             + (f" ({', '.join(senses)})" if senses else "")
             + (f" with {' and '.join(numbers)}" if numbers else "")
-            + (f" ({' '.join(flags)})" if flags else "")
         )
+
+    def told(self, voice: Voice) -> str:
+        """Return the model as a part of a message: its words and, for those who wrote them, its flags."""
+        flags = [
+            f"{called} {value if isinstance(value, Real | str) else value.flag}"
+            for name, value in self._given().items()
+            if getattr(value, "flag", True) and (called := voice.called(name, type(self).__name__)) is not None
+        ]
+        return self.words + (f" ({' '.join(flags)})" if flags else "")
+
+    def _given(self) -> dict[str, Any]:
+        """Return the parameters that have no default, or another value."""
+        return {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.default is MISSING or getattr(self, field.name) != field.default
+        }
 
     def __repr__(self) -> str:
         asked = fields(self)
@@ -201,7 +205,7 @@ class PrivacyModel(ABC):
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
 
-    def misfit(self, domain: Domain) -> str | None:
+    def misfit(self, domain: Domain) -> Part | None:
         """Return why the model cannot be asked of such values, in words that follow a colon; None where it can.
 
         They say nothing of single values: messages end up in logs.
@@ -219,7 +223,7 @@ class PrivacyModel(ABC):
         reason = self.misfit(domain) if self.reads_values else None
         if reason is not None:
             about = "these values" if attribute is None else f"'{attribute}'"
-            raise ParameterError(f"{self.words} cannot be asked of {about}: {reason}.")
+            raise ParameterError(self, f" cannot be asked of {about}: ", reason, ".")
 
     @abstractmethod
     def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:

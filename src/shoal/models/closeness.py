@@ -7,24 +7,23 @@ from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shoal._validation import RationalIn, exact_fraction, validate
+from shoal._validation import RationalIn, exact_fraction, parameter, spoken, validate_declared
 from shoal.errors import ParameterError
 from shoal.models.base import GroupCounts, PrivacyModel, Rule
-from shoal.models.ground_distance import Equal, GroundDistance, Ordered, largest_distance
+from shoal.models.ground_distance import EqualDistance, GroundDistance, OrderedDistance, largest_distance
 from shoal.models.rationals import at_most, json_number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
     from numpy.typing import NDArray
 
+    from shoal._messages import Part
     from shoal.models.domain import Domain
     from shoal.models.linear import LinearForm
 
 __all__ = ["TCloseness"]
 
-_NAMED = {"equal": Equal(), "ordered": Ordered()}
+_NAMED = {"equal": EqualDistance(), "ordered": OrderedDistance()}
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,26 +47,41 @@ class TCloseness(PrivacyModel):
     TCloseness(0.2, distance='ordered')
     """
 
-    t: Real | float
+    t: Real | float = field(
+        metadata=parameter(
+            RationalIn(low=Fraction(0), high=Fraction(1)),
+            "t-closeness: how far the sensitive values of a group may be from the whole table's, 0 to 1.",
+            flag="-t",
+            metavar="NUMBER",
+        )
+    )
     """Largest allowed distance, >= 0 and <= 1; a float means its decimal number."""
-    distance: str | GroundDistance = field(default="equal", kw_only=True)
+    distance: str | GroundDistance = field(
+        default="equal",
+        kw_only=True,
+        metadata=parameter(
+            None,
+            "How far apart two values are for -t: equal, all the same (unless given); ordered, by their places in "
+            "their order; file:METRIC.csv, a square table of distances; hierarchy:TREE.csv, a line per value, from the "
+            "value to the root.",
+            flag="--t-distance",
+            metavar="DISTANCE",
+        ),
+    )
     """How far apart two sensitive values are: "equal" (all the same), "ordered" (by their places in the order of
     numbers, dates or declared categories), or a ground distance of `shoal.models`."""
 
     name: ClassVar[str] = "t-closeness"
-    flags: ClassVar[Mapping[str, str]] = {"t": "-t", "distance": "--t-distance"}
     compares_with_table: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        validate("TCloseness", {"t": self.t}, {"t": RationalIn(low=Fraction(0), high=Fraction(1))})
+        validate_declared("TCloseness", self)
         asked: object = self.distance
         if isinstance(asked, GroundDistance) or (isinstance(asked, str) and asked in _NAMED):
             return
-        got = repr(asked) if isinstance(asked, str) else type(asked).__name__
-        raise ParameterError(
-            "The 'distance' parameter of TCloseness must be 'equal', 'ordered', or a ground distance such as "
-            f"shoal.models.Ordered(order=[...]). Got {got}."
-        )
+        words = "'equal', 'ordered', or a ground distance such as shoal.models.OrderedDistance(order=[...])"
+        got = spoken(asked) if isinstance(asked, str) else type(asked).__name__
+        raise ParameterError.refusing("TCloseness", "distance", words, got=got)
 
     @property
     def ground(self) -> GroundDistance:
@@ -82,7 +96,7 @@ class TCloseness(PrivacyModel):
     def names_values(self) -> bool:  # noqa: D102
         return self.ground.names_values
 
-    def misfit(self, domain: Domain) -> str | None:  # noqa: D102
+    def misfit(self, domain: Domain) -> Part | None:  # noqa: D102
         return self.ground.misfit(domain)
 
     def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:  # noqa: D102

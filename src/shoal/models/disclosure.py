@@ -9,13 +9,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import Constraint, OneOf, RationalIn, exact_fraction, validate
+from shoal._validation import (
+    OneOf,
+    RationalIn,
+    exact_fraction,
+    parameter,
+    validate_declared,
+)
 from shoal.models.base import GroupCounts, PrivacyModel, Rule, RuleKind
 from shoal.models.linear import LinearForm, LinearRow
 from shoal.models.rationals import exponential, json_number, logarithm, neighbours
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
@@ -44,21 +50,32 @@ class BetaLikeness(PrivacyModel):
     BetaLikeness(2, variant='enhanced')
     """
 
-    beta: Real | float
+    beta: Real | float = field(
+        metadata=parameter(
+            RationalIn(low=Fraction(0), low_included=False),
+            "beta-likeness: the largest relative gain of confidence in a value.",
+            flag="--beta",
+            metavar="NUMBER",
+        )
+    )
     """Largest allowed relative gain, > 0; a float means its decimal number."""
-    variant: str = field(default="basic", kw_only=True)
+    variant: str = field(
+        default="basic",
+        kw_only=True,
+        metadata=parameter(
+            OneOf(("basic", "enhanced")),
+            "The variant of beta-likeness.",
+            flag="--beta-variant",
+            metavar="basic|enhanced",
+        ),
+    )
     """basic or enhanced."""
 
     name: ClassVar[str] = "beta-likeness"
-    flags: ClassVar[Mapping[str, str]] = {"beta": "--beta", "variant": "--beta-variant"}
     compares_with_table: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        constraints: dict[str, Constraint] = {
-            "beta": RationalIn(low=Fraction(0), low_included=False),
-            "variant": OneOf(("basic", "enhanced")),
-        }
-        validate("BetaLikeness", {"beta": self.beta, "variant": self.variant}, constraints)
+        validate_declared("BetaLikeness", self)
 
     def _largest_share(self, share: Fraction) -> Fraction:
         """Return a bound on the share in a group of a value that has this share in the table."""
@@ -111,16 +128,21 @@ class DeltaDisclosure(PrivacyModel):
     the same delta in natural logarithms.
     """
 
-    delta: Real | float
+    delta: Real | float = field(
+        metadata=parameter(
+            RationalIn(low=Fraction(0), low_included=False),
+            "delta-disclosure privacy: the largest log-ratio of a value's shares in a group and in the table.",
+            flag="--delta",
+            metavar="NUMBER",
+        )
+    )
     """Bound on the logarithm of the factor, > 0, not reached; a float means its decimal number."""
 
     name: ClassVar[str] = "delta-disclosure"
-    flags: ClassVar[Mapping[str, str]] = {"delta": "--delta"}
     compares_with_table: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        constraint = RationalIn(low=Fraction(0), low_included=False)
-        validate("DeltaDisclosure", {"delta": self.delta}, {"delta": constraint})
+        validate_declared("DeltaDisclosure", self)
 
     def _largest_share(self, share: Fraction, rows: int) -> Fraction:
         # 2^64 times any share of a table is more than 1, so a larger delta asks the same.

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import Integer, OneOf, RationalIn, exact_fraction, validate
+from shoal._messages import Allowed
+from shoal._validation import (
+    Integer,
+    OneOf,
+    Optional,
+    RationalIn,
+    exact_fraction,
+    parameter,
+    spoken,
+    validate,
+    validate_declared,
+)
 from shoal.errors import ParameterError
 from shoal.models.anonymity import rare_rows
 from shoal.models.base import GroupCounts, PrivacyModel, Rule, RuleKind
@@ -19,7 +30,7 @@ from shoal.models.linear import LinearForm, LinearRow
 from shoal.models.rationals import at_most, json_number, logarithm, neighbours, rounded_down
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -54,28 +65,49 @@ class LDiversity(PrivacyModel):
     (LDiversity(4), LDiversity(2.5, variant='entropy'), LDiversity(3, variant='recursive', c=2))
     """
 
-    l: Real | float
+    l: Real | float = field(
+        metadata=parameter(
+            RationalIn(low=Fraction(1)),
+            "l-diversity: at most 1 in l records of a group share a sensitive value.",
+            flag="-l",
+            metavar="NUMBER",
+        )
+    )
     """How many values a group stands for at least, >= 1; an int, or any number where the variant is entropy."""
-    variant: str = field(default="frequency", kw_only=True)
+    variant: str = field(
+        default="frequency",
+        kw_only=True,
+        metadata=parameter(
+            OneOf(("frequency", "distinct", "entropy", "recursive")),
+            "How -l counts diversity: frequency (unless given), distinct, entropy or recursive.",
+            flag="--l-variant",
+            metavar="VARIANT",
+        ),
+    )
     """In which sense: frequency, distinct, entropy or recursive."""
-    c: Real | float | None = field(default=None, kw_only=True)
+    c: Real | float | None = field(
+        default=None,
+        kw_only=True,
+        metadata=parameter(
+            Optional(RationalIn(low=Fraction(0), low_included=False)),
+            "The c of recursive (c, l)-diversity.",
+            flag="--c",
+            metavar="NUMBER",
+        ),
+    )
     """How dominant the most frequent value may be, > 0; for the variant recursive, and only for it."""
 
     name: ClassVar[str] = "l-diversity"
-    flags: ClassVar[Mapping[str, str]] = {"l": "-l", "variant": "--l-variant", "c": "--c"}
 
     def __post_init__(self) -> None:
-        given = {"l": self.l, "variant": self.variant, "c": self.c}
-        variants = OneOf(("frequency", "distinct", "entropy", "recursive"))
-        validate("LDiversity", given, {"variant": variants})
-        whole = self.variant != "entropy"
-        validate("LDiversity", given, {"l": Integer(low=1) if whole else RationalIn(low=Fraction(1))})
+        if self.variant != "entropy":
+            validate("LDiversity", {"l": self.l}, {"l": Integer(low=1)})
+        validate_declared("LDiversity", self)
         if self.variant == "recursive":
-            validate("LDiversity", given, {"c": RationalIn(low=Fraction(0), low_included=False)})
+            validate("LDiversity", {"c": self.c}, {"c": RationalIn(low=Fraction(0), low_included=False)})
         elif self.c is not None:
-            raise ParameterError(
-                f"The 'c' parameter of LDiversity must be None unless the variant is 'recursive'. Got {self.c!r}."
-            )
+            what = Allowed("None unless the variant is 'recursive'", "left out unless the variant is 'recursive'")
+            raise ParameterError.refusing("LDiversity", "c", what, got=spoken(self.c))
 
     @property
     def _l(self) -> Fraction:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from shoal._messages import Phrase, Suggestion
+from shoal._validation import parameter
 from shoal.errors import ParameterError
 from shoal.models.base import GroupCounts, Rule, RuleKind
 from shoal.models.linear import LinearForm, LinearRow, transported
@@ -26,9 +28,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from shoal._messages import Part
     from shoal.models.domain import Domain
 
-__all__ = ["Equal", "GroundDistance", "Ordered", "distances", "largest_distance"]
+__all__ = ["EqualDistance", "GroundDistance", "OrderedDistance", "distances", "largest_distance"]
 
 EXACT = 2**62
 """Whole numbers below this stay in 64-bit arithmetic."""
@@ -54,9 +57,21 @@ class GroundDistance(ABC):
         """Whether the distance was given values by name."""
         return self.reads_values
 
-    def misfit(self, domain: Domain) -> str | None:
+    def misfit(self, domain: Domain) -> Part | None:
         """Return why the distance says nothing of such values, in words that follow a colon; None where it does."""
         return None
+
+    def check_values(self, domain: Domain) -> None:
+        """Check that the distance says how far apart such values are.
+
+        Raises
+        ------
+        ParameterError
+            It does not; says why.
+        """
+        reason = self.misfit(domain)
+        if reason is not None:
+            raise ParameterError(f"{self!r} cannot be asked of these values: ", reason, ".")
 
     @abstractmethod
     def costs(self, groups: GroupCounts) -> tuple[NDArray[Any], int]:
@@ -112,7 +127,7 @@ def distances(groups: GroupCounts, distance: GroundDistance) -> list[Fraction]:
     ...     counts=np.array([1, 1, 2, 2, 4]),
     ...     totals=np.array([3, 3, 4]),
     ... )
-    >>> distances(table, Equal())
+    >>> distances(table, EqualDistance())
     [Fraction(2, 5), Fraction(1, 10)]
     """
     costs, unit = distance.costs(groups)
@@ -168,7 +183,7 @@ def smallest_group(totals: NDArray[np.int64], t: Fraction, least: Fraction) -> i
 
 
 @dataclass(frozen=True)
-class Equal(GroundDistance):
+class EqualDistance(GroundDistance):
     """Any two different values are at distance 1: half the L1 norm of the two distributions."""
 
     name: ClassVar[str] = "equal"
@@ -204,7 +219,7 @@ class Equal(GroundDistance):
 
 
 @dataclass(frozen=True, repr=False)
-class Ordered(GroundDistance):
+class OrderedDistance(GroundDistance):
     """Two of m values in order are at distance |i - j| / (m - 1), with i and j their places.
 
     m is the number of values that occur in the table's sensitive attribute. Numbers go by size, dates by time, declared
@@ -212,11 +227,20 @@ class Ordered(GroundDistance):
 
     Examples
     --------
-    >>> Ordered(["mild", "severe", "fatal"])
-    Ordered(order of 3 values)
+    >>> OrderedDistance(["mild", "severe", "fatal"])
+    OrderedDistance(order of 3 values)
     """
 
-    order: Sequence[Any] | None = None
+    order: Sequence[Any] | None = field(
+        default=None,
+        metadata=parameter(
+            None,
+            "The order of the values for --t-distance ordered, where they are text. Separated by commas.",
+            flag="--t-order",
+            metavar="VALUES",
+            many=True,
+        ),
+    )
     """All values of the attribute in their order, where it has none of its own or another one is meant; it may hold
     more values than the table does. None alone stands for a missing value."""
 
@@ -227,9 +251,8 @@ class Ordered(GroundDistance):
         if self.order is None:
             return
         if isinstance(self.order, str | bytes) or not isinstance(self.order, Iterable):
-            raise ParameterError(
-                "The 'order' parameter of Ordered must be a list of the values in their order. "
-                f"Got {type(self.order).__name__}."
+            raise ParameterError.refusing(
+                "OrderedDistance", "order", "a list of the values in their order", got=type(self.order).__name__
             )
         object.__setattr__(self, "order", tuple(self.order))
         twice = repeated(self.order)
@@ -240,18 +263,21 @@ class Ordered(GroundDistance):
     def names_values(self) -> bool:  # noqa: D102
         return self.order is not None
 
-    def misfit(self, domain: Domain) -> str | None:  # noqa: D102
+    def misfit(self, domain: Domain) -> Part | None:  # noqa: D102
         if self.order is not None:
             return missed(domain, self.order, "the order")
         if domain.ranks is None:
-            return (
+            return Phrase(
                 "its values have no order, for they are neither numbers, nor dates, nor declared categories; name one "
-                "with Ordered(order=[...]) (--t-order), or take another distance"
+                "with ",
+                Suggestion("order", owner="OrderedDistance", python="OrderedDistance(order=[...])"),
+                ", or take another distance",
             )
         if len(domain.ranks) and int(domain.ranks.min()) < 0:
-            return (
-                "a missing value has no place among the others; leave such rows out with missing_sensitive='drop' "
-                "(--missing-sensitive), or name an order in which None has a place"
+            return Phrase(
+                "a missing value has no place among the others; leave such rows out with ",
+                Suggestion("missing_sensitive", "drop"),
+                ", or name an order in which None has a place",
             )
         return None
 
@@ -259,8 +285,8 @@ class Ordered(GroundDistance):
         """Return the place of each code among the values that occur, in their order; -1 for those that do not."""
         domain = groups.domain
         places = domain.ranks if self.order is None else places_of(domain.labels or (), self.order)
-        if places is None or self.misfit(domain) is not None:
-            raise ParameterError(f"{self!r} cannot be asked of these values: {self.misfit(domain)}.")
+        self.check_values(domain)
+        assert places is not None
         ranks = np.full(len(places), -1, dtype=np.int64)
         occurring = np.flatnonzero(groups.totals > 0)
         ranks[occurring[np.argsort(places[occurring], kind="stable")]] = np.arange(len(occurring))
@@ -304,7 +330,7 @@ class Ordered(GroundDistance):
         return {"distance": self.name} if self.order is None else {"distance": self.name, "order": "given"}
 
     def __repr__(self) -> str:
-        return "Ordered()" if self.order is None else f"Ordered(order of {len(self.order)} values)"
+        return "OrderedDistance()" if self.order is None else f"OrderedDistance(order of {len(self.order)} values)"
 
 
 def missed(domain: Domain, names: Sequence[Any], what: str) -> str | None:

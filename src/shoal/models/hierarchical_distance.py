@@ -18,14 +18,15 @@ from shoal.models.naming import places_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.hierarchy import Hierarchy
+    from shoal._messages import Part
+    from shoal.hierarchy.tree import Hierarchy
     from shoal.models.domain import Domain
 
-__all__ = ["Hierarchical"]
+__all__ = ["HierarchicalDistance"]
 
 
 @dataclass(frozen=True, repr=False)
-class Hierarchical(GroundDistance):
+class HierarchicalDistance(GroundDistance):
     """Two values are as far apart as the height of their lowest common ancestor, over the height of the hierarchy.
 
     Values of the hierarchy that do not occur in a table change nothing; a value of the table that it misses is an
@@ -34,8 +35,9 @@ class Hierarchical(GroundDistance):
     Examples
     --------
     >>> from shoal.hierarchy import Hierarchy
-    >>> Hierarchical(Hierarchy.from_rows([("flu", "lung", "*"), ("cough", "lung", "*"), ("ulcer", "stomach", "*")]))
-    Hierarchical(Hierarchy(values=3, height=2))
+    >>> tree = Hierarchy.from_rows([("flu", "lung", "*"), ("cough", "lung", "*"), ("ulcer", "stomach", "*")])
+    >>> HierarchicalDistance(tree)
+    HierarchicalDistance(Hierarchy(values=3, height=2))
     """
 
     hierarchy: Hierarchy
@@ -47,16 +49,14 @@ class Hierarchical(GroundDistance):
     def __post_init__(self) -> None:
         if not {"levels", "values", "height"} <= set(dir(self.hierarchy)):
             got = type(self.hierarchy).__name__
-            raise ParameterError(f"The 'hierarchy' parameter of Hierarchical must be a Hierarchy. Got {got}.")
+            raise ParameterError.refusing("HierarchicalDistance", "hierarchy", "a Hierarchy", got=got)
 
-    def misfit(self, domain: Domain) -> str | None:  # noqa: D102
+    def misfit(self, domain: Domain) -> Part | None:  # noqa: D102
         return missed(domain, self.hierarchy.values, "the hierarchy")
 
     def _nodes(self, groups: GroupCounts) -> NDArray[np.int64]:
         """Return the node of each code on each level below the root: there, an edge leads up from it."""
-        reason = self.misfit(groups.domain)
-        if reason is not None:
-            raise ParameterError(f"{self!r} cannot be asked of these values: {reason}.")
+        self.check_values(groups.domain)
         places = places_of(groups.domain.labels or (), self.hierarchy.values)
         return self.hierarchy.levels[:-1, places].astype(np.int64)
 
@@ -117,4 +117,4 @@ class Hierarchical(GroundDistance):
         return {"distance": self.name, "height": self.hierarchy.height}
 
     def __repr__(self) -> str:
-        return f"Hierarchical({self.hierarchy!r})"
+        return f"HierarchicalDistance({self.hierarchy!r})"

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from shoal._messages import Subject
 from shoal._validation import exact_fraction
 from shoal.errors import DataError, ParameterError
 from shoal.io import read_lines
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from shoal._messages import Part
     from shoal.models.domain import Domain
 
 __all__ = ["MetricDistance"]
@@ -72,7 +74,7 @@ class MetricDistance(GroundDistance):
     def __post_init__(self) -> None:
         if isinstance(self.values, str | bytes) or not isinstance(self.values, Iterable):
             got = type(self.values).__name__
-            raise ParameterError(f"The 'values' parameter of MetricDistance must be a list of values. Got {got}.")
+            raise ParameterError.refusing("MetricDistance", "values", "a list of values", got=got)
         values = tuple(self.values)
         twice = repeated(values)
         if twice is not None:
@@ -119,7 +121,7 @@ class MetricDistance(GroundDistance):
             matrix.append([Fraction(entry) for entry in entries])
         return cls(values, matrix)
 
-    def misfit(self, domain: Domain) -> str | None:  # noqa: D102
+    def misfit(self, domain: Domain) -> Part | None:  # noqa: D102
         return missed(domain, self.values, "the metric")
 
     @cached_property
@@ -133,9 +135,7 @@ class MetricDistance(GroundDistance):
 
     def _among(self, groups: GroupCounts) -> list[list[Fraction]]:
         """Return the distance of every two codes."""
-        reason = self.misfit(groups.domain)
-        if reason is not None:
-            raise ParameterError(f"{self!r} cannot be asked of these values: {reason}.")
+        self.check_values(groups.domain)
         places = places_of(groups.domain.labels or (), self.values).tolist()
         return [[self._exact[i][j] for j in places] for i in places]
 
@@ -205,7 +205,7 @@ def _exact_matrix(matrix: Any, values: int) -> list[list[Fraction]]:
     rows = [list(row) for row in matrix] if isinstance(matrix, Iterable) else []
     if len(rows) != values or any(len(row) != values for row in rows):
         raise ParameterError(
-            f"The 'matrix' parameter of MetricDistance must have a row and a column for each of the {values} values."
+            Subject("MetricDistance", "matrix"), f" must have a row and a column for each of the {values} values."
         )
     for i, row in enumerate(rows, start=1):
         for j, one in enumerate(row, start=1):

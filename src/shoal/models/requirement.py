@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._messages import Suggestion
 from shoal.errors import InfeasibleError, ParameterError
 from shoal.models.rationals import neighbours
 
@@ -73,20 +74,18 @@ class Requirement:
 
         listed: tuple[Any, ...] = tuple(models) if isinstance(models, Iterable) else (models,)
         if not listed:
-            raise ParameterError(
-                "The 'privacy' parameter of anonymize must name at least one model, KAnonymity(5) for example. "
-                "Got none."
+            raise ParameterError.refusing(
+                "anonymize", "privacy", "at least one privacy model, KAnonymity(5) for example", got="none"
             )
         for model in listed:
             if not isinstance(model, PrivacyModel):
                 got = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
-                raise ParameterError(
-                    "The 'privacy' parameter of anonymize must be a privacy model or a list of them, KAnonymity(5) for "
-                    f"example. Got {got}."
+                raise ParameterError.refusing(
+                    "anonymize", "privacy", "a privacy model or a list of them, KAnonymity(5) for example", got=got
                 )
             if model.needs_sensitive and not sensitive:
                 raise ParameterError(
-                    f"{model.words} needs a sensitive attribute: name one with sensitive=... (--sensitive)."
+                    model, " needs a sensitive attribute: name one with ", Suggestion("sensitive"), "."
                 )
         return cls(models=listed, sensitive=tuple(sensitive))
 
@@ -99,6 +98,11 @@ class Requirement:
     def compares_with_table(self) -> bool:
         """Whether some model asks that groups be like the table."""
         return any(model.compares_with_table for model in self.models)
+
+    @property
+    def k(self) -> int:
+        """The rows that every group has at least, by the models that name a k; 1 where none does."""
+        return max([1, *(int(getattr(model, "k", 1)) for model in self.models)])
 
     def to_list(self) -> list[dict[str, Any]]:
         """Return the request as it appears in a certificate."""
@@ -181,4 +185,4 @@ class Requirement:
                 if model.needs_sensitive:
                     model.check_values(table.domain, attribute=self.sensitive[position])
                 if model.monotone and not bool(model.acceptable(table)[0]):
-                    raise InfeasibleError(f"No release can satisfy {model.words}{about}: {model.best_feasible(table)}.")
+                    raise InfeasibleError("No release can satisfy ", model, f"{about}: {model.best_feasible(table)}.")

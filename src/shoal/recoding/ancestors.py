@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from shoal._messages import Suggestion
 from shoal.errors import ParameterError
 from shoal.recoding.extents_kernel import group_extents
 from shoal.recoding.levels import lowest_levels
@@ -96,7 +97,9 @@ def generalize_by(
     if names.filter(pl.Series(nodes.level > 0)).eq(star).any():
         raise ParameterError(
             f"The star symbol is the name of a node in the hierarchy of '{column.name}', so readers could not tell the "
-            "two apart. Choose another symbol with star=... (--star)."
+            "two apart. Choose another symbol with ",
+            Suggestion("star"),
+            ".",
         )
     starts, members = nodes.starts, nodes.members
     if stars.any():

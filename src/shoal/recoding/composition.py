@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["compose"]
 
 _FLAGS = 1 << 24
-"""Up to so many pairs of a coarse and an original value are looked up in a table of flags, more are sorted."""
+"""Pairs of a coarse and an original value up to which they are looked up in a table of flags; more are sorted."""
 
 
 def compose(original: Table, coarse: Table, recoding: Recoding) -> Recoding:

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from shoal._messages import Suggestion
 from shoal.errors import DataError, ParameterError
 from shoal.recoding.extents_kernel import group_extents
 from shoal.recoding.order import sort
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
     from shoal.table import Column
 
-__all__ = ["generalize"]
+__all__ = ["generalize_column"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -62,7 +63,7 @@ class _Covered:
     """Groups that publish a star."""
 
 
-def generalize(
+def generalize_column(
     column: Column,
     groups: NDArray[np.int32],
     count: int,
@@ -101,12 +102,16 @@ def generalize(
     if (made == star).any():
         raise ParameterError(
             f"The star symbol reads like an interval or a set of the column '{column.name}'. Choose another symbol "
-            "with star=... (--star)."
+            "with ",
+            Suggestion("star"),
+            ".",
         )
     if made.is_in(text.implode()).any():
         raise DataError(
             f"The column '{column.name}' has a value that reads like one of the intervals or sets of this release, so "
-            "readers could not tell the two apart. Use recoding='suppression', or rewrite that value."
+            "readers could not tell the two apart. Use ",
+            Suggestion("recoding", "suppression"),
+            ", or rewrite that value.",
         )
     labels, sub_domains = covered.text, covered.sub_domains
     if covered.stars.any():

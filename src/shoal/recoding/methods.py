@@ -11,7 +11,7 @@ import numpy as np
 from shoal._validation import Integer, OneOf, validate
 from shoal.errors import ParameterError
 from shoal.recoding.ancestors import generalize_by
-from shoal.recoding.generalization import generalize
+from shoal.recoding.generalization import generalize_column
 from shoal.recoding.penalty import LARGEST_SET
 from shoal.recoding.recoded import RecodedColumn, Recoding
 from shoal.recoding.suppression import suppress
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["METHODS", "recode"]
 
-METHODS: Mapping[str, Callable[..., RecodedColumn]] = {"suppression": suppress, "generalization": generalize}
+METHODS: Mapping[str, Callable[..., RecodedColumn]] = {"suppression": suppress, "generalization": generalize_column}
 
 _NONE: Mapping[str, Hierarchy] = MappingProxyType({})
 
@@ -89,13 +89,11 @@ def recode(
     )
     symbol: object = star
     if not isinstance(symbol, str) or not symbol:
-        raise ParameterError(
-            f"The 'star' parameter of recode must be a text of at least one character. Got {symbol!r}."
-        )
+        raise ParameterError.refusing("recode", "star", "a text of at least one character", got=repr(symbol))
     groups = np.ascontiguousarray(groups, dtype=np.int32)
     by_default = METHODS[method]
     if method == "generalization":
-        by_default = partial(generalize, spell_out=spell_out, largest_set=largest_set)
+        by_default = partial(generalize_column, spell_out=spell_out, largest_set=largest_set)
     by_column = {name: partial(generalize_by, tree) for name, tree in hierarchies.items()}
     return Recoding(
         method=method,

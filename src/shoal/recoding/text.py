@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from shoal._messages import Suggestion
 from shoal.errors import ParameterError
 from shoal.table.text import dictionary_text, quoted
 
@@ -26,5 +27,7 @@ def check_star(column: Column, text: pl.Series, star: str) -> None:
     if (text == star).any():
         raise ParameterError(
             f"The star symbol is a value of the column '{column.name}', so readers could not tell the two apart. "
-            "Choose another symbol with star=... (--star)."
+            "Choose another symbol with ",
+            Suggestion("star"),
+            ".",
         )

@@ -76,7 +76,7 @@ class ReportFacts:
     class_sizes: tuple[SizeBin, ...] = ()
     """How large the groups of the release are; see `size_bins`."""
     metrics: Mapping[str, float | int | None] = field(default_factory=dict)
-    """Further measures by name; those that were not computed are None and stay out of the page."""
+    """Metrics by their names in `shoal.metrics.METRICS`; those that were not computed are None and stay out of it."""
     insensitive: tuple[str, ...] = ()
     """Columns that are published as they came, because the publisher said so."""
     direct_identifiers: tuple[str, ...] = ()
@@ -142,7 +142,7 @@ def public_facts(
         class_sizes=size_bins(sizes),
         metrics={
             "discernability": int((sizes * sizes).sum()),
-            "average_class_size": frame.height / max(len(sizes), 1),
+            "mean_class_size": frame.height / max(len(sizes), 1),
         },
     )
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import OutputError
+from shoal.metrics import METRICS
 from shoal.report import sentences
 
 if TYPE_CHECKING:
@@ -18,29 +19,6 @@ if TYPE_CHECKING:
     from shoal.report.facts import PublicFacts, ReportFacts
 
 __all__ = ["render", "render_public", "render_publication", "template", "write_report"]
-
-_MEASURES = {
-    "discernability": (
-        "Discernability",
-        "sum of the squared group sizes; smaller is better (Bayardo and Agrawal 2005)",
-    ),
-    "average_class_size": ("Average group size", "records per group"),
-    "normalized_average_class_size": (
-        "Normalized average group size",
-        "records per group over the least that the request allows; 1 is best",
-    ),
-    "ncp": (
-        "Normalized certainty penalty",
-        "sum over all quasi-identifier cells of the share of the domain that the cell may be",
-    ),
-    "gcp": ("Global certainty penalty", "the same per cell: 0 nothing is lost, 1 everything is"),
-    "kl_divergence": (
-        "Kullback-Leibler divergence",
-        "between the table and what a reader estimates from the release, in nats; 0 is best (Kifer and Gehrke 2006)",
-    ),
-}
-"""Measures that the page explains; those of the cost section are not repeated, others appear under their own name."""
-_SAID_ELSEWHERE = frozenset({"stars", "suppressed_tuples", "suppressed_tuples_share", "rows", "groups"})
 
 
 @cache
@@ -198,8 +176,8 @@ def _measures(metrics: Mapping[str, float | int | None]) -> list[tuple[str, str,
     """Return the measures beyond the cost section: their names, meanings and values."""
     told = []
     for name, value in metrics.items():
-        if value is None or name in _SAID_ELSEWHERE:
-            continue
-        label, meaning = _MEASURES.get(name, (name.replace("_", " ").capitalize(), ""))
-        told.append((label, meaning, sentences.number(value)))
+        metric = METRICS[name]
+        if value is not None and not metric.of_cost:
+            title = metric.title[0].upper() + metric.title[1:]
+            told.append((title, metric.meaning, sentences.number(value)))
     return told

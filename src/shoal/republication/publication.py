@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from shoal._unpicklable import Unpicklable
 from shoal._validation import OneOf, Optional, validate
@@ -17,25 +17,23 @@ from shoal.errors import ReleaseUnsafeError
 from shoal.io import Restorer, read, spreadsheet_names, write_folder, write_table
 from shoal.release import write_text
 from shoal.report import render_publication
-from shoal.republication.journal import file_digest
+from shoal.republication.ledger.journal import file_digest
+from shoal.republication.m_invariance.verification import verify_release
 from shoal.republication.published import COUNT, GROUP
 from shoal.republication.queries import PublishedGroups
-from shoal.republication.verification import verify_release
 
 if TYPE_CHECKING:
     from os import PathLike
 
     import polars as pl
 
-    from shoal.republication.records import SeriesColumns
-    from shoal.republication.series import Series
+    from shoal.republication.ledger.records import SeriesColumns
 
 __all__ = [
     "COUNTERFEITS",
     "FilesOf",
     "Publication",
     "PublicationCertificate",
-    "guarantee",
     "read_counterfeits",
     "read_release",
 ]
@@ -54,6 +52,8 @@ class PublicationCertificate:
     """shoal's version."""
     series: str
     """Name of the series."""
+    series_id: str
+    """What tells its releases from those of another series of the same name."""
     number: int
     """Number of the release in it."""
     time: str
@@ -70,6 +70,8 @@ class PublicationCertificate:
     """The privacy measured on the published cells."""
     cost: Mapping[str, Any]
     """Counterfeits, and cells published less precisely."""
+    guarantee: str
+    """What holds for everyone in the series, and against whom, in words."""
     seconds: Mapping[str, float]
     """Wall time of each step."""
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -87,7 +89,7 @@ class PublicationCertificate:
             "shoal": self.version,
             "private": PRIVATE,
             "algorithm": "m-invariance",
-            "series": {"name": self.series, "release": self.number, "time": self.time},
+            "series": {"name": self.series, "id": self.series_id, "release": self.number, "time": self.time},
             "parameters": {"m": self.m, **self.parameters},
             "seed": self.seed,
             "randomness": "the operating system" if self.seed is None else "reproducible from the seed and the ledger",
@@ -110,7 +112,7 @@ class PublicationCertificate:
         return {
             "format": FORMAT,
             "shoal": self.version,
-            "series": {"name": self.series, "release": self.number, "time": self.time[:10]},
+            "series": {"name": self.series, "id": self.series_id, "release": self.number, "time": self.time[:10]},
             "parameters": {"m": self.m},
             "columns": self.columns,
             "requested": [{"model": "m-invariance", "m": self.m}],
@@ -121,7 +123,7 @@ class PublicationCertificate:
         }
 
     def _guarantee(self) -> dict[str, Any]:
-        return {"text": guarantee(self.m, self.input["sensitive"]), "confidence": 1 / self.m}
+        return {"text": self.guarantee, "confidence": 1 / self.m}
 
     def __repr__(self) -> str:
         return f"PublicationCertificate(series={self.series!r}, release={self.number}, m={self.m})"
@@ -132,15 +134,11 @@ def as_json(facts: Mapping[str, Any]) -> str:
     return json.dumps(facts, indent=2, ensure_ascii=False)
 
 
-def guarantee(m: int, sensitive: Sequence[str]) -> str:
-    """Return what holds for everyone in a series, in words."""
-    names = " and ".join(f"'{name}'" for name in sensitive)
-    what = names if len(sensitive) == 1 else f"the combination of {names} (one of them alone may be surer)"
-    return (
-        f"m-invariance with m = {m}: nobody can tell {what} of a person with a confidence above 1/{m}, even with all "
-        "releases of the series, the exact quasi-identifiers of everybody, and the knowledge of who is in which "
-        "release (Xiao and Tao 2007, Lemma 3). It holds as long as all releases of these people come from one ledger."
-    )
+class KnowsFiles(Protocol):
+    """A series, as far as a publication needs it: it remembers which files hold a release."""
+
+    def add_files(self, number: int, files: Mapping[str, Mapping[str, Any]]) -> None:
+        """Let the ledger know the hashes of files that hold a release."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -153,7 +151,7 @@ class Publication(Unpicklable):
     _holds: ClassVar[str] = "what only the publisher may know, and the way to the ledger"
     _instead: ClassVar[str] = "Pickle its data and counterfeits, or save it to a folder."
 
-    series: Series
+    series: KnowsFiles
     """The series."""
     number: int
     """Its number in the series, from 1."""
@@ -166,7 +164,7 @@ class Publication(Unpicklable):
     certificate: PublicationCertificate
     """Private: what was asked, achieved and guaranteed, and what it cost."""
     counts: Mapping[str, int]
-    """Private: what happened to the people of the series: kept, new, returned, left, withheld, held back, ..."""
+    """Private: what happened to the people of the series: kept, new, returned, left, ..."""
     notes: tuple[str, ...] = ()
     """Private: what the publisher should know, in sentences."""
     salt: str = ""
@@ -281,14 +279,14 @@ class FilesOf:
         validate("save", {"format": format}, {"format": Optional(OneOf(("csv", "parquet")))})
         self.name = f"release.{format or publication.source_format}"
         self.certificate = publication.certificate
-        self._publication = publication
+        self.publication = publication
         self._spreadsheet_safe = spreadsheet_safe
         self._start = time.perf_counter()
 
     @property
     def files(self) -> Mapping[str, Callable[[Path], None]]:
         """For each file that may be published a function that writes it."""
-        publication = self._publication
+        publication = self.publication
         return {
             self.name: lambda path: write_table(
                 _plain(publication.frame), path, spreadsheet_safe=self._spreadsheet_safe
@@ -304,11 +302,11 @@ class FilesOf:
         return {
             "certificate.json": lambda path: write_text(path, self.certificate.to_json()),
             "report.html": lambda path: write_text(path, render_publication(self.certificate.to_dict(), private=True)),
-            "salt.txt": lambda path: write_text(path, self._publication.salt),
+            "salt.txt": lambda path: write_text(path, self.publication.salt),
         }
 
     def _write_certificate(self, path: Path) -> None:
-        publication = self._publication
+        publication = self.publication
         rows = {self.name: publication.frame.height, COUNTERFEITS: publication.counterfeit_frame.height}
         files = {name: {"sha256": file_digest(path.with_name(name)), "rows": rows[name]} for name in rows}
         seconds = {**publication.certificate.seconds, "write": time.perf_counter() - self._start}
@@ -324,7 +322,7 @@ class FilesOf:
         ReleaseUnsafeError
             Where they are not the release that was verified.
         """
-        publication = self._publication
+        publication = self.publication
         columns = publication.columns
         names = publication.frame.columns
         written = read_release(staged / self.name)

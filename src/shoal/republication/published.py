@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.recoding import Recoding
-    from shoal.republication.generalization import Generalization
+    from shoal.republication.m_invariance.generalization import Generalization
     from shoal.table import Table
 
 __all__ = ["COUNT", "GROUP", "published_tables"]

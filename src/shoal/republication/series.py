@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,24 +10,21 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from shoal._progress import Clock, Progress
 from shoal._validation import Boolean, Constraint, Integer, OneOf, Optional, validate
 from shoal.certificate import FORMAT
-from shoal.errors import InfeasibleError, InternalError, LedgerError, NoRowsError
+from shoal.errors import LedgerError, NoRowsError
 from shoal.io import check_free, staged_folder
-from shoal.metrics.certainty import gcp
 from shoal.publish import input_hash, open_data
-from shoal.republication import journal
-from shoal.republication.generalization import generalize
-from shoal.republication.matching import NOBODY, match
-from shoal.republication.publication import FilesOf, Publication, PublicationCertificate, guarantee
-from shoal.republication.published import published_tables
-from shoal.republication.records import RecordedRelease, read_memory, read_series
-from shoal.republication.series_audit import SeriesAudit, audit_series
-from shoal.republication.storage import now
-from shoal.republication.verification import verify_invariance, verify_release
+from shoal.republication.guarantee import guarantee_of
+from shoal.republication.ledger import journal
+from shoal.republication.ledger.memory import encrypted_pieces, read_memory
+from shoal.republication.ledger.records import RecordedRelease
+from shoal.republication.ledger.storage import now
+from shoal.republication.linkage import NOBODY, link
+from shoal.republication.making import make_release
+from shoal.republication.publication import FilesOf, Publication, PublicationCertificate
+from shoal.republication.series_audit import SeriesAudit, audit_series, unknown_beside
 from shoal.table import KEYED
 
 if TYPE_CHECKING:
@@ -37,24 +33,23 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
     from shoal.publish import OpenedData
-    from shoal.recoding import Recoding
-    from shoal.republication.keys import SeriesKeys
-    from shoal.republication.ledger import Ledger
-    from shoal.republication.matching import Matched
-    from shoal.republication.records import Memory, RecordedSeries, SeriesColumns
+    from shoal.republication.ledger.memory import Memory
+    from shoal.republication.ledger.records import RecordedSeries, SeriesColumns
+    from shoal.republication.ledger.store import Store
+    from shoal.republication.linkage import LinkedTable
 
 __all__ = ["Series"]
 
-_STEPS = ("read", "ledger", "match", "generalize", "recode", "verify", "remember")
+_STEPS = ("read", "ledger", "link", "generalize", "recode", "verify", "remember")
 
 _PUBLISHED, _STAGED = "published", "staged"
 
 
 class Series:
-    """A series of releases; made by `Ledger.series`."""
+    """A series of releases; started by `Ledger.start`, and opened by `Ledger.series`."""
 
-    def __init__(self, ledger: Ledger, name: str, m: int, columns: SeriesColumns) -> None:
-        self._ledger = ledger
+    def __init__(self, store: Store, name: str, m: int, columns: SeriesColumns) -> None:
+        self._store = store
         self.name = name
         self.m = m
         self.columns = columns
@@ -64,10 +59,7 @@ class Series:
         data: Any,
         output: str | os.PathLike[str] | None = None,
         *,
-        counterfeits: Literal["fewest", "paper"] = "fewest",
-        changed_sensitive: Literal["error", "withhold"] = "error",
         missing_sensitive: Literal["error", "drop"] = "error",
-        hold_back: bool = False,
         seed: int | None = None,
         force: bool = False,
         format: str | None = None,  # noqa: A002
@@ -88,14 +80,8 @@ class Series:
             table, a path, or a database URL with a table.
         output : path, optional
             The folder to write.
-        counterfeits : {"fewest", "paper"}
-            Whether to balance buckets with the fewest counterfeits, or one after another as in the paper.
-        changed_sensitive : {"error", "withhold"}
-            What to do with people whose sensitive value is not the one that was published: their rows can be left out.
         missing_sensitive : {"error", "drop"}
             What to do with rows that miss a sensitive value.
-        hold_back : bool
-            Whether the fewest new rows may wait for the next release where the new rows are not m-eligible.
         seed : int, optional
             For reproducible experiments; by default randomness comes from the operating system.
         force, format, spreadsheet_safe
@@ -112,16 +98,16 @@ class Series:
         Raises
         ------
         UsageError
-            The call or the data is wrong; the message says what to change.
+            The call or the data is wrong; the message says what to change. People whose sensitive value is not the one
+            that they were published with are among what is wrong.
         InfeasibleError
             The new rows allow no such release; the message names the largest m that would do.
         LedgerError
-            The ledger cannot be used, or another process publishes just now.
+            The ledger cannot be used, is not the newest, or another process publishes just now.
         ReleaseUnsafeError
             The release failed its verification. Please report it.
         """
-        options: dict[str, Any] = {"counterfeits": counterfeits, "changed_sensitive": changed_sensitive}
-        options |= {"missing_sensitive": missing_sensitive, "hold_back": hold_back}
+        options: dict[str, Any] = {"missing_sensitive": missing_sensitive}
         validate("publish", {**options, "seed": seed, "format": format}, _CONSTRAINTS)
         if output is not None:
             check_free(Path(output), force=force)
@@ -131,18 +117,15 @@ class Series:
                 opened = open_data(data, delimiter=delimiter, encoding=encoding)
             except NoRowsError as error:
                 raise NoRowsError(f"{error} {NOBODY}") from error
-        with self._ledger._publishing() as told:
-            with clock.step("ledger"), self._ledger._database.reading() as connection:
+        store = self._store
+        with store.publishing() as told:
+            with clock.step("ledger"), store.database.reading() as connection:
                 series, memory = self._remembered(connection)
-            with clock.step("match"):
-                matched = match(
-                    opened.frame,
-                    self.columns,
-                    memory,
-                    self._keys(series),
-                    changed_sensitive=changed_sensitive,
-                    missing_sensitive=missing_sensitive,
-                )
+            keys = store.keys(series)
+            if output is not None:
+                _refuse_unknown(series, Path(output).expanduser().resolve())
+            with clock.step("link"):
+                linked = link(opened.frame, self.columns, memory, keys, missing_sensitive=missing_sensitive)
             release = RecordedRelease(
                 number=series.releases[-1].number + 1 if series.releases else 1,
                 state=_PUBLISHED if output is None else _STAGED,
@@ -152,37 +135,48 @@ class Series:
                 input_sha256="",
                 rows=0,
                 counterfeits=0,
-                parameters=options,
+                parameters={"counterfeits": series.counterfeits, **options},
             )
-            publication, release, after = self._made(matched, release, opened, clock)
+            publication, release, pieces = self._made(linked, release, opened, clock, series)
             publication = replace(publication, notes=(*told, *publication.notes))
             if output is None:
-                with self._ledger._database.writing() as connection:
-                    journal.record(connection, series, release, memory, after, self._keys(series))
+                with store.database.writing() as connection:
+                    store.expect(journal.record(connection, series, release, pieces, keys))
+                store.confirm()
                 return publication
-            writing = FilesOf(publication, format=format, spreadsheet_safe=spreadsheet_safe)
             clock.progress("write", 0, 1)
-            with self._ledger._database.writing() as connection:
-                journal.intend(connection, Path(output).expanduser().resolve())
-            with staged_folder(
-                Path(output), writing.files, private=writing.private, force=force, check=writing.verify
-            ) as staged:
-                release = replace(
-                    release, files=writing.digests(staged.path), folder=str(staged.target), staged=str(staged.path)
-                )
-                with self._settling():
-                    with self._ledger._database.writing() as connection:
-                        recorded = journal.record(connection, series, release, memory, after, self._keys(series))
-                    staged.publish()
-                    settled = replace(recorded.releases[-1], state=_PUBLISHED, staged=None)
-                    with self._ledger._database.writing() as connection:
-                        journal.advance(
-                            connection,
-                            recorded,
-                            recorded.with_releases([*recorded.releases[:-1], settled], self._keys(series)),
-                        )
-                        journal.settle(connection)
-            return replace(publication, certificate=writing.certificate, folder=staged.target)
+            writing = FilesOf(publication, format=format, spreadsheet_safe=spreadsheet_safe)
+            return self._written(writing, Path(output), release, pieces, series, force=force)
+
+    def _written(
+        self,
+        writing: FilesOf,
+        output: Path,
+        release: RecordedRelease,
+        pieces: Sequence[bytes],
+        series: RecordedSeries,
+        *,
+        force: bool,
+    ) -> Publication:
+        """Write a release and record it, both or neither (`journal` tells the order)."""
+        store, keys = self._store, self._store.keys(series)
+        with store.database.writing() as connection:
+            journal.intend(connection, output.expanduser().resolve(), store.secrets)
+        with staged_folder(output, writing.files, private=writing.private, force=force, check=writing.verify) as staged:
+            release = replace(
+                release, files=writing.digests(staged.path), folder=str(staged.target), staged=str(staged.path)
+            )
+            with self._settling():
+                with store.database.writing() as connection:
+                    recorded = journal.record(connection, series, release, pieces, keys)
+                    settled = recorded.settled(keys)
+                    store.expect(recorded, settled)
+                staged.publish()
+                with store.database.writing() as connection:
+                    journal.advance(connection, recorded, settled)
+                    journal.settle(connection)
+                store.confirm()
+        return replace(writing.publication, certificate=writing.certificate, folder=staged.target)
 
     def history(self) -> tuple[RecordedRelease, ...]:
         """Return the releases of the series, withdrawn ones among them, in the order in which they were made.
@@ -192,14 +186,15 @@ class Series:
         LedgerError
             Where a record is not as shoal wrote it.
         """
-        with self._ledger._database.reading() as connection:
+        with self._store.database.reading() as connection:
             return self._recorded(connection).releases
 
     def verify(self, folders: Sequence[str | os.PathLike[str]] | None = None) -> SeriesAudit:
         """Check the whole series again: the ledger's seals, the files' hashes, and what the published cells show.
 
         Every group must have m different sensitive values, every signature must be one that the ledger knows, and in
-        the latest release as many people must have it as the ledger remembers.
+        the latest release as many people must have it as the ledger remembers. The ledger must be as far as its anchor
+        says, and know every release of the series that lies beside the folders that are looked at.
 
         Parameters
         ----------
@@ -218,23 +213,30 @@ class Series:
         """
         if isinstance(folders, str | os.PathLike):
             folders = [folders]
-        with self._ledger._database.reading() as connection:
+        with self._store.database.reading() as connection:
             series, memory = self._remembered(connection)
-        return audit_series(series, memory, None if folders is None else [Path(one) for one in folders])
+            heads = self._store.checked(connection)
+        forgot = []
+        try:
+            self._store.anchor.check(heads)
+        except LedgerError as error:
+            forgot.append(str(error))
+        return audit_series(series, memory, None if folders is None else [Path(one) for one in folders], forgot=forgot)
 
     def certificate(self) -> dict[str, Any]:
         """Return what may be said in public of the series: what it promises, and the hashes of its releases' files."""
-        with self._ledger._database.reading() as connection:
+        with self._store.database.reading() as connection:
             series = self._recorded(connection)
+            self._store.anchor.check(self._store.checked(connection))
         fields = ("number", "state", "time", "version", "rows", "counterfeits")
         return {
             "format": FORMAT,
             "shoal": version("shoal"),
-            "series": {"name": self.name, "created": series.created},
+            "series": {"name": self.name, "id": series.public_id, "created": series.created},
             "requested": [{"model": "m-invariance", "m": self.m}],
             "quasi_identifiers": list(self.columns.quasi_identifiers),
             "sensitive": list(self.columns.sensitive),
-            "guarantee": {"text": guarantee(self.m, self.columns.sensitive), "confidence": 1 / self.m},
+            "guarantee": {"text": guarantee_of(series), "confidence": 1 / self.m},
             "releases": [
                 {
                     **{name: getattr(one, name) for name in fields},
@@ -273,40 +275,56 @@ class Series:
                 "A release that was published cannot be taken back: people who have it could compare it with the next "
                 "one. If nobody outside has seen it, say so: rollback(unpublished=True) (--unpublished)."
             )
-        with self._ledger._publishing(), self._ledger._database.writing() as connection:
-            series, memory = self._remembered(connection)
-            if series.latest is None:
-                raise LedgerError(f"The series '{self.name}' has no release to take back.")
-            if series.releases[-1].state == "withdrawn":
-                raise LedgerError(
-                    f"Release {series.releases[-1].number} of the series '{self.name}' was taken back already, and the "
-                    "ledger remembers how to take back one release only. Publish the next one."
-                )
-            after = journal.take_back(connection, series, memory, self._keys(series), keep=True)
-            return after.releases[-1]
+        store = self._store
+        with store.publishing():
+            with store.database.writing() as connection:
+                series = self._recorded(connection)
+                self._check_latest(series)
+                after = journal.take_back(connection, series, store.keys(series), keep=True)
+                store.expect(after)
+            store.confirm()
+        return after.releases[-1]
 
     def add_files(self, number: int, files: Mapping[str, Mapping[str, Any]]) -> None:
         """Let the ledger know the hashes of files that hold a release; `Publication.save` does it."""
-        with self._ledger._publishing(), self._ledger._database.writing() as connection:
-            series = self._recorded(connection)
-            releases = [
-                replace(one, files=_merged(one.files, files)) if one.number == number else one
-                for one in series.releases
-            ]
-            journal.advance(connection, series, series.with_releases(releases, self._keys(series)))
+        store = self._store
+        with store.publishing():
+            with store.database.writing() as connection:
+                series = self._recorded(connection)
+                releases = [
+                    replace(one, files=_merged(one.files, files)) if one.number == number else one
+                    for one in series.releases
+                ]
+                after = series.with_releases(releases, store.keys(series))
+                journal.advance(connection, series, after)
+                store.expect(after)
+            store.confirm()
+
+    def _check_latest(self, series: RecordedSeries) -> None:
+        """Check that the last release can be taken back."""
+        if series.latest is None:
+            raise LedgerError(f"The series '{self.name}' has no release to take back.")
+        last = series.releases[-1]
+        if last.state == "withdrawn":
+            raise LedgerError(
+                f"Release {last.number} of the series '{self.name}' was taken back already, and the ledger remembers "
+                "how to take back one release only. Publish the next one."
+            )
+        if last.state == "lost":
+            raise LedgerError(
+                f"Release {last.number} of the series '{self.name}' was published, and the ledger lost what it knew of "
+                "it: there is nothing to take back."
+            )
 
     def _recorded(self, connection: sa.Connection) -> RecordedSeries:
-        series = read_series(connection, self.name, self._ledger._key)
+        series = self._store.read(connection, self.name)
         if series is None:
             raise LedgerError(f"The series '{self.name}' is no longer in the ledger. Restore the ledger from a backup.")
         return series
 
     def _remembered(self, connection: sa.Connection) -> tuple[RecordedSeries, Memory]:
         series = self._recorded(connection)
-        return series, read_memory(connection, series, self._keys(series))
-
-    def _keys(self, series: RecordedSeries) -> SeriesKeys:
-        return self._ledger._key.of_series(series.uid)
+        return series, read_memory(connection, series, self._store.keys(series), after=series.latest)
 
     @contextmanager
     def _settling(self) -> Iterator[None]:
@@ -315,106 +333,78 @@ class Series:
             yield
         except BaseException:
             try:
-                with self._ledger._database.writing() as connection:
-                    journal.recover(connection, self._ledger._key)
+                with self._store.database.writing() as connection:
+                    journal.recover(connection, self._store.secrets)
             except LedgerError:
                 pass
             raise
 
     def _made(
-        self, matched: Matched, release: RecordedRelease, opened: OpenedData, clock: Clock
-    ) -> tuple[Publication, RecordedRelease, Memory]:
-        """Make a release of matched rows: the publication, its record and what is remembered after it."""
-        table = matched.table
-        options = release.parameters
-        rng = np.random.default_rng(secrets.randbits(256) if release.seed is None else int(release.seed))
-        with clock.step("generalize"):
-            codes = np.column_stack([column.codes.astype(np.int32) for column in table.quasi_identifiers])
-            made = generalize(
-                quasi_identifiers=codes,
-                sensitive=matched.sensitive,
-                values=len(matched.values),
-                signature_of=matched.signature_of,
-                signatures=matched.memory.signatures,
-                m=self.m,
-                rng=rng,
-                balancing=options["counterfeits"],
-                hold_back=options["hold_back"],
-                progress=clock.progress,
-            )
-            if not made.count:
-                raise InfeasibleError(
-                    "No row is left to publish: all of them are held back, because too many new rows have the same "
-                    "sensitive value. Publish later, when there are more."
-                )
-        with clock.step("recode"):
-            shown = matched.published(made)
-            frame, counterfeit_frame, recoding = published_tables(
-                shown.table, shown.sensitive, matched.values, shown.made
-            )
-        with clock.step("verify"):
-            achieved = verify_release(
-                frame,
-                counterfeit_frame,
-                quasi_identifiers=self.columns.quasi_identifiers,
-                sensitive=self.columns.sensitive,
-                m=self.m,
-            )
-            verify_invariance(
-                groups=shown.made.groups,
-                sensitive=shown.sensitive,
-                counterfeit_groups=made.counterfeit_groups,
-                counterfeit_values=made.counterfeit_values,
-                signature_of=shown.signature_of,
-                signatures=[matched.memory.signatures[one] for one in range(len(matched.memory.signatures))],
-            )
-            if frame.height != shown.table.rows + made.counterfeits:
-                raise InternalError("a release has more or fewer rows than were to be published")
+        self, linked: LinkedTable, release: RecordedRelease, opened: OpenedData, clock: Clock, series: RecordedSeries
+    ) -> tuple[Publication, RecordedRelease, list[bytes]]:
+        """Make a release of linked rows: the publication, its record and what is remembered after it, encrypted."""
+        seed = None if release.seed is None else int(release.seed)
+        made = make_release(linked, series, seed=seed, clock=clock)
         with clock.step("remember"):
-            after, counts = matched.remembered(made, release.number)
-            digest, salt = input_hash(opened.frame, matched.table)
+            after, counts = linked.remembered(made.groups, release.number)
+            keys = self._store.keys(series)
+            pieces = encrypted_pieces(after.pieces(), release.number, keys)
+            digest, salt = input_hash(opened.frame, linked.table)
             release = replace(
                 release,
                 input_sha256=digest,
-                rows=shown.table.rows,
-                counterfeits=made.counterfeits,
-                counts={**counts, "groups": made.count, "signatures": len(after.signatures)},
+                rows=linked.table.rows,
+                counterfeits=made.groups.counterfeits,
+                counts={**counts, "groups": made.groups.count, "signatures": len(after.signatures)},
             )
         certificate = PublicationCertificate(
             version=release.version,
             series=self.name,
+            series_id=series.public_id,
             number=release.number,
             time=release.time,
             m=self.m,
-            parameters=options,
-            seed=None if release.seed is None else int(release.seed),
+            parameters=release.parameters,
+            seed=seed,
             input={
                 "rows": opened.frame.height,
-                "rows_left_out": opened.frame.height - shown.table.rows,
+                "rows_left_out": opened.frame.height - linked.table.rows,
                 "quasi_identifiers": list(self.columns.quasi_identifiers),
                 "sensitive": list(self.columns.sensitive),
                 "direct_identifiers": [self.columns.identifier, *self.columns.direct_identifiers],
                 "sha256": release.input_sha256,
                 "keyed": KEYED,
             },
-            achieved=achieved,
-            cost=_cost(recoding, made.counterfeits),
+            achieved=made.achieved,
+            cost=made.cost,
+            guarantee=guarantee_of(series),
             seconds=clock.seconds(),
         )
         publication = Publication(
             series=self,
             number=release.number,
-            frame=frame,
-            counterfeit_frame=counterfeit_frame,
+            frame=made.frame,
+            counterfeit_frame=made.counterfeit_frame,
             columns=self.columns,
             certificate=certificate,
             counts=release.counts,
             notes=tuple(_notes(release.counts)),
             salt=salt,
             source_format=opened.format,
-            restore=opened.restore.of(frame),
+            restore=opened.restore.of(made.frame),
         )
-        return publication, release, after
+        return publication, release, pieces
+
+
+def _refuse_unknown(series: RecordedSeries, target: Path) -> None:
+    """Check that the ledger knows the releases of the series that lie where the next one is to be."""
+    unknown = unknown_beside(series, [target])
+    if unknown:
+        raise LedgerError(
+            f"'{unknown[0]}' holds a release of the series '{series.name}' that the ledger does not know: the ledger "
+            "was restored from an older backup, or the folder is of another ledger. Nothing was published. Restore a "
+            "newer backup, or take the folder away if it is not of this series."
+        )
 
 
 def _merged(
@@ -428,25 +418,9 @@ def _merged(
     return files
 
 
-def _cost(recoding: Recoding, counterfeits: int) -> dict[str, Any]:
-    """Return the cost of a release with the keys of a certificate."""
-    return {
-        "counterfeits": counterfeits,
-        "stars": recoding.stars,
-        "suppressed_tuples": recoding.suppressed_tuples,
-        "recoded_cells": recoding.recoded_cells,
-        "recoded_tuples": recoding.recoded_tuples,
-        "gcp": round(gcp(recoding), 6),
-        "lower_bound": {"stars": 0, "suppressed_tuples": 0, "counterfeits": 0, "why": "none is known for m-invariance"},
-        "optimal": False,
-    }
-
-
 def _notes(counts: Mapping[str, int]) -> Iterator[str]:
     """Yield what the publisher should know of a release, in sentences."""
     told = (
-        ("withheld", "{} row(s) are withheld: their sensitive value is not the one that was published before."),
-        ("held_back", "{} new row(s) are held back until a later release: too many of the new rows had their value."),
         ("missing_sensitive", "{} row(s) are left out because they miss a sensitive value."),
         ("changed_quasi_identifiers", "{} people have other quasi-identifiers than the last time they were published."),
         ("returned", "{} people return after a gap; they keep the signature that they had."),
@@ -457,10 +431,7 @@ def _notes(counts: Mapping[str, int]) -> Iterator[str]:
 
 
 _CONSTRAINTS: dict[str, Constraint] = {
-    "counterfeits": OneOf(("fewest", "paper")),
-    "changed_sensitive": OneOf(("error", "withhold")),
     "missing_sensitive": OneOf(("error", "drop")),
-    "hold_back": Boolean(),
     "seed": Optional(Integer(low=0)),
     "format": Optional(OneOf(("csv", "parquet"))),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,20 +12,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import ReleaseUnsafeError, ShoalError
-from shoal.republication.journal import file_digest, recorded_digests
-from shoal.republication.matching import canonical_text
+from shoal.io import private_folder
+from shoal.republication.ledger.journal import file_digest, recorded_digests
+from shoal.republication.ledger.records import canonical
+from shoal.republication.linkage import canonical_text
+from shoal.republication.m_invariance.verification import people_by_signature, verify_release
 from shoal.republication.publication import COUNTERFEITS, read_counterfeits, read_release
-from shoal.republication.records import canonical
-from shoal.republication.verification import people_by_signature, verify_release
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from shoal.republication.records import Memory, RecordedRelease, RecordedSeries
+    from shoal.republication.ledger.memory import Memory
+    from shoal.republication.ledger.records import RecordedRelease, RecordedSeries
 
-__all__ = ["CheckedRelease", "SeriesAudit", "audit_series"]
+__all__ = ["CheckedRelease", "SeriesAudit", "audit_series", "unknown_beside"]
 
 _CERTIFICATE = "certificate.json"
+_MOST_BESIDE = 10_000
+"""So many folders beside a release are looked at."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,11 +55,13 @@ class SeriesAudit:
     m: int
     releases: tuple[CheckedRelease, ...]
     """Every folder that was looked at, and every release without one."""
+    ledger: tuple[str, ...] = ()
+    """What is wrong with the ledger as a whole: it is not as far as its anchor says."""
 
     @property
     def problems(self) -> tuple[str, ...]:
         """Everything that is wrong; empty where the series is as it should be."""
-        return tuple(problem for one in self.releases for problem in one.problems)
+        return (*self.ledger, *(problem for one in self.releases for problem in one.problems))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the audit for programs."""
@@ -66,7 +73,9 @@ class SeriesAudit:
         }
 
 
-def audit_series(series: RecordedSeries, memory: Memory, folders: Sequence[Path] | None) -> SeriesAudit:
+def audit_series(
+    series: RecordedSeries, memory: Memory, folders: Sequence[Path] | None, *, forgot: Sequence[str] = ()
+) -> SeriesAudit:
     """Check a series, whose seals and memory were checked already.
 
     Parameters
@@ -77,16 +86,74 @@ def audit_series(series: RecordedSeries, memory: Memory, folders: Sequence[Path]
         What it remembers.
     folders : sequence of Path, optional
         Where its releases are now; by default where they were written.
+    forgot : sequence of str
+        What is wrong with the ledger, in sentences.
     """
     if folders is None:
-        checked = [_checked(series, memory, one, Path(one.folder) if one.folder else None) for one in _standing(series)]
+        written = {one.number: Path(one.folder) if one.folder else None for one in _standing(series)}
+        checked = [_checked(series, memory, one, written[one.number]) for one in _standing(series)]
+        looked_at = [folder for folder in written.values() if folder is not None]
     else:
         checked = [_checked(series, memory, *_release_in(series, folder)) for folder in folders]
         seen = {one.number for one in checked}
         checked += [_unchecked(one) for one in _standing(series) if one.number not in seen]
-    return SeriesAudit(
-        series=series.name, m=series.m, releases=tuple(sorted(checked, key=lambda one: (one.number == 0, one.number)))
-    )
+        looked_at = list(folders)
+    checked += [_checked(series, memory, None, folder) for folder in unknown_beside(series, looked_at)]
+    releases = tuple(sorted(checked, key=lambda one: (one.number == 0, one.number)))
+    return SeriesAudit(series=series.name, m=series.m, releases=releases, ledger=tuple(forgot))
+
+
+def unknown_beside(series: RecordedSeries, folders: Iterable[Path]) -> list[Path]:
+    """Return the folders beside some others that hold a release of a series which the ledger does not know.
+
+    Parameters
+    ----------
+    series : RecordedSeries
+        The series.
+    folders : iterable of Path
+        Folders of its releases.
+    """
+    own = {folder.resolve() for folder in folders}
+    own |= {Path(one.folder).resolve() for one in series.releases if one.folder}
+    found = []
+    for parent in sorted({folder.parent for folder in own}):
+        with suppress(OSError):
+            for folder in sorted(parent.iterdir())[:_MOST_BESIDE]:
+                if folder.name.startswith(".") or _is_private_one(
+                    folder
+                ):  # being written, or told of by its public one
+                    continue
+                said = _said(folder)
+                if folder not in own and _is_of(said, series) and not _is_known(series, said["release"], folder):
+                    found.append(folder)
+    return found
+
+
+def _is_private_one(folder: Path) -> bool:
+    """Return whether a folder is the private one of a folder beside it."""
+    public = folder.with_suffix("")
+    return public != folder and private_folder(public) == folder and public.exists()
+
+
+def _is_known(series: RecordedSeries, number: int, folder: Path) -> bool:
+    """Return whether the ledger knows a release, and its public certificate as it lies in a folder."""
+    release = next((one for one in series.releases if one.number == number), None)
+    if release is None or _CERTIFICATE not in release.files or folder == private_folder(folder.with_suffix("")):
+        return release is not None
+    return file_digest(folder / _CERTIFICATE) in recorded_digests(release.files[_CERTIFICATE])
+
+
+def _said(folder: Path) -> dict[str, Any]:
+    """Return what the certificate in a folder says of the series that it belongs to; nothing where there is none."""
+    try:
+        said = json.loads((folder / _CERTIFICATE).read_text(encoding="utf-8"))["series"]
+        return said if isinstance(said, dict) and isinstance(said.get("release"), int) else {}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def _is_of(said: Mapping[str, Any], series: RecordedSeries) -> bool:
+    return bool(said) and said.get("name") == series.name and said.get("id", series.public_id) == series.public_id
 
 
 def _standing(series: RecordedSeries) -> list[RecordedRelease]:
@@ -105,11 +172,8 @@ def _release_in(series: RecordedSeries, folder: Path) -> tuple[RecordedRelease |
         for one in series.releases:
             if path.name in one.files and digest & recorded_digests(one.files[path.name]):
                 return one, folder
-    try:
-        said = json.loads((folder / _CERTIFICATE).read_text(encoding="utf-8"))["series"]
-        number = said["release"] if said["name"] == series.name else None
-    except (OSError, ValueError, KeyError, TypeError):
-        number = None
+    said = _said(folder)
+    number = said["release"] if _is_of(said, series) else None
     return next((one for one in series.releases if one.number == number), None), folder
 
 
@@ -134,16 +198,13 @@ def _checked(
 
 def _newer(series: RecordedSeries, folder: Path) -> str:
     """Return what it means that a folder is of this series, but of a release that the ledger does not know."""
-    try:
-        said = json.loads((folder / _CERTIFICATE).read_text(encoding="utf-8"))["series"]
-        if said["name"] == series.name and isinstance(said["release"], int):
-            return (
-                f" Its certificate says that it is release {said['release']}: the ledger was restored from an older "
-                "backup, or the folder is of another ledger. Do not publish before this is clear."
-            )
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    return ""
+    said = _said(folder)
+    if not _is_of(said, series):
+        return ""
+    return (
+        f" Its certificate says that it is release {said['release']}: the ledger was restored from an older backup, or "
+        "the folder is of another ledger. Do not publish before this is clear."
+    )
 
 
 def _file_problems(release: RecordedRelease, folder: Path) -> Iterable[str]:

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.table.encoding import Table
+    Coded = tuple[NDArray[np.unsignedinteger], int]
 
 __all__ = ["EquivalenceClasses", "mixed_radix_keys"]
 
 _KEY_LIMIT = 1 << 62
+"""Keys of rows stay below this, so that they fit into 63 bits."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -55,15 +56,26 @@ class EquivalenceClasses:
         return np.diff(self.cell_starts[self.class_starts]).astype(np.int64)
 
     @classmethod
-    def of(cls, table: Table) -> EquivalenceClasses:
-        """Group the rows of a table; linear in rows times quasi-identifiers."""
-        columns = [(column.codes, column.size) for column in table.quasi_identifiers]
+    def of(cls, quasi_identifiers: Sequence[Coded], sensitive: Coded | None, rows: int) -> EquivalenceClasses:
+        """Group rows; linear in rows times quasi-identifiers.
+
+        Parameters
+        ----------
+        quasi_identifiers : sequence of (codes, size)
+            Codes of each column, 0 <= code < size.
+        sensitive : (codes, size), optional
+            The same of the first sensitive attribute.
+        rows : int
+            Number of rows.
+        """
+        columns = list(quasi_identifiers)
         radix = 1
-        if table.sensitive:
-            radix = max(table.sensitive[0].size, 1)
-            columns.append((table.sensitive[0].codes, radix))
-        keys, bits = mixed_radix_keys(columns, table.rows)
-        keys, order = sort_by_key(keys, np.arange(table.rows, dtype=np.int32), bits)
+        if sensitive is not None:
+            codes, size = sensitive
+            radix = max(size, 1)
+            columns.append((codes, radix))
+        keys, bits = mixed_radix_keys(columns, rows)
+        keys, order = sort_by_key(keys, np.arange(rows, dtype=np.int32), bits)
         cell_starts, cell_values, class_starts = cell_runs(keys, radix)
         return cls(order=order, cell_starts=cell_starts, cell_values=cell_values, class_starts=class_starts)
 

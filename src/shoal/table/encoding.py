@@ -112,7 +112,9 @@ class Table:
     @cached_property
     def classes(self) -> EquivalenceClasses:
         """Rows grouped by all quasi-identifiers, and within a class by the (first) sensitive value."""
-        return EquivalenceClasses.of(self)
+        quasi_identifiers = [(column.codes, column.size) for column in self.quasi_identifiers]
+        sensitive = (self.sensitive[0].codes, self.sensitive[0].size) if self.sensitive else None
+        return EquivalenceClasses.of(quasi_identifiers, sensitive, self.rows)
 
     def gather(self, rows: NDArray[np.integer]) -> Table:
         """Return the table with its rows in another order: those of the given numbers, each row once."""

@@ -131,8 +131,12 @@ def loss_of_node(
     sensitive: Sequence[Any],
     ways: Sequence[Ways],
     metric: str,
+    k: int = 1,
 ) -> Fraction | float:
-    """Return a metric of what a node publishes, by its definition; lower is better (one minus the precision)."""
+    """Return a metric of what a node publishes, by its definition; lower is better (one minus the precision).
+
+    `k` is what the request asks of every class, for the average class size.
+    """
     n, d = len(rows), len(ways)
     sizes = Counter(node.cells).values()
     if metric == "stars":
@@ -142,7 +146,7 @@ def loss_of_node(
     if metric == "discernability":
         return Fraction(sum(size * size for size in sizes))
     if metric == "average_class_size":
-        return Fraction(n, len(sizes))
+        return Fraction(n, len(sizes) * k)
     if metric == "precision":
         heights = [max(len(next(iter(way.values()))) - 1, 1) for way in ways]
         gone = [

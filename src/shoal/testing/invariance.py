@@ -17,7 +17,6 @@ __all__ = [
     "assign",
     "candidate_set",
     "disclosure_risk",
-    "fewest_withheld",
     "is_eligible",
     "most_taken",
     "split",
@@ -38,16 +37,6 @@ def most_taken(supply: Sequence[int], demand: Sequence[int], m: int) -> int | No
         if is_eligible([have - one for have, one in zip(supply, taken, strict=True)], m)
     ]
     return max(possible, default=None)
-
-
-def fewest_withheld(supply: Sequence[int], demand: Sequence[int], m: int) -> int:
-    """Return the fewest rows that must wait for the others to be eligible; those that balance a bucket need not."""
-    best = sum(supply)
-    for kept in product(*(range(have + 1) for have in supply)):
-        if is_eligible(kept, m):
-            beyond = [have - keep for have, keep in zip(supply, kept, strict=True)]
-            best = min(best, sum(max(0, one - want) for one, want in zip(beyond, demand, strict=True)))
-    return best
 
 
 def assign(counts: Mapping[int, int], m: int) -> list[tuple[int, frozenset[int]]]:

@@ -1,6 +1,6 @@
 """What is true by definition, computed slowly in plain Python.
 
-Oracles judge the fast code of the other rooms and share nothing with it. They use integers and `fractions.Fraction`;
+Oracles judge the fast code of the other packages and share nothing with it. They use integers and `fractions.Fraction`;
 where a definition is irrational (a logarithm), decimals of 60 digits, far more than any small table can come near to.
 
 A *group* is a list of sensitive values; *rows* are tuples of quasi-identifiers; a *partition* is a list of lists of row

@@ -269,16 +269,16 @@ def hierarchy_rows(draw: st.DrawFn, values: Sequence[str], max_height: int = 4) 
 def ground_distances(draw: st.DrawFn, values: Sequence[Any]) -> GroundDistance:
     """Draw any kind of ground distance between some values; it may know values that are not among them."""
     from shoal.hierarchy.tree import Hierarchy
-    from shoal.models import Equal, Hierarchical, MetricDistance, Ordered
+    from shoal.models import EqualDistance, HierarchicalDistance, MetricDistance, OrderedDistance
 
     kind = draw(st.sampled_from(["equal", "ordered", "given order", "hierarchical", "points", "ways"]))
     known = draw(st.permutations([*values, "nowhere"])) if draw(st.booleans()) else list(values)
     if kind == "equal" or len(values) < 2:
-        return Equal()
+        return EqualDistance()
     if kind == "ordered":
-        return Ordered()
+        return OrderedDistance()
     if kind == "given order":
-        return Ordered(known)
+        return OrderedDistance(known)
     m = len(known)
     if kind == "hierarchical":
         rows = [[str(value)] for value in known]
@@ -286,7 +286,7 @@ def ground_distances(draw: st.DrawFn, values: Sequence[Any]) -> GroundDistance:
             nodes = dict.fromkeys(row[-1] for row in rows)
             parent = {node: f"level {level}, {draw(st.integers(0, 2))}" for node in nodes}
             rows = [[*row, parent[row[-1]]] for row in rows]
-        return Hierarchical(Hierarchy.from_rows([[*row, "*"] for row in rows]))
+        return HierarchicalDistance(Hierarchy.from_rows([[*row, "*"] for row in rows]))
     if kind == "points":
         places = draw(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=m, max_size=m, unique=True))
         return MetricDistance(known, [[abs(a - c) + abs(b - d) for c, d in places] for a, b in places])

@@ -13,7 +13,7 @@ from shoal._validation import OneOf, validate
 from shoal.algorithms import Problem
 from shoal.errors import InfeasibleError, UsageError
 from shoal.hierarchy import coarsen_columns, tree_after
-from shoal.metrics import gcp, kl_divergence, non_uniform_entropy
+from shoal.metrics import METRICS, gcp, kl_divergence, non_uniform_entropy
 from shoal.publish import automatic_trees, columns_before, drawn_order
 from shoal.recoding import LARGEST_SET, Recoding, compose, recode
 from shoal.table import Schema, encode
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LOSSES", "Evaluator", "check_loss", "loss_of_recoding"]
 
-LOSSES = ("kl_divergence", "gcp", "non_uniform_entropy")
-"""What can be minimized: measures that tell coarse values from stars, and compare with the original table."""
+LOSSES = tuple(name for name, metric in METRICS.items() if metric.tunable)
+"""The metrics that can be minimized."""
 
 
 def check_loss(owner: str, loss: str | None) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from shoal._messages import Subject
 from shoal.errors import ColumnError, ParameterError, UsageError, near_matches
 from shoal.grouping import Labels, Ordered
 from shoal.hierarchy import Bins, Coarsening, DatePart, Level, OneValue, Prefix, coarsen_columns
@@ -37,6 +38,7 @@ _LEAST_SHARE, _LARGEST_SHARE = 300, 3
 _MANY_NAMES = 2_000
 """With more names than this only powers of ten are tried: joining them takes long."""
 _LONGEST_CODE = 16
+"""Longer values are no codes that prefixes could be taken of."""
 _WORTH_A_RUNG = Fraction(9, 10)
 """A rung leaves at most this share of the values of the one before."""
 
@@ -145,8 +147,8 @@ def given_ladders(
     """
     if not isinstance(ladders, Mapping):
         raise ParameterError(
-            f"The 'ladders' parameter of tune must map names of columns to lists of coarsenings. Got "
-            f"{type(ladders).__name__}."
+            Subject("tune", "ladders"),
+            f" must map names of columns to lists of coarsenings. Got {type(ladders).__name__}.",
         )
     found: dict[tuple[str, ...], Ladder] = {}
     seen: set[str] = set()

@@ -9,10 +9,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from shoal._figures import svg_element, write_picture
 from shoal._unpicklable import Unpicklable
+from shoal.metrics import METRICS
 from shoal.publish import OpenedData, anonymize, coarsenings_for_readers
 from shoal.report import TradeOff
 from shoal.report.sentences import number, percent
+from shoal.tuning.picture import plot_trade_off
 from shoal.tuning.words import in_words
 
 if TYPE_CHECKING:
@@ -26,16 +29,10 @@ if TYPE_CHECKING:
     from shoal.release import Release
     from shoal.tuning.ladders import Ladder, Rung
 
-__all__ = ["LOSS_NAMES", "Setting", "Tuning", "trade_off_of"]
+__all__ = ["Setting", "Tuning", "trade_off_of"]
 
 _Key = TypeVar("_Key")
 
-LOSS_NAMES = {
-    "kl_divergence": "KL-divergence",
-    "gcp": "global certainty penalty",
-    "non_uniform_entropy": "non-uniform entropy",
-}
-"""How the losses are called in sentences."""
 _ENDS = {
     "complete": "every setting was tried",
     "settled": "nothing better was in sight",
@@ -206,14 +203,12 @@ class Tuning(Unpicklable):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the trade-off, and return the axes: what anonymization adds against what the coarsening loses."""
-        from shoal.tuning.picture import plot
-
-        return plot(self, ax)
+        able = [setting.losses for setting in self.settings if setting.loss is not None]
+        front = [setting.losses for setting in self.trade_off]
+        return plot_trade_off(able, front, self.best.losses, loss=METRICS[self.loss].title, ax=ax)
 
     def save_plot(self, path: str | PathLike[str]) -> None:
         """Write the picture of the trade-off as SVG or PNG, whichever the name ends in."""
-        from shoal._figures import write_picture
-
         write_picture(self.plot(), path)
 
     def release(self, **changes: Any) -> Release:
@@ -277,7 +272,7 @@ class Tuning(Unpicklable):
         unit = "" if self.loss == "kl_divergence" else " of the information"
         said = (
             f"Recommended: {what}. It keeps {percent(best.kept_share or 0.0)} of the cells as they are and loses "
-            f"{self.shown_loss(best.loss)}{unit} ({LOSS_NAMES[self.loss]})"
+            f"{self.shown_loss(best.loss)}{unit} ({METRICS[self.loss].title})"
         )
         if best is untouched:
             return f"{said}; every coarsening that was tried loses more."
@@ -289,8 +284,6 @@ class Tuning(Unpicklable):
         )
 
     def _for_report(self) -> TradeOff:
-        from shoal._figures import svg_element
-
         table = self.columns()
         table["setting"] = [
             f"{text} (best)" if setting is self.best else text

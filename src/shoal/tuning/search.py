@@ -13,7 +13,7 @@ Node = tuple[int, ...]
 
 
 _MISSES = 2
-"""So many rungs in a row that bring nothing end the way along a ladder."""
+"""Rungs in a row that bring nothing, after which the search leaves a ladder."""
 
 
 def lattice_search(heights: Sequence[int], loss_of: Callable[[Node], float], *, patience: int) -> bool:

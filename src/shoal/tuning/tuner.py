@@ -8,15 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Unpack
 
 from shoal._progress import Progress, interruptible, silent
-from shoal._validation import Boolean, Integer, OneOf, Optional, RationalIn, validate
+from shoal._validation import RationalIn, validate
 from shoal.algorithms import choose, table_counts
 from shoal.errors import InfeasibleError, ParameterError
 from shoal.models import Requirement
-from shoal.publish import open_data, roles, rows_to_publish, trees_of, understood
-from shoal.recoding import LARGEST_SET, METHODS
+from shoal.publish import CONSTRAINTS, Options, all_options, open_data, roles, rows_to_publish, trees_of, understood
 from shoal.tuning.evaluation import Evaluator, check_loss
 from shoal.tuning.ladders import given_ladders, ladder_of
 from shoal.tuning.result import Setting, Tuning, trade_off_of
@@ -34,8 +33,10 @@ if TYPE_CHECKING:
 
 __all__ = ["tune"]
 
+_SECONDS = RationalIn(low=Fraction(0), low_included=False)
+"""How long a search may take."""
 _PATIENCE = 10
-"""After the descent so many settings for each rung may bring nothing before the search ends."""
+"""Settings per rung that may bring nothing after the descent, before the search ends."""
 _FEW = 500
 """Tables of so many rows need no stand-in: every algorithm is quick with them."""
 _SCREENING = 0.5
@@ -60,22 +61,8 @@ def tune(
     seconds: float = 30,
     ladders: Mapping[str | tuple[str, ...], Sequence[Coarsening]] | None = None,
     algorithm: str | Algorithm = "auto",
-    coarsen: Mapping[str | tuple[str, ...], Coarsening] | None = None,
-    hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None = None,
-    recoding: Literal["suppression", "generalization"] = "suppression",
-    largest_set: int = LARGEST_SET,
-    direct_identifiers: Sequence[str] = (),
-    insensitive: Sequence[str] = (),
-    missing_sensitive: str = "error",
-    star: str = "*",
-    keep_order: bool = False,
-    seed: int | None = None,
-    dates: Mapping[str, str] | None = None,
-    decimal: str | None = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    sheet: str | None = None,
     progress: Progress | None = None,
+    **options: Unpack[Options],
 ) -> Tuning:
     """Search for the coarsening of the quasi-identifiers that loses the least once the table is anonymized.
 
@@ -85,9 +72,7 @@ def tune(
 
     Parameters
     ----------
-    data, quasi_identifiers, sensitive, privacy, algorithm, recoding, largest_set
-        As for `shoal.anonymize`.
-    direct_identifiers, insensitive, missing_sensitive, star, keep_order, dates, decimal, delimiter, encoding, sheet
+    data, quasi_identifiers, sensitive, privacy, algorithm
         As for `shoal.anonymize`.
     loss : {"gcp", "kl_divergence", "non_uniform_entropy"}, optional
         What to minimize; the global certainty penalty unless named, which counts how many values a cell may be, however
@@ -99,15 +84,13 @@ def tune(
     ladders : mapping of column to list of Coarsening, optional
         The coarsenings to choose from, the finest first; an empty list leaves a column untouched. By default the levels
         of the column's hierarchy where it has one, else what fits its values; see `shoal.tuning.ladder_of`.
-    coarsen : mapping of column to Coarsening, optional
-        Coarsenings that must be: these columns are not tuned. Their loss counts.
-    hierarchies : mapping of column to Hierarchy or path, optional
-        Whose levels are coarsenings to choose from. Under generalization they are used for recoding as well.
-    seed : int, optional
-        Of the algorithm's random choices, the same in every setting. Without one, a release that is made of the result
-        draws its own, and may lose a little more or less than the setting did.
     progress : callable, optional
         Called with (step, done, total) now and then.
+    **options
+        What else `shoal.anonymize` takes. The columns of `coarsen` are coarsened like that and not tuned; their loss
+        counts. The levels of `hierarchies` are coarsenings to choose from; under generalization they are used for
+        recoding as well. With a `seed` the algorithm's random choices are the same in every setting; without one, a
+        release that is made of the result draws its own, and may lose a little more or less than the setting did.
 
     Returns
     -------
@@ -133,41 +116,41 @@ def tune(
     ----------
     X. Xiao, K. Yi and Y. Tao, "The hardness and approximation algorithms for l-diversity", EDBT 2010, Section 5.6.
     """
-    options = {
-        "recoding": recoding,
-        "largest_set": largest_set,
-        "missing_sensitive": missing_sensitive,
-        "keep_order": keep_order,
-        "seed": seed,
-    }
-    _check(seconds=seconds, star=star, **options)
+    given = all_options(tune, options)
+    validate("tune", {"seconds": seconds, **given}, {"seconds": _SECONDS, **CONSTRAINTS})
+    recoding, hierarchies, always = given["recoding"], given["hierarchies"] or {}, given["coarsen"] or {}
     loss = check_loss("tune", loss)
     start = time.perf_counter()
     told = progress or silent
     told("read", 0, 1)
-    opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
-    schema = roles(quasi_identifiers, sensitive, direct_identifiers, insensitive)
+    opened = open_data(data, delimiter=given["delimiter"], encoding=given["encoding"], sheet=given["sheet"])
+    schema = roles(quasi_identifiers, sensitive, given["direct_identifiers"], given["insensitive"])
     schema.check(opened.frame.columns)
     requirement = Requirement.of(privacy, schema.sensitive)
-    trees = trees_of(hierarchies or {}, schema.quasi_identifiers)
+    trees = trees_of(hierarchies, schema.quasi_identifiers)
     chosen, _ = choose(algorithm, requirement, recoding)
     meant, _ = understood(
-        opened, schema, requirement, dates=dates, decimal=decimal, coarsen=coarsen, hierarchies=hierarchies
+        opened,
+        schema,
+        requirement,
+        dates=given["dates"],
+        decimal=given["decimal"],
+        coarsen=always,
+        hierarchies=hierarchies,
     )
-    frame, _ = rows_to_publish(meant.frame, schema, missing_sensitive)
-    always = coarsen or {}
+    frame, _ = rows_to_publish(meant.frame, schema, given["missing_sensitive"])
     evaluator = Evaluator(
         frame=frame,
         schema=schema,
         requirement=requirement,
         algorithm=chosen,
         recoding=recoding,
-        star=star,
-        largest_set=largest_set,
-        keep_order=keep_order,
+        star=given["star"],
+        largest_set=given["largest_set"],
+        keep_order=given["keep_order"],
         loss=loss,
-        seed=0 if seed is None else seed,
-        ladders=_ladders(frame, schema, always, ladders or {}, trees, hierarchies or {}),
+        seed=given["seed"] or 0,
+        ladders=_ladders(frame, schema, always, ladders or {}, trees, hierarchies),
         trees=trees if recoding == "generalization" else {},
         always=always,
     )
@@ -175,19 +158,14 @@ def tune(
     stand_in = getattr(chosen, "stand_in", None) if evaluator.table.rows > _FEW else None
     found = _Search(evaluator=evaluator, deadline=start + float(seconds), seconds=float(seconds), progress=told)
     ended = found.run(stand_in)
-    publishing = {"hierarchies": hierarchies} if hierarchies and recoding == "generalization" else {}
+    unused = {"coarsen", "delimiter", "encoding", "sheet"}
+    unused |= set() if recoding == "generalization" else {"hierarchies"}
     request = {
         "quasi_identifiers": schema.quasi_identifiers,
         "sensitive": schema.sensitive,
         "privacy": privacy,
         "algorithm": algorithm,
-        "direct_identifiers": schema.direct_identifiers,
-        "insensitive": schema.insensitive,
-        "star": star,
-        "dates": dates,
-        "decimal": decimal,
-        **publishing,
-        **options,
+        **{name: value for name, value in given.items() if name not in unused},
     }
     return Tuning(
         loss=loss,
@@ -202,23 +180,6 @@ def tune(
         opened=opened,
         request=request,
     )
-
-
-def _check(**options: Any) -> None:
-    validate(
-        "tune",
-        options,
-        {
-            "seconds": RationalIn(low=Fraction(0), low_included=False),
-            "recoding": OneOf(tuple(METHODS)),
-            "largest_set": Integer(low=1),
-            "missing_sensitive": OneOf(("error", "value", "drop")),
-            "keep_order": Boolean(),
-            "seed": Optional(Integer(low=0)),
-        },
-    )
-    if not isinstance(options["star"], str) or not options["star"].strip():
-        raise ParameterError("The 'star' parameter of tune must be a text that is not blank.")
 
 
 def _ladders(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._messages import PYTHON
 from shoal.verification.counting import count_and_place_groups
 from shoal.verification.verify import refused
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from shoal._messages import Voice
     from shoal.models import PrivacyModel, Requirement
 
 __all__ = ["Failure", "failures"]
@@ -44,9 +46,13 @@ class Failure:
     @property
     def sentence(self) -> str:
         """What fails, in how many groups and for how many rows."""
+        return self.told(PYTHON)
+
+    def told(self, voice: Voice) -> str:
+        """Return what fails in the words of those who read it."""
         about = "" if self.attribute is None else f" of '{self.attribute}'"
         return (
-            f"The table fails {self.model.words}{about} in {len(self.numbers):,} of {self.groups:,} groups, "
+            f"The table fails {self.model.told(voice)}{about} in {len(self.numbers):,} of {self.groups:,} groups, "
             f"with {int(self.sizes.sum()):,} records."
         )
 

@@ -1,4 +1,4 @@
-"""The last door: a release is checked from its published cells alone, or it is not published."""
+"""The check of a release from its published cells alone; what fails it is not published."""
 
 from __future__ import annotations
 
@@ -84,16 +84,15 @@ def _check_models(counts: Sequence[GroupCounts], requirement: Requirement) -> No
     for model in requirement.models:
         asked = range(len(requirement.sensitive)) if model.needs_sensitive else range(1)
         if not asked:
-            raise ReleaseUnsafeError(
-                f"{model.words} cannot be checked without a sensitive attribute. Nothing was published."
-            )
+            raise ReleaseUnsafeError(model, " cannot be checked without a sensitive attribute. Nothing was published.")
         for position in asked:
             failing = refused(model, counts[position])
             if failing.any():
                 about = f" of '{requirement.sensitive[position]}'" if model.needs_sensitive else ""
                 raise ReleaseUnsafeError(
-                    f"The release fails {model.words}{about} in {int(failing.sum())} of {len(failing)} groups. "
-                    "Nothing was published."
+                    "The release fails ",
+                    model,
+                    f"{about} in {int(failing.sum())} of {len(failing)} groups. Nothing was published.",
                 )
 
 

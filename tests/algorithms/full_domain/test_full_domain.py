@@ -136,7 +136,7 @@ def measured(problem, partition, metric):
         hierarchies=problem.hierarchies,
         least=partition.least,
     )
-    value = getattr(Metrics(problem.table, recoded, partition.groups), metric)
+    value = getattr(Metrics(problem.table, recoded, partition.groups, k=problem.requirement.k), metric)
     return recoded, LOSSES.get(metric, lambda same: same)(value)
 
 
@@ -151,7 +151,8 @@ def compare(case, metric, limit, seed):
             algorithm.partition(problem)
         return False
     result = algorithm.partition(problem)
-    losses = [loss_of_node(node, case.rows, case.told(), case.ways, metric) for node in nodes]
+    k = problem.requirement.k
+    losses = [loss_of_node(node, case.rows, case.told(), case.ways, metric, k) for node in nodes]
     recoded, loss = measured(problem, result, metric)
     assert loss == pytest.approx(float(min(losses)), abs=1e-9), (seed, metric, limit)
     facts = result.facts
@@ -407,9 +408,9 @@ def test_no_feasible_node_describes_the_nearest_without_a_cell():
         )
     assert str(error.value) == (
         "No full-domain generalization suppresses at most 10.0000% of the rows. In the nearest one, with the levels "
-        "job 0, 3 of 20 rows (15.0000%) are in classes that are not acceptable. Allow more with suppression_limit=... "
-        "(--suppression-limit), ask for less, give hierarchies with more levels, or recode locally with local=True "
-        "(--local)."
+        "job 0, 3 of 20 rows (15.0000%) are in classes that are not acceptable. Allow more with the "
+        "'suppression_limit' parameter, ask for less, give hierarchies with more levels, or recode locally with "
+        "local=True."
     )
 
 

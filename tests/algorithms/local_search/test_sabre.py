@@ -13,7 +13,15 @@ from shoal.algorithms.local_search.sabre import Sabre
 from shoal.errors import ParameterError
 from shoal.hierarchy import Hierarchy
 from shoal.metrics import gcp
-from shoal.models import Hierarchical, KAnonymity, LDiversity, MetricDistance, MUniqueness, Requirement, TCloseness
+from shoal.models import (
+    HierarchicalDistance,
+    KAnonymity,
+    LDiversity,
+    MetricDistance,
+    MUniqueness,
+    Requirement,
+    TCloseness,
+)
 from shoal.recoding import recode
 from shoal.table import Schema, encode
 from shoal.testing.invariants import check_partition
@@ -134,7 +142,9 @@ def test_its_loss_is_the_one_that_is_published(recoding, missing):
         TCloseness(0.15, distance="ordered"),
         TCloseness(
             0.2,
-            distance=Hierarchical(Hierarchy.from_rows([(str(v), "low" if v < 3 else "high", "*") for v in range(6)])),
+            distance=HierarchicalDistance(
+                Hierarchy.from_rows([(str(v), "low" if v < 3 else "high", "*") for v in range(6)])
+            ),
         ),
         TCloseness(
             0.2, distance=MetricDistance([*"012345"], [[min(abs(i - j), 3) for j in range(6)] for i in range(6)])

@@ -5,7 +5,8 @@ import pytest
 
 from shoal.algorithms.matching import bipartite
 from shoal.algorithms.matching.bipartite import cheapest_pairs
-from shoal.algorithms.matching.simplex_matching import CoverProblem, GroupPrices, cheapest_cover
+from shoal.algorithms.matching.cover_problem import CoverProblem, GroupPrices
+from shoal.algorithms.matching.simplex_matching import cheapest_cover
 from shoal.errors import InternalError
 from shoal.testing.covers import cheapest_cover as judged
 

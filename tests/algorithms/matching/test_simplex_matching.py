@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from shoal.algorithms.matching import cover_search
+from shoal.algorithms.matching.cover_problem import FORBIDDEN, CoverProblem, GroupPrices, split_cover
 from shoal.algorithms.matching.cover_search import CoverSearch
 from shoal.algorithms.matching.group_prices_kernel import UNIT
 from shoal.algorithms.matching.neighbourhoods import Neighbourhoods
 from shoal.algorithms.matching.parity_cuts import parity_cuts
-from shoal.algorithms.matching.simplex_matching import FORBIDDEN, CoverProblem, GroupPrices, cheapest_cover, split_cover
+from shoal.algorithms.matching.simplex_matching import cheapest_cover
 from shoal.errors import InternalError
 from shoal.testing.covers import allowed_groups
 from shoal.testing.covers import cheapest_cover as judged

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from shoal.algorithms.milp.program import Condition, GeneralizationProgram, Vectors
+from shoal.algorithms.milp.program import GeneralizationProgram, LinearCondition, Vectors
 from shoal.solver.highs import solve
 
 
 def at_least(k, values=1, attribute=0):
     """The condition of k-anonymity."""
-    return Condition(
+    return LinearCondition(
         attribute=attribute,
         values=values,
         matrix=np.array([[0.0] * values + [1.0]]),

@@ -31,12 +31,19 @@ if TYPE_CHECKING:
 __all__ = ["LowerBound", "lower_bound"]
 
 _DUAL_WORK = 4_000_000
+"""Operations that the dual ascent may take unless told otherwise."""
 _FEWEST_STEPS = 80
+"""Fewer steps of the dual ascent do not get beyond where it starts."""
 _MOST_STEPS = 400
+"""Steps of the dual ascent beyond which the bound hardly rises, at the usual amount of work."""
 _OVERDRAFT = 4
+"""The ascent is left out where the fewest steps would take more than this multiple of the work."""
 _PAIRS_WORK = 1_000_000
+"""Operations up to which patterns of two stars have a family each."""
 _TOLERANCE = 0.05
+"""Families this near to the least price of an item (relatively) share it in a step of the ascent."""
 _PAIRS_ATTRIBUTES = 20
+"""Attributes up to which they have."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Codes = NDArray[np.int32]
     Counts = NDArray[np.int64]
 
-__all__ = ["equal_costs", "ordered_costs", "within_equal", "within_hierarchical", "within_metric", "within_ordered"]
+__all__ = ["within_equal", "within_hierarchical", "within_metric", "within_ordered"]
 
 _FAR = 2**62
 """More than the length of any way."""
@@ -208,48 +208,3 @@ def within_metric(
                 scratch[flow + m * u + v] += amount
             v = u
     return True
-
-
-@njit(cache=True)
-def equal_costs(sizes: Counts, starts: Counts, values: Counts, counts: Counts, totals: Counts, costs: Counts) -> None:
-    """Fill in the cost of every group under the equal distance (unit 1).
-
-    Parameters
-    ----------
-    sizes, starts, values, counts, totals : int64 arrays
-        Counted groups, see `shoal.models.GroupCounts`; fewer than 2**31 rows.
-    costs : int64[groups]
-        Receives the costs.
-    """
-    rows = totals.sum()
-    for g in range(sizes.size):
-        cost = 0
-        for j in range(starts[g], starts[g + 1]):
-            cost += max(counts[j] * rows - totals[values[j]] * sizes[g], 0)
-        costs[g] = cost
-
-
-@njit(cache=True)
-def ordered_costs(sizes: Counts, starts: Counts, values: Counts, counts: Counts, totals: Counts, costs: Counts) -> None:
-    """Fill in the cost of every group under the ordered distance (unit m - 1), codes being ranks.
-
-    Parameters
-    ----------
-    sizes, starts, values, counts, totals : int64 arrays
-        Counted groups, see `shoal.models.GroupCounts`; rows**2 * m is below 2**63.
-    costs : int64[groups]
-        Receives the costs.
-    """
-    rows = totals.sum()
-    here = np.zeros(totals.size, np.int64)
-    for g in range(sizes.size):
-        size = sizes[g]
-        for j in range(starts[g], starts[g + 1]):
-            here[values[j]] = counts[j]
-        cost = 0
-        prefix = 0
-        for v in range(totals.size):
-            prefix += here[v] * rows - totals[v] * size
-            cost += abs(prefix)
-        here[:] = 0
-        costs[g] = cost

@@ -1,4 +1,4 @@
-"""Hierarchies as the compiled searches want them: over places of a walk through each, depth first."""
+"""Hierarchies as arrays for the compiled searches: over places of a walk through each, depth first."""
 
 from __future__ import annotations
 

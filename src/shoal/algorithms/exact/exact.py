@@ -8,7 +8,7 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from math import prod
 from operator import mul
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import Integer, validate
+from shoal._validation import Integer, parameter, validate_declared
 from shoal.algorithms.base import Guarantee, Partition
 from shoal.algorithms.common.compiled import table_counts
 from shoal.algorithms.common.row_types import RowTypes, counted_groups, one_value
@@ -36,8 +36,11 @@ if TYPE_CHECKING:
 __all__ = ["Exact"]
 
 _MOST_STEPS = 10**11
+"""Steps up to which a table is taken unless told otherwise: some minutes."""
 _MOST_STATES = 1 << 26
+"""Sets of rows up to which a table is taken: half a gigabyte."""
 _VECTORS_AT_ONCE = 1 << 15
+"""Vectors of counts that the models judge in one call, which bounds the memory."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +61,14 @@ class Exact:
     decided once for every vector of sensitive counts, exactly, by the models themselves.
     """
 
-    most_steps: int = _MOST_STEPS
+    most_steps: int = field(
+        default=_MOST_STEPS,
+        metadata=parameter(Integer(low=1), "Tables that take more steps (of about 1 ns) are refused."),
+    )
     name: ClassVar[str] = "exact"
 
     def __post_init__(self) -> None:
-        validate(self.name, {"most_steps": self.most_steps}, {"most_steps": Integer(low=1)})
+        validate_declared(self.name, self)
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as they appear in a certificate."""

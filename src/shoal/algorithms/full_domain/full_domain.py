@@ -15,20 +15,29 @@ References
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import Boolean, Integer, OneOf, RationalIn, exact_fraction, validate
-from shoal.algorithms.base import Guarantee, Partition
+from shoal._messages import Suggestion
+from shoal._validation import (
+    Boolean,
+    Integer,
+    OneOf,
+    RationalIn,
+    exact_fraction,
+    parameter,
+    validate_declared,
+)
+from shoal.algorithms.base import TIME_LIMIT, Guarantee, Partition
 from shoal.algorithms.full_domain.lattice import Judge, Lattice
 from shoal.algorithms.full_domain.lattice_costs import COSTS, CellCost, CellLosses, cost_of, places_of
 from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED
 from shoal.algorithms.full_domain.lattice_search import Budget, Search
 from shoal.errors import InfeasibleError
-from shoal.metrics import Metrics
+from shoal.metrics import METRICS, Metrics
 from shoal.recoding import STAR_LEVEL, recode
 
 if TYPE_CHECKING:
@@ -49,7 +58,9 @@ win some of it back, the first ones need not spoil many rows to save a few."""
 _GROWTH = 1.125
 """What it is multiplied by when a round makes no group more."""
 _ROUND_SHARE = 6
-"""One in so many of the seconds that are left may go to a round."""
+"""A round may take one in this many of the seconds that are left."""
+
+_COSTS = [f"{name} (maximized)" if METRICS[name].higher_is_better else name for name in COSTS]
 
 _ANY_STAR = "\ue000star"
 """A symbol to measure with, that is no value of a table."""
@@ -95,26 +106,38 @@ class FullDomain:
     lowest common ancestors where that loses no more.
     """
 
-    suppression_limit: Real | float = 1
-    cost: str = "gcp"
-    local: bool = False
-    time_limit: Real | float = 20
-    most_nodes: int = 200_000
+    suppression_limit: Real | float = field(
+        default=1,
+        metadata=parameter(
+            RationalIn(low=Fraction(0), high=Fraction(1)),
+            "The largest share of records that may be suppressed, 0 to 1 (0.05, 1/20).",
+            flag="--suppression-limit",
+            metavar="SHARE",
+        ),
+    )
+    cost: str = field(
+        default="gcp",
+        metadata=parameter(
+            OneOf(COSTS), f"The metric to minimize: {', '.join(_COSTS)}.", flag="--cost", metavar="METRIC"
+        ),
+    )
+    local: bool = field(
+        default=False,
+        metadata=parameter(
+            Boolean(),
+            "Search again for the suppressed records, as often as that gains something.",
+            flag="--local",
+        ),
+    )
+    time_limit: Real | float = field(
+        default=20, metadata=parameter(RationalIn(low=Fraction(0), low_included=False), **TIME_LIMIT)
+    )
+    most_nodes: int = field(default=200_000, metadata=parameter(Integer(low=1), "Nodes that may be evaluated."))
     name: ClassVar[str] = "full-domain"
     hierarchical: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        validate(
-            self.name,
-            vars(self),
-            {
-                "suppression_limit": RationalIn(low=Fraction(0), high=Fraction(1)),
-                "cost": OneOf(COSTS),
-                "local": Boolean(),
-                "time_limit": RationalIn(low=Fraction(0), low_included=False),
-                "most_nodes": Integer(low=1),
-            },
-        )
+        validate_declared(self.name, self)
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as they appear in a certificate."""
@@ -200,7 +223,7 @@ class Task:
             self.lattice,
             self.judge,
             classes,
-            cost=cost_of(self.cost, self.lattice, problem.table, self.judge, classes, cells),
+            cost=cost_of(self.cost, problem, self.lattice, self.judge, classes, cells),
             second=CellCost(name="gcp", cells=self.penalty, totals=self.penalty.totals(self.lattice, classes), row=1),
             places=self.places,
             surcharges=np.stack([cells.surcharges(), self.penalty.surcharges()]),
@@ -209,7 +232,7 @@ class Task:
 
     def value(self, cost: int) -> float:
         """Return the metric that a cost of all rows stands for."""
-        metric = cost_of(self.cost, self.lattice, self.problem.table, self.judge, self.judge.classes, self.cells)
+        metric = cost_of(self.cost, self.problem, self.lattice, self.judge, self.judge.classes, self.cells)
         return metric.value(cost)
 
     def levels_of(self, node: Node) -> dict[str, int]:
@@ -301,8 +324,11 @@ def _infeasible(task: Task, best: Best, asked: FullDomain) -> InfeasibleError:
     return InfeasibleError(
         f"No full-domain generalization suppresses at most {float(asked.suppression_limit):.4%} of the rows. In the "
         f"nearest one{searched}, with the levels {levels}, {rows:,} of {total:,} rows ({float(share):.4%}) are in "
-        "classes that are not acceptable. Allow more with suppression_limit=... (--suppression-limit), ask for less, "
-        "give hierarchies with more levels, or recode locally with local=True (--local)."
+        "classes that are not acceptable. Allow more with ",
+        Suggestion("suppression_limit"),
+        ", ask for less, give hierarchies with more levels, or recode locally with ",
+        Suggestion("local", True),
+        ".",
     )
 
 
@@ -407,6 +433,7 @@ def _infeasible_locally(task: Task, asked: FullDomain) -> InfeasibleError:
     total = task.problem.table.rows
     return InfeasibleError(
         f"Local recoding of these {total:,} rows leaves more than {float(asked.suppression_limit):.4%} of them "
-        "completely suppressed. Allow more with suppression_limit=... (--suppression-limit), ask for less, or give "
-        "hierarchies with more levels."
+        "completely suppressed. Allow more with ",
+        Suggestion("suppression_limit"),
+        ", ask for less, or give hierarchies with more levels.",
     )

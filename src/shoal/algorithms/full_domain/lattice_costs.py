@@ -17,30 +17,21 @@ import numpy as np
 from shoal.algorithms.full_domain.lattice_kernel import log_densities
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from shoal.algorithms.base import Problem
     from shoal.algorithms.full_domain.lattice import Classes, Judge, Lattice, Node
     from shoal.recoding import Levels
     from shoal.table import Table
 
-__all__ = ["COSTS", "CellLosses", "Cost", "Evaluation", "cost_of"]
-
-COSTS = (
-    "gcp",
-    "precision",
-    "non_uniform_entropy",
-    "stars",
-    "suppressed_tuples",
-    "discernability",
-    "average_class_size",
-    "kl_divergence",
-)
-"""The metrics that can be minimized (precision: maximized), as `shoal.metrics` calls them."""
+__all__ = ["COSTS", "CellLosses", "LatticeCost", "Evaluation", "cost_of"]
 
 _BITS = 60
+"""Bits that the sum of all losses may take, in whole numbers."""
 _DIVERGENCE_UNIT = 2.0**-40
+"""The divergence, in nats, that 1 stands for."""
 _ROUNDING = 1 << 8
 """Units by which a sum of logarithms may be off."""
 
@@ -73,7 +64,7 @@ class Evaluation:
         return np.asarray(self.tally[2])
 
 
-class Cost(Protocol):
+class LatticeCost(Protocol):
     """A metric as whole numbers; lower is better."""
 
     @property
@@ -268,9 +259,10 @@ class Discernability:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class AverageClassSize:
-    """Rows by class: as many classes as can be."""
+    """Rows by class over k: as many classes as can be."""
 
     rows: int
+    k: int
     name: str = "average_class_size"
     precomputed: bool = False
 
@@ -290,7 +282,7 @@ class AverageClassSize:
         return self.total(found)
 
     def value(self, total: int) -> float:
-        return self.rows / -total
+        return self.rows / -total / self.k
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -348,34 +340,29 @@ def places_of(lattice: Lattice) -> tuple[tuple[int, ...], ...]:
     return tuple(places)
 
 
-def cost_of(name: str, lattice: Lattice, table: Table, judge: Judge, classes: Classes, cells: CellLosses) -> Cost:
+def cost_of(
+    name: str, problem: Problem, lattice: Lattice, judge: Judge, classes: Classes, cells: CellLosses
+) -> LatticeCost:
     """Return a metric of the rows of some classes.
 
     Parameters
     ----------
     name : str
         One of `COSTS`.
-    lattice, table, judge
-        The problem.
+    problem, lattice, judge
+        What is searched.
     classes : Classes
         Its rows, or those that are left of them.
     cells : CellLosses
         The losses by this metric, or by another one if it has none.
     """
-    rows = classes.rows
-    if name == "suppressed_tuples":
-        return SuppressedTuples(rows=rows, top=lattice.top)
-    if name == "discernability":
-        return Discernability()
-    if name == "average_class_size":
-        return AverageClassSize(rows=rows)
-    if name == "kl_divergence":
-        return _divergence(lattice, table, judge, classes)
-    return CellCost(name=name, cells=cells, totals=cells.totals(lattice, classes))
+    if name in _OF_CELLS:
+        return CellCost(name=name, cells=cells, totals=cells.totals(lattice, classes))
+    return _OF_CLASSES[name](problem, lattice, judge, classes)
 
 
-def _divergence(lattice: Lattice, table: Table, judge: Judge, classes: Classes) -> KLDivergence:
-    shares = []
+def _divergence(problem: Problem, lattice: Lattice, judge: Judge, classes: Classes) -> KLDivergence:
+    table, shares = problem.table, []
     for a, column in enumerate(table.quasi_identifiers):
         for place, nodes in enumerate(lattice.nodes[a]):
             shares.append(np.log(np.bincount(nodes) / column.size if place < lattice.top[a] else np.ones(1)))
@@ -390,3 +377,16 @@ def _divergence(lattice: Lattice, table: Table, judge: Judge, classes: Classes) 
         entropy=math.fsum((counts * np.log(counts / rows)).tolist()) / rows + domain,
         rows=rows,
     )
+
+
+_OF_CELLS = ("gcp", "precision", "non_uniform_entropy", "stars")
+"""Metrics that are sums over cells."""
+_OF_CLASSES: Mapping[str, Callable[[Problem, Lattice, Judge, Classes], LatticeCost]] = {
+    "suppressed_tuples": lambda _, lattice, __, classes: SuppressedTuples(rows=classes.rows, top=lattice.top),
+    "discernability": lambda *_: Discernability(),
+    "average_class_size": lambda problem, _, __, classes: AverageClassSize(rows=classes.rows, k=problem.requirement.k),
+    "kl_divergence": _divergence,
+}
+"""Metrics of other kinds."""
+COSTS = (*_OF_CELLS, *_OF_CLASSES)
+"""The metrics of `shoal.metrics.METRICS` that can be minimized (precision: maximized)."""

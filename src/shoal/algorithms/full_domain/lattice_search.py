@@ -21,14 +21,17 @@ if TYPE_CHECKING:
 
     from shoal._progress import Progress
     from shoal.algorithms.full_domain.lattice import Classes, Judge, Lattice, Node
-    from shoal.algorithms.full_domain.lattice_costs import CellCost, Cost
+    from shoal.algorithms.full_domain.lattice_costs import CellCost, LatticeCost
 
 __all__ = ["Best", "Budget", "Search"]
 
 _Bound = tuple[int, int]
 _NEVER: _Bound = (1 << 200, 0)
+"""The bound of a box without a feasible node: above every cost."""
 _PARTS = 1_000
+"""Parts of the lattice that progress is told in."""
 _NOBODY = np.empty(0, dtype=np.int64)
+"""No class joins the suppressed rows."""
 
 
 @dataclass(kw_only=True)
@@ -86,7 +89,7 @@ class Search:
         judge: Judge,
         classes: Classes,
         *,
-        cost: Cost,
+        cost: LatticeCost,
         second: CellCost,
         places: tuple[tuple[int, ...], ...],
         surcharges: NDArray[np.int64],

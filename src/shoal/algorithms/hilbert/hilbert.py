@@ -8,12 +8,12 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import Boolean, validate
+from shoal._validation import Boolean, parameter, validate_declared
 from shoal.algorithms.base import Guarantee, Partition, monotone_only
 from shoal.algorithms.common.compiled import compile_requirement
 from shoal.algorithms.common.places import aligned_places, flat_trees
@@ -72,10 +72,13 @@ class Hilbert:
     """
 
     name: ClassVar[str] = "hilbert"
-    stretch: bool = True
+    stretch: bool = field(
+        default=True,
+        metadata=parameter(Boolean(), "Whether every attribute is stretched to the width of the largest domain."),
+    )
 
     def __post_init__(self) -> None:
-        validate("hilbert", {"stretch": self.stretch}, {"stretch": Boolean()})
+        validate_declared(self.name, self)
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as they appear in a certificate."""

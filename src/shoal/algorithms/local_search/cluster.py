@@ -10,15 +10,15 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import Integer, validate
+from shoal._validation import validate_declared
 from shoal.algorithms.base import Guarantee, Partition, monotone_only
 from shoal.algorithms.hilbert.hilbert import Hilbert
-from shoal.algorithms.local_search.groups import GroupsAtWork
+from shoal.algorithms.local_search.groups import EFFORT, WorkingPartition
 from shoal.algorithms.local_search.neighbourhood import near_classes
 from shoal.algorithms.local_search.sabre import Sabre
 from shoal.algorithms.mondrian.mondrian import Mondrian
@@ -40,15 +40,19 @@ _MANY = 100_000
 _SEARCHED = 20_000
 """Where more rows need something the search is shorter: finding neighbours takes the time."""
 _LEAST = 500
-"""Smaller tables get the search of so many rows, and a hotter one."""
+"""Smaller tables are searched as long as one of this many rows, and at higher temperatures."""
 _DEFAULT = 100
+"""The effort unless told otherwise."""
 _ROUNDS = 6
+"""Rounds of moves and of new groups, at the usual effort; larger tables get fewer."""
 _TEMPERATURES = 0.03, 0.001
 """The first and the last, in losses of one attribute of one row."""
 _TEMPERATURES_OF_FEW = 0.3, 0.001
+"""The same for tables of few rows, where more may be tried."""
 _SWAPS = 4
-"""Where a row more may break a group there is little else than swaps to search by: so many times more of them."""
+"""Where a row more may break a group, rows can hardly do anything but trade places: swaps are this many times more."""
 _TEMPERATURES_OF_SWAPS = 0.1, 0.001
+"""The same where a row more may break a group, so that rows mostly trade places."""
 _BROKEN = 1, 2
 """Groups that may be broken up for a new one, in turns."""
 _LARGEST_GROWN = 256
@@ -87,13 +91,13 @@ class Cluster:
     * The random numbers of the search are the same for every table.
     """
 
-    effort: int = _DEFAULT
+    effort: int = field(default=_DEFAULT, metadata=EFFORT)
 
     name: ClassVar[str] = "cluster"
     stand_in: ClassVar[Algorithm] = Mondrian()
 
     def __post_init__(self) -> None:
-        validate("cluster", {"effort": self.effort}, {"effort": Integer(low=0, high=1_000_000)})
+        validate_declared(self.name, self)
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as they appear in a certificate."""
@@ -118,7 +122,7 @@ class Cluster:
         )
 
     def _clustered(self, problem: Problem) -> tuple[NDArray[np.int32], dict[str, Any]]:
-        work = GroupsAtWork(problem)
+        work = WorkingPartition(problem)
         width = _NEAR if work.classes.count < _MANY else _NEAR_OF_MANY
         work.look_around(
             min(width, max(work.classes.count - 1, 1)),
@@ -145,7 +149,7 @@ class Cluster:
         return best, {**details, "started_from": chosen, "loss": min(loss, least)}
 
 
-def _grow(work: GroupsAtWork) -> float:
+def _grow(work: WorkingPartition) -> float:
     """Grow groups from the rows that need something; return what is lost then."""
     labels, count = work.keep_classes()
     near, lost = work.near, work.near_losses
@@ -163,7 +167,7 @@ def _grow(work: GroupsAtWork) -> float:
     return work.place_rest(labels, count)
 
 
-def _search(problem: Problem, work: GroupsAtWork, effort: int) -> tuple[float, NDArray[np.int32]]:
+def _search(problem: Problem, work: WorkingPartition, effort: int) -> tuple[float, NDArray[np.int32]]:
     """Improve the groups; return what is lost then, and the group of each row."""
     rows = len(work.active)
     searched = max(rows if rows <= _SEARCHED else int(_SEARCHED * (_SEARCHED / rows) ** 0.5), _LEAST)
@@ -194,3 +198,4 @@ def _search(problem: Problem, work: GroupsAtWork, effort: int) -> tuple[float, N
 
 
 _SEEDS = 100_000
+"""Rows around which new groups are founded between two reports of progress."""

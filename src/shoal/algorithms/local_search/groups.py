@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal._validation import Integer, parameter
 from shoal.algorithms.common.compiled import compile_requirement, table_counts
 from shoal.algorithms.hilbert.hilbert import curve_ranks
 from shoal.algorithms.local_search.dealing_kernel import count_failures, deal, deal_in_two, join_failing
@@ -27,11 +28,20 @@ if TYPE_CHECKING:
 
     from shoal.algorithms.base import Problem
 
-__all__ = ["GroupsAtWork"]
+__all__ = ["EFFORT", "WorkingPartition"]
+
+EFFORT = parameter(
+    Integer(low=0, high=1_000_000),
+    "How long the local search goes on: moves that are tried for each row.",
+    flag="--effort",
+    metavar="NUMBER",
+)
+"""How algorithms that search locally declare their `effort`."""
 
 _TALLIED = 1 << 25
 """Counts of sensitive codes by group that are kept; more are counted when they are asked for."""
 _ORDERS = 7
+"""Orders of the rows by some attributes first that partners are looked for in, beside the Hilbert curve."""
 _BUCKETS_PER_ROW = 32
 """Rows of a bucket over those of a group that rare values share a bucket for."""
 _STAYING = {int(kind) for kind in (RuleKind.SIZE, RuleKind.DISTINCT, RuleKind.SPREAD)}
@@ -40,11 +50,12 @@ _REACH = 10
 _POOL = 512
 """Classes that a growing group looks at."""
 _MULTIPLIER = 0x9E3779B97F4A7C15
+"""2**64 over the golden ratio: it spreads keys over all bits."""
 _SEED = 0x9E3779B97F4A7C15
 """Of the search: a release depends on what is in the table, and on nothing else."""
 
 
-class GroupsAtWork:
+class WorkingPartition:
     """A partition into acceptable groups that is being changed, and the loss that it is changed for."""
 
     def __init__(self, problem: Problem) -> None:

@@ -1,4 +1,4 @@
-"""The table as a search for little loss sees it: codes, and what recoding loses of each attribute."""
+"""The table in the form that a local search needs: codes, and what recoding loses of each attribute."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["RowClasses", "near_classes"]
 
 _WINDOW = 8
+"""Classes at most this far away in the order are looked at first."""
 _BUDGET = 25
 """Stretches that are looked at for each neighbour that is asked for."""
 _STRETCH = 20_000

@@ -8,14 +8,14 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import Integer, validate
+from shoal._validation import validate_declared
 from shoal.algorithms.base import Guarantee, Partition, monotone_only
-from shoal.algorithms.local_search.groups import GroupsAtWork
+from shoal.algorithms.local_search.groups import EFFORT, WorkingPartition
 from shoal.algorithms.mondrian.mondrian import Mondrian
 
 if TYPE_CHECKING:
@@ -29,18 +29,19 @@ __all__ = ["Sabre"]
 _ROUNDS = (12, 60)
 """Temperatures of the search: in the smallest tables, and at most."""
 _ROUNDS_PER_CUT = 6
+"""Rounds of moves between two attempts to cut groups in two."""
 _START = 1.5
-"""The first groups are so many times as large as they could be: there is room to sort the rows out before they are cut
-again."""
+"""The first groups are larger than they must be by this factor, so that rows can be exchanged before they are cut."""
 _FAILURES = 0.01
 """Share of dealt groups that may fail, and be joined."""
 _TRIAL = 10
-"""A trial makes so many times fewer moves than the search."""
+"""A trial makes one in this many of the moves of the search."""
 _LEAST_EFFORT = 100
-"""Smaller tables get the moves of so many rows."""
+"""Smaller tables get the moves of a table of this many rows."""
 _FULL_EFFORT = 40_000
-"""Rows beyond these get less of the search."""
+"""Rows beyond this number add less to the moves."""
 _LESS = 32
+"""Each of them adds one in this many of what a row within it adds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +71,9 @@ class _Start:
 
 
 _AFTER_DEALING = _Schedule(temperatures=(0.5, 0.03), power=0.7)
+"""Hot at first, for dealt groups are far from a good partition."""
 _AFTER_CUTTING = _Schedule(temperatures=(0.3, 0.01), power=0.0)
+"""Cooler, for groups that Mondrian cut are good already."""
 
 
 @dataclass(frozen=True)
@@ -107,13 +110,13 @@ class Sabre:
     * The random numbers of the search are the same for every table.
     """
 
-    effort: int = 200
+    effort: int = field(default=200, metadata=EFFORT)
 
     name: ClassVar[str] = "sabre"
     stand_in: ClassVar[Algorithm] = Mondrian()
 
     def __post_init__(self) -> None:
-        validate("sabre", {"effort": self.effort}, {"effort": Integer(low=0, high=1_000_000)})
+        validate_declared(self.name, self)
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as they appear in a certificate."""
@@ -139,7 +142,7 @@ class Sabre:
 
     def _search(self, problem: Problem) -> tuple[NDArray[np.int32], dict[str, Any]]:
         problem.progress(self.name, 0, 1)
-        work = GroupsAtWork(problem)
+        work = WorkingPartition(problem)
         size, count = _dealt_size(work)
         # Redistribution: like rows to the same group, by the order that loses least.
         losses = [work.deal(count, order) for order in range(work.orders)]
@@ -163,7 +166,7 @@ class Sabre:
         return best, {**details, "started_from": chosen.name, "loss": loss}
 
     def _exchange(
-        self, problem: Problem, work: GroupsAtWork, start: _Start, effort: int
+        self, problem: Problem, work: WorkingPartition, start: _Start, effort: int
     ) -> tuple[float, NDArray[np.int32]]:
         """Search from some groups; return what is lost, never more than at the start, and the group of each row."""
         work.set_groups_of_rows(start.groups)
@@ -183,7 +186,7 @@ class Sabre:
         return (loss, work.groups_of_rows()) if loss < start.loss else (start.loss, start.groups)
 
 
-def _dealt_size(work: GroupsAtWork) -> tuple[int, int]:
+def _dealt_size(work: WorkingPartition) -> tuple[int, int]:
     """Return how small dealt groups may be so that hardly one fails, and how many to deal."""
     size = min(work.smallest, work.rows)
     while size < work.rows and not work.may_be_dealt(work.rows // size, _FAILURES):

@@ -8,12 +8,12 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import Boolean, validate
+from shoal._validation import Boolean, parameter, validate_declared
 from shoal.algorithms.base import Guarantee, Partition
 from shoal.algorithms.tp.cascade import MOST_ATTRIBUTES, Cascade, split_rows, starred_attributes
 
@@ -41,11 +41,13 @@ class MApproximation:
     largest surplus. Beyond 63 quasi-identifiers nothing is refined.
     """
 
-    refine: bool = True
+    refine: bool = field(
+        default=True, metadata=parameter(Boolean(), "Whether the mixed group is partitioned further by the cascade.")
+    )
     name: ClassVar[str] = "m-approximation"
 
     def __post_init__(self) -> None:
-        validate("m-approximation", {"refine": self.refine}, {"refine": Boolean()})
+        validate_declared(self.name, self)
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as they appear in a certificate."""

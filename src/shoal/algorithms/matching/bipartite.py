@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal._optional import require
+from shoal.algorithms.matching.cover_problem import FORBIDDEN, Cover
 from shoal.algorithms.matching.group_prices_kernel import pair_costs, potentials
-from shoal.algorithms.matching.simplex_matching import FORBIDDEN, Cover
 from shoal.errors import InternalError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.algorithms.matching.simplex_matching import CoverProblem
+    from shoal.algorithms.matching.cover_problem import CoverProblem
 
 __all__ = ["MOST_PAIRS", "cheapest_pairs"]
 

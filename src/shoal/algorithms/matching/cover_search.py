@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.algorithms.matching.cover_problem import FORBIDDEN, Cover, CoverProblem, split_cover
 from shoal.algorithms.matching.group_arrays import (
     entries,
     in_type_order,
@@ -21,7 +22,6 @@ from shoal.algorithms.matching.group_arrays import (
 from shoal.algorithms.matching.group_prices_kernel import UNIT, nearest_pairs, prices_of_groups, scan_groups
 from shoal.algorithms.matching.neighbourhoods import Neighbourhoods
 from shoal.algorithms.matching.parity_cuts import parity_cuts
-from shoal.algorithms.matching.simplex_matching import FORBIDDEN, Cover, CoverProblem, split_cover
 from shoal.errors import InternalError
 from shoal.solver.highs import LiveProgram, Program, Rows, Solution, solve
 
@@ -43,11 +43,13 @@ _SCANNED = 400_000
 _MOST_GROUPS = 200_000
 """Groups that may enter a whole-number program."""
 _GROUPS_AT_A_TIME = 1 << 16
+"""Groups that a scan has places for at first."""
 _ROUNDED = 2
 """Groups that cost at most so much more than their duals pay complete a rounded solution."""
 _ROUNDING_SHARE = 0.2
 """Part of the time that is left that rounding a solution may take."""
 _MOST_ROUNDS = 30
+"""Rounds of parity cuts."""
 _PATIENCE = 2
 """Rounds of cuts that may leave the bound where it is before a large problem is rounded."""
 _MOST_FRUITLESS = 1
@@ -61,6 +63,7 @@ _NEIGHBOURHOODS = (150, 300, 600)
 _RAISED = 4
 """How often the highest price a row in no group pays at first; and by how much that rises."""
 _USED = 1e-6
+"""A variable above this is used by a solution of the linear program."""
 _STEP = "matching"
 
 

@@ -12,25 +12,19 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import Optional, RationalIn, validate
-from shoal.algorithms.base import Guarantee, Partition
+from shoal._validation import Optional, RationalIn, parameter, validate_declared
+from shoal.algorithms.base import TIME_LIMIT, Guarantee, Partition
 from shoal.algorithms.m_approximation.m_approximation import MApproximation
 from shoal.algorithms.matching.bipartite import cheapest_pairs
-from shoal.algorithms.matching.simplex_matching import (
-    MOST_ATTRIBUTES,
-    Cover,
-    CoverProblem,
-    GroupPrices,
-    cheapest_cover,
-    split_cover,
-)
+from shoal.algorithms.matching.cover_problem import MOST_ATTRIBUTES, Cover, CoverProblem, GroupPrices, split_cover
+from shoal.algorithms.matching.simplex_matching import cheapest_cover
 from shoal.algorithms.tp.three_phase import ThreePhase
 
 if TYPE_CHECKING:
@@ -43,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Matching"]
 
 _MOST_TYPES = 20_000
+"""Types of rows up to which the program over pairs and triples is solved."""
 _OPTIMAL = "Proven optimal: no release with this requirement recodes fewer cells."
 
 
@@ -71,11 +66,13 @@ class Matching:
     than 62 quasi-identifiers are not searched: that start is returned.
     """
 
-    time_limit: Real | float | None = 60
+    time_limit: Real | float | None = field(
+        default=60, metadata=parameter(Optional(RationalIn(low=Fraction(0))), **TIME_LIMIT)
+    )
     name: ClassVar[str] = "matching"
 
     def __post_init__(self) -> None:
-        validate(self.name, {"time_limit": self.time_limit}, {"time_limit": Optional(RationalIn(low=Fraction(0)))})
+        validate_declared(self.name, self)
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as they appear in a certificate."""

@@ -20,11 +20,15 @@ if TYPE_CHECKING:
 __all__ = ["parity_cuts"]
 
 _USED = 1e-6
+"""A variable above this is used by a solution of the linear program."""
 _VIOLATED = 0.02
 """Cuts that are missed by less are not worth it."""
 _PER_COMPONENT = 12
+"""Sets that one component of the fractional groups may give, beside the first."""
 _FEWEST_CUTS = 150
+"""Cuts that enter the program at a time, at least."""
 _TYPES_PER_CUT = 12
+"""Types of rows for each cut that enters at a time, in large problems."""
 
 
 def parity_cuts(

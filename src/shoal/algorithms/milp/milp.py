@@ -9,14 +9,14 @@ References
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import RationalIn, validate
-from shoal.algorithms.base import Guarantee, Partition
+from shoal._validation import RationalIn, parameter, validate_declared
+from shoal.algorithms.base import TIME_LIMIT, Guarantee, Partition
 from shoal.algorithms.bounds.stars import lower_bound
 from shoal.algorithms.common.compiled import table_counts
 from shoal.algorithms.common.row_types import RowTypes, counted_groups, one_value
@@ -24,7 +24,7 @@ from shoal.algorithms.hilbert.hilbert import Hilbert
 from shoal.algorithms.local_search.cluster import Cluster
 from shoal.algorithms.local_search.sabre import Sabre
 from shoal.algorithms.m_approximation.m_approximation import MApproximation
-from shoal.algorithms.milp.program import Condition, GeneralizationProgram
+from shoal.algorithms.milp.program import GeneralizationProgram, LinearCondition
 from shoal.algorithms.mondrian.mondrian import Mondrian
 from shoal.algorithms.tp.three_phase import ThreePhase
 from shoal.errors import UnsupportedError
@@ -53,6 +53,7 @@ _HEURISTICS: tuple[Algorithm, ...] = (
 )
 """What the program may start from: it never ends with more stars than the best of them."""
 _MOST_ENTRIES = 400_000
+"""Entries of the program up to which a table is taken."""
 
 
 @dataclass(frozen=True)
@@ -79,20 +80,20 @@ class GeneralizationVectors:
       a whole number, is rounded up after a margin of a millionth is taken off.
     """
 
-    time_limit: Real | float = 60
-    gap: Real | float = 0
+    time_limit: Real | float = field(
+        default=60, metadata=parameter(RationalIn(low=Fraction(0), low_included=False), **TIME_LIMIT)
+    )
+    gap: Real | float = field(
+        default=0,
+        metadata=parameter(
+            RationalIn(low=Fraction(0), high=Fraction(1)),
+            "Stop as soon as no release can have fewer stars by more than this share of them.",
+        ),
+    )
     name: ClassVar[str] = "milp"
 
     def __post_init__(self) -> None:
-        given = {"time_limit": self.time_limit, "gap": self.gap}
-        validate(
-            self.name,
-            given,
-            {
-                "time_limit": RationalIn(low=Fraction(0), low_included=False),
-                "gap": RationalIn(low=Fraction(0), high=Fraction(1)),
-            },
-        )
+        validate_declared(self.name, self)
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as they appear in a certificate."""
@@ -211,14 +212,14 @@ def _program_of(problem: Problem, types: RowTypes) -> GeneralizationProgram:
     return GeneralizationProgram(codes=types.codes, values=values, counts=types.counts, conditions=conditions)
 
 
-def _condition(form: LinearForm, attribute: int, values: int, *, looked_at: bool) -> Condition:
+def _condition(form: LinearForm, attribute: int, values: int, *, looked_at: bool) -> LinearCondition:
     """Lay a model's inequalities out as a matrix; where no sensitive value is looked at, there is one value in all."""
     width = values if looked_at else 1
     matrix = np.zeros((len(form.rows), width + 1 + form.auxiliaries))
     for place, row in enumerate(form.rows):
         for variable, coefficient in row.coefficients.items():
             matrix[place, variable - values + width] = float(coefficient)
-    return Condition(
+    return LinearCondition(
         attribute=attribute,
         values=width,
         matrix=matrix,

@@ -18,11 +18,11 @@ from shoal.solver.highs import Program, Rows
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Condition", "GeneralizationProgram", "Vectors"]
+__all__ = ["LinearCondition", "GeneralizationProgram", "Vectors"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Condition:
+class LinearCondition:
     """What every group must satisfy in one attribute: `matrix @ (counts, size, auxiliaries) >= constant`, or equal."""
 
     attribute: int
@@ -135,7 +135,7 @@ class GeneralizationProgram:
         The value of each type in each attribute; q >= 1.
     counts : int64 array
         Rows of each type.
-    conditions : sequence of Condition
+    conditions : sequence of LinearCondition
         What every group must satisfy.
     """
 
@@ -145,7 +145,7 @@ class GeneralizationProgram:
         codes: NDArray[np.int32],
         values: NDArray[np.int32],
         counts: NDArray[np.int64],
-        conditions: Sequence[Condition],
+        conditions: Sequence[LinearCondition],
     ) -> None:
         self.counts, self.values, self.conditions = counts, values, tuple(conditions)
         vectors = Vectors.of(codes)
@@ -157,7 +157,7 @@ class GeneralizationProgram:
         self._lay_out()
         self.program = self._program()
 
-    def _supply(self, types: NDArray[np.int64], condition: Condition) -> NDArray[np.int64]:
+    def _supply(self, types: NDArray[np.int64], condition: LinearCondition) -> NDArray[np.int64]:
         column = self.values[types, condition.attribute]
         return np.bincount(column, weights=self.counts[types], minlength=condition.values).astype(np.int64)
 
@@ -212,7 +212,7 @@ class GeneralizationProgram:
             costs=costs, integer=integer, lower=np.zeros(self._variables), upper=upper, rows=Rows.stacked(rows)
         )
 
-    def _auxiliary_blocks(self) -> list[tuple[int, Condition]]:
+    def _auxiliary_blocks(self) -> list[tuple[int, LinearCondition]]:
         """Return where each condition's auxiliary variables start: those of the first vector, of the second, ..."""
         sizes = [condition.auxiliaries * len(self.vectors.starred) for condition in self.conditions]
         starts = self._auxiliary + np.concatenate(([0], np.cumsum(sizes)))[:-1].astype(np.int64)
@@ -267,7 +267,7 @@ class GeneralizationProgram:
             )
         ]
 
-    def _condition_rows(self, start: int, condition: Condition) -> Rows:
+    def _condition_rows(self, start: int, condition: LinearCondition) -> Rows:
         """Write a condition out for every vector, with constants times its indicator."""
         cells = self._cells[condition.attribute]
         listed = []

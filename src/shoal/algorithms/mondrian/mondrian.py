@@ -8,12 +8,12 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal._validation import Boolean, validate
+from shoal._validation import Boolean, parameter, validate_declared
 from shoal.algorithms.base import Guarantee, Partition, monotone_only
 from shoal.algorithms.common.compiled import compile_requirement
 from shoal.algorithms.common.places import flat_trees
@@ -69,10 +69,13 @@ class Mondrian:
     * where no subtrees can be parted, cuts between values side by side in the hierarchy follow, relaxed ones too.
     """
 
-    relaxed: bool = False
+    relaxed: bool = field(
+        default=False,
+        metadata=parameter(Boolean(), "Whether rows with the same value may go to either side of a cut."),
+    )
 
     def __post_init__(self) -> None:
-        validate("mondrian", {"relaxed": self.relaxed}, {"relaxed": Boolean()})
+        validate_declared("mondrian", self)
 
     @property
     def name(self) -> str:

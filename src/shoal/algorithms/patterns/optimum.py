@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.algorithms.matching.simplex_matching import CoverProblem, GroupPrices, cheapest_cover
+from shoal.algorithms.matching.cover_problem import CoverProblem, GroupPrices
+from shoal.algorithms.matching.simplex_matching import cheapest_cover
 from shoal.algorithms.patterns.program import OutputTypes, Prices, price_rows, remaining, solve_program
 from shoal.algorithms.patterns.program_search import PartialPrograms
 from shoal.algorithms.patterns.row_assignment import fewest_stars

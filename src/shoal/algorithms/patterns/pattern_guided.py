@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal._validation import Boolean, OneOf, RationalIn, validate
-from shoal.algorithms.base import Guarantee, Partition
+from shoal._validation import Boolean, OneOf, RationalIn, parameter, validate_declared
+from shoal.algorithms.base import TIME_LIMIT, Guarantee, Partition
 from shoal.algorithms.common.row_types import RowTypes
 from shoal.algorithms.patterns.assignment import Assignment
-from shoal.algorithms.patterns.patterns import PatternRule, Patterns, ResolvedPatterns
+from shoal.algorithms.patterns.patterns import PatternRule, Patterns, ResolvedPatterns, weights_in
 from shoal.errors import InfeasibleError
 from shoal.recoding import STAR_LEVEL
 
@@ -71,24 +71,38 @@ class PatternGuided:
     can spare, as long as that costs less than the next pattern would (`improve`).
     """
 
-    patterns: Iterable[str | Iterable[str]] | Patterns | PatternRule | None = None
-    optimal: bool = False
-    weights: Mapping[str, Real | float] | None = None
-    improve: bool = True
-    method: str = "program"
-    time_limit: float = 60.0
+    patterns: Iterable[str | Iterable[str]] | Patterns | PatternRule | None = field(
+        default=None,
+        metadata=parameter(
+            None,
+            "The combinations of attributes that a row may keep, one a line (attributes separated by commas; an empty "
+            "line keeps none), or a JSON list of them.",
+            flag="--patterns",
+            metavar="FILE",
+            read=Patterns.from_file,
+        ),
+    )
+    optimal: bool = field(default=False, metadata=parameter(Boolean(), "Whether to prove the fewest stars."))
+    weights: Mapping[str, Real | float] | None = field(
+        default=None,
+        metadata=parameter(
+            None, "What a star in each quasi-identifier costs, age=2,zip=1.", metavar="NAME=NUMBER,...", read=weights_in
+        ),
+    )
+    improve: bool = field(
+        default=True, metadata=parameter(Boolean(), "Whether the greedy algorithm is followed by an improvement.")
+    )
+    method: str = field(
+        default="program",
+        metadata=parameter(
+            OneOf(("program", "matching", "fixed-parameter")),
+            "How the optimum is searched for: program, matching (k = 2) or fixed-parameter (tiny tables).",
+        ),
+    )
+    time_limit: float = field(default=60.0, metadata=parameter(RationalIn(low=Fraction(0)), **TIME_LIMIT))
 
     def __post_init__(self) -> None:
-        validate(
-            "PatternGuided",
-            {name: getattr(self, name) for name in ("optimal", "improve", "method", "time_limit")},
-            {
-                "optimal": Boolean(),
-                "improve": Boolean(),
-                "method": OneOf(("program", "matching", "fixed-parameter")),
-                "time_limit": RationalIn(low=Fraction(0)),
-            },
-        )
+        validate_declared("PatternGuided", self)
         given = self.patterns
         if isinstance(given, Mapping):
             object.__setattr__(self, "patterns", PatternRule(**given))

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal._validation import Boolean, Constraint, Integer, Optional, RationalIn, exact_fraction, validate
+from shoal._messages import Subject
+from shoal._validation import Boolean, Constraint, Integer, Optional, RationalIn, exact_fraction, number_in, validate
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["PatternRule", "Patterns", "ResolvedPatterns"]
+__all__ = ["PatternRule", "Patterns", "ResolvedPatterns", "weights_in"]
 
 _MOST_PATTERNS = 1 << 14
 _LARGEST_COST = 1 << 20
@@ -55,15 +56,14 @@ class Patterns:
 
     def __init__(self, kept: Iterable[str | Iterable[str]]) -> None:
         if isinstance(kept, str | Mapping) or not isinstance(kept, Iterable):
-            raise ParameterError(
-                f"The 'patterns' parameter of {_OWNER} must be a list of patterns, ['age, zip', 'age', ''] for "
-                f"example. Got {type(kept).__name__}."
+            raise ParameterError.refusing(
+                _OWNER, "patterns", "a list of patterns, ['age, zip', 'age', ''] for example", got=type(kept).__name__
             )
         listed = [pattern.strip() if isinstance(pattern, str) else _entries(pattern) for pattern in kept]
         if not listed:
             raise ParameterError(
-                f"The 'patterns' parameter of {_OWNER} must have at least one pattern. Got an empty list; '' is the "
-                "pattern that keeps nothing."
+                Subject(_OWNER, "patterns"),
+                " must have at least one pattern. Got an empty list; '' is the pattern that keeps nothing.",
             )
         object.__setattr__(self, "kept", tuple(listed))
 
@@ -159,7 +159,7 @@ class PatternRule:
         validate("PatternRule", {"most_stars": self.most_stars, "all_star": self.all_star}, constraints)
         keeping: object = self.keeping
         if isinstance(keeping, str):
-            raise ParameterError("The 'keeping' parameter of PatternRule must be a list of names. Got a text.")
+            raise ParameterError.refusing("PatternRule", "keeping", "a list of names", got="a text")
         object.__setattr__(self, "keeping", tuple(self.keeping))
 
     def resolve(self, attributes: Sequence[str]) -> ResolvedPatterns:
@@ -205,11 +205,6 @@ class ResolvedPatterns:
     starred: NDArray[np.bool_]
     """Which attributes each pattern stars, shape (patterns, attributes); no row twice."""
 
-    @property
-    def has_all_star(self) -> bool:
-        """Whether a row may be suppressed completely."""
-        return bool(self.starred.all(axis=1).any())
-
     def costs(self, weights: Mapping[str, Real | float] | None) -> tuple[NDArray[np.int64], int]:
         """Return what a row costs under each pattern, as whole numbers, and their common unit.
 
@@ -242,8 +237,8 @@ class ResolvedPatterns:
     def _weights(self, weights: Mapping[str, Real | float]) -> list[Fraction]:
         if not isinstance(weights, Mapping):
             raise ParameterError(
-                f"The 'weights' parameter of {_OWNER} must map every quasi-identifier to a number. "
-                f"Got {type(weights).__name__}."
+                Subject(_OWNER, "weights"),
+                f" must map every quasi-identifier to a number. Got {type(weights).__name__}.",
             )
         for name in weights:
             if name not in self.attributes:
@@ -254,17 +249,30 @@ class ResolvedPatterns:
         missing = [name for name in self.attributes if name not in weights]
         if missing:
             raise ParameterError(
-                f"The 'weights' parameter of {_OWNER} misses {', '.join(repr(name) for name in missing)}. Give every "
-                "quasi-identifier a weight; 1 is the usual one."
+                Subject(_OWNER, "weights"),
+                f" misses {', '.join(repr(name) for name in missing)}. Give every quasi-identifier a "
+                "weight; 1 is the usual one.",
             )
         constraint = RationalIn(low=Fraction(0), low_included=False)
         for name in self.attributes:
             if not constraint.accepts(weights[name]):
-                raise ParameterError(f"The weight of '{name}' must be {constraint.describe()}. Got {weights[name]!r}.")
+                raise ParameterError(f"The weight of '{name}' must be ", constraint, f". Got {weights[name]!r}.")
         return [exact_fraction(weights[name]) for name in self.attributes]
 
     def __repr__(self) -> str:
         return f"ResolvedPatterns(patterns={len(self.starred)}, attributes={len(self.attributes)})"
+
+
+def weights_in(text: str) -> dict[str, Any]:
+    """Return the weights that a text lists.
+
+    Examples
+    --------
+    >>> weights_in("age=2, zip=1/2")
+    {'age': 2, 'zip': Fraction(1, 2)}
+    """
+    pairs = [part.partition("=") for part in text.split(",")]
+    return {name.strip(): number_in(number.strip()) for name, _, number in pairs}
 
 
 def _entries(pattern: object) -> tuple[str, ...]:

@@ -56,7 +56,9 @@ __all__ = ["TopDownSpecialization"]
 _RECORDS_PER_CALL = 10_000_000
 """Records that the kernel looks at before it lets the caller hear of it: well below a second."""
 _WEIGHTS = 1 << 16
+"""Counts up to which logarithms are tabulated."""
 _ENDLESS = 1 << 62
+"""More than the size of any group: nothing is known of a node yet."""
 
 
 @dataclass(frozen=True)

@@ -35,15 +35,23 @@ if TYPE_CHECKING:
 __all__ = ["MOST_ATTRIBUTES", "Cascade", "split_rows", "star_patterns", "starred_attributes"]
 
 _KEY_LIMIT = 1 << 62
+"""Keys of rows stay below this, so that they fit into 63 bits."""
 MOST_ATTRIBUTES = 63
 """Quasi-identifiers that a cascade can tell apart: a pattern of stars is a set of bits."""
 _MOST_PATTERNS = 4096
+"""Patterns of stars that are tried, those of few stars first."""
 _ANY_PRICE = 1 << 40
+"""More stars than a row can cost: donors are taken whatever they cost."""
 _SHORTEST_CHAIN = 64
+"""Groups that are asked for donors at least, for each cell that waits."""
 _DONOR_WORK = 2_000_000
+"""Groups that are asked for donors in all, for all classes that wait."""
 _INTERLEAVED_WORK = 1 << 24
+"""Rows times sets of attributes up to which groups are completed with spare rows after every level of stars."""
 _INTERLEAVED_PATTERNS = 1 << 9
+"""Patterns up to which that is done."""
 _SPARE_LEVELS = 2
+"""The levels of stars after which it is done in any table."""
 
 
 def star_patterns(sizes: Sequence[int], most: int = _MOST_PATTERNS) -> list[tuple[int, ...]]:

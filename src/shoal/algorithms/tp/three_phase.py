@@ -8,13 +8,13 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal._validation import OneOf, Optional, validate
+from shoal._validation import OneOf, Optional, parameter, validate_declared
 from shoal.algorithms.base import Guarantee, Partition
 from shoal.algorithms.hilbert.hilbert import hilbert_groups
 from shoal.algorithms.tp.cascade import MOST_ATTRIBUTES, Cascade, split_rows, starred_attributes
@@ -68,10 +68,15 @@ class ThreePhase:
     The order in which the paper leaves choices open: values with equal counts by their code, groups by their position.
     """
 
-    refine: str | None = "cascade"
+    refine: str | None = field(
+        default="cascade",
+        metadata=parameter(
+            Optional(OneOf(("cascade", "hilbert"))), "How the rows that TP moved are partitioned: cascade or hilbert."
+        ),
+    )
 
     def __post_init__(self) -> None:
-        validate("tp+", {"refine": self.refine}, {"refine": Optional(OneOf(("cascade", "hilbert")))})
+        validate_declared("tp+", self)
 
     @property
     def name(self) -> str:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.grouping.base import LowerBound
+from shoal.grouping.base import GroupingBound
 from shoal.grouping.labels.bin_bounds import bound_with_bins, cover_bound, most_bins, sharpened
 from shoal.grouping.labels.bin_covering_kernel import balance, longest_first, search
 from shoal.grouping.labels.spread import fold, levels_of, spread
@@ -50,7 +50,7 @@ class Packing:
     """The bin of each item."""
     cost: int
     """The largest level."""
-    bound: LowerBound
+    bound: GroupingBound
     """What no packing goes below."""
     details: dict[str, Any] = field(default_factory=dict)
     """How it was found."""
@@ -129,5 +129,7 @@ def _searched(sizes: NDArray[np.int64], k: int, packing: Packing) -> None:
             packing.offer(sizes, bin_of, "search")
         else:
             if outcome == 0:
-                packing.bound = LowerBound(value=packing.cost, why="all packings with less were searched: none exists")
+                packing.bound = GroupingBound(
+                    value=packing.cost, why="all packings with less were searched: none exists"
+                )
             return

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.grouping.base import LowerBound
+from shoal.grouping.base import GroupingBound
 from shoal.grouping.labels.bin_covering_kernel import first_sum, pairs_that_cover
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def most_bins(sizes: NDArray[np.int64], k: int) -> int:
     return max(1, min(by_level, alone + pairs + (len(rest) - 2 * pairs) // 3))
 
 
-def bound_with_bins(sizes: NDArray[np.int64], bins: int) -> LowerBound:
+def bound_with_bins(sizes: NDArray[np.int64], bins: int) -> GroupingBound:
     """Return what the fullest of so many bins (or of fewer) weighs at least.
 
     Beside the average: among the j * bins + 1 largest items some bin holds j + 1.
@@ -56,7 +56,7 @@ def bound_with_bins(sizes: NDArray[np.int64], bins: int) -> LowerBound:
         The number of bins.
     """
     total = int(sizes.sum())
-    best = LowerBound(value=-(-total // bins), why=f"there cannot be more than {bins} classes")
+    best = GroupingBound(value=-(-total // bins), why=f"there cannot be more than {bins} classes")
     sums = np.concatenate([[0], np.cumsum(sizes)])
     # The smallest j + 1 of the j * bins + 1 largest items.
     j = np.arange(1, (len(sizes) - 1) // bins + 1)
@@ -66,11 +66,11 @@ def bound_with_bins(sizes: NDArray[np.int64], bins: int) -> LowerBound:
         at = int(np.argmax(crowded))
         if int(crowded[at]) > best.value:
             why = f"with {bins} classes, one holds {at + 2} of the {int(ends[at])} most frequent values"
-            best = LowerBound(value=int(crowded[at]), why=why)
+            best = GroupingBound(value=int(crowded[at]), why=why)
     return best
 
 
-def cover_bound(sizes: NDArray[np.int64], k: int) -> LowerBound:
+def cover_bound(sizes: NDArray[np.int64], k: int) -> GroupingBound:
     """Return the best lower bound that costs no more than sorting.
 
     Parameters
@@ -81,14 +81,14 @@ def cover_bound(sizes: NDArray[np.int64], k: int) -> LowerBound:
         The least level of a bin.
     """
     simple = [
-        LowerBound(value=k, why="every class has at least k records"),
-        LowerBound(value=int(sizes[0]), why="the most frequent value cannot be divided"),
+        GroupingBound(value=k, why="every class has at least k records"),
+        GroupingBound(value=int(sizes[0]), why="the most frequent value cannot be divided"),
         bound_with_bins(sizes, most_bins(sizes, k)),
     ]
     return max(simple, key=lambda bound: bound.value)
 
 
-def sharpened(sizes: NDArray[np.int64], k: int, bound: LowerBound) -> LowerBound:
+def sharpened(sizes: NDArray[np.int64], k: int, bound: GroupingBound) -> GroupingBound:
     """Return a bound that asks for sums that some of the items can have, where the tables are not too large.
 
     No bin has a level between k and the first sum of items from k on, so that sum may stand in place of k; and no bin
@@ -102,7 +102,9 @@ def sharpened(sizes: NDArray[np.int64], k: int, bound: LowerBound) -> LowerBound
         better = max(bound, cover_bound(sizes, least), key=lambda one: one.value) if least > k else bound
         reached = int(first_sum(sizes, better.value, better.value + int(sizes[0])))
         if reached > better.value:
-            better = LowerBound(value=reached, why=f"{better.why}, and no values have {better.value} records together")
+            better = GroupingBound(
+                value=reached, why=f"{better.why}, and no values have {better.value} records together"
+            )
         if better.value == bound.value:
             return bound
         bound, k = better, max(k, least)

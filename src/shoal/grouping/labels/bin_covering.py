@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._messages import Subject
 from shoal._validation import Integer, OneOf, Optional, RationalIn, exact_fraction, validate
 from shoal.errors import ParameterError
 from shoal.grouping.base import (
     Grouping,
-    Guarantee,
-    LowerBound,
+    GroupingBound,
+    GroupingGuarantee,
     check_feasible,
     check_grouping,
     check_k,
@@ -115,7 +116,7 @@ def labels(
     )
     if order == "random" and method not in ("fold", "spread-simplified"):
         raise ParameterError(
-            f"The 'order' parameter of labels can be 'random' for 'fold' and 'spread-simplified' only. Got '{method}'."
+            Subject("labels", "order"), f" can be 'random' for 'fold' and 'spread-simplified' only. Got '{method}'."
         )
     items = checked_weights("labels", sizes, what="sizes", least=1)
     check_feasible("labels", int(items.sum()), k)
@@ -156,7 +157,7 @@ def _made(
             "(Theorem 11): this is no k-anonymity"
         )
         least = {"least": -int(-(1 - eps) * k // 1)} if method == "relaxed" else {}
-        guarantee = Guarantee(text=text, ratio=ratio)
+        guarantee = GroupingGuarantee(text=text, ratio=ratio)
         return {
             "bin_of": packed,
             **bound,
@@ -167,18 +168,18 @@ def _made(
     places = rng.permutation(len(sizes)) if order == "random" else np.arange(len(sizes))
     if method == "spread":
         packed, case = spread(sizes, k)
-        guarantee = Guarantee(text="at most 5/2 times the smallest possible (Theorem 9)", ratio=2.5)
+        guarantee = GroupingGuarantee(text="at most 5/2 times the smallest possible (Theorem 9)", ratio=2.5)
         return {"bin_of": packed, **bound, "guarantee": guarantee, "details": {"case": case}}
     if method == "fold":
         largest = max(k - 1 + int(sizes[0]), 3 * k - 3)
-        guarantee = Guarantee(
+        guarantee = GroupingGuarantee(
             text="at most max(k - 1 + the most frequent label, 3 k - 3) records (Theorem 7)", largest=largest, ratio=3.0
         )
         return {"bin_of": fold(sizes, places, k), **bound, "guarantee": guarantee, "details": {"order": order}}
     return {"bin_of": spread_simplified(sizes, places, k), **bound, "details": {"order": order}}
 
 
-def _bound(bound: LowerBound) -> dict[str, Any]:
+def _bound(bound: GroupingBound) -> dict[str, Any]:
     return {"lower_bound": bound.value, "lower_bound_why": bound.why}
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal._messages import Subject
 from shoal.errors import InternalError, ParameterError
 from shoal.grouping.labels.bin_covering_kernel import greedy_completion
 from shoal.grouping.labels.spread import fold
@@ -59,8 +60,9 @@ def scheme(sizes: NDArray[np.int64], k: int, eps: Fraction, *, relaxed: bool) ->
     expected = estimated_types(rounded, most)
     if expected > MOST_TYPES:
         raise ParameterError(
-            f"The 'method' parameter of labels asks for a scheme that would try up to {expected:.3g} packings, above "
-            f"the limit of {MOST_TYPES}: it is made for a dozen labels. Take a larger eps, or method='best'."
+            Subject("labels", "method"),
+            f" asks for a scheme that would try up to {expected:.3g} packings, above the limit of "
+            f"{MOST_TYPES}: it is made for a dozen labels. Take a larger eps, or method='best'.",
         )
     small = np.arange(large, len(sizes))
     best: tuple[int, NDArray[np.int64]] | None = None

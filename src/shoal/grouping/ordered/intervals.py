@@ -17,7 +17,7 @@ import numpy as np
 from shoal.errors import DataError, InternalError
 from shoal.grouping.base import (
     Grouping,
-    Guarantee,
+    GroupingGuarantee,
     check_feasible,
     check_grouping,
     check_k,
@@ -126,7 +126,7 @@ def ordered(values: Any, k: int, *, counts: ArrayLike | None = None) -> Interval
         lower_bound=cost,
         lower_bound_why=why,
         method="exact",
-        guarantee=Guarantee(text="the smallest possible", largest=cost, ratio=1.0),
+        guarantee=GroupingGuarantee(text="the smallest possible", largest=cost, ratio=1.0),
         details={"values": column.size},
         codes=column.codes,
         lowest=column.dictionary.gather(starts).alias("lowest"),

@@ -20,7 +20,7 @@ from shoal._validation import Boolean, OneOf, validate
 from shoal.errors import DataError, InternalError
 from shoal.grouping.base import (
     Grouping,
-    Guarantee,
+    GroupingGuarantee,
     check_feasible,
     check_grouping,
     check_k,
@@ -28,11 +28,13 @@ from shoal.grouping.base import (
     simple_lower_bound,
 )
 from shoal.grouping.points.kd_tree_kernel import cut_rectangles, outside, overlapping
+from shoal.grouping.points.point_pictures import plot_rectangles
 
 if TYPE_CHECKING:
     from os import PathLike
 
     import polars as pl
+    from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["PointGrouping", "check_rectangles", "is_geographic", "points"]
@@ -60,6 +62,10 @@ class PointGrouping(Grouping):
     def rectangle_of(self) -> NDArray[np.float64]:
         """The rectangle of each point, row by row."""
         return np.asarray(self.rectangles[self.classes])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the rectangles, shaded by their weight, and return the axes; see `Grouping.plot`."""
+        return plot_rectangles(self.rectangles, self.weights, self.k, ax)
 
     def to_frame(self) -> pl.DataFrame:
         """Return the rectangles as a table: class, x_min, x_max, y_min, y_max, weight."""
@@ -187,7 +193,7 @@ def points(
         lower_bound=bound.value,
         lower_bound_why=bound.why.replace("the most frequent value", "the heaviest place"),
         method=method,
-        guarantee=Guarantee(
+        guarantee=GroupingGuarantee(
             text="at most 4 (k - 1) records beside the heaviest place, or k (Theorem 4)",
             largest=4 * (k - 1) + cut.heaviest,
             ratio=5.0,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._messages import Subject
 from shoal.errors import DataError, ParameterError
 from shoal.io import open_frame
 
@@ -114,7 +115,7 @@ def read_graph(
         called = list(source.index) if called is None else called
         return _graph(owner, called, shared_borders(source), source=source, named=names is not None)
     if isinstance(names, str):
-        raise ParameterError(f"The 'names' parameter of {owner} names a column of polygons. There are none here.")
+        raise ParameterError(Subject(owner, "names"), " names a column of polygons. There are none here.")
     if hasattr(source, "nodes") and hasattr(source, "adj"):
         own = list(source.nodes)
         return _graph(owner, own if names is None else names, _numbered(own, _distinct(source.edges())), source=source)
@@ -140,7 +141,7 @@ def weights_of(owner: str, graph: RegionGraph, weights: Any) -> Any:
             found = dict(graph.source.nodes(data=weights))
             weights = {name: found[node] for name, node in zip(graph.names, graph.source.nodes, strict=True)}
         else:
-            raise ParameterError(f"The 'weights' parameter of {owner} names an attribute, but the graph has none.")
+            raise ParameterError(Subject(owner, "weights"), " names an attribute, but the graph has none.")
     if isinstance(weights, Mapping):
         missing = sum(weights.get(name) is None for name in graph.names)
         unknown = sum(name not in graph.numbers for name in weights)
@@ -181,7 +182,7 @@ def check_positions(owner: str, positions: ArrayLike, nodes: int) -> NDArray[np.
     """
     places = np.asarray(positions, dtype=np.float64)
     if places.shape != (nodes, 2) or not np.isfinite(places).all():
-        raise ParameterError(f"The 'positions' parameter of {owner} must be {nodes} pairs of finite numbers.")
+        raise ParameterError.refusing(owner, "positions", f"{nodes} pairs of finite numbers")
     return places
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shoal.grouping.base import LowerBound
+from shoal.grouping.base import GroupingBound
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["most_parts", "region_bound"]
 
 
-def region_bound(graph: RegionGraph, weights: NDArray[np.int64], k: int) -> LowerBound:
+def region_bound(graph: RegionGraph, weights: NDArray[np.int64], k: int) -> GroupingBound:
     """Return a lower bound on the largest part of a connected graph that weighs at least k.
 
     Parameters
@@ -30,10 +30,10 @@ def region_bound(graph: RegionGraph, weights: NDArray[np.int64], k: int) -> Lowe
     total, largest = int(weights.sum()), int(weights.max())
     most = most_parts(weights, k)
     bounds = [
-        LowerBound(value=k, why="every class has at least k records"),
-        LowerBound(value=largest, why="the largest region cannot be divided"),
-        LowerBound(value=-(-total // most), why=f"there cannot be more than {most} classes of k records"),
-        LowerBound(
+        GroupingBound(value=k, why="every class has at least k records"),
+        GroupingBound(value=largest, why="the largest region cannot be divided"),
+        GroupingBound(value=-(-total // most), why=f"there cannot be more than {most} classes of k records"),
+        GroupingBound(
             value=_with_dependents(graph, weights, k),
             why="a region cannot be parted from the neighbours that only it connects to k records",
         ),

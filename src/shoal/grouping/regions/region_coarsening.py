@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from shoal._validation import Boolean, Integer, OneOf, RationalIn, validate
 from shoal.errors import DataError
-from shoal.grouping.base import SUPPRESSED, check_k
+from shoal.grouping.base import check_k
+from shoal.grouping.coarsened_columns import class_names, coarsened
 from shoal.grouping.regions.graph import read_graph
 from shoal.grouping.regions.regionalization import METHODS, RegionGrouping, group_regions
 from shoal.hierarchy import Coarsened, Coarsening
-from shoal.recoding.text import quoted
 
 if TYPE_CHECKING:
     import polars as pl
 
     from shoal.grouping.regions.graph import RegionGraph
 
-__all__ = ["ELSEWHERE", "LARGEST_SET", "Regions"]
+__all__ = ["ELSEWHERE", "Regions"]
 
 ELSEWHERE = "elsewhere"
 """What regions are called whose component of the graph has too few records, where they shall share a value."""
-LARGEST_SET = 256
-"""Classes of more regions than this get a number for a name (as larger sets are published as stars)."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,13 +112,7 @@ class Regions(Coarsening):
         labels = self._labels(grouping)
         by_text = {str(name): labels[node] for node, name in enumerate(grouping.names)}
         coarser = column.cast(pl.String).replace_strict(by_text, return_dtype=pl.String).alias(column.name)
-        facts = grouping.to_dict()
-        said = ("classes", "largest", "smallest", "lower_bound", "optimal", "overfull_ratio", "guarantee")
-        return Coarsened(
-            columns=(coarser,),
-            facts={name: facts[name] for name in said},
-            picture=partial(_svg, grouping),
-        )
+        return coarsened(grouping, (coarser,))
 
     def group(self, column: pl.Series) -> RegionGrouping:
         """Return the classes that a column of places gets.
@@ -176,24 +167,13 @@ class Regions(Coarsening):
         import polars as pl
 
         plain = pl.Series([str(name) for name in grouping.names], dtype=pl.String)
-        in_sets = quoted(plain).to_list()
-        members: dict[int, list[int]] = {}
-        for node, number in enumerate(grouping.classes.tolist()):
-            members.setdefault(number, []).append(node)
-        published = {}
-        for number, nodes in members.items():
-            if number == SUPPRESSED:
-                published[number] = ELSEWHERE
-            elif self.labels == "numbers" or len(nodes) > LARGEST_SET:
-                published[number] = f"region {number + 1}"
-            elif len(nodes) == 1:
-                published[number] = plain[nodes[0]]
-            else:
-                published[number] = "{" + ", ".join(in_sets[node] for node in nodes) + "}"
-        alone = {published[number] for number, nodes in members.items() if published[number] == plain[nodes[0]]}
-        if set(plain) & (set(published.values()) - alone):
+        published = class_names(
+            grouping.classes, plain, word="region", numbered=self.labels == "numbers", left_out=ELSEWHERE
+        )
+        made = set(published.filter(published != plain))
+        if made & set(plain):
             raise DataError("A place of the graph is called like one of the classes. Choose other 'labels'.")
-        return [published[number] for number in grouping.classes.tolist()]
+        return published.to_list()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the coarsening as it appears in a certificate."""
@@ -208,9 +188,3 @@ class Regions(Coarsening):
 
     def __repr__(self) -> str:
         return f"Regions({type(self.graph).__name__}, k={self.k}, labels={self.labels!r}, method={self.method!r})"
-
-
-def _svg(grouping: RegionGrouping) -> str:
-    from shoal.grouping import pictures
-
-    return pictures.svg(grouping)

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._messages import Suggestion
 from shoal._progress import Progress, silent
 from shoal._validation import Boolean, Integer, OneOf, Optional, RationalIn, validate
 from shoal.errors import DataError, InfeasibleError, ParameterError
 from shoal.grouping.base import (
     SUPPRESSED,
     Grouping,
-    Guarantee,
-    LowerBound,
+    GroupingBound,
+    GroupingGuarantee,
     check_feasible,
     check_grouping,
     check_k,
@@ -27,9 +28,11 @@ from shoal.grouping.regions.connectivity import check_connected, components_of
 from shoal.grouping.regions.graph import RegionGraph, check_positions, mapping_of, read_graph, weights_of
 from shoal.grouping.regions.region_bounds import region_bound
 from shoal.grouping.regions.region_parts import cut_along_tree, exact_parts, recombine
+from shoal.grouping.regions.region_pictures import can_be_drawn, plot_regions
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["METHODS", "RegionGrouping", "group_regions", "regions"]
@@ -51,6 +54,13 @@ class RegionGrouping(Grouping):
     def names(self) -> tuple[Hashable, ...]:
         """What each region is called, in the order of `classes`."""
         return self.graph.names
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw a map where the graph allows one, else bars, and return the axes; see `Grouping.plot`."""
+        if not can_be_drawn(self.graph):
+            return super().plot(ax)
+        outlines = None if self.graph.polygons is None else self.dissolved()
+        return plot_regions(self.graph, self.classes, outlines=outlines, title=self.title, ax=ax)
 
     def table(self) -> pl.DataFrame:
         """Return the class of every region as a table: `value`, `class` (null where a region was left out)."""
@@ -223,7 +233,7 @@ def group_regions(
         lower_bound=bound.value,
         lower_bound_why=bound.why,
         method=method,
-        guarantee=Guarantee(
+        guarantee=GroupingGuarantee(
             text=f"a spanning tree of degree {degree} was cut: no class weighs more than kappa + {degree} (k - 1), "
             "kappa the larger of k and the largest region",
             largest=heaviest + degree * (k - 1),
@@ -255,7 +265,7 @@ class _Divided:
     graph: RegionGraph
     weights: NDArray[np.int64]
     parts: NDArray[np.int32]
-    bound: LowerBound
+    bound: GroupingBound
     degree: int
     tree_cost: int
 
@@ -281,8 +291,9 @@ def _components(
     if small and not suppress_small:
         raise InfeasibleError(
             f"{len(small)} of {len(listed)} components of the graph have less than {k} records: {sum(small)} records "
-            "in all cannot be in a connected class. Leave them out (suppress_small=True, --suppress-small)"
-            + (f", connect them, or lower k to {min(small)}." if min(small) else " or connect them.")
+            "in all cannot be in a connected class. Leave them out with ",
+            Suggestion("suppress_small", True),
+            f", connect them, or lower k to {min(small)}." if min(small) else " or connect them.",
         )
     kept = [nodes for nodes, load in zip(listed, loads, strict=True) if load >= k]
     if not kept:
@@ -337,7 +348,7 @@ def _proven(divided: list[_Divided], k: int, *, time_limit: float, progress: Pro
             time_limit=max(end - time.perf_counter(), 0.0),
             progress=progress,
         )
-        bound = LowerBound(value=proven, why=why) if proven > one.bound.value else one.bound
+        bound = GroupingBound(value=proven, why=why) if proven > one.bound.value else one.bound
         divided[place] = replace(one, parts=parts, bound=bound)
         reached = max(reached, proven)
     return divided

@@ -1,0 +1,69 @@
+# The public names of shoal and where each one is defined.
+
+# Packages of names.
+from . import datasets as datasets
+from . import errors as errors
+from . import grouping as grouping
+from ._version import __version__ as __version__
+
+# Algorithms.
+from .algorithms import Cluster as Cluster
+from .algorithms import Exact as Exact
+from .algorithms import FullDomain as FullDomain
+from .algorithms import GeneralizationVectors as GeneralizationVectors
+from .algorithms import Hilbert as Hilbert
+from .algorithms import MApproximation as MApproximation
+from .algorithms import Matching as Matching
+from .algorithms import Mondrian as Mondrian
+from .algorithms import PatternGuided as PatternGuided
+from .algorithms import PatternRule as PatternRule
+from .algorithms import Patterns as Patterns
+from .algorithms import Sabre as Sabre
+from .algorithms import ThreePhase as ThreePhase
+from .algorithms import TopDownSpecialization as TopDownSpecialization
+
+# Inspecting, publishing, auditing, comparing, tuning.
+from .auditing import Audit as Audit
+from .auditing import audit as audit
+from .certificate import Certificate as Certificate
+from .certificate import PublicCertificate as PublicCertificate
+from .comparison import Comparison as Comparison
+from .comparison import compare as compare
+
+# Coarsenings and hierarchies.
+from .grouping import Labels as Labels
+from .grouping import Ordered as Ordered
+from .grouping import Points as Points
+from .grouping import Regions as Regions
+from .hierarchy import Bins as Bins
+from .hierarchy import BottomCode as BottomCode
+from .hierarchy import DatePart as DatePart
+from .hierarchy import Hierarchy as Hierarchy
+from .hierarchy import Level as Level
+from .hierarchy import Prefix as Prefix
+from .hierarchy import Round as Round
+from .hierarchy import TopCode as TopCode
+from .hierarchy import safe_harbor as safe_harbor
+from .inspection import Inspection as Inspection
+from .inspection import inspect as inspect
+
+# Privacy models.
+from .models import AlphaKAnonymity as AlphaKAnonymity
+from .models import BetaLikeness as BetaLikeness
+from .models import DeltaDisclosure as DeltaDisclosure
+from .models import KAnonymity as KAnonymity
+from .models import KEAnonymity as KEAnonymity
+from .models import LDiversity as LDiversity
+from .models import MUniqueness as MUniqueness
+from .models import PrivacyModel as PrivacyModel
+from .models import TCloseness as TCloseness
+from .origin import provenance as provenance
+from .publish import anonymize as anonymize
+from .release import Release as Release
+
+# Publishing again and again.
+from .republication import Ledger as Ledger
+from .republication import Publication as Publication
+from .republication import Series as Series
+from .tuning import Tuning as Tuning
+from .tuning import tune as tune

@@ -1,0 +1,80 @@
+"""`shoal list`: what there is to choose from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli.console import Terminal, lines_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from shoal._validation import Parameter
+
+__all__ = ["tables"]
+
+_TABLES = ("algorithms", "models", "metrics")
+
+What = Annotated[str, typer.Argument(metavar="|".join(_TABLES), help="What to list.")]
+
+
+def tables(context: typer.Context, *, what: What, json: options.Json = None) -> None:
+    """List the algorithms with their parameters, the privacy models, or the metrics of information loss.
+
+    Example: shoal list algorithms
+    """
+    if what not in _TABLES:
+        raise typer.BadParameter(f"'{what}' is none of {', '.join(_TABLES)}.", param_hint="what")
+    terminal: Terminal = context.obj
+    terminal.json = bool(json)
+    found = {"algorithms": _algorithms, "models": _models, "metrics": _metrics}[what]()
+    if terminal.json:
+        terminal.result({what: found})
+        return
+    lines = []
+    for one in found:
+        lines.append((one["name"], one["help"]))
+        lines.extend(("", f"{name}: {told}") for name, told in one.get("parameters", {}).items())
+    terminal.say("", lines_of(lines), "")
+
+
+def _algorithms() -> list[dict[str, Any]]:
+    from shoal._validation import parameters_of
+    from shoal.algorithms import CATALOGUE
+
+    return [
+        {
+            "name": entry.algorithm.name,
+            "help": entry.help,
+            "parameters": _told(parameters_of(entry.algorithm), "--param {}=..."),
+        }
+        for entry in CATALOGUE
+    ]
+
+
+def _models() -> list[dict[str, Any]]:
+    from shoal._validation import parameters_of
+    from shoal.models import MODELS
+
+    return [
+        {
+            "name": name,
+            "help": str(model.__doc__).partition("\n")[0],
+            "parameters": _told(parameters_of(model), "{} (in Python)"),
+        }
+        for name, model in MODELS.items()
+    ]
+
+
+def _metrics() -> list[dict[str, Any]]:
+    from shoal.metrics import METRICS
+
+    return [{"name": one.name, "help": f"{one.title}: {one.meaning}."} for one in METRICS.values()]
+
+
+def _told(declared: Mapping[str, Parameter], otherwise: str) -> dict[str, str]:
+    """Return what parameters do, by what they are called on the command line."""
+    return {one.flag or otherwise.format(name): one.help for name, one in declared.items()}

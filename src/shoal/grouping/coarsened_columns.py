@@ -1,0 +1,109 @@
+"""What coarsenings by classes share: counting the values of a column, and writing the classes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.errors import DataError
+from shoal.grouping.base import SUPPRESSED
+from shoal.hierarchy import Coarsened
+from shoal.hierarchy.columns import encoded
+from shoal.recoding.text import quoted
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from shoal.grouping.base import Grouping
+    from shoal.table import Column
+
+__all__ = ["check_told_apart", "class_names", "coarsened", "counted_values", "encoded_values", "interval_texts"]
+
+_FACTS = ("classes", "largest", "smallest", "lower_bound", "optimal", "overfull_ratio", "guarantee")
+"""What a certificate tells of the grouping of a column."""
+_LONGEST_NAME = 256
+"""A class of more values has a number for a name."""
+
+
+def encoded_values(owner: str, series: pl.Series) -> Column:
+    """Encode a column.
+
+    Raises
+    ------
+    DataError
+        It has no value.
+    """
+    column = encoded(series)
+    if column is None:
+        raise DataError(f"{owner} needs a column with a value: this one has none.")
+    return column
+
+
+def counted_values(owner: str, series: pl.Series) -> tuple[Column, NDArray[np.int64]]:
+    """Encode a column, and count its values without the missing one."""
+    column = encoded_values(owner, series)
+    counts = np.bincount(column.codes, minlength=column.size).astype(np.int64)
+    return column, counts[:-1] if column.has_missing else counts
+
+
+def interval_texts(low: pl.Series, high: pl.Series) -> pl.Series:
+    """Write intervals; a single value stays as it is."""
+    import polars as pl
+
+    frame = pl.DataFrame({"low": quoted(low), "high": quoted(high), "plain": low})
+    alone = pl.col("low") == pl.col("high")
+    return frame.select(
+        pl.when(alone).then(pl.col("plain")).otherwise(pl.format("[{}, {}]", "low", "high"))
+    ).to_series()
+
+
+def class_names(
+    classes: NDArray[np.int32], text: pl.Series, *, word: str, numbered: bool, left_out: str = ""
+) -> pl.Series:
+    """Return what is published for each value of a column, by the class that it is in.
+
+    Parameters
+    ----------
+    classes : array of int32
+        The class of each value, -1 for those in none.
+    text : Series
+        The values as text.
+    word : str
+        What a class is called where its number is its name: `class 1`.
+    numbered : bool
+        Whether that is so of all classes, or only of those of more values than a name lists.
+    left_out : str
+        What values in no class are called.
+    """
+    import polars as pl
+
+    members: dict[int, list[int]] = {}
+    for value, number in enumerate(classes.tolist()):
+        members.setdefault(number, []).append(value)
+    plain, in_sets = text.to_list(), quoted(text).to_list()
+    named = {SUPPRESSED: left_out}
+    for number, values in members.items():
+        if number == SUPPRESSED:
+            continue
+        if numbered or len(values) > _LONGEST_NAME:
+            named[number] = f"{word} {number + 1}"
+        elif len(values) == 1:
+            named[number] = plain[values[0]]
+        else:
+            named[number] = "{" + ", ".join(in_sets[value] for value in values) + "}"
+    return pl.Series([named[number] for number in classes.tolist()], dtype=pl.String)
+
+
+def check_told_apart(published: pl.Series, text: pl.Series, alone: pl.Series | None = None) -> None:
+    """Check that nothing that is published for a class reads like another value of the column."""
+    made = published.filter(~alone) if alone is not None else published.filter(published != text)
+    if made.is_in(text.implode()).any():
+        raise DataError("It has a value that reads like one of the classes it would get. Rewrite that value.")
+
+
+def coarsened(grouping: Grouping, columns: tuple[pl.Series, ...]) -> Coarsened:
+    """Return coarser columns with what a certificate tells of the grouping, and its picture."""
+    facts = grouping.to_dict()
+    return Coarsened(columns=columns, facts={name: facts[name] for name in _FACTS}, picture=grouping.svg)

@@ -1,0 +1,119 @@
+"""Points as a coarsening: two columns of coordinates become the sides of rectangles of at least k records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from shoal._validation import Boolean, Optional, validate
+from shoal.errors import DataError
+from shoal.grouping.base import check_k
+from shoal.grouping.coarsened_columns import coarsened, encoded_values, interval_texts
+from shoal.grouping.points.rectangles import is_geographic, points
+from shoal.hierarchy import Coarsened, Coarsening
+from shoal.recoding.text import dictionary_text
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from shoal.table import Column
+
+__all__ = ["Points"]
+
+
+@dataclass(frozen=True, repr=True)
+class Points(Coarsening):
+    """Two columns of coordinates become rectangles of at least k records each, the largest as small as possible.
+
+    Both columns hold intervals then, `[x_min, x_max]` and `[y_min, y_max]`, in the order of their ends; together they
+    are the rectangle of a class, and no two rectangles share a point. Their ends are coordinates of records. A row
+    misses both coordinates or none; missing ones stay missing and do not count.
+
+    Parameters
+    ----------
+    k : int
+        What each class has at least.
+    geographic : bool, optional
+        Whether the columns are longitude and latitude in degrees, which is checked then; by default as they are called.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> x, y = pl.Series("x", [0, 1, 2, 3]), pl.Series("y", [0, 9, 1, 8])
+    >>> [column.to_list()[:2] for column in Points(k=2).apply((x, y))]
+    [['[0, 2]', '[1, 3]'], ['[0, 1]', '[8, 9]']]
+    """
+
+    takes: ClassVar[int] = 2
+
+    k: int = field(kw_only=True)
+    """What each class has at least."""
+    geographic: bool | None = field(default=None, kw_only=True)
+    """Whether the columns are longitude and latitude."""
+
+    def __post_init__(self) -> None:
+        check_k("Points", self.k)
+        validate("Points", {"geographic": self.geographic}, {"geographic": Optional(Boolean())})
+
+    def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
+        """Return both columns with the sides of the rectangles; see `Coarsening.apply`."""
+        return self.applied(columns).columns
+
+    def applied(self, columns: tuple[pl.Series, ...]) -> Coarsened:
+        """Return the coarser columns with what is to say and to draw of them; see `Coarsening.applied`."""
+        x, y = columns
+        encoded = [encoded_values("Points", series) for series in columns]
+        present, other = (column.codes < column.size - column.has_missing for column in encoded)
+        if not np.array_equal(present, other):
+            wrong = int(np.count_nonzero(present != other))
+            raise DataError(f"{wrong} of {len(x)} rows have one coordinate and miss the other.")
+        numbers = [_as_numbers(column)[column.codes[present]] for column in encoded]
+        geographic = is_geographic(x.name, y.name) if self.geographic is None else self.geographic
+        grouping = points(np.stack(numbers, axis=1), self.k, geographic=geographic)
+        sides = [
+            _side(column, column.codes[present], grouping.classes, present, len(grouping.weights)) for column in encoded
+        ]
+        return coarsened(grouping, (sides[0].alias(x.name), sides[1].alias(y.name)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the coarsening as it appears in a certificate."""
+        return {"coarsening": "points", "k": self.k, "geographic": self.geographic}
+
+
+def _as_numbers(column: Column) -> NDArray[np.float64]:
+    """Return the values of a numeric column by code, the missing one as NaN."""
+    import polars as pl
+
+    kind = column.dictionary.dtype
+    if not column.ordered or not (kind.is_numeric() or kind == pl.String):
+        raise DataError("Points needs numbers.")
+    numbers = column.dictionary.cast(pl.Float64, strict=False)
+    if numbers.null_count() > column.has_missing:
+        raise DataError("Points needs numbers: dates are none.")
+    return np.asarray(numbers.to_numpy())
+
+
+def _side(
+    column: Column,
+    codes: NDArray[np.unsignedinteger],
+    classes: NDArray[np.int32],
+    present: NDArray[np.bool_],
+    count: int,
+) -> pl.Series:
+    """Return the interval of one coordinate that each row's rectangle has, missing where the row is."""
+    import polars as pl
+
+    low, high = np.full(count, column.size, dtype=np.int64), np.full(count, -1, dtype=np.int64)
+    np.minimum.at(low, classes, codes)
+    np.maximum.at(high, classes, codes)
+    pairs, side_of_class = np.unique(low * column.size + high, return_inverse=True)
+    text = dictionary_text(column.dictionary)
+    sides = interval_texts(text.gather(pairs // column.size), text.gather(pairs % column.size))
+    numbers = np.full(len(present), -1, dtype=np.int64)
+    numbers[present] = side_of_class[classes]
+    kind = pl.Enum(sides)
+    of_row = pl.Series(numbers)
+    return sides.cast(kind).gather(of_row.set(of_row < 0, None))

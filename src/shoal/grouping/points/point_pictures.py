@@ -1,0 +1,47 @@
+"""Pictures of points in rectangles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal._figures import new_axes
+from shoal.grouping.pictures import INK, SEPARATE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+
+__all__ = ["plot_rectangles"]
+
+
+def plot_rectangles(rectangles: ArrayLike, weights: ArrayLike, k: int, ax: Axes | None = None) -> Axes:
+    """Draw rectangles, shaded by their weight in units of k.
+
+    Parameters
+    ----------
+    rectangles : array_like
+        x_min, x_max, y_min, y_max of each class, one row per class.
+    weights : array_like
+        The records of each class.
+    k : int
+        What each class weighs at least.
+    ax : matplotlib Axes, optional
+    """
+    from matplotlib.collections import PolyCollection
+
+    ax = new_axes() if ax is None else ax
+    x_min, x_max, y_min, y_max = np.asarray(rectangles, dtype=np.float64).T
+    corners = np.stack([np.stack(c, axis=-1) for c in ((x_min, y_min), (x_max, y_min), (x_max, y_max), (x_min, y_max))])
+    ratios = np.asarray(weights, dtype=np.float64) / k
+    drawn = PolyCollection(
+        list(np.swapaxes(corners, 0, 1)), array=ratios, cmap="cividis_r", edgecolors=INK, linewidths=0.3
+    )
+    drawn.set_rasterized(len(ratios) > SEPARATE)
+    ax.add_collection(drawn)
+    ax.autoscale_view()
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.get_figure().colorbar(drawn, ax=ax, label="records in units of k", shrink=0.8)  # type: ignore[union-attr]
+    ax.set_title(f"{len(ratios):,} rectangles, the largest {ratios.max():.3g} times k = {k:,}")
+    return ax

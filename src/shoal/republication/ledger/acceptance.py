@@ -1,0 +1,107 @@
+"""Going on with a ledger that is not the newest, on the publisher's word, with what that means written down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from shoal.errors import InternalError, LedgerError
+from shoal.republication.ledger import journal
+from shoal.republication.ledger.anchor import head_of, read_heads
+from shoal.republication.ledger.records import RecordedRelease, canonical, release_row, series_names
+from shoal.republication.ledger.storage import now
+from shoal.republication.ledger.store import check_facts, read_facts, write_facts
+from shoal.republication.ledger.tables import RELEASES
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+    from shoal.republication.ledger.store import Store
+
+__all__ = ["RISK", "accept"]
+
+RISK = (
+    "People who were first published in a lost release are taken for new ones, with other sets of values, and the "
+    "releases together may betray each of them. Those published before keep what they had. No software can mend that: "
+    "a newer backup can, or another series for other people."
+)
+"""What it means to go on with a ledger that forgot."""
+
+
+def accept(store: Store, last: Mapping[str, int]) -> list[str]:
+    """Take the ledger as it is for the newest, and let the anchor say so.
+
+    Releases that were published and that the ledger does not know stay in the history as lost: their numbers are not
+    used again, and what is said of the series names them. That it was done stays in the ledger, sealed.
+
+    Parameters
+    ----------
+    store : Store
+        The ledger.
+    last : mapping of str to int
+        For a series the number of the last release that was published, where the anchor does not know it.
+
+    Returns
+    -------
+    list of str
+        What was accepted, in sentences; empty where nothing was amiss.
+    """
+    with store.database.publishing():
+        with store.database.reading() as connection:
+            check_facts(connection, store.secrets)
+            unknown = set(last) - set(series_names(connection))
+            if unknown:
+                raise LedgerError(f"There is no series '{min(unknown)}' in the ledger.")
+        anchored = store.anchor.heads()
+        with store.database.writing() as connection:
+            told = journal.recover(connection, store.secrets)
+            before = read_heads(connection)
+            if anchored == before and not last:
+                return told
+            numbers = {head.name: head.number for head in (anchored or {}).values()} | dict(last)
+            accepted = [_gone(head.name, head.number) for uid, head in (anchored or {}).items() if uid not in before]
+            for head in before.values():
+                accepted += _accepted(connection, store, head.name, numbers.get(head.name))
+            if anchored is None:
+                accepted.append(f"The anchor '{store.anchor.path}' was lost or damaged, and is made anew.")
+            facts = read_facts(connection)
+            log = [*json.loads(facts["accepted"]), {"time": now(), "what": accepted}]
+            write_facts(connection, store.key, store.secrets, {**facts, "accepted": canonical(log)})
+            heads = read_heads(connection)
+        store.anchor.replace(heads)
+    return [*told, *accepted]
+
+
+def _gone(name: str, number: int) -> str:
+    return f"The series '{name}' with {number} release(s) is no longer in the ledger. Its people are not known."
+
+
+def _accepted(connection: sa.Connection, store: Store, name: str, number: int | None) -> list[str]:
+    """Note the releases that a series lost, up to a number, and return what there is to tell."""
+    series = store.read(connection, name)
+    if series is None:
+        raise InternalError("a series vanished while its ledger was locked")
+    known = head_of(series).number
+    if number is None or number == known:
+        return [f"The series '{name}' is taken as it is, with {known} release(s)."]
+    if number < known:
+        return [f"The series '{name}' is taken as it is, with {known} release(s); {number} were known elsewhere."]
+    lost = [
+        RecordedRelease(
+            number=one,
+            state="lost",
+            time=now(),
+            version=version("shoal"),
+            seed=None,
+            input_sha256="",
+            rows=0,
+            counterfeits=0,
+        )
+        for one in range(known + 1, number + 1)
+    ]
+    after = series.with_releases([*series.releases, *lost], store.keys(series))
+    journal.advance(connection, series, after)
+    connection.execute(RELEASES.insert(), [release_row(after, one) for one in after.releases[len(series.releases) :]])
+    return [f"The series '{name}' lost release {known + 1} to {number}: the ledger does not know whom they showed."]

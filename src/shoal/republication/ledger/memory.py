@@ -1,0 +1,178 @@
+"""What a series must remember to stay m-invariant, and how the ledger holds it: whole, encrypted, for each release.
+
+The memory after a release is written as a few pieces, each encrypted with AES-SIV under a key of the series, with the
+series, the release and the number of the piece as associated data. A copy of the database shows how many people there
+are, and nothing else: not who, nor when they came and went, nor which of them have anything in common. The digest of
+the pieces is in the sealed record of the release. The memory after the release before is kept, too, so that one release
+can be taken back.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from hmac import compare_digest
+from typing import TYPE_CHECKING
+
+import numpy as np
+import sqlalchemy as sa
+
+from shoal.errors import LedgerError
+from shoal.republication.ledger.persons import Persons
+from shoal.republication.ledger.records import EDITED, canonical
+from shoal.republication.ledger.tables import MEMORY
+from shoal.republication.m_invariance.signatures import Signatures
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shoal.republication.ledger.keys import SeriesKeys
+    from shoal.republication.ledger.records import RecordedRelease, RecordedSeries
+
+__all__ = ["Memory", "decrypted_pieces", "digest_of", "encrypted_pieces", "read_memory", "write_pieces"]
+
+_TAG = 16
+"""AES-SIV puts 16 bytes before a text that depend on all of it and on the associated data."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Memory:
+    """What a series must remember to stay m-invariant: its sensitive values, signatures and people."""
+
+    values: tuple[str, ...]
+    """Every sensitive value that was ever in a signature, by code (JSON: one entry for each sensitive attribute)."""
+    value_releases: tuple[int, ...]
+    """The release that each came with."""
+    signatures: Signatures
+    signature_releases: tuple[int, ...]
+    """The release that each came with."""
+    persons: Persons
+
+    @classmethod
+    def empty(cls) -> Memory:
+        """Return the memory of a series without a release."""
+        return cls(
+            values=(),
+            value_releases=(),
+            signatures=Signatures.of(()),
+            signature_releases=(),
+            persons=Persons.none(),
+        )
+
+    @classmethod
+    def of_pieces(cls, pieces: Sequence[bytes]) -> Memory:
+        """Read a memory from its pieces.
+
+        Raises
+        ------
+        ValueError, KeyError, TypeError
+            Where they are none.
+        """
+        held = json.loads(pieces[0])
+        persons = Persons.of_pieces(pieces[1:])
+        if len(persons) != held["people"]:
+            raise ValueError("people are missing")
+        return cls(
+            values=tuple(held["values"]),
+            value_releases=tuple(held["value_releases"]),
+            signatures=Signatures.of(()).extended([np.array(one, dtype=np.int32) for one in held["signatures"]]),
+            signature_releases=tuple(held["signature_releases"]),
+            persons=persons,
+        )
+
+    def pieces(self) -> list[bytes]:
+        """Return the memory as bytes: what concerns nobody in particular, and then everybody."""
+        sets = [self.signatures[number].tolist() for number in range(len(self.signatures))]
+        general = {
+            "values": self.values,
+            "value_releases": self.value_releases,
+            "signatures": sets,
+            "signature_releases": self.signature_releases,
+            "people": len(self.persons),
+        }
+        return [canonical(general).encode(), *self.persons.pieces()]
+
+    def __repr__(self) -> str:
+        return f"Memory(signatures={len(self.signatures)}, persons={len(self.persons)})"
+
+
+def encrypted_pieces(pieces: Sequence[bytes], number: int, keys: SeriesKeys) -> list[bytes]:
+    """Return the pieces of the memory after a release as the ledger holds them."""
+    return [keys.encrypted(piece, "memory", str(number), str(place)) for place, piece in enumerate(pieces)]
+
+
+def digest_of(pieces: Sequence[bytes], keys: SeriesKeys) -> str:
+    """Return a keyed digest of encrypted pieces."""
+    return keys.seal("memory", *(piece[:_TAG] for piece in pieces))
+
+
+def write_pieces(connection: sa.Connection, series: RecordedSeries, number: int, pieces: Sequence[bytes]) -> None:
+    """Write the memory after a release, and forget all but that of the release before."""
+    before = series.before(number)
+    kept = [number] if before is None else [number, before.number]
+    connection.execute(MEMORY.delete().where(MEMORY.c.series == series.id, MEMORY.c.release.not_in(kept)))
+    connection.execute(
+        MEMORY.insert(),
+        [
+            {"series": series.id, "release": number, "part": place, "content": piece}
+            for place, piece in enumerate(pieces)
+        ],
+    )
+
+
+def read_memory(
+    connection: sa.Connection, series: RecordedSeries, keys: SeriesKeys, *, after: RecordedRelease | None
+) -> Memory:
+    """Read what a series remembers after a release, and check it.
+
+    Parameters
+    ----------
+    connection : Connection
+        A transaction.
+    series : RecordedSeries
+        The series.
+    keys : SeriesKeys
+        Its keys.
+    after : RecordedRelease, optional
+        The release; None for what there was before the first.
+
+    Raises
+    ------
+    LedgerError
+        Where it is not what shoal wrote.
+    """
+    if after is None:
+        return Memory.empty()
+    try:
+        return Memory.of_pieces(decrypted_pieces(connection, series, after, keys))
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError):
+        raise _edited(series) from None
+
+
+def decrypted_pieces(
+    connection: sa.Connection, series: RecordedSeries, after: RecordedRelease, keys: SeriesKeys
+) -> list[bytes]:
+    """Read the pieces of the memory after a release; none where it is no longer kept.
+
+    Raises
+    ------
+    LedgerError
+        Where they are not what shoal wrote.
+    """
+    statement = (
+        sa.select(MEMORY.c.content)
+        .where(MEMORY.c.series == series.id, MEMORY.c.release == after.number)
+        .order_by(MEMORY.c.part)
+    )
+    pieces = [bytes(piece) for piece in connection.scalars(statement)]
+    try:
+        if pieces and not compare_digest(digest_of(pieces, keys), after.memory_digest):
+            raise ValueError("other pieces")
+        number = str(after.number)
+        return [keys.decrypted(piece, "memory", number, str(place)) for place, piece in enumerate(pieces)]
+    except (ValueError, TypeError):
+        raise _edited(series) from None
+
+
+def _edited(series: RecordedSeries) -> LedgerError:
+    return LedgerError(f"What the ledger remembers of the people in the series '{series.name}' {EDITED}")

@@ -1,0 +1,101 @@
+"""Everyone whom a series ever published, as arrays: 44 bytes for each person, however many releases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["RECORD", "Persons"]
+
+RECORD = np.dtype(
+    [
+        ("signature", "<u4"),  # the person's signature, for life
+        ("joined", "<u4"),  # the release in which the person was published first
+        ("gone", "<u4"),  # 0: in the latest release; else the first release without the person since
+        ("value", "<u8"),  # check of the sensitive value
+        ("quasi_identifiers", "<u8"),  # check of those in the latest release with the person; 0: not known
+    ]
+)
+"""One person's record as the ledger holds it; its layout is a part of the ledger's format."""
+_ROW = np.dtype([("id", "<u8", (2,)), ("record", RECORD)])
+_ROWS = 20_000
+"""People in one piece: below a megabyte."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Persons:
+    """People by the hash of their id, ascending."""
+
+    ids: NDArray[np.uint64]
+    """The hash of each id, in two columns; sorted, each once."""
+    records: NDArray[np.void]
+    """What is known of each, with the fields of `RECORD`."""
+
+    @classmethod
+    def none(cls) -> Persons:
+        """Return nobody."""
+        return cls(ids=np.empty((0, 2), dtype=np.uint64), records=np.empty(0, dtype=RECORD))
+
+    @classmethod
+    def of_pieces(cls, pieces: Sequence[bytes]) -> Persons:
+        """Read people from the pieces that `pieces` cut.
+
+        Raises
+        ------
+        ValueError
+            Where they are none.
+        """
+        held = [np.frombuffer(piece, dtype=_ROW) for piece in pieces]
+        rows = np.concatenate(held) if held else np.empty(0, dtype=_ROW)
+        return cls(
+            ids=np.ascontiguousarray(rows["id"]).astype(np.uint64).reshape(-1, 2),
+            records=np.ascontiguousarray(rows["record"]),
+        )
+
+    def pieces(self) -> list[bytes]:
+        """Return everybody's hash and record as bytes, in pieces that a database takes easily."""
+        rows = np.empty(len(self), dtype=_ROW)
+        rows["id"], rows["record"] = self.ids, self.records
+        return [rows[start : start + _ROWS].tobytes() for start in range(0, len(rows), _ROWS)]
+
+    def find(self, ids: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return where each of some hashes stands; -1 where it is unknown."""
+        found = np.full(len(ids), -1, dtype=np.int64)
+        if not len(self):
+            return found
+        high, low = np.ascontiguousarray(self.ids[:, 0]), self.ids[:, 1]
+        at = np.searchsorted(high, ids[:, 0])
+        pending = np.arange(len(ids))
+        while len(pending):  # once more for each person with the same first half: nobody, but for a miracle
+            pending = pending[at[pending] < len(high)]
+            pending = pending[high[at[pending]] == ids[pending, 0]]
+            same = low[at[pending]] == ids[pending, 1]
+            found[pending[same]] = at[pending[same]]
+            pending = pending[~same]
+            at[pending] += 1
+        return found
+
+    def joined_by(self, ids: NDArray[np.uint64], records: NDArray[np.void]) -> Persons:
+        """Return these people and some more, none of whom is among them yet."""
+        all_ids = np.concatenate((self.ids, ids))
+        order = np.lexsort((all_ids[:, 1], all_ids[:, 0]))
+        return Persons(ids=all_ids[order], records=np.concatenate((self.records, records))[order])
+
+    def changed(self, where: NDArray[np.int64], records: NDArray[np.void]) -> Persons:
+        """Return these people with other records at some places."""
+        copied = self.records.copy()
+        copied[where] = records
+        return Persons(ids=self.ids, records=copied)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"Persons({len(self)})"

@@ -1,0 +1,89 @@
+"""Another key for a ledger: what a publisher does when the old one may have been seen, or somebody leaves the team."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from shoal.errors import InternalError, LedgerError
+from shoal.republication.ledger import journal
+from shoal.republication.ledger.anchor import Anchor, read_heads
+from shoal.republication.ledger.keys import LedgerKey, pending_of
+from shoal.republication.ledger.memory import decrypted_pieces, digest_of, encrypted_pieces
+from shoal.republication.ledger.records import series_names
+from shoal.republication.ledger.store import read_facts, write_facts
+from shoal.republication.ledger.tables import MEMORY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import sqlalchemy as sa
+
+    from shoal.republication.ledger.keys import Secrets
+    from shoal.republication.ledger.store import Store
+
+__all__ = ["rotate"]
+
+
+def rotate(store: Store, key_file: Path, anchor_file: Path) -> None:
+    """Give a ledger another key, and encrypt and seal everything in it anew.
+
+    A crash leaves the old key or the new one; the new one lies under another name until the ledger knows it.
+
+    Parameters
+    ----------
+    store : Store
+        The ledger; it goes on with the new key.
+    key_file : Path
+        Where the new key is to be: the place of the old one, or one where there is nothing.
+    anchor_file : Path
+        Where the anchor is to be from then on.
+
+    Raises
+    ------
+    LedgerError
+        Where there is something else, or the ledger is not as it should be.
+    """
+    with store.publishing():
+        if key_file != store.key_path and key_file.exists():
+            raise LedgerError(f"There is a file '{key_file}' already. Name another place for the new key.")
+        key, secrets = LedgerKey.new(), store.secrets.renewed()
+        anchor = Anchor(anchor_file, store.uid, secrets)
+        pending = pending_of(key_file)
+        try:
+            pending.unlink(missing_ok=True)  # of a crash: the ledger would know it
+            key.write(pending)
+        except OSError as error:
+            raise LedgerError(f"The key file '{key_file}' cannot be made: {error.strerror}.") from None
+        with store.database.writing() as connection:
+            for name in series_names(connection):
+                _renew(connection, store, name, secrets)
+            write_facts(connection, key, secrets, read_facts(connection))
+            anchor.prepare(read_heads(connection))
+        with suppress(FileNotFoundError):  # another process that opened the ledger was faster
+            pending.replace(key_file)
+        anchor.settle()
+        old = store.anchor.path
+        store.key, store.secrets, store.anchor, store.key_path = key, secrets, anchor, key_file
+        if old != anchor_file:
+            old.unlink(missing_ok=True)
+
+
+def _renew(connection: sa.Connection, store: Store, name: str, secrets: Secrets) -> None:
+    """Encrypt and seal a series with other secrets."""
+    series = store.read(connection, name)
+    if series is None:
+        raise InternalError("a series vanished while its ledger was locked")
+    old, new = store.keys(series), secrets.of_series(series.uid)
+    releases = []
+    for release in series.releases:
+        pieces = decrypted_pieces(connection, series, release, old)
+        if pieces:
+            anew = encrypted_pieces(pieces, release.number, new)
+            release = replace(release, memory_digest=digest_of(anew, new))  # noqa: PLW2901
+            for place, piece in enumerate(anew):
+                where = (MEMORY.c.series == series.id, MEMORY.c.release == release.number, MEMORY.c.part == place)
+                connection.execute(MEMORY.update().where(*where).values(content=piece))
+        releases.append(release)
+    journal.advance(connection, series, series.with_releases(releases, new))

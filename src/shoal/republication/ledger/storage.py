@@ -1,0 +1,380 @@
+"""The ledger's database: one file of SQLite, or PostgreSQL; how it is opened, locked, made and brought up to date."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import secrets
+import sqlite3
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import sqlalchemy as sa
+
+from shoal._optional import require
+from shoal.errors import LedgerBusyError, LedgerError, ParameterError, ShoalError
+from shoal.republication.ledger.keys import check_mode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shoal.republication.ledger.keys import LedgerKey
+
+__all__ = ["Address", "Database", "migrate", "now"]
+
+_LOCK = 0x5304A1
+"""The first half of the number under which PostgreSQL keeps the publishers' lock."""
+
+
+def now() -> str:
+    """Return the time as the ledger writes it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Address:
+    """Where a ledger is."""
+
+    path: Path | None
+    """The file, for SQLite."""
+    url: sa.URL | None
+    """The database, for PostgreSQL."""
+
+    @classmethod
+    def parse(cls, given: object) -> Address:
+        """Read a path, or a URL of SQLite or PostgreSQL.
+
+        Raises
+        ------
+        ParameterError
+            Where it is neither.
+        """
+        if not isinstance(given, str | os.PathLike) or not str(given):
+            raise ParameterError(
+                f"The 'url' parameter of Ledger must be a path or a database URL. Got {type(given).__name__}."
+            )
+        if not isinstance(given, str) or "://" not in given:
+            return cls(path=Path(given).expanduser().absolute(), url=None)
+        try:
+            url = sa.make_url(given)
+        except (sa.exc.ArgumentError, ValueError):
+            raise ParameterError(
+                "The 'url' parameter of Ledger is no database URL. Give a path, sqlite:///releases.db, or "
+                "postgresql+psycopg://user@host/database."
+            ) from None
+        if url.get_backend_name() == "sqlite" and url.database:
+            return cls(path=Path(url.database).expanduser().absolute(), url=None)
+        if url.drivername in ("postgresql", "postgresql+psycopg"):
+            return cls(path=None, url=_encrypted(url.set(drivername="postgresql+psycopg")))
+        raise ParameterError(
+            f"A ledger cannot be kept in '{url.drivername}'. Give a path (SQLite), or postgresql+psycopg://..."
+        )
+
+    @property
+    def shown(self) -> str:
+        """The address for messages, without a password."""
+        return str(self.path) if self.url is None else self.url.render_as_string(hide_password=True)
+
+    @property
+    def warnings(self) -> Iterator[str]:
+        """What is unwise about the address, in sentences."""
+        if self.url is None:
+            return
+        if self.url.password is not None:
+            yield (
+                "The address of the ledger holds a password, which other users of this machine may see among its "
+                "processes, and which stays in the shell's history. Leave it out and put it into ~/.pgpass (chmod 600)."
+            )
+        if not _is_local(self.url) and self.url.query.get("sslmode") != "verify-full":
+            yield (
+                "The connection to the ledger's server need not be the server's own: sslmode is not verify-full. "
+                "Whoever is in between could read and change what is sent. Leave sslmode out: it is verify-full then."
+            )
+
+    def __repr__(self) -> str:
+        return f"Address({self.shown!r})"
+
+
+def _is_local(url: sa.URL) -> bool:
+    """Return whether a server is on this machine, so that nobody is in between."""
+    named = url.query.get("host", url.host) or os.environ.get("PGHOST", "")
+    hosts = [named] if isinstance(named, str) else list(named)
+    return all(
+        host in ("", "localhost", "::1") or host.startswith(("/", "@", "127."))
+        for one in hosts
+        for host in one.split(",")
+    )
+
+
+def _encrypted(url: sa.URL) -> sa.URL:
+    """Return the address with the demand that a server elsewhere shows that it is the one that it is taken for."""
+    if _is_local(url) or "sslmode" in url.query:
+        return url
+    return url.update_query_dict({"sslmode": os.environ.get("PGSSLMODE", "verify-full")})
+
+
+class Database:
+    """A ledger's database. Every connection is opened for one piece of work and closed after it."""
+
+    def __init__(self, address: Address, *, wait: float) -> None:
+        self.address = address
+        self.wait = wait
+        self._engine = _sqlite(address.path, wait) if address.path is not None else _postgresql(address, wait)
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """Open a transaction that sees one state of the ledger."""
+        with _explained(self.address), self._engine.connect() as connection:
+            if self.address.url is not None:
+                connection.execution_options(isolation_level="REPEATABLE READ")
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """Open a transaction that is committed whole, or not at all where the work in it raises."""
+        with (
+            _explained(self.address),
+            self._engine.connect() as connection,
+            connection.execution_options(shoal_writes=True).begin(),
+        ):
+            yield connection
+
+    @contextmanager
+    def publishing(self) -> Iterator[None]:
+        """Be the only publisher: wait for another one, for as long as `wait` says. The lock ends with this process.
+
+        Raises
+        ------
+        LedgerBusyError
+            Where the other one takes longer.
+        """
+        with _publisher_lock(self.address, self._engine, self.wait):
+            yield
+
+    @contextmanager
+    def making(self) -> Iterator[sa.Connection]:
+        """Open a transaction in which an empty database gets its tables; the work of the only publisher.
+
+        A file is made under another name, so that one that can be seen is whole.
+
+        Raises
+        ------
+        LedgerError
+            Where there is something already, or nothing can be made there.
+        """
+        path = self.address.path
+        if path is None:
+            with self.writing() as connection:
+                yield connection
+            return
+        made = path.with_name(f".{path.name}.new-{secrets.token_hex(4)}")
+        engine = _sqlite(made, self.wait)
+        try:
+            with _explained(self.address):
+                for leftover in path.parent.glob(glob.escape(f".{path.name}.new-") + "[0-9a-f]" * 8):
+                    leftover.unlink(missing_ok=True)  # of a crash: nobody else is here
+                _touch(made)
+                with engine.connect() as connection, connection.execution_options(shoal_writes=True).begin():
+                    yield connection
+                made.rename(path)
+        except OSError as error:
+            reason = os.strerror(error.errno) if error.errno else type(error).__name__
+            raise LedgerError(f"The ledger '{path}' cannot be made: {reason}.") from None
+        finally:
+            engine.dispose()
+            with contextlib.suppress(OSError):
+                made.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Give up what connections are left."""
+        self._engine.dispose()
+
+    def has(self, table: str) -> bool:
+        """Return whether the database is there and has a table."""
+        if self.address.path is None:
+            with self.reading() as connection:
+                return bool(sa.inspect(connection).has_table(table))
+        return self.address.path.exists()
+
+    def check_modes(self) -> None:
+        """Check that the file of a database is its owner's alone.
+
+        Raises
+        ------
+        LedgerError
+            Where it is not.
+        """
+        if self.address.path is not None:
+            check_mode(self.address.path, "The ledger")
+
+
+def _touch(path: Path) -> None:
+    """Make an empty file that is its owner's alone; SQLite gives its journals the same mode."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+
+
+def migrate(connection: sa.Connection, key: LedgerKey) -> None:
+    """Bring a ledger's tables to the newest format, within the transaction of the connection.
+
+    Parameters
+    ----------
+    connection : Connection
+        A writing transaction of the only publisher.
+    key : LedgerKey
+        The key of the ledger.
+    """
+    from alembic import command
+    from alembic.config import Config
+
+    configuration = Config()
+    configuration.set_main_option("script_location", str(Path(__file__).with_name("migrations")).replace("%", "%%"))
+    configuration.attributes["connection"] = connection
+    configuration.attributes["key"] = key
+    command.upgrade(configuration, "head")
+
+
+def _sqlite(path: Path, wait: float) -> sa.Engine:
+    """Return an engine on a file that is there: a wrong name must not be an empty ledger."""
+
+    def connect() -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            f"file:{quote(str(path))}?mode=rw",
+            uri=True,
+            timeout=wait,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        connection.execute("PRAGMA synchronous = EXTRA")  # what was committed survives a loss of power
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA secure_delete = ON")  # what was deleted is not left in the file
+        return connection
+
+    engine = sa.create_engine("sqlite://", creator=connect, poolclass=sa.NullPool, hide_parameters=True)
+
+    @sa.event.listens_for(engine, "begin")
+    def begin(connection: sa.Connection) -> None:
+        writes = connection.get_execution_options().get("shoal_writes", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _postgresql(address: Address, wait: float) -> sa.Engine:
+    require("psycopg", extra="postgresql", purpose="A ledger in PostgreSQL")
+    assert address.url is not None
+    engine = sa.create_engine(address.url, poolclass=sa.NullPool, hide_parameters=True)
+
+    @sa.event.listens_for(engine, "connect")
+    def connected(connection: Any, _: object) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET lock_timeout = {int(wait * 1000) + 1}")
+        connection.commit()
+
+    return engine
+
+
+@contextmanager
+def _publisher_lock(address: Address, engine: sa.Engine, wait: float) -> Iterator[None]:
+    if address.path is not None:
+        with _file_lock(address.path.with_name(address.path.name + ".lock"), wait):
+            yield
+        return
+    with _explained(address, busy=_BUSY), engine.connect() as connection:
+        connection.execution_options(isolation_level="AUTOCOMMIT")
+        connection.execute(sa.text("SELECT pg_advisory_lock(:half, hashtext(current_schema()))"), {"half": _LOCK})
+        try:
+            yield
+        finally:
+            with contextlib.suppress(sa.exc.DBAPIError):  # a lost connection has lost its lock too
+                connection.execute(
+                    sa.text("SELECT pg_advisory_unlock(:half, hashtext(current_schema()))"), {"half": _LOCK}
+                )
+
+
+@contextmanager
+def _file_lock(path: Path, wait: float) -> Iterator[None]:
+    """Hold a lock that ends with this process, on every system: SQLite's, on a file without content."""
+    try:
+        _touch(path)
+        if os.name == "posix" and path.stat().st_mode & 0o077:
+            path.chmod(0o600)  # of an earlier version
+        lock = sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)
+    except (sqlite3.Error, OSError):
+        raise LedgerError(
+            f"The lock '{path}' cannot be opened. Check that the folder exists and is writable."
+        ) from None
+    try:
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.Error as error:
+            if "locked" in str(error):
+                raise LedgerBusyError(_BUSY) from None
+            raise LedgerError(
+                f"The lock '{path}' cannot be taken. Check that the folder exists and is writable, and remove the "
+                "file if it is no lock of a ledger."
+            ) from None
+        yield
+    finally:
+        lock.close()
+
+
+_BUSY = (
+    "Another process publishes with this ledger just now. Nothing was published here. Try again when it is done: two "
+    "releases at once could contradict one another."
+)
+
+
+@contextmanager
+def _explained(address: Address, *, busy: str | None = None) -> Iterator[None]:
+    """Turn an error of the database into one that says what to do. Its own text may hold cells, and is dropped."""
+    try:
+        yield
+    except ShoalError:
+        raise
+    except (sa.exc.DBAPIError, sqlite3.Error) as error:
+        raise _spoken(error, address, busy) from None
+    except sa.exc.SQLAlchemyError as error:
+        raise LedgerError(f"The ledger '{address.shown}' cannot be used: {type(error).__name__}.") from None
+
+
+_DAMAGED = (
+    "is damaged: it was truncated, overwritten, or is no ledger. Nothing was published. Restore it from a backup, "
+    "together with its key, and verify the series before you publish again."
+)
+
+
+def _spoken(error: Exception, address: Address, busy: str | None) -> LedgerError:
+    inner = getattr(error, "orig", None) or error
+    text, state = str(inner).lower(), str(getattr(inner, "sqlstate", None) or "")
+    where = f"The ledger '{address.shown}'"
+    if "locked" in text or state in ("55P03", "40001", "40P01"):
+        return LedgerBusyError(busy or f"{where} is in use by another process. Nothing was changed. Try again.")
+    if "disk is full" in text or "disk i/o error" in text or state in ("53100", "53200"):
+        return LedgerError(
+            f"There is not enough space for the ledger '{address.shown}'. Nothing was published, and the ledger is as "
+            "it was. Free some space and publish again."
+        )
+    if any(sign in text for sign in ("malformed", "not a database", "no such table", "no such column")):
+        return LedgerError(f"{where} {_DAMAGED}")
+    if state in ("42P01", "42703"):
+        return LedgerError(f"{where} {_DAMAGED}")
+    if "readonly" in text or "read-only" in text or state in ("25006", "42501"):
+        return LedgerError(f"{where} cannot be written: there is no permission. Nothing was published.")
+    if "unable to open" in text:
+        return LedgerError(
+            f"{where} cannot be opened. Check its name and that you may read and write it and its folder."
+        )
+    if address.url is not None and (not state or state.startswith(("08", "28", "3D", "57"))):
+        return LedgerError(
+            f"{where} cannot be reached{f' (PostgreSQL says {state})' if state else ''}. Check that the server runs, "
+            "and the name, user and password in the URL. If this happened in the middle of a publish, the next start "
+            "says what became of it."
+        )
+    kind = type(inner).__name__ + (f" {state}" if state else "")
+    return LedgerError(f"{where} cannot be used: the database reports {kind}. Nothing was published.")

@@ -1,0 +1,360 @@
+"""An opened ledger: its database, its secrets and its anchor, and the order in which the three are changed."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets as randomness
+from contextlib import contextmanager, suppress
+from hmac import compare_digest
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from shoal.errors import LedgerError
+from shoal.republication.ledger import journal
+from shoal.republication.ledger.anchor import Anchor, anchor_of, head_of, read_heads
+from shoal.republication.ledger.keys import ENVIRONMENT, LedgerKey, Secrets, key_file_of, key_given, pending_of
+from shoal.republication.ledger.records import EDITED, canonical, read_series
+from shoal.republication.ledger.storage import Address, Database, migrate, now
+from shoal.republication.ledger.tables import FORMAT, LEDGER, SERIES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from shoal.republication.ledger.anchor import Head
+    from shoal.republication.ledger.keys import SeriesKeys
+    from shoal.republication.ledger.records import RecordedSeries
+
+__all__ = ["LOG", "Store", "write_facts"]
+
+LOG = logging.getLogger("shoal.republication")
+ANCHOR_ENVIRONMENT = "SHOAL_LEDGER_ANCHOR"
+"""The environment variable that may say where the anchor is."""
+_SEALED = ("format", "uid", "created", "key_fingerprint", "secrets", "accepted")
+
+
+class Store:
+    """A ledger's database, secrets and anchor.
+
+    Parameters
+    ----------
+    url, key, anchor, create, wait
+        As `Ledger` takes them.
+
+    Raises
+    ------
+    LedgerError
+        Where the ledger cannot be used, or cannot be made; the message says what to do.
+    """
+
+    def __init__(self, url: object, *, key: object, anchor: object, create: bool, wait: float) -> None:
+        self.address = Address.parse(url)
+        held = key_given(key)
+        if held is None and ENVIRONMENT in os.environ:
+            held = LedgerKey.parse(os.environ[ENVIRONMENT], source=f"The environment variable {ENVIRONMENT}")
+        if held is None and self.address.path is not None:
+            held = key_file_of(self.address.path)
+        if held is None:
+            raise LedgerError(
+                "A ledger in PostgreSQL needs its key: name a file outside of the database with key=... (--key), or "
+                f"set {ENVIRONMENT}."
+            )
+        self.key_path = held if isinstance(held, Path) else None
+        self._anchor_named = anchor is not None or ANCHOR_ENVIRONMENT in os.environ
+        self._anchor_path = self._anchor_of(anchor)
+        self.database = Database(self.address, wait=wait)
+        if not self._exists():
+            if not create:
+                raise LedgerError(
+                    f"There is no ledger '{self.address.shown}'. Make one with shoal republish init (create=True), or "
+                    "check the name. If it was there before, restore it from a backup: without it, people who were "
+                    "published would be taken for new ones."
+                )
+            self._make()
+        self.database.check_modes()
+        self.key, self.secrets, self.uid = self._opened(held)
+        self.anchor = Anchor(self._anchor_path, self.uid, self.secrets)
+        self.anchor.settle()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is unwise about where things are, in sentences."""
+        told = list(self.address.warnings)
+        path = self.address.path
+        if path is not None and self.key_path is not None and self.key_path.parent == path.parent:
+            told.append(
+                f"The key '{self.key_path}' lies beside the ledger: whoever copies the folder, a backup of it among "
+                "them, has both. Keep the key, and the anchor with it, in another place that the ledger's backups do "
+                "not take in, and name it with key=... (--key)."
+            )
+        elif path is not None and self.anchor.path.parent == path.parent:
+            told.append(
+                f"The anchor '{self.anchor.path}' lies beside the ledger: whoever restores the folder restores both, "
+                "and nothing shows that the ledger forgot people. Keep it in another place (anchor=..., --anchor)."
+            )
+        return tuple(told)
+
+    @contextmanager
+    def publishing(self) -> Iterator[list[str]]:
+        """Be the only publisher, with nothing unfinished left; yields what there was to finish.
+
+        Raises
+        ------
+        LedgerBusyError
+            Where another process publishes.
+        LedgerError
+            Where the ledger is not as far as its anchor says.
+        """
+        with self.database.publishing():
+            with self.database.reading() as connection:
+                self.anchor.check(self.checked(connection))
+            yield self.recovered()
+
+    def recovered(self) -> list[str]:
+        """Finish or take back what a crash interrupted, and say what became of it; for the only publisher."""
+        with self.database.writing() as connection:
+            told = journal.recover(connection, self.secrets)
+            heads = read_heads(connection)
+        self.anchor.confirm(heads)
+        for sentence in told:
+            LOG.warning(sentence)
+        return told
+
+    def expect(self, *after: RecordedSeries) -> None:
+        """Let the anchor know, before a transaction is committed, what a series may be from then on."""
+        self.anchor.expect({after[0].uid: [head_of(one) for one in after]})
+
+    def confirm(self) -> None:
+        """Let the anchor know what the series are, once all is committed.
+
+        Where the anchor cannot be written just now, no harm is done: it knows what was to be expected.
+        """
+        try:
+            with self.database.reading() as connection:
+                heads = read_heads(connection)
+            self.anchor.confirm(heads)
+        except LedgerError as error:
+            LOG.warning("The release stands, but the anchor does not know it for certain yet. %s", error)
+
+    def checked(self, connection: sa.Connection) -> dict[str, Head]:
+        """Return how far the series have come, after a look at the seal of the ledger and of the list of its series.
+
+        Raises
+        ------
+        LedgerError
+            Where they are not as shoal wrote them.
+        """
+        check_facts(connection, self.secrets)
+        return read_heads(connection)
+
+    def read(self, connection: sa.Connection, name: str) -> RecordedSeries | None:
+        """Read a series, and check its seals; None where there is none of that name."""
+        return read_series(connection, name, self.secrets)
+
+    def keys(self, series: RecordedSeries) -> SeriesKeys:
+        """Return the keys of a series."""
+        return self.secrets.of_series(series.uid)
+
+    def anchor_for(self, key_file: Path) -> Path:
+        """Return where the anchor is to be when the key is somewhere else: beside it, unless its place was named."""
+        return self.anchor.path if self._anchor_named else anchor_of(key_file)
+
+    def _anchor_of(self, given: object) -> Path:
+        """Return where the anchor is: where the caller says, or beside the key, or beside the database."""
+        if given is None:
+            given = os.environ.get(ANCHOR_ENVIRONMENT)
+        if given is not None:
+            if not isinstance(given, str | os.PathLike) or not str(given):
+                raise LedgerError(
+                    f"The 'anchor' parameter of Ledger must be the path of a file. Got {type(given).__name__}."
+                )
+            return Path(given).expanduser().absolute()
+        if self.key_path is not None:
+            return anchor_of(self.key_path)
+        if self.address.path is not None:
+            return anchor_of(key_file_of(self.address.path))
+        raise LedgerError(
+            "A ledger in PostgreSQL whose key is in no file needs a place for its anchor, which says how far each "
+            f"series has come: name a file outside of the database with anchor=... (--anchor), or {ANCHOR_ENVIRONMENT}."
+        )
+
+    def _exists(self) -> bool:
+        path = self.address.path
+        if path is not None and path.exists():
+            if not path.is_file():
+                raise LedgerError(f"'{path}' is not a file. A ledger is one file: give another name.")
+            if path.stat().st_size == 0:
+                raise LedgerError(
+                    f"The ledger '{path}' is empty: it was truncated, or something else made the file. Restore it from "
+                    "a backup. Remove the file only if there never was a ledger."
+                )
+        return self.database.has(LEDGER.name)
+
+    def _make(self) -> None:
+        """Make the ledger with a new key and an anchor; a crash leaves nothing that looks like a ledger."""
+        held = self.key_path
+        if held is None:
+            raise LedgerError(
+                f"There is a key, but no ledger '{self.address.shown}'. If the ledger was lost, restore it from a "
+                "backup: in a new one, people who were published would be taken for new ones. A new ledger is made "
+                f"together with a new key: name a file for it with key=... (--key), without {ENVIRONMENT}; afterwards "
+                "the key can be kept anywhere."
+            )
+        try:
+            with self.database.publishing():
+                if self._exists():  # another process was faster
+                    return
+                self._refuse(held)
+                key, secrets, uid = LedgerKey.new(), Secrets.new(), randomness.token_hex(16)
+                for path in (held, self._anchor_path):
+                    pending_of(path).unlink(missing_ok=True)  # of a crash: a ledger with them would be there
+                key.write(pending_of(held))
+                anchor = Anchor(self._anchor_path, uid, secrets)
+                anchor.prepare({})
+                with self.database.making() as connection:
+                    migrate(connection, key)
+                    facts = {"format": str(FORMAT), "uid": uid, "created": now(), "accepted": "[]"}
+                    write_facts(connection, key, secrets, facts)
+                pending_of(held).rename(held)
+                anchor.settle()
+        except OSError as error:
+            reason = os.strerror(error.errno) if error.errno else type(error).__name__
+            raise LedgerError(f"The key file '{held}' or the anchor cannot be made: {reason}.") from None
+
+    def _refuse(self, key_file: Path) -> None:
+        """Check that nothing speaks of an earlier ledger."""
+        for path, what in ((key_file, "key"), (self._anchor_path, "anchor")):
+            if path.exists():
+                raise LedgerError(
+                    f"There is the {what} '{path}', but no ledger '{self.address.shown}'. If the ledger was lost, "
+                    "restore it from a backup: in a new one, people who were published would be taken for new ones. "
+                    f"A new ledger is made together with a new key and anchor; remove the {what} only if nothing was "
+                    "ever published with it, or name another place."
+                )
+
+    def _opened(self, held: LedgerKey | Path) -> tuple[LedgerKey, Secrets, str]:
+        """Check the format and the key of the ledger, and bring an older one up to date."""
+        facts = self._facts()
+        version = facts.get("format", "")
+        if not version.isdecimal() or "key_fingerprint" not in facts:
+            raise LedgerError(
+                f"The ledger '{self.address.shown}' is damaged: it does not say what format it has. Restore it from a "
+                "backup, together with its key."
+            )
+        if int(version) > FORMAT:
+            raise LedgerError(
+                f"The ledger '{self.address.shown}' has format {version}; this version of shoal knows formats up to "
+                f"{FORMAT}. Update shoal: pip install --upgrade shoal"
+            )
+        key = held if isinstance(held, LedgerKey) else self._key_of(held, facts["key_fingerprint"])
+        if not key.fits(facts["key_fingerprint"]):
+            raise LedgerError(f"This is not the key of the ledger '{self.address.shown}'. {_LOST}")
+        if int(version) < FORMAT:
+            self._bring_up_to_date(key)
+            facts = self._facts()
+        try:
+            wrapped, uid = bytes.fromhex(facts["secrets"]), facts["uid"]
+        except (KeyError, ValueError):
+            raise LedgerError(f"The ledger '{self.address.shown}' {EDITED}") from None
+        secrets = key.unwrap(wrapped, uid)
+        with self.database.reading() as connection:
+            check_facts(connection, secrets)
+        return key, secrets, uid
+
+    def _facts(self) -> dict[str, str]:
+        with self.database.reading() as connection:
+            return read_facts(connection)
+
+    def _bring_up_to_date(self, key: LedgerKey) -> None:
+        """Migrate a ledger of an older format, which has no anchor: it gets one that takes it as it is."""
+        with self.database.publishing():
+            if self._facts()["format"] == str(FORMAT):  # another process was faster
+                return
+            if self._anchor_path.exists():
+                raise LedgerError(
+                    f"The ledger '{self.address.shown}' has an older format, but its anchor '{self._anchor_path}' is "
+                    "of a newer one: the ledger was restored from a backup made before it was brought up to date. "
+                    "Nothing was published. Restore a newer backup."
+                )
+            with self.database.writing() as connection:
+                migrate(connection, key)
+                facts = read_facts(connection)
+                secrets = key.unwrap(bytes.fromhex(facts["secrets"]), facts["uid"])
+                anchor = Anchor(self._anchor_path, facts["uid"], secrets)
+                anchor.prepare(read_heads(connection))
+            anchor.settle()
+        LOG.warning(
+            "The ledger '%s' was brought to format %s. Its anchor '%s' takes it as it is: if it was restored from a "
+            "backup before, verify the series with all folders before you publish again.",
+            self.address.shown,
+            FORMAT,
+            self._anchor_path,
+        )
+
+    def _key_of(self, path: Path, fingerprint: str) -> LedgerKey:
+        """Read the key, of which a change may have been interrupted when all but its name was settled."""
+        pending = pending_of(path)
+        if pending.exists():
+            key = LedgerKey.read(pending)
+            if key.fits(fingerprint):
+                with suppress(FileNotFoundError):  # another process was faster
+                    pending.replace(path)
+                return key
+        if not path.exists():
+            raise LedgerError(f"The key '{path}' of the ledger '{self.address.shown}' is not there. {_LOST}")
+        return LedgerKey.read(path)
+
+
+_LOST = (
+    "Without the right key nobody can tell who was published before: everyone would get a new signature, and the old "
+    "and new releases together could betray them. Restore the key from its backup (or name it: key=..., --key, or "
+    f"{ENVIRONMENT}). If it is lost for good, the releases that are out stay as safe as they are, but do not publish "
+    "the people in them again."
+)
+
+
+def read_facts(connection: sa.Connection) -> dict[str, str]:
+    """Return what the ledger says of itself."""
+    return {row.name: row.content for row in connection.execute(sa.select(LEDGER))}
+
+
+def write_facts(connection: sa.Connection, key: LedgerKey, secrets: Secrets, facts: Mapping[str, str]) -> None:
+    """Write what the ledger says of itself, with its secrets and its seal.
+
+    Parameters
+    ----------
+    connection : Connection
+        A writing transaction.
+    key : LedgerKey
+        The key of the ledger from now on.
+    secrets : Secrets
+        Its secrets from now on.
+    facts : mapping of str to str
+        Format, uid, when it was made, and the log of what was accepted.
+    """
+    held = {name: facts[name] for name in ("format", "uid", "created", "accepted")}
+    held["key_fingerprint"] = key.fingerprint
+    held["secrets"] = key.wrap(secrets, held["uid"]).hex()
+    held["seal"] = _seal(connection, secrets, held)
+    connection.execute(LEDGER.delete().where(LEDGER.c.name.in_(held)))
+    connection.execute(LEDGER.insert(), [{"name": name, "content": content} for name, content in held.items()])
+
+
+def check_facts(connection: sa.Connection, secrets: Secrets) -> None:
+    """Check the seal of what the ledger says of itself, and of the list of its series.
+
+    Raises
+    ------
+    LedgerError
+        Where it was changed.
+    """
+    held = read_facts(connection)
+    if not compare_digest(held.get("seal", ""), _seal(connection, secrets, held)):
+        raise LedgerError(f"The list of the series in the ledger {EDITED}")
+
+
+def _seal(connection: sa.Connection, secrets: Secrets, facts: Mapping[str, str]) -> str:
+    listed = [list(row) for row in connection.execute(sa.select(SERIES.c.uid, SERIES.c.name).order_by(SERIES.c.id))]
+    return secrets.seal("ledger", canonical({name: facts.get(name) for name in _SEALED}), canonical(listed))

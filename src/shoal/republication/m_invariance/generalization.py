@@ -1,0 +1,314 @@
+"""Counterfeited generalization: the groups of one release of an m-invariant sequence (Xiao, Tao 2007).
+
+References
+----------
+.. [1] X. Xiao, Y. Tao: m-Invariance: towards privacy preserving re-publication of dynamic datasets. SIGMOD 2007.
+   https://doi.org/10.1145/1247480.1247556
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal._progress import Progress, silent
+from shoal._validation import Integer, OneOf, validate
+from shoal.errors import InfeasibleError, InternalError, ParameterError
+from shoal.republication.m_invariance.balancing import (
+    assignments,
+    assignments_to_known,
+    fewest_counterfeits,
+    largest_m,
+    shared_out,
+)
+from shoal.republication.m_invariance.invariance_kernel import balance_in_order, slots_of, sorted_lists, split_buckets
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.republication.m_invariance.balancing import Steps
+    from shoal.republication.m_invariance.signatures import Signatures
+
+    Counts = NDArray[np.int64]
+
+__all__ = ["BALANCINGS", "Generalization", "generalize"]
+
+BALANCINGS = ("independent", "fewest", "paper")
+"""How buckets are balanced: with counterfeits alone, or with new rows and the fewest counterfeits, or in the paper's
+way."""
+_PLACES_PER_CALL = 100_000
+"""Rows that are split before the caller hears of it: well below a second."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Generalization:
+    """The groups of one release: every group has one row for each value of its signature."""
+
+    groups: NDArray[np.int32]
+    """Group of each row of the input."""
+    count: int
+    """Number of groups. They are numbered at random."""
+    counterfeit_groups: NDArray[np.int32]
+    """Group of each counterfeit."""
+    counterfeit_values: NDArray[np.int32]
+    """Sensitive code of each counterfeit."""
+    signatures: Signatures
+    """The known signatures, numbered as they were given, and the new ones behind them."""
+    signature_of: NDArray[np.int64]
+    """Signature of each row of the input, for life."""
+    details: dict[str, int]
+    """Counts of what was done: rows kept and new, new rows that balanced a bucket, buckets, new signatures."""
+
+    @property
+    def counterfeits(self) -> int:
+        """Number of counterfeits."""
+        return len(self.counterfeit_groups)
+
+    def __repr__(self) -> str:
+        return f"Generalization(rows={len(self.groups)}, groups={self.count}, counterfeits={self.counterfeits})"
+
+
+def generalize(
+    *,
+    quasi_identifiers: NDArray[np.integer],
+    sensitive: NDArray[np.integer],
+    values: int,
+    signature_of: NDArray[np.int64],
+    signatures: Signatures,
+    m: int,
+    rng: np.random.Generator,
+    balancing: str = "independent",
+    progress: Progress = silent,
+) -> Generalization:
+    """Group the rows of a release so that the sequence of releases stays m-invariant.
+
+    Parameters
+    ----------
+    quasi_identifiers : array, shape (n, d)
+        Codes of the quasi-identifiers, from 0 in each column, in the order of their values.
+    sensitive : array, shape (n,)
+        Code of each row's sensitive value.
+    values : int
+        Number of sensitive codes, those of known signatures included.
+    signature_of : array, shape (n,)
+        Number of the signature with which each row's person was published before; -1 for a person who is new.
+    signatures : Signatures
+        The known signatures.
+    m : int
+        Nobody shall learn a sensitive value with a confidence above 1/m; at least 2.
+    rng : numpy.random.Generator
+        Which rows balance a bucket, and the numbers of the groups, are random.
+    balancing : {"independent", "fewest", "paper"}
+        What fills a bucket in which a value is short. With "independent" counterfeits alone do: then nothing that a
+        reader sees depends on who has which value of a signature, and the bound 1/m holds for readers who know this
+        algorithm, too. With "fewest" as many new rows as possible do, and with "paper" new rows in a random order, as
+        in the paper. New rows go to buckets that are there already where they can, which spares later releases
+        counterfeits, and else as in the paper's Figure 3; with "paper" always so.
+    progress : callable
+        Called with (step, done, total) now and then.
+
+    Returns
+    -------
+    Generalization
+        One group for every row and for every counterfeit.
+
+    Raises
+    ------
+    InfeasibleError
+        Where the new rows are not m-eligible; the message names the largest m that would do.
+    """
+    validate("generalize", {"m": m, "balancing": balancing}, {"m": Integer(low=2), "balancing": OneOf(BALANCINGS)})
+    # Chance decides between rows with the same value, not the order that they came in.
+    rows = rng.permutation(len(sensitive))
+    rows = rows[np.argsort(sensitive[rows], kind="stable")]
+    value_of = sensitive[rows].astype(np.int64)
+    # Division: each kept row goes into the bucket of its signature.
+    slots = slots_of(signature_of[rows], value_of, signatures.starts, signatures.values)
+    if (slots == _NO_SLOT).any():
+        raise ParameterError("The 'signature_of' parameter of generalize gives a row a signature without its value.")
+    is_new = slots == _NEW
+    supply = np.bincount(value_of[is_new], minlength=values)
+    if largest_m(supply) < m and supply.any():
+        raise _not_eligible(supply, m)
+    filled = np.bincount(slots[~is_new], minlength=len(signatures.values))
+    heights = _heights(filled, signatures)
+    deficits = np.repeat(heights, signatures.sizes) - filled
+    given = _balanced(supply, deficits, signatures, m, balancing, rng)
+    steps = _assigned(supply - _by_value(given, signatures.values, values), heights, signatures, m, balancing, rng)
+    grown, bucket_of = _with_buckets_of(steps, signatures)
+    heights = np.concatenate((heights, np.zeros(len(grown) - len(signatures), dtype=np.int64)))
+    for (alpha, _), bucket in zip(steps, bucket_of, strict=True):
+        heights[bucket] += alpha
+    slots[is_new] = _slots_of_new(given, steps, bucket_of, signatures, grown)
+    groups, count, counterfeit_groups, counterfeit_slots = _split(
+        quasi_identifiers[rows], slots, heights, grown, rng, progress
+    )
+    groups_of_rows = np.empty(len(rows), dtype=np.int32)
+    groups_of_rows[rows] = groups
+    signature_of_rows = np.empty(len(rows), dtype=np.int64)
+    signature_of_rows[rows] = np.repeat(np.arange(len(grown)), grown.sizes)[slots]
+    return Generalization(
+        groups=groups_of_rows,
+        count=count,
+        counterfeit_groups=counterfeit_groups,
+        counterfeit_values=grown.values[counterfeit_slots],
+        signatures=grown,
+        signature_of=signature_of_rows,
+        details={
+            "kept": int(np.count_nonzero(~is_new)),
+            "new": int(np.count_nonzero(is_new)),
+            "balanced_with_new": int(given.sum()),
+            "buckets": int(np.count_nonzero(heights)),
+            "new_signatures": len(grown) - len(signatures),
+        },
+    )
+
+
+_NEW, _NO_SLOT = -1, -2
+
+
+def _not_eligible(supply: Counts, m: int) -> InfeasibleError:
+    best = largest_m(supply)
+    feasible = f"The largest m that would do is {best}." if best >= 2 else "No m of 2 or more would do."
+    return InfeasibleError(
+        f"The new rows are not {m}-eligible: {int(supply.max())} of {int(supply.sum())} have the same sensitive value. "
+        f"{feasible} Publish later, with more new people, or let some of them wait who are chosen without a look at "
+        "their sensitive value, such as those who came last: rows that are left out for their value are betrayed by "
+        "their absence."
+    )
+
+
+def _heights(filled: Counts, signatures: Signatures) -> Counts:
+    """Return for each signature how many rows its commonest value has."""
+    return np.maximum.reduceat(filled, signatures.starts[:-1]) if len(signatures) else np.zeros(0, dtype=np.int64)
+
+
+def _by_value(amounts: Counts, slot_values: NDArray[np.int32], values: int) -> Counts:
+    """Return the sums of amounts by slot for each sensitive value."""
+    return np.bincount(slot_values, weights=amounts, minlength=values).astype(np.int64)
+
+
+def _balanced(
+    supply: Counts, deficits: Counts, signatures: Signatures, m: int, balancing: str, rng: np.random.Generator
+) -> Counts:
+    """Return how many new rows each slot gets; counterfeits fill the others."""
+    if balancing == "independent":
+        return np.zeros_like(deficits)
+    order = rng.permutation(len(deficits))
+    if balancing == "paper":
+        given = np.empty_like(deficits)
+        given[order] = balance_in_order(deficits[order], signatures.values[order], supply.copy(), m)
+        return given
+    demand = _by_value(deficits, signatures.values, len(supply))
+    return shared_out(fewest_counterfeits(supply, demand, m), deficits, signatures, order)
+
+
+def _assigned(
+    rest: Counts, heights: Counts, signatures: Signatures, m: int, balancing: str, rng: np.random.Generator
+) -> Steps:
+    """Return the steps that assign the new rows that balance no bucket: to buckets that are there, or of their own.
+
+    What decides is the same for every way to share out the values of a signature among its people.
+    """
+    steps: Steps = []
+    if balancing != "paper" and heights.any():
+        standing = _by_value(np.repeat(heights, signatures.sizes), signatures.values, len(rest))
+        steps = assignments_to_known(rest, signatures, heights, m, standing + rest)
+    return steps + assignments(rest - _of_steps(steps, len(rest)), m, rng)
+
+
+def _of_steps(steps: Steps, values: int) -> Counts:
+    """Return how many rows of each value some steps assign."""
+    assigned = np.zeros(values, dtype=np.int64)
+    for alpha, chosen in steps:
+        assigned[chosen] += alpha
+    return assigned
+
+
+def _with_buckets_of(steps: Steps, signatures: Signatures) -> tuple[Signatures, list[int]]:
+    """Return the signatures with those that the assignment adds, and the bucket of each of its steps."""
+    numbers = signatures.numbers() if steps else {}
+    added: list[NDArray[np.int32]] = []
+    bucket_of = []
+    for _, chosen in steps:
+        number = numbers.setdefault(chosen.tobytes(), len(numbers))
+        if number == len(signatures) + len(added):
+            added.append(chosen)
+        bucket_of.append(number)
+    return (signatures.extended(added) if added else signatures), bucket_of
+
+
+def _slots_of_new(given: Counts, steps: Steps, bucket_of: list[int], known: Signatures, grown: Signatures) -> Counts:
+    """Return the slot of each new row, when these are sorted by value."""
+    of_steps = (np.arange(grown.starts[bucket], grown.starts[bucket + 1]) for bucket in bucket_of)
+    slots: list[Counts] = [np.arange(len(given)), *of_steps]
+    values: list[NDArray[np.integer]] = [known.values, *(chosen for _, chosen in steps)]
+    amounts = [given, *(np.full(len(chosen), alpha) for alpha, chosen in steps)]
+    order = np.argsort(np.concatenate(values), kind="stable")
+    return np.repeat(np.concatenate(slots)[order], np.concatenate(amounts)[order])
+
+
+def _split(
+    codes: NDArray[np.integer],
+    slots: Counts,
+    heights: Counts,
+    signatures: Signatures,
+    rng: np.random.Generator,
+    progress: Progress,
+) -> tuple[NDArray[np.int32], int, NDArray[np.int32], Counts]:
+    """Split every bucket into groups: the group of each row, their number, and group and slot of each counterfeit."""
+    # A place for every row and counterfeit, bucket after bucket and value after value.
+    length = np.repeat(heights, signatures.sizes)
+    list_starts = np.concatenate(([0], np.cumsum(length)))
+    places = int(list_starts[-1])
+    by_slot = np.argsort(slots, kind="stable")
+    sorted_slots = slots[by_slot]
+    first = np.searchsorted(sorted_slots, np.arange(len(length)))
+    place_of = list_starts[sorted_slots] + np.arange(len(by_slot)) - first[sorted_slots]
+    coded = np.full((places, codes.shape[1]), -1, dtype=np.int32)
+    coded[place_of] = codes[by_slot]
+    group_of = np.full(places, -1, dtype=np.int32)
+    count = _split_places(coded, list_starts, heights, signatures, group_of, progress)
+    numbers = rng.permutation(count).astype(np.int32)
+    group_of = numbers[group_of]
+    groups = np.empty(len(slots), dtype=np.int32)
+    groups[by_slot] = group_of[place_of]
+    is_counterfeit = np.ones(places, dtype=np.bool_)
+    is_counterfeit[place_of] = False
+    counterfeit_slots = np.searchsorted(list_starts, np.flatnonzero(is_counterfeit), side="right") - 1
+    return groups, count, group_of[is_counterfeit], counterfeit_slots
+
+
+def _split_places(
+    codes: NDArray[np.int32],
+    list_starts: Counts,
+    heights: Counts,
+    signatures: Signatures,
+    group_of: NDArray[np.int32],
+    progress: Progress,
+) -> int:
+    """Write the group of every place, numbered bucket after bucket, and return how many there are."""
+    places, d = codes.shape
+    sizes = codes.max(axis=0, initial=0).astype(np.int64) + 1
+    # Lengths of intervals as whole multiples of a fraction of the domain, so that no sum can overflow.
+    unit = 1 << (62 - places.bit_length() - d.bit_length())
+    weights = np.where(sizes > 1, unit // np.maximum(sizes - 1, 1), 0).astype(np.int64)
+    list_of = np.repeat(np.arange(len(list_starts) - 1), np.diff(list_starts))
+    orders = sorted_lists(codes, list_of, list_starts, sizes)
+    used = np.flatnonzero(heights)
+    bucket_starts = np.append(list_starts[signatures.starts[used]], places)
+    group = 0
+    done = 0
+    while done < len(used):
+        progress("split", int(bucket_starts[done]), places)
+        upto = int(np.searchsorted(bucket_starts, bucket_starts[done] + _PLACES_PER_CALL))
+        upto = min(max(upto, done + 1), len(used))
+        group = split_buckets(
+            codes, weights, orders, bucket_starts[done : upto + 1], signatures.sizes[used[done:upto]], group, group_of
+        )
+        done = upto
+    if group != int(heights.sum()):
+        raise InternalError("the split of the buckets left rows behind")
+    return group

@@ -1,0 +1,274 @@
+"""Kills, full disks and races: afterwards the ledger and the folder hold the old state or the new one."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+
+from shoal.errors import LedgerError, OutputError
+from shoal.republication import publication
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that can be copied")
+"""Windows has none; everything else there is tested by the other files."""
+
+
+class Process:
+    """The process that makes publishers."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("publisher.py"))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert "ready" in self.answer()
+
+    def answer(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        found: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return found
+
+    def ask(self, **order: Any) -> dict[str, Any]:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(order) + "\n")
+        self.process.stdin.flush()
+        return self.answer()
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Publishers:
+    """Processes that publish into one ledger, each of which can be killed."""
+
+    process: Process
+    place: Any
+    patients: Any
+    folder: Path
+
+    def start(self, number: int, **order: Any) -> int:
+        """Start to publish a table of its own for each number, and return the process."""
+        table = self.folder / f"table{number}.csv"
+        self.patients([*range(number, number + 40), *range(500, 520)]).write_csv(table)
+        given = {"url": self.place.url, "key": str(self.place.key), "table": str(table)}
+        child: int = self.process.ask(**given, output=str(self.folder / f"q{number}"), **order)["child"]
+        return child
+
+    def result(self, child: int) -> dict[str, Any]:
+        return self.process.ask(wait_for=child)
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[Process]:
+    started = Process()
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def publishers(process: Process, place: Any, patients: Any, tmp_path: Path) -> Publishers:
+    place.series(m=3).publish(patients(range(60)), tmp_path / "q0")
+    return Publishers(process=process, place=place, patients=patients, folder=tmp_path)
+
+
+def check(place: Any, folder: Path, number: int, before: int) -> bool:
+    """Check that a killed publish left the old state or the new one; return whether it is the new one."""
+    ledger = place.open(create=False)
+    ledger.recover()
+    history = ledger.series("admissions").history()
+    new = len(history) == before + 1
+    assert len(history) in (before, before + 1)
+    assert {one.state for one in history} == {"published"}
+    assert (folder / f"q{number}").exists() == (folder / f"q{number}.private").exists() == new
+    assert not [path for path in folder.iterdir() if "shoal-" in path.name], "nothing is left lying around"
+    return new
+
+
+def kill_at_random(publishers: Publishers, patients: Any, kills: int) -> None:
+    """Kill publishers with `kill -9` at random moments, and check after each that there is the old state or the new."""
+    place, folder = publishers.place, publishers.folder
+    series = place.series(m=3)
+    start = time.perf_counter()
+    assert "number" in publishers.result(publishers.start(1))
+    lasts = time.perf_counter() - start
+    rng = np.random.default_rng(50)
+    interrupted, releases = 0, 2
+    for number in range(2, 2 + kills):
+        child = publishers.start(number)
+        watched = os.pidfd_open(child)
+        select.select([watched], [], [], rng.uniform(0, lasts))
+        signal.pidfd_send_signal(watched, signal.SIGKILL)
+        os.close(watched)
+        interrupted += publishers.result(child)["killed"]
+        releases += check(place, folder, number, releases)
+        if number % 5 == 0:
+            series.publish(patients(range(number, number + 50)), folder / f"next{number}")
+            releases += 1
+    assert interrupted >= kills // 10
+    assert series.verify().problems == ()
+
+
+def test_kills_at_random_moments(publishers: Publishers, patients: Any) -> None:
+    kill_at_random(publishers, patients, kills=50)
+
+
+@pytest.mark.xdist_group("postgresql")
+def test_kills_while_the_server_waits_for_its_disk(
+    server: Any, process: Process, postgresql: Any, patients: Any, tmp_path: Path
+) -> None:
+    """Other tests spare the server that: a commit is slower then, and kills strike within it."""
+    postgresql.series(m=3).publish(patients(range(60)), tmp_path / "q0")
+    publishers = Publishers(process=process, place=postgresql, patients=patients, folder=tmp_path)
+    try:
+        server.psql("ALTER SYSTEM SET fsync = on")
+        server.psql("SELECT pg_reload_conf()")
+        kill_at_random(publishers, patients, kills=10)
+    finally:
+        server.psql("ALTER SYSTEM SET fsync = off")
+        server.psql("SELECT pg_reload_conf()")
+
+
+@pytest.mark.parametrize(
+    ("point", "new"),
+    [
+        ("files are staged", False),
+        ("the anchor is about to expect", False),
+        ("the anchor expects", False),
+        ("the ledger knows", False),
+        ("the private folder is there", True),
+        ("the folder is there", True),
+        ("the ledger is about to settle", True),
+        ("the ledger is settled", True),
+        ("the anchor is confirmed", True),
+    ],
+)
+def test_kills_at_the_moments_that_matter(
+    place: Any, publishers: Publishers, patients: Any, tmp_path: Path, point: str, new: bool
+) -> None:
+    result = publishers.result(publishers.start(1, point=point))
+    assert result == {"killed": True}
+    told = place.open().recover()
+    assert check(place, tmp_path, 1, 1) == new
+    outcomes = {"the ledger knows": "It was taken back", "the ledger is settled": None, "the anchor is confirmed": None}
+    outcome = outcomes.get(point, "It is published" if new else "was removed")
+    assert len(told) == (0 if outcome is None else 1)
+    assert outcome is None or outcome in told[0]
+    made = place.series(m=3).publish(patients(range(60)), tmp_path / "q2")
+    assert made.number == (3 if new else 2)
+    assert made.notes == () or "return" in made.notes[0]
+    assert place.series(m=3).verify().problems == ()
+
+
+def test_the_next_publish_recovers_by_itself_and_says_so(
+    place: Any, publishers: Publishers, patients: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    publishers.result(publishers.start(1, point="the ledger knows"))
+    assert place.series().history()[-1].state == "staged"
+    made = place.series().publish(patients(range(60)), tmp_path / "q1")
+    assert made.number == 2
+    assert "interrupted before its folder" in made.notes[0]
+    assert "interrupted before its folder" in caplog.text
+
+
+def test_two_publishers_at_once(place: Any, publishers: Publishers, tmp_path: Path) -> None:
+    children = [publishers.start(number) for number in (1, 2)]
+    results = [publishers.result(child) for child in children]
+    assert sorted(result["number"] for result in results) == [2, 3]
+    assert [one.number for one in place.series(m=3).history()] == [1, 2, 3]
+    assert place.series(m=3).verify().problems == ()
+
+
+def test_a_disk_that_is_full_for_the_files(
+    place: Any, patients: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    series = place.series(m=3)
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(publication, "write_table", full)
+        with pytest.raises(OutputError, match=r"not enough space.*Nothing was published"):
+            series.publish(patients(range(60)), tmp_path / "q0")
+    assert series.history() == ()
+    assert not [path for path in tmp_path.iterdir() if "q0" in path.name]
+    assert series.publish(patients(range(60)), tmp_path / "q0").number == 1
+
+
+def test_a_disk_that_is_full_for_the_ledger(sqlite: Any, patients: Any, tmp_path: Path) -> None:
+    series = sqlite.series(m=3)
+    series.publish(patients(range(60)), tmp_path / "q0")
+    full = sqlite.open()
+
+    @sa.event.listens_for(full._store.database._engine, "connect")
+    def connected(connection: Any, _: object) -> None:
+        connection.execute("PRAGMA max_page_count = 1")  # no page more than there are
+
+    with pytest.raises(LedgerError, match="not enough space for the ledger"):
+        full.series("admissions").publish(patients(range(3000)), tmp_path / "q1")
+    assert not (tmp_path / "q1").exists()
+    assert len(series.history()) == 1
+    assert series.publish(patients(range(3000)), tmp_path / "q1").number == 2
+
+
+def test_a_disk_that_is_full_in_earnest(process: Process, sqlite: Any, patients: Any, tmp_path: Path) -> None:
+    """The system refuses to let any file grow beyond a size: first the ledger's."""
+    sqlite.series(m=3).publish(patients(range(3000)), tmp_path / "q0")
+    publishers = Publishers(process=process, place=sqlite, patients=patients, folder=tmp_path)
+    result = publishers.result(publishers.start(1, limit=20_000))
+    assert result["error"] in ("LedgerError", "OutputError")
+    assert "not enough space" in result["message"]
+    assert not check(sqlite, tmp_path, 1, 1)
+
+
+def test_a_name_that_is_taken_in_the_meantime(
+    place: Any, patients: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from shoal.io.folder import StagedFolder
+
+    series = place.series(m=3)
+    publish = StagedFolder.publish
+
+    def too_late(staged: StagedFolder) -> None:
+        staged.target.mkdir()
+        (staged.target / "other").write_text("of somebody else")
+        publish(staged)
+
+    monkeypatch.setattr(StagedFolder, "publish", too_late)
+    with pytest.raises(OutputError, match="something of that name came up"):
+        series.publish(patients(range(60)), tmp_path / "q0")
+    assert series.history() == ()
+    assert [path.name for path in (tmp_path / "q0").iterdir()] == ["other"]
+
+
+def test_an_interrupt_from_the_keyboard(place: Any, patients: Any, tmp_path: Path) -> None:
+    series = place.series(m=3)
+
+    def interrupt(step: str, done: int, total: int, /) -> None:
+        if step == "write":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        series.publish(patients(range(60)), tmp_path / "q0", progress=interrupt)
+    assert series.history() == ()
+    assert not (tmp_path / "q0").exists()
