@@ -327,8 +327,9 @@ class TestDamage:
     def test_edited_facts(self, sqlite: Any, name: str) -> None:
         sqlite.open()
         with closing(sqlite3.connect(sqlite.url)) as connection, connection:
-            connection.execute("UPDATE shoal_ledger SET content = '0' || substr(content, 2) WHERE name = ?", (name,))
-            connection.execute("UPDATE shoal_ledger SET content = '1' || substr(content, 2) WHERE name = ?", (name,))
+            ((content,),) = connection.execute("SELECT content FROM shoal_ledger WHERE name = ?", (name,))
+            other = "0" if content[0] != "0" else "1"
+            connection.execute("UPDATE shoal_ledger SET content = ? WHERE name = ?", (other + content[1:], name))
         with pytest.raises(LedgerError, match=r"(was|were) changed by something else|not the key"):
             sqlite.open()
 

@@ -82,7 +82,7 @@ def read_delimited(
         )
     if b"\r" in text and b"\n" not in text:
         text = text.replace(b"\r", b"\n")
-    if not text or text.isspace():
+    if not text.strip(b"\r\n"):
         raise NoRowsError(f"{source} is empty. It needs a line of column names and a line for each row.")
     if delimiter is None:
         delimiter = _detect_delimiter(text)
