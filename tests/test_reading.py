@@ -109,7 +109,7 @@ def test_an_ambiguous_column_asks_in_every_verb(tmp_path: Path) -> None:
     )
     words: dict[str, Any] = {"quasi_identifiers": ["seen"], "sensitive": "ill", "privacy": shoal.KAnonymity(4)}
     for verb in (shoal.anonymize, shoal.compare, shoal.tune):
-        with pytest.raises(DataError, match=r"\(--date seen=%d/%m/%Y\)"):
+        with pytest.raises(DataError, match=r"as in dates=\{'seen': '%d/%m/%Y'\}"):
             verb(path, **words)
     formats = {"dates": {"seen": "%m/%d/%Y"}}
     release = shoal.anonymize(path, **words, **formats, recoding="generalization", seed=1)

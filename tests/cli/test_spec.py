@@ -178,8 +178,10 @@ def test_each_command_takes_what_its_function_does() -> None:
         "loss": "--loss",
         "chart": "--chart",
     }
-    judged = {"quasi_identifiers", "sensitive", "star", "delimiter", "encoding", "spec", "json", "help"}
+    judged = {"quasi_identifiers", "sensitive", "star", *options.READING, "spec", "json", "help"}
     assert set(options_of("audit")) == judged | set(Privacy.__struct_fields__) | {"source"}
+    seen = {"k", *options.READING, "input", "output", "force", "json", "help"}
+    assert set(options_of("inspect")) == seen | {"spec_out", "show_values"}
 
 
 def test_every_parameter_of_an_algorithm_can_be_said() -> None:
