@@ -26,6 +26,7 @@ from benchmarks import (
     plane,
     regions,
     republish,
+    risk,
     speed,
     stars,
     tune,
@@ -57,6 +58,7 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "tune": tune.measure,
     "full-domain": full_domain.measure,
     "minimality": minimality.measure,
+    "risk": risk.measure,
 }
 
 

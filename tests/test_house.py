@@ -111,7 +111,11 @@ def test_no_long_file_no_bare_except_nothing_left_undone(name):
 
 MAY_BE_LONG = {"shoal/publish.py: anonymize"}
 """Until they are made in stages."""
-MANY_PARAMETERS = {"shoal/publish.py: anonymize", "shoal/republication/series.py: publish"}
+MANY_PARAMETERS = {
+    "shoal/assessment.py: risk",
+    "shoal/publish.py: anonymize",
+    "shoal/republication/series.py: publish",
+}
 
 
 @pytest.mark.parametrize("name", [name for name in TREES if not name.endswith("_kernel.py")])

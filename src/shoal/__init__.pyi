@@ -22,7 +22,9 @@ from .algorithms import Sabre as Sabre
 from .algorithms import ThreePhase as ThreePhase
 from .algorithms import TopDownSpecialization as TopDownSpecialization
 
-# Inspecting, publishing, auditing, comparing, tuning.
+# Inspecting, publishing, auditing, measuring risk, comparing, tuning.
+from .assessment import Risk as Risk
+from .assessment import risk as risk
 from .auditing import Audit as Audit
 from .auditing import audit as audit
 from .certificate import Certificate as Certificate

@@ -159,6 +159,7 @@ COMMANDS = [
     "provenance",
     "query",
     "republish",
+    "risk",
     "tune",
     "version",
 ]

@@ -178,9 +178,9 @@ def test_each_command_takes_what_its_function_does() -> None:
         "loss": "--loss",
         "chart": "--chart",
     }
-    judged = {"quasi_identifiers", "sensitive", "star", *options.READING, "spec", "json", "help"}
+    judged = {"quasi_identifiers", "sensitive", "star", *options.FORMS, *options.READING, "spec", "json", "help"}
     assert set(options_of("audit")) == judged | set(Privacy.__struct_fields__) | {"source"}
-    seen = {"k", *options.READING, "input", "output", "force", "json", "help"}
+    seen = {"k", *options.FORMS, *options.READING, "input", "output", "force", "json", "help"}
     assert set(options_of("inspect")) == seen | {"spec_out", "show_values"}
 
 
@@ -212,7 +212,7 @@ def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
     settings = set(ReleaseSpec.__struct_fields__) - written - made
     assert set(spec.arguments(anonymize)) == settings | set(Columns.__struct_fields__)
     assert set(spec.arguments(tune)) == set(spec.arguments(compare)) == set(spec.arguments(anonymize))
-    of_audit = {"quasi_identifiers", "sensitive", "star", *options.READING}
+    of_audit = {"quasi_identifiers", "sensitive", "star", *options.FORMS, *options.READING}
     assert set(spec.arguments(audit)) == of_audit
 
 

@@ -25,7 +25,9 @@ _SHOWN = 10
 """Failing groups that are listed for each model."""
 
 
-@takes(("quasi_identifiers", "sensitive", "star"), options.PRIVACY, options.READING, options.REQUEST)
+@takes(
+    ("quasi_identifiers", "sensitive", "star"), options.PRIVACY, options.FORMS, options.READING, options.REQUEST,
+)  # fmt: skip
 def audit(terminal: Terminal, request: ReleaseSpec, *, source: options.Released) -> None:
     """Measure the privacy that a table has, whoever made it, and check it against a requirement if one is given.
 

@@ -47,7 +47,7 @@ ShowValues = Annotated[
 ]
 
 
-@takes(options.INPUT, ("k",), options.READING, ("force", "json"))
+@takes(options.INPUT, ("k",), options.FORMS, options.READING, ("force", "json"))
 def inspect(
     terminal: Terminal,
     request: ReleaseSpec,

@@ -29,6 +29,7 @@ from shoal.cli.inspect import inspect
 from shoal.cli.provenance import provenance
 from shoal.cli.query import query
 from shoal.cli.republish import republish
+from shoal.cli.risk import risk
 from shoal.cli.signature import whole_command
 from shoal.cli.tables import tables
 from shoal.cli.tune import tune
@@ -40,13 +41,13 @@ __all__ = ["Commands", "app", "run"]
 
 _ONCE, _AGAIN, _CLASSES, _ITSELF = "One table", "Tables that change", "Classes of values", "shoal itself"
 _COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
-    _ONCE: (inspect, anonymize, audit, compare, tune, provenance, demo),
+    _ONCE: (inspect, anonymize, audit, risk, compare, tune, provenance, demo),
     _AGAIN: (query,),
     _ITSELF: (datasets, version),
 }
 """The commands by what they are for, as the help shows them; groups of commands join these below."""
 _SHOWN = (
-    *("inspect", "anonymize", "audit", "compare", "tune", "provenance", "demo"),
+    *("inspect", "anonymize", "audit", "risk", "compare", "tune", "provenance", "demo"),
     *("republish", "query", "attack", "group", "datasets", "list", "version"),
 )
 

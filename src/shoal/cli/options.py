@@ -20,6 +20,7 @@ from shoal._validation import number_in
 
 __all__ = [
     "CELLS",
+    "FORMS",
     "INPUT",
     "METHOD",
     "METHOD_PANEL",
@@ -88,7 +89,9 @@ METHOD = ("algorithm", "seed", "keep_order")
 RECODING = ("recoding", "largest_set", "hierarchies", "coarsen")
 PARAMETERS = ("parameters",)
 """The parameters of all algorithms."""
-READING = ("dates", "decimal", "delimiter", "encoding", "sheet")
+FORMS = ("dates", "decimal")
+"""How dates and numbers are written, for commands that look at what cells mean."""
+READING = ("delimiter", "encoding", "sheet")
 OUTPUT = ("output", "format", "spreadsheet_safe", "publish_proof", "force")
 REQUEST = ("spec", "json")
 

@@ -33,7 +33,7 @@ def takes(*groups: Sequence[str]) -> Callable[[Callable[..., None]], Callable[..
     >>> @takes(options.READING, options.REQUEST)
     ... def look(terminal, request): "Look at a table."
     >>> sorted(one for one in inspect.signature(whole_command(look)).parameters)
-    ['context', 'dates', 'decimal', 'delimiter', 'encoding', 'json', 'sheet', 'spec']
+    ['context', 'delimiter', 'encoding', 'json', 'sheet', 'spec']
     """
     names = tuple(name for group in groups for name in group)
 

@@ -138,7 +138,9 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def reading(self) -> dict[str, Any]:
         """Return what was said of how the table is to be read, as arguments of a call."""
-        return {name: value for name in options.READING if (value := getattr(self, name)) is not None}
+        return {
+            name: value for name in (*options.FORMS, *options.READING) if (value := getattr(self, name)) is not None
+        }
 
     def _columns_to_choose_from(self, source: str | None) -> str:
         """Return the end of a message to somebody who named no columns: which there are, and what to do."""

@@ -2,7 +2,7 @@
 
 from shoal.report.facts import AttributeLoss, PublicFacts, ReportFacts, SizeBin, TradeOff, public_facts, size_bins
 from shoal.report.inspection_page import render_inspection
-from shoal.report.page import render, render_public, render_publication, write_report
+from shoal.report.page import render, render_public, render_publication, render_risk, write_report
 from shoal.report.sentences import achieved_for, gap_sentence, model_title, promise, reservations
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "render_inspection",
     "render_public",
     "render_publication",
+    "render_risk",
     "reservations",
     "size_bins",
     "write_report",

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.disclosure_risk import MEASURES
 from shoal.errors import OutputError
 from shoal.metrics import METRICS
 from shoal.report import sentences
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
     from shoal.report.facts import PublicFacts, ReportFacts
 
-__all__ = ["render", "render_public", "render_publication", "template", "write_report"]
+__all__ = ["render", "render_public", "render_publication", "render_risk", "template", "write_report"]
+_SHOWN_COMBINATIONS = 30
+"""Combinations of columns in the page of a table's risk."""
 
 
 @cache
@@ -118,6 +121,30 @@ def render_publication(certificate: Mapping[str, Any], *, private: bool) -> str:
         achieved=certificate["achieved"],
         people=rows - certificate["cost"]["counterfeits"],
         rows=rows,
+    )
+
+
+def render_risk(facts: Mapping[str, Any], *, title: str) -> str:
+    """Return the disclosure risk of a table as one HTML page.
+
+    Parameters
+    ----------
+    facts : mapping
+        What `shoal.Risk.to_dict` returns. It holds no cell of the table, so the page shows none.
+    title : str
+        The heading.
+    """
+    ranked = facts["quasi_identifiers"]
+    return template("risk.html.j2").render(
+        title=title,
+        facts=facts,
+        measured=[
+            (measure, sentence)
+            for measure in MEASURES
+            if measure.name != "identifiers" and (sentence := measure.sentence(facts)) is not None
+        ],
+        combinations=ranked[:_SHOWN_COMBINATIONS],
+        more=max(len(ranked) - _SHOWN_COMBINATIONS, 0),
     )
 
 

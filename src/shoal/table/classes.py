@@ -83,9 +83,7 @@ class EquivalenceClasses:
         return f"EquivalenceClasses(rows={len(self.order)}, cells={len(self.cell_values)}, classes={self.count})"
 
 
-def mixed_radix_keys(
-    columns: Sequence[tuple[NDArray[np.unsignedinteger], int]], rows: int
-) -> tuple[NDArray[np.int64], int]:
+def mixed_radix_keys(columns: Sequence[tuple[NDArray[np.integer], int]], rows: int) -> tuple[NDArray[np.int64], int]:
     """Combine columns of codes into one integer per row that sorts as the columns do, the first one weighing most.
 
     Where the product of the domains leaves 62 bits, the columns so far are replaced by the rank of their combination,
