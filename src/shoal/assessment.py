@@ -29,7 +29,7 @@ from shoal.disclosure_risk.individual import (
 )
 from shoal.disclosure_risk.suda import dis_suda_scores
 from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, near_matches
-from shoal.publish import open_data, roles
+from shoal.opening import open_data, roles
 from shoal.table import Schema, encode
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import ColumnError, DataError
 from shoal.metrics import published_class_sizes, published_stars, published_suppressed_tuples
 from shoal.models import Requirement
-from shoal.publish import open_data, roles, understood
+from shoal.opening import open_data, roles, understood
 from shoal.table import Schema
 from shoal.verification import Achieved, Failure, failures, measure
 

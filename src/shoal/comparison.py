@@ -15,7 +15,8 @@ from shoal.algorithms import ALGORITHMS, PROVING
 from shoal.errors import InfeasibleError, MissingExtraError, ShoalError, UnsupportedError
 from shoal.metrics import METRICS
 from shoal.models import Requirement
-from shoal.publish import Options, all_options, anonymize, open_data, roles, understood
+from shoal.opening import open_data, roles, understood
+from shoal.publish import Options, all_options, anonymize
 
 if TYPE_CHECKING:
     from os import PathLike

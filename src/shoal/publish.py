@@ -5,10 +5,9 @@ from __future__ import annotations
 import inspect
 import secrets
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import version
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 import numpy as np
@@ -19,10 +18,11 @@ from shoal._validation import Boolean, Constraint, Integer, NotBlank, OneOf, Opt
 from shoal.algorithms import Problem, choose, lower_bound, table_counts
 from shoal.certificate import Certificate, Cost
 from shoal.errors import ColumnError, DataError, InfeasibleError, InternalError, ParameterError, near_matches
-from shoal.hierarchy import Coarsening, DatePart, as_hierarchy, automatic_hierarchy, coarsen_columns, tree_after
-from shoal.io import Restorer, as_written, open_frame, read_table, reads_alike, understand
+from shoal.hierarchy import Coarsening, as_hierarchy, automatic_hierarchy, coarsen_columns, tree_after
+from shoal.io import as_written, reads_alike
 from shoal.metrics import Metrics
 from shoal.models import Requirement
+from shoal.opening import open_data, roles, understood
 from shoal.recoding import LARGEST_SET, METHODS, canonical_order, check_coverage, compose, published_frame, recode
 from shoal.release import Release
 from shoal.table import KEYED, Schema, encode, fingerprint, new_salt
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from shoal.algorithms import Algorithm, Partition
     from shoal.hierarchy import Hierarchy
-    from shoal.io import Forms
     from shoal.models import PrivacyModel
     from shoal.table import Column, Table
 
@@ -48,11 +47,8 @@ __all__ = [
     "columns_before",
     "drawn_order",
     "input_hash",
-    "open_data",
-    "roles",
     "rows_to_publish",
     "trees_of",
-    "understood",
 ]
 
 
@@ -377,120 +373,6 @@ def _as_it_came(frame: pl.DataFrame, schema: Schema) -> Table:
 def _told_apart(table: Table) -> bool:
     """Return whether rows differ in more than what classes and cells tell: algorithms do not see all columns then."""
     return bool(table.insensitive.width) or len(table.sensitive) > 1
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class OpenedData:
-    """Input of any kind as a Polars frame, with the way back."""
-
-    frame: pl.DataFrame
-    format: str
-    """What a release of it is written as: "parquet" for Parquet and Arrow files, "xlsx" or "ods" for workbooks, else
-    "csv"."""
-    restore: Restorer
-    encoding: str | None = None
-    """Of delimited text."""
-    delimiter: str | None = None
-    """Of delimited text."""
-    sheet: str | None = None
-    """Of a workbook."""
-
-
-def open_data(
-    data: Any, *, delimiter: str | None = None, encoding: str | None = None, sheet: str | None = None
-) -> OpenedData:
-    """Open a frame, a path or a database URL."""
-    if isinstance(data, str | PathLike):
-        source = data if isinstance(data, str) else Path(data)
-        found = read_table(source, delimiter=delimiter, encoding=encoding, sheet=sheet)
-        return OpenedData(
-            frame=found.frame,
-            format=found.format,
-            restore=Restorer(),
-            encoding=found.encoding,
-            delimiter=found.delimiter,
-            sheet=found.sheet,
-        )
-    opened = open_frame(data)
-    return OpenedData(frame=opened.frame, format="csv", restore=opened.restore)
-
-
-def understood(
-    opened: OpenedData,
-    schema: Schema,
-    requirement: Requirement | None,
-    *,
-    dates: Mapping[str, str] | None = None,
-    decimal: str | None = None,
-    coarsen: Mapping[str | tuple[str, ...], Coarsening] | None = None,
-    hierarchies: Mapping[str, Any] | None = None,
-) -> tuple[OpenedData, Forms]:
-    """Turn columns of text into the dates and numbers that they mean, where something depends on what they mean.
-
-    These are the quasi-identifiers, but for those whose hierarchy or coarsening takes text as it is written, and the
-    sensitive columns where a model looks at their values and was given none by name.
-
-    Returns
-    -------
-    opened : OpenedData
-        The table that is meant.
-    forms : mapping
-        How these columns were written.
-    """
-    given = {name: one for key, one in _by_columns(coarsen).items() for name in key}
-    formats = {name: one.format for name, one in given.items() if isinstance(one, DatePart) and one.format}
-    as_text = {name for name, one in given.items() if one.takes_text} | set(_mapping(hierarchies))
-    names = [name for name in schema.quasi_identifiers if name not in as_text]
-    models = () if requirement is None else requirement.models
-    if any(model.reads_values for model in models) and not any(model.names_values for model in models):
-        names += schema.sensitive
-    named = {**formats, **_mapping(dates)}
-    names += [name for name in named if name not in names and name in schema.published]
-    meant = understand(opened.frame, names, dates=named, decimal=decimal)
-    meant.check()
-    return replace(opened, frame=meant.frame), meant.forms
-
-
-def _by_columns(coarsen: object) -> dict[tuple[str, ...], Coarsening]:
-    """Return the coarsenings among what was given, which is checked later, by their columns."""
-    return {
-        (key,) if isinstance(key, str) else tuple(key): one
-        for key, one in _mapping(coarsen).items()
-        if isinstance(one, Coarsening)
-    }
-
-
-def _mapping(given: object) -> Mapping[Any, Any]:
-    return given if isinstance(given, Mapping) else {}
-
-
-def roles(
-    quasi_identifiers: Sequence[str],
-    sensitive: str | Sequence[str] | None,
-    direct_identifiers: Sequence[str] = (),
-    insensitive: Sequence[str] = (),
-) -> Schema:
-    """Make a schema of the roles as callers give them: a name, several, or none."""
-    named: dict[str, Any] = {
-        "quasi_identifiers": quasi_identifiers,
-        "sensitive": () if sensitive is None else sensitive,
-        "direct_identifiers": direct_identifiers,
-        "insensitive": insensitive,
-    }
-    listed: dict[str, tuple[str, ...]] = {}
-    for role, names in named.items():
-        kind = type(names).__name__
-        if kind in _COLUMNS or not isinstance(names, Iterable):
-            raise ParameterError(f"The '{role}' parameter must be names of columns: a text or a list. Got {kind}.")
-        columns = (names,) if isinstance(names, str) else tuple(names)
-        if not all(isinstance(name, str) for name in columns):
-            raise ParameterError(f"The '{role}' parameter must be names of columns. Got something that is not text.")
-        listed[role] = columns
-    return Schema(**listed)
-
-
-_COLUMNS = ("Series", "Expr", "ChunkedArray")
-"""What callers may give by mistake in place of a name; its cells must not be taken for names, and shown."""
 
 
 def trees_of(

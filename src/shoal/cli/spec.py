@@ -138,9 +138,8 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def reading(self) -> dict[str, Any]:
         """Return what was said of how the table is to be read, as arguments of a call."""
-        return {
-            name: value for name in (*options.FORMS, *options.READING) if (value := getattr(self, name)) is not None
-        }
+        said = {name: getattr(self, name) for name in (*options.FORMS, *options.READING)}
+        return {name: value for name, value in said.items() if value is not None}
 
     def _columns_to_choose_from(self, source: str | None) -> str:
         """Return the end of a message to somebody who named no columns: which there are, and what to do."""

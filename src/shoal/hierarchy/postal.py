@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import polars as pl
 
 from shoal._messages import Subject
-from shoal._validation import Integer, Optional, validate
+from shoal._validation import Integer, Optional, spoken, validate
 from shoal.errors import DataError, ParameterError
 from shoal.hierarchy.coarsening import Coarsening
 from shoal.hierarchy.columns import by_code, encoded, first_row
@@ -140,7 +140,7 @@ class ThreeDigitZip(Coarsening):
             raise ParameterError(Subject("ThreeDigitZip", "sparse"), " must list areas of three digits each.")
         object.__setattr__(self, "sparse", tuple(sorted(listed)))
         if self.digits not in (None, 5, 9):
-            raise ParameterError("The 'digits' parameter of ThreeDigitZip must be None, 5 or 9.")
+            raise ParameterError.refusing("ThreeDigitZip", "digits", "None, 5 or 9", got=spoken(self.digits))
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
         """Return the column with three digits of each code; see `Coarsening.apply`."""

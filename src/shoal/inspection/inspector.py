@@ -30,7 +30,7 @@ from shoal.inspection.result import Inspection
 from shoal.io import Understood, understand
 from shoal.io.forms import DateForm, format_of
 from shoal.io.numbers import SIGNS, NumberForm
-from shoal.publish import open_data
+from shoal.opening import open_data
 from shoal.report.sentences import number, percent
 from shoal.table.text import dictionary_text
 

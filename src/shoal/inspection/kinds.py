@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from shoal.disclosure_risk import PossibleIdentifier
     from shoal.inspection.counting import CountedColumn
 
-__all__ = ["NAMING", "Kind", "kind_of"]
+__all__ = ["NAMING", "ColumnKind", "kind_of"]
 
 NAMING = frozenset(
     ("name", "telephone", "fax", "email", "social security", "medical record", "health plan", "account", "IBAN")
@@ -36,7 +36,7 @@ _LEAST_ROWS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
+class ColumnKind:
     """What a column holds."""
 
     name: str
@@ -47,7 +47,7 @@ class Kind:
     """Whether the values are numbers, whatever they are for."""
 
 
-def kind_of(column: CountedColumn, found: PossibleIdentifier | None, *, dated: bool) -> Kind:
+def kind_of(column: CountedColumn, found: PossibleIdentifier | None, *, dated: bool) -> ColumnKind:
     """Return what a column holds.
 
     Parameters
@@ -61,26 +61,26 @@ def kind_of(column: CountedColumn, found: PossibleIdentifier | None, *, dated: b
     """
     values = column.dictionary
     if dated:
-        return Kind(name="date", coarsen=_part_of_dates(values))
+        return ColumnKind(name="date", coarsen=_part_of_dates(values))
     if found is not None and found.kind in NAMING:
-        return Kind(name="identifier")
+        return ColumnKind(name="identifier")
     if values.dtype == pl.Boolean or len(values) < 2:
-        return Kind(name="category")
+        return ColumnKind(name="category")
     if _are_codes(column, found):
-        return Kind(name="category", coarsen=_prefix(values))
+        return ColumnKind(name="category", coarsen=_prefix(values))
     if values.dtype.is_numeric() or (values.dtype == pl.String and bool(values.str.contains(_CANONICAL).all())):
         return _of_numbers(column)
     if values.dtype == pl.String and _is_written(values):
-        return Kind(name="text")
-    return Kind(name="identifier" if _is_everybodys_own(column) and values.dtype == pl.String else "category")
+        return ColumnKind(name="text")
+    return ColumnKind(name="identifier" if _is_everybodys_own(column) and values.dtype == pl.String else "category")
 
 
-def _of_numbers(column: CountedColumn) -> Kind:
+def _of_numbers(column: CountedColumn) -> ColumnKind:
     numbers = column.dictionary.cast(pl.Float64, strict=False)
     whole = not column.dictionary.dtype.is_float() and bool((numbers == numbers.floor()).all())
     if whole and column.rows >= _LEAST_ROWS and column.distinct == column.rows - column.missing:
-        return Kind(name="identifier", numbers=True)
-    return Kind(
+        return ColumnKind(name="identifier", numbers=True)
+    return ColumnKind(
         name="number",
         coarsen=_bins(numbers, age=bool({"age", "alter", "edad"} & set(words_of(column.name)))),
         numbers=True,

@@ -12,7 +12,7 @@ from shoal.table.names import means_known, means_sensitive
 if TYPE_CHECKING:
     from shoal.disclosure_risk import PossibleIdentifier
     from shoal.inspection.counting import CountedColumn
-    from shoal.inspection.kinds import Kind
+    from shoal.inspection.kinds import ColumnKind
 
 __all__ = ["DIRECT", "INSENSITIVE", "QUASI", "SENSITIVE", "Proposal", "propose"]
 
@@ -40,13 +40,15 @@ class Proposal:
     coarsen: str | None = None
 
 
-def propose(column: CountedColumn, kind: Kind, found: PossibleIdentifier | None, *, unread: str | None) -> Proposal:
+def propose(
+    column: CountedColumn, kind: ColumnKind, found: PossibleIdentifier | None, *, unread: str | None
+) -> Proposal:
     """Propose a role for a column.
 
     Parameters
     ----------
     column : CountedColumn
-    kind : Kind
+    kind : ColumnKind
         What it holds.
     found : PossibleIdentifier, optional
         What it looks like.
@@ -69,7 +71,7 @@ def propose(column: CountedColumn, kind: Kind, found: PossibleIdentifier | None,
     return _by_what_it_tells(column, kind, found)
 
 
-def _by_what_it_tells(column: CountedColumn, kind: Kind, found: PossibleIdentifier | None) -> Proposal:
+def _by_what_it_tells(column: CountedColumn, kind: ColumnKind, found: PossibleIdentifier | None) -> Proposal:
     known = _LOOKS.get(found.kind) if found is not None else None
     told = _told(column)
     if column.uniqueness >= _NEARLY_EVERYBODY:

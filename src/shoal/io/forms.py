@@ -245,9 +245,9 @@ def _why_unread(column: pl.Series) -> Phrase:
     )
     return Phrase(
         f"The column '{column.name}' looks like dates, but {what}: it is taken as names without an order. Write its "
-        "dates in one format and leave missing ones empty, or say the format: ",
+        "dates in one format and leave missing ones empty, or say the format, as in ",
         format_of(column.name, "%d.%m.%y"),
-        ", for example.",
+        ".",
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from shoal._figures import svg_element, write_picture
 from shoal._unpicklable import Unpicklable
 from shoal.metrics import METRICS
-from shoal.publish import OpenedData, anonymize, coarsenings_for_readers
+from shoal.publish import anonymize, coarsenings_for_readers
 from shoal.report import TradeOff
 from shoal.report.sentences import number, percent
 from shoal.tuning.picture import plot_trade_off
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from shoal.errors import ShoalError
     from shoal.hierarchy import Coarsening
+    from shoal.opening import OpenedData
     from shoal.release import Release
     from shoal.tuning.ladders import Ladder, Rung
 

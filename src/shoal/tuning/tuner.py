@@ -15,7 +15,8 @@ from shoal._validation import RationalIn, validate
 from shoal.algorithms import choose, table_counts
 from shoal.errors import InfeasibleError, ParameterError
 from shoal.models import Requirement
-from shoal.publish import CONSTRAINTS, Options, all_options, open_data, roles, rows_to_publish, trees_of, understood
+from shoal.opening import open_data, roles, understood
+from shoal.publish import CONSTRAINTS, Options, all_options, rows_to_publish, trees_of
 from shoal.tuning.evaluation import Evaluator, check_loss
 from shoal.tuning.ladders import given_ladders, ladder_of
 from shoal.tuning.result import Setting, Tuning, trade_off_of
