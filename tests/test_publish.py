@@ -307,7 +307,7 @@ class TestTheCertificate:
         assert set(said["guarantee"]) == {
             *("text", "phase", "recoded_cells_ratio", "recoded_tuples_ratio", "tuples_ratio", "stars_ratio")
         }
-        steps = {"read", "coarsen", "encode", "partition", "recode", "verify", "bound", "write"}
+        steps = {"read", "coarsen", "encode", "partition", "recode", "verify", "bound", "certify", "write"}
         assert set(said["seconds"]) == {*steps, "total"}
         assert said["seconds"]["total"] == pytest.approx(sum(said["seconds"][step] for step in steps), abs=1e-3)
 

@@ -62,12 +62,13 @@ class Clock:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Take the time of a step."""
-        self.progress(name, self._steps.index(name), len(self._steps))
+        """Take the time of a step, or of another part of one that began before: progress is told once."""
+        if name not in self._seconds:
+            self.progress(name, self._steps.index(name), len(self._steps))
         start = time.perf_counter()
         with interruptible():
             yield
-        self._seconds[name] = time.perf_counter() - start
+        self._seconds[name] = self._seconds.get(name, 0.0) + time.perf_counter() - start
 
     def seconds(self) -> dict[str, float]:
         """Return the seconds of each step that ended, and of all of them."""

@@ -124,7 +124,7 @@ def audit(
     requirement = None if privacy is None else Requirement.of(privacy, schema.sensitive)
     # Quasi-identifiers are compared as they stand.
     values = Schema(quasi_identifiers=(), sensitive=schema.sensitive)
-    opened, _ = understood(opened, values, requirement, dates=dates, decimal=decimal)
+    opened = understood(opened, values, requirement, dates=dates, decimal=decimal)
     frame = opened.frame[list(schema.published)]
     models = () if requirement is None else requirement.models
     achieved = measure(frame, schema.quasi_identifiers, schema.sensitive, models)

@@ -155,7 +155,7 @@ def compare(
     )
     schema = roles(quasi_identifiers, sensitive)
     schema.check_known(opened.frame.columns)
-    opened, _ = understood(
+    opened = understood(
         opened,
         schema,
         Requirement.of(privacy, schema.sensitive),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ParameterError
 from shoal.hierarchy import Coarsening, DatePart
-from shoal.io import Restorer, open_frame, read_table, understand
+from shoal.io import Restorer, open_frame, read_table, reads_alike, understand
 from shoal.table import Schema
 
 if TYPE_CHECKING:
@@ -37,6 +37,20 @@ class OpenedData:
     """Of delimited text."""
     sheet: str | None = None
     """Of a workbook."""
+    forms: Forms = field(default_factory=dict)
+    """How columns were written whose text became dates or numbers."""
+    written: pl.DataFrame | None = None
+    """The input before it did; None where it did not."""
+
+    @property
+    def as_it_came(self) -> pl.DataFrame:
+        """The input before text became dates or numbers."""
+        return self.frame if self.written is None else self.written
+
+    @property
+    def reads_alike(self) -> bool:
+        """Whether its values read as they came."""
+        return self.written is None or reads_alike(self.written, self.frame, self.forms)
 
 
 def open_data(
@@ -67,7 +81,7 @@ def understood(
     decimal: str | None = None,
     coarsen: Mapping[str | tuple[str, ...], Coarsening] | None = None,
     hierarchies: Mapping[str, Any] | None = None,
-) -> tuple[OpenedData, Forms]:
+) -> OpenedData:
     """Turn columns of text into the dates and numbers that they mean, where something depends on what they mean.
 
     These are the quasi-identifiers, but for those whose hierarchy or coarsening takes text as it is written, and the
@@ -75,10 +89,8 @@ def understood(
 
     Returns
     -------
-    opened : OpenedData
-        The table that is meant.
-    forms : mapping
-        How these columns were written.
+    OpenedData
+        The table that is meant; it knows how these columns were written.
     """
     given = {name: one for key, one in _by_columns(coarsen).items() for name in key}
     formats = {name: one.format for name, one in given.items() if isinstance(one, DatePart) and one.format}
@@ -91,7 +103,7 @@ def understood(
     names += [name for name in named if name not in names and name in schema.published]
     meant = understand(opened.frame, names, dates=named, decimal=decimal)
     meant.check()
-    return replace(opened, frame=meant.frame), meant.forms
+    return replace(opened, frame=meant.frame, forms=meant.forms, written=opened.frame) if meant.forms else opened
 
 
 def _by_columns(coarsen: object) -> dict[tuple[str, ...], Coarsening]:

@@ -1,12 +1,10 @@
-"""Publishing a table, step by step: read, encode, partition, recode, verify."""
+"""Publishing a table: what is asked of it is read and checked, the table prepared; `shoal.stages` has the rest."""
 
 from __future__ import annotations
 
 import inspect
-import secrets
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
@@ -15,27 +13,34 @@ import numpy as np
 from shoal._messages import Suggestion
 from shoal._progress import Clock, Progress
 from shoal._validation import Boolean, Constraint, Integer, NotBlank, OneOf, Optional, validate
-from shoal.algorithms import Problem, choose, lower_bound, table_counts
-from shoal.certificate import Certificate, Cost
-from shoal.errors import ColumnError, DataError, InfeasibleError, InternalError, ParameterError, near_matches
-from shoal.hierarchy import Coarsening, as_hierarchy, automatic_hierarchy, coarsen_columns, tree_after
-from shoal.io import as_written, reads_alike
-from shoal.metrics import Metrics
+from shoal.algorithms import choose
+from shoal.errors import ColumnError, DataError, ParameterError, near_matches
+from shoal.hierarchy import as_hierarchy, automatic_hierarchy, coarsen_columns, tree_after
 from shoal.models import Requirement
 from shoal.opening import open_data, roles, understood
-from shoal.recoding import LARGEST_SET, METHODS, canonical_order, check_coverage, compose, published_frame, recode
-from shoal.release import Release
-from shoal.table import KEYED, Schema, encode, fingerprint, new_salt
-from shoal.verification import verify
+from shoal.recoding import LARGEST_SET, METHODS
+from shoal.stages import (
+    STEPS,
+    Encoded,
+    Prepared,
+    Request,
+    drawn,
+    input_hash,
+    partition_and_recode,
+    verified,
+)
+from shoal.table import Schema, encode
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from shoal.algorithms import Algorithm, Partition
-    from shoal.hierarchy import Hierarchy
+    from shoal.algorithms import Algorithm
+    from shoal.hierarchy import Coarsening, Hierarchy
     from shoal.models import PrivacyModel
-    from shoal.table import Column, Table
+    from shoal.opening import OpenedData
+    from shoal.release import Release
+    from shoal.table import Column
 
 __all__ = [
     "CONSTRAINTS",
@@ -43,11 +48,15 @@ __all__ = [
     "all_options",
     "anonymize",
     "automatic_trees",
-    "coarsenings_for_readers",
     "columns_before",
-    "drawn_order",
+    "encoded_columns",
+    "encoded_table",
     "input_hash",
+    "meant",
+    "prepare",
+    "requested",
     "rows_to_publish",
+    "rows_without",
     "trees_of",
 ]
 
@@ -70,11 +79,6 @@ class Options(TypedDict, total=False):
     delimiter: str | None
     encoding: str | None
     sheet: str | None
-
-
-_STEPS = ("read", "coarsen", "encode", "partition", "recode", "verify", "bound")
-_SHOWN_ROWS = 20
-"""Row numbers that a message lists; the error itself has them all."""
 
 
 def anonymize(
@@ -165,214 +169,159 @@ def anonymize(
     ReleaseUnsafeError
         The release failed its verification. Please report it.
     """
-    validate(
-        "anonymize",
-        {
-            "recoding": recoding,
-            "largest_set": largest_set,
-            "missing_sensitive": missing_sensitive,
-            "star": star,
-            "keep_order": keep_order,
-            "seed": seed,
-        },
-        CONSTRAINTS,
-    )
-    clock = Clock(_STEPS, progress)
+    options: Options = {
+        "coarsen": coarsen,
+        "hierarchies": hierarchies,
+        "recoding": recoding,
+        "largest_set": largest_set,
+        "direct_identifiers": direct_identifiers,
+        "insensitive": insensitive,
+        "missing_sensitive": missing_sensitive,
+        "star": star,
+        "keep_order": keep_order,
+        "seed": seed,
+        "dates": dates,
+        "decimal": decimal,
+    }
+    validate("anonymize", dict(options), CONSTRAINTS)
+    clock = Clock(STEPS, progress)
     with clock.step("read"):
         opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
         schema = roles(quasi_identifiers, sensitive, direct_identifiers, insensitive)
-        schema.check(opened.frame.columns)
-        _check_published(schema)
-        requirement = Requirement.of(privacy, schema.sensitive)
-        came = opened.frame
-        opened, forms = understood(
-            opened, schema, requirement, dates=dates, decimal=decimal, coarsen=coarsen, hierarchies=hierarchies
-        )
-        _check_hierarchies(hierarchies, recoding)
-        given = trees_of(hierarchies or {}, schema.quasi_identifiers)
-        chosen, reason = choose(algorithm, requirement, recoding)
-        frame, rows = rows_to_publish(opened.frame, schema, missing_sensitive)
-    with clock.step("coarsen"):
-        coarse, coarsened, pictures = coarsen_columns(frame, coarsen or {}, schema.quasi_identifiers)
-        trees = {name: tree_after(tree, (coarsen or {}).get(name)) for name, tree in given.items()}
-    with clock.step("encode"):
-        table = encode(coarse, schema)
-        before = columns_before(frame, coarsen or {})
-        made: dict[str, Hierarchy] = {}
-        if recoding == "generalization" and getattr(chosen, "hierarchical", False):
-            told = coarse.get_column(table.sensitive[0].name) if table.sensitive else None
-            made = automatic_trees(coarse.select(schema.quasi_identifiers), told, known=trees)
-            trees |= made
-        for column in table.quasi_identifiers:
-            if column.name in trees:
-                check_coverage(column, trees[column.name])
-        requirement.check_feasible(table_counts(table))
-        rng = np.random.default_rng(secrets.randbits(256) if seed is None else seed)
-        shuffled = drawn_order(table, rng, keep_order=keep_order)
-        if shuffled is not None:
-            table, rows = table.gather(shuffled), rows[shuffled]
-            before = {name: column.gather(shuffled) for name, column in before.items()}
-        original = table.with_quasi_identifiers(before)
-        digest, salt = input_hash(
-            came, original if reads_alike(came, opened.frame, forms) else _as_it_came(came, schema)
-        )
-    with clock.step("partition"):
-        try:
-            partition = chosen.partition(
-                Problem(
-                    table=table,
-                    requirement=requirement,
-                    rng=rng,
-                    progress=clock.progress,
-                    recoding=recoding,
-                    hierarchies=trees,
-                    largest_set=largest_set,
-                )
-            )
-        except InfeasibleError as error:
-            raise _with_row_numbers(error, rows) from error
-        _check_partition(partition, table.rows, len(table.quasi_identifiers))
-    with clock.step("recode"):
-        recoded = recode(
-            table,
-            partition.groups,
-            partition.count,
-            method=recoding,
-            star=star,
-            hierarchies=trees,
-            least=partition.least,
-            largest_set=largest_set,
-        )
-        published, order = published_frame(table, recoded, partition.groups, keep_order=keep_order, compact=True)
-        rows = rows[order]
-        del order  # as much memory as a column of the input
-        if keep_order:
-            published, rows = published[np.argsort(rows)], np.sort(rows)
-    with clock.step("verify"):
-        if published.height != table.rows:
-            raise InternalError("a release has more or fewer rows than were to be published")
-        achieved = verify(
-            published,
-            quasi_identifiers=schema.quasi_identifiers,
-            sensitive=schema.sensitive,
-            requirement=requirement,
-            published=schema.published,
-        )
-    with clock.step("bound"):
-        bound = lower_bound(table, requirement, target=recoded.recoded_cells)
-        bound = bound.sharpened(partition.guarantee)
-        if bound.stars > recoded.recoded_cells:
-            raise InternalError("a lower bound exceeds what a release costs")
-    metrics = Metrics(
-        original,
-        compose(original, table, recoded),
-        partition.groups,
-        k=requirement.k,
-    )
-    certificate = Certificate(
-        version=version("shoal"),
-        algorithm=chosen.name,
-        reason=reason,
-        parameters={
-            **chosen.parameters(),
-            "coarsen": coarsened,
-            "hierarchies": {name: {**tree.to_dict(), "automatic": name in made} for name, tree in trees.items()},
-            "recoding": recoding,
-            **({"largest_set": largest_set} if recoding == "generalization" else {}),
-            "star": star,
-            "keep_order": keep_order,
-            "missing_sensitive": missing_sensitive,
-            "read_as": {name: form.to_dict() for name, form in forms.items()},
-        },
-        seed=seed,
-        input=_described(schema, rows=opened.frame.height, published=table.rows, digest=digest),
-        requested=requirement.to_list(),
-        achieved=achieved.to_dict(),
-        cost=Cost.of(recoded, bound, gcp=metrics.gcp),
-        guarantee=partition.guarantee,
-        details=partition.facts,
-        seconds=clock.seconds(),
-        for_readers={
-            "recoding": recoding,
-            "star": star,
-            "keep_order": keep_order,
-            "missing_sensitive": missing_sensitive,
-            "coarsen": coarsenings_for_readers(coarsen or {}),
-            "hierarchies": {name: {"height": tree.height} for name, tree in given.items()},
-        },
-    )
-    return Release(
-        frame=published,
+        _check_recodable(schema, opened.frame.columns, options)
+        request = requested(schema, privacy, algorithm, options)
+        opened = meant(opened, request, options)
+    prepared = prepare(opened, request, clock)
+    recoded = partition_and_recode(prepared, clock)
+    return verified(recoded, clock)
+
+
+def requested(
+    schema: Schema, privacy: PrivacyModel | Sequence[PrivacyModel], algorithm: str | Algorithm, options: Options
+) -> Request:
+    """Return what is asked for a table, with the algorithm chosen; `options` are complete but for those of reading.
+
+    Raises
+    ------
+    UsageError
+        Something of it is wrong.
+    """
+    requirement = Requirement.of(privacy, schema.sensitive)
+    trees = trees_of(options["hierarchies"] or {}, schema.quasi_identifiers)
+    chosen, reason = choose(algorithm, requirement, options["recoding"])
+    return Request(
         schema=schema,
         requirement=requirement,
-        certificate=certificate,
-        metrics=metrics,
-        rows=rows,
-        salt=salt,
-        source_format=opened.format,
-        restore=opened.restore.of(as_written(published, forms, star=star)),
-        forms=forms,
-        pictures=pictures,
+        algorithm=chosen,
+        reason=reason,
+        recoding=options["recoding"],
+        largest_set=options["largest_set"],
+        star=options["star"],
+        keep_order=options["keep_order"],
+        missing_sensitive=options["missing_sensitive"],
+        seed=options["seed"],
+        coarsen=options["coarsen"] or {},
+        hierarchies=trees,
     )
 
 
-def _described(schema: Schema, *, rows: int, published: int, digest: str) -> dict[str, Any]:
-    """Return what the certificate says of the input."""
-    return {
-        "rows": rows,
-        "rows_left_out": rows - published,
-        "quasi_identifiers": list(schema.quasi_identifiers),
-        "sensitive": list(schema.sensitive),
-        "insensitive": list(schema.insensitive),
-        "direct_identifiers": list(schema.direct_identifiers),
-        "sha256": digest,
-        "keyed": KEYED,
-    }
+def meant(opened: OpenedData, request: Request, options: Options) -> OpenedData:
+    """Return an input with dates and numbers in place of the text that they are written as; see `understood`."""
+    return understood(
+        opened,
+        request.schema,
+        request.requirement,
+        dates=options["dates"],
+        decimal=options["decimal"],
+        coarsen=options["coarsen"],
+        hierarchies=options["hierarchies"],
+    )
 
 
-def coarsenings_for_readers(coarsen: Mapping[str | tuple[str, ...], Coarsening]) -> dict[str, dict[str, Any]]:
-    """Return coarsenings as they were asked for: without what became of them on a table, and without a seed."""
-    return {
-        key if isinstance(key, str) else ",".join(key): {
-            name: value for name, value in coarsening.to_dict().items() if name != "seed"
-        }
-        for key, coarsening in coarsen.items()
-    }
+def prepare(opened: OpenedData, request: Request, clock: Clock) -> Prepared:
+    """Make an input ready for the algorithm of a request: leave rows out, coarsen, encode, and check what is asked.
+
+    Parameters
+    ----------
+    opened : OpenedData
+        The input; it has the columns that the request speaks of.
+    request : Request
+    clock : Clock
+        Measures the steps "coarsen" and "encode".
+
+    Raises
+    ------
+    UsageError
+        The data does not fit the request.
+    InfeasibleError
+        No release can satisfy it.
+    """
+    frame, rows = rows_to_publish(opened.frame, request.schema, request.missing_sensitive)
+    encoded = encoded_table(frame, request, clock)
+    with clock.step("encode"):
+        encoded.check(request.requirement)
+        return drawn(encoded, request, opened, rows)
 
 
-def input_hash(frame: pl.DataFrame, table: Table, salt: str | None = None) -> tuple[str, str]:
-    """Return the keyed hash of an input: of all of its rows, before any coarsening, without the direct identifiers.
+def encoded_table(frame: pl.DataFrame, request: Request, clock: Clock) -> Encoded:
+    """Coarsen and encode the rows to publish, as a request has it."""
+    told = frame.get_column(request.schema.sensitive[0]) if request.schema.sensitive else None
+    encoded = encoded_columns(frame, request.schema, request, told, clock)
+    with clock.step("encode"):
+        return replace(encoded, before=columns_before(frame, request.coarsen))
 
-    A release does not depend on the direct identifiers, so that its provenance can be shown with a copy of the table
-    from which they were removed.
+
+def encoded_columns(
+    frame: pl.DataFrame, schema: Schema, request: Request, told: pl.Series | None, clock: Clock
+) -> Encoded:
+    """Coarsen and encode columns, with the hierarchies that they need.
 
     Parameters
     ----------
     frame : polars.DataFrame
-        The input.
-    table : Table
-        Its rows as they were before any coarsening, encoded, in any order; some may be left out.
-    salt : str, optional
-        The key, as hexadecimal digits; a new one by default.
-
-    Returns
-    -------
-    digest, salt : str
+        The columns.
+    schema : Schema
+        Their roles.
+    request : Request
+        What of its coarsenings and hierarchies concerns these columns is done.
+    told : series, optional
+        The (first) sensitive attribute, for hierarchies that are built automatically.
+    clock : Clock
+        Measures the steps "coarsen" and "encode".
     """
-    salt = new_salt() if salt is None else salt
-    if table.rows != frame.height:
-        table = _as_it_came(frame, table.schema)
-    order = canonical_order(table) if _told_apart(table) else None
-    return fingerprint(table, order, key=bytes.fromhex(salt)), salt
+    names = schema.quasi_identifiers
+    with clock.step("coarsen"):
+        coarse, described, pictures = coarsen_columns(frame, request.coarsen, names)
+        trees = {
+            name: tree_after(tree, request.coarsen.get(name))
+            for name, tree in request.hierarchies.items()
+            if name in names
+        }
+    with clock.step("encode"):
+        table = encode(coarse, schema)
+        made = automatic_trees(coarse.select(names), told, known=trees) if request.climbs else {}
+        return Encoded(
+            table=table,
+            trees=trees | made,
+            automatic=frozenset(made),
+            coarsened=described,
+            pictures=pictures,
+        )
 
 
-def _as_it_came(frame: pl.DataFrame, schema: Schema) -> Table:
-    return encode(frame.select(schema.published), replace(schema, direct_identifiers=()))
-
-
-def _told_apart(table: Table) -> bool:
-    """Return whether rows differ in more than what classes and cells tell: algorithms do not see all columns then."""
-    return bool(table.insensitive.width) or len(table.sensitive) > 1
+def _check_recodable(schema: Schema, columns: Sequence[str], options: Options) -> None:
+    """Check that a table has the columns of a schema, and that something of it can be published as it is asked."""
+    schema.check(columns)
+    if not schema.published:
+        raise ColumnError("No column is left to publish. Name quasi-identifiers, sensitive or insensitive columns.")
+    if "" in schema.published:
+        raise ColumnError("A column without a name cannot be published. Name it, or make it a direct identifier.")
+    if options["hierarchies"] and options["recoding"] != "generalization":
+        raise ParameterError(
+            "Hierarchies need ",
+            Suggestion("recoding", "generalization"),
+            ": suppression publishes values and stars only.",
+        )
 
 
 def trees_of(
@@ -412,17 +361,6 @@ def automatic_trees(
     }
 
 
-def drawn_order(table: Table, rng: np.random.Generator, *, keep_order: bool = False) -> NDArray[np.int64] | None:
-    """Return an order for the rows that tells nothing of how they came in, or None where theirs does not matter.
-
-    Rows that an algorithm takes for equal differ to a reader where there are columns that it does not see: chance
-    decides between them then, not the order that they came in.
-    """
-    if keep_order or _told_apart(table):
-        return rng.permutation(canonical_order(table))
-    return None
-
-
 def columns_before(frame: pl.DataFrame, coarsen: Mapping[str | tuple[str, ...], Coarsening]) -> dict[str, Column]:
     """Return the columns that are coarsened as they were before: what a release loses is measured against them."""
     names = [name for key in coarsen for name in ((key,) if isinstance(key, str) else key)]
@@ -430,42 +368,6 @@ def columns_before(frame: pl.DataFrame, coarsen: Mapping[str | tuple[str, ...], 
         return {}
     table = encode(frame.select(names), Schema(quasi_identifiers=tuple(names)))
     return {column.name: column for column in table.quasi_identifiers}
-
-
-def _check_hierarchies(hierarchies: object, recoding: str) -> None:
-    if hierarchies and recoding != "generalization":
-        raise ParameterError(
-            "Hierarchies need ",
-            Suggestion("recoding", "generalization"),
-            ": suppression publishes values and stars only.",
-        )
-
-
-def _check_published(schema: Schema) -> None:
-    if not schema.published:
-        raise ColumnError("No column is left to publish. Name quasi-identifiers, sensitive or insensitive columns.")
-    if "" in schema.published:
-        raise ColumnError("A column without a name cannot be published. Name it, or make it a direct identifier.")
-
-
-def _with_row_numbers(error: InfeasibleError, rows: NDArray[np.int32]) -> InfeasibleError:
-    """Return the error with the numbers that its rows have in the input, the first ones in its message."""
-    if error.rows is None:
-        return error
-    numbers = np.sort(rows[error.rows])
-    shown = ", ".join(map(str, numbers[:_SHOWN_ROWS].tolist())) + (", ..." if len(numbers) > _SHOWN_ROWS else "")
-    return InfeasibleError(error, f" Numbers of these rows, counted from 0: {shown}.", rows=numbers)
-
-
-def _check_partition(partition: Partition, rows: int, attributes: int) -> None:
-    """Check what compiled code relies on: an algorithm may be the caller's own."""
-    groups = partition.groups
-    if groups.shape != (rows,) or not np.issubdtype(groups.dtype, np.integer):
-        raise InternalError("an algorithm returned something else than one group number for each row")
-    if groups.min() < 0 or groups.max() >= partition.count or not np.bincount(groups, minlength=partition.count).all():
-        raise InternalError("an algorithm returned group numbers that are not 0, 1, ... without a gap")
-    if partition.least is not None and partition.least.shape != (partition.count, attributes):
-        raise InternalError("an algorithm returned something else than one least level for each group and attribute")
 
 
 def all_options(owner: Callable[..., Any], given: Options) -> Options:
@@ -506,10 +408,7 @@ def rows_to_publish(
         raise DataError("The table has no rows: there is nothing to publish.")
     if missing_sensitive == "value" or not schema.sensitive:
         return frame, rows
-    absent = np.zeros(frame.height, dtype=np.bool_)
-    for name in schema.sensitive:
-        column = frame.get_column(name)
-        absent |= (column.fill_nan(None) if column.dtype.is_float() else column).is_null().to_numpy()
+    absent = rows_without(frame, schema.sensitive)
     count = int(np.count_nonzero(absent))
     if count == 0:
         return frame, rows
@@ -524,3 +423,12 @@ def rows_to_publish(
     if count == frame.height:
         raise DataError("Every row misses a sensitive value: there is nothing to publish.")
     return frame.filter(~absent), rows[~absent]
+
+
+def rows_without(frame: pl.DataFrame, names: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which rows miss a value of some column: null or NaN."""
+    absent = np.zeros(frame.height, dtype=np.bool_)
+    for name in names:
+        column = frame.get_column(name)
+        absent |= (column.fill_nan(None) if column.dtype.is_float() else column).is_null().to_numpy()
+    return absent

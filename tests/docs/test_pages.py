@@ -62,5 +62,5 @@ def test_every_example_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monk
         example.evaluate()
 
 
-WORDS_ONLY = ("distances",)
+WORDS_ONLY = ("distances", "risk-measures")
 """Pages that only explain."""

@@ -23,7 +23,7 @@ from shoal.republication.ledger.memory import encrypted_pieces, read_memory
 from shoal.republication.ledger.records import RecordedRelease
 from shoal.republication.ledger.storage import now
 from shoal.republication.linkage import NOBODY, link
-from shoal.republication.making import make_release
+from shoal.republication.making import generalize_and_recode, verified_publication
 from shoal.republication.publication import FilesOf, Publication, PublicationCertificate
 from shoal.republication.series_audit import SeriesAudit, audit_series, unknown_beside
 from shoal.table import KEYED
@@ -345,7 +345,8 @@ class Series:
     ) -> tuple[Publication, RecordedRelease, list[bytes]]:
         """Make a release of linked rows: the publication, its record and what is remembered after it, encrypted."""
         seed = None if release.seed is None else int(release.seed)
-        made = make_release(linked, series, seed=seed, clock=clock)
+        recoded = generalize_and_recode(linked, series, seed=seed, clock=clock)
+        made = verified_publication(recoded, clock)
         with clock.step("remember"):
             after, counts = linked.remembered(made.groups, release.number)
             keys = self._store.keys(series)

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from shoal._figures import svg_element, write_picture
 from shoal._unpicklable import Unpicklable
 from shoal.metrics import METRICS
-from shoal.publish import anonymize, coarsenings_for_readers
+from shoal.publish import anonymize
 from shoal.report import TradeOff
 from shoal.report.sentences import number, percent
+from shoal.stages import coarsenings_for_readers
 from shoal.tuning.picture import plot_trade_off
 from shoal.tuning.words import in_words
 
@@ -220,7 +221,7 @@ class Tuning(Unpicklable):
         **changes
             Arguments of `shoal.anonymize` that shall differ from those that were tuned with.
         """
-        release = anonymize(self.opened.frame, **{**self.request, "coarsen": self.coarsen, **changes})
+        release = anonymize(self.opened.as_it_came, **{**self.request, "coarsen": self.coarsen, **changes})
         certificate = release.certificate
         if "coarsen" not in changes:  # what the search found depends on the table
             asked = {**certificate.for_readers, "coarsen": coarsenings_for_readers(self.always), "tuned": True}

@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Unpack
 
 from shoal._progress import Progress, interruptible, silent
 from shoal._validation import RationalIn, validate
-from shoal.algorithms import choose, table_counts
 from shoal.errors import InfeasibleError, ParameterError
-from shoal.models import Requirement
-from shoal.opening import open_data, roles, understood
-from shoal.publish import CONSTRAINTS, Options, all_options, rows_to_publish, trees_of
+from shoal.opening import open_data, roles
+from shoal.publish import CONSTRAINTS, Options, all_options, meant, requested, rows_to_publish
 from shoal.tuning.evaluation import Evaluator, check_loss
 from shoal.tuning.ladders import given_ladders, ladder_of
 from shoal.tuning.result import Setting, Tuning, trade_off_of
@@ -127,36 +125,22 @@ def tune(
     opened = open_data(data, delimiter=given["delimiter"], encoding=given["encoding"], sheet=given["sheet"])
     schema = roles(quasi_identifiers, sensitive, given["direct_identifiers"], given["insensitive"])
     schema.check(opened.frame.columns)
-    requirement = Requirement.of(privacy, schema.sensitive)
-    trees = trees_of(hierarchies, schema.quasi_identifiers)
-    chosen, _ = choose(algorithm, requirement, recoding)
-    meant, _ = understood(
-        opened,
-        schema,
-        requirement,
-        dates=given["dates"],
-        decimal=given["decimal"],
-        coarsen=always,
-        hierarchies=hierarchies,
-    )
-    frame, _ = rows_to_publish(meant.frame, schema, given["missing_sensitive"])
+    asked = requested(schema, privacy, algorithm, given)
+    opened = meant(opened, asked, given)
+    frame, rows = rows_to_publish(opened.frame, schema, given["missing_sensitive"])
     evaluator = Evaluator(
+        opened=opened,
         frame=frame,
-        schema=schema,
-        requirement=requirement,
-        algorithm=chosen,
-        recoding=recoding,
-        star=given["star"],
-        largest_set=given["largest_set"],
-        keep_order=given["keep_order"],
+        rows=rows,
+        # The levels of hierarchies are coarsenings to choose from; only generalization recodes to their nodes.
+        request=replace(
+            asked, seed=asked.seed or 0, hierarchies=asked.hierarchies if recoding == "generalization" else {}
+        ),
         loss=loss,
-        seed=given["seed"] or 0,
-        ladders=_ladders(frame, schema, always, ladders or {}, trees, hierarchies),
-        trees=trees if recoding == "generalization" else {},
-        always=always,
+        ladders=_ladders(frame, schema, always, ladders or {}, asked.hierarchies, hierarchies),
     )
-    requirement.check_feasible(table_counts(evaluator.table))
-    stand_in = getattr(chosen, "stand_in", None) if evaluator.table.rows > _FEW else None
+    evaluator.untouched.check(asked.requirement)
+    stand_in = getattr(asked.algorithm, "stand_in", None) if len(rows) > _FEW else None
     found = _Search(evaluator=evaluator, deadline=start + float(seconds), seconds=float(seconds), progress=told)
     ended = found.run(stand_in)
     unused = {"coarsen", "delimiter", "encoding", "sheet"}
