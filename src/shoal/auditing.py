@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from shoal.disclosure_risk import reidentification
 from shoal.errors import ColumnError, DataError
-from shoal.metrics import published_class_sizes, published_stars, published_suppressed_tuples
+from shoal.metrics import published_star_counts
 from shoal.models import Requirement
 from shoal.opening import open_data, roles, understood
 from shoal.table import Schema
 from shoal.verification import Achieved, Failure, failures, measure
 
 if TYPE_CHECKING:
+    from shoal.disclosure_risk import Reidentification
     from shoal.models import PrivacyModel
 
 __all__ = ["Audit", "audit"]
@@ -35,6 +37,9 @@ class Audit:
     """Rows of the table."""
     unique_rows: int
     """Rows that share their quasi-identifiers with nobody."""
+    risk: Reidentification | None
+    """How easily the row of somebody who is in the table is found; the acceptable risk is 1 / k for the k of the
+    models, or 1 / 5. None where there is no quasi-identifier."""
     stars: int
     """Cells that show the star symbol."""
     suppressed_tuples: int
@@ -54,6 +59,7 @@ class Audit:
             "rows": self.rows,
             "achieved": self.achieved.to_dict(),
             "unique_rows": self.unique_rows,
+            "risk": None if self.risk is None else self.risk.to_dict(),
             "cost": {"stars": self.stars, "suppressed_tuples": self.suppressed_tuples},
         }
         if self.requested:
@@ -128,13 +134,16 @@ def audit(
     frame = opened.frame[list(schema.published)]
     models = () if requirement is None else requirement.models
     achieved = measure(frame, schema.quasi_identifiers, schema.sensitive, models)
-    sizes = published_class_sizes(frame, schema.quasi_identifiers)
+    stars, starred = published_star_counts(frame, schema.quasi_identifiers, star)
     return Audit(
         achieved=achieved,
         requested=() if requirement is None else tuple(requirement.to_list()),
         failures=() if requirement is None else failures(frame, schema.quasi_identifiers, requirement),
         rows=frame.height,
-        unique_rows=int((sizes == 1).sum()),
-        stars=sum(published_stars(frame, schema.quasi_identifiers, star).values()),
-        suppressed_tuples=published_suppressed_tuples(frame, schema.quasi_identifiers, star),
+        unique_rows=achieved.sizes_counted.get(1, 0),
+        risk=reidentification(achieved.sizes_counted, k=1 if requirement is None else requirement.k)
+        if schema.quasi_identifiers
+        else None,
+        stars=sum(stars.values()),
+        suppressed_tuples=starred,
     )

@@ -111,6 +111,9 @@ class Certificate:
     """The privacy models as requested."""
     achieved: Mapping[str, Any]
     """The privacy measured on the published cells."""
+    risk: Mapping[str, Mapping[str, Any]]
+    """How easily people were found `before`, in the rows to be published as they came, and are found `after`, in the
+    published cells: `shoal.disclosure_risk.Reidentification`. Empty where there is no quasi-identifier."""
     cost: Cost
     guarantee: Guarantee
     seconds: Mapping[str, float]
@@ -142,6 +145,7 @@ class Certificate:
             "columns": self.columns,
             "requested": [dict(model) for model in self.requested],
             "achieved": dict(self.achieved),
+            "risk": {when: dict(figures) for when, figures in self.risk.items()},
             "cost": self.cost.to_dict(),
             "guarantee": self._guarantee(),
             "details": dict(self.details),
@@ -169,6 +173,7 @@ class Certificate:
             version=self.version,
             requested=self.requested,
             achieved=self.achieved,
+            risk={when: figures for when, figures in self.risk.items() if when == "after"},
             parameters=self.for_readers,
             columns=self.columns,
             text=text,
@@ -217,6 +222,8 @@ class PublicCertificate:
     """The privacy models as requested."""
     achieved: Mapping[str, Any]
     """The privacy measured on the published cells, as anybody can recount it."""
+    risk: Mapping[str, Mapping[str, Any]]
+    """How easily people are found `after` it all: in the published cells, as anybody can recount it."""
     parameters: Mapping[str, Any]
     """What readers need to understand the cells, as it was asked for."""
     columns: Mapping[str, Sequence[str]]
@@ -238,6 +245,7 @@ class PublicCertificate:
             "shoal": self.version,
             "requested": [dict(model) for model in self.requested],
             "achieved": dict(self.achieved),
+            "risk": {when: dict(figures) for when, figures in self.risk.items()},
             "parameters": dict(self.parameters),
             "columns": {role: list(names) for role, names in self.columns.items()},
             "guarantee": {"text": self.text, "reservations": list(self.reservations), **proof.pop("guarantee", {})},

@@ -18,6 +18,7 @@ import numpy as np
 
 from shoal.algorithms import Problem, lower_bound, table_counts
 from shoal.certificate import Certificate, Cost
+from shoal.disclosure_risk import reidentification
 from shoal.errors import InfeasibleError, InternalError
 from shoal.io import as_written
 from shoal.metrics import Metrics
@@ -303,11 +304,12 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         digest, salt = input_hash(came, prepared.original if alike else _encoded_as_it_came(came, request.schema))
         metrics = Metrics(prepared.original, recoded.composed, partition.groups, k=request.requirement.k)
         cost = Cost.of(recoding, bound, gcp=metrics.gcp)
+        risk = _risk(prepared, achieved)
     return Release(
         frame=published,
         schema=request.schema,
         requirement=request.requirement,
-        certificate=_certificate(recoded, achieved, cost, digest=digest, seconds=clock.seconds()),
+        certificate=_certificate(recoded, achieved, risk, cost, digest=digest, seconds=clock.seconds()),
         metrics=metrics,
         rows=rows,
         salt=salt,
@@ -332,8 +334,23 @@ def _checked(published: pl.DataFrame, prepared: Prepared) -> Achieved:
     )
 
 
+def _risk(prepared: Prepared, achieved: Achieved) -> dict[str, dict[str, Any]]:
+    """Return how easily people were found in the rows as they came, and are found in the published cells."""
+    if not prepared.table.quasi_identifiers:
+        return {}
+    counted = {"before": prepared.original.classes.sizes_counted, "after": achieved.sizes_counted}
+    k = prepared.request.requirement.k
+    return {when: reidentification(sizes, k=k).to_dict() for when, sizes in counted.items()}
+
+
 def _certificate(
-    recoded: Recoded, achieved: Achieved, cost: Cost, *, digest: str, seconds: Mapping[str, float]
+    recoded: Recoded,
+    achieved: Achieved,
+    risk: Mapping[str, Mapping[str, Any]],
+    cost: Cost,
+    *,
+    digest: str,
+    seconds: Mapping[str, float],
 ) -> Certificate:
     """Return everything that is known of a release."""
     prepared, partition = recoded.prepared, recoded.partition
@@ -359,6 +376,7 @@ def _certificate(
         input=_described(prepared, digest),
         requested=request.requirement.to_list(),
         achieved=achieved.to_dict(),
+        risk=risk,
         cost=cost,
         guarantee=partition.guarantee,
         details=partition.facts,

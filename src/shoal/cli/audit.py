@@ -43,7 +43,8 @@ def audit(terminal: Terminal, request: ReleaseSpec, *, source: options.Released)
     if terminal.json:
         terminal.result(facts)
     else:
-        terminal.say("", lines_of(_lines(facts["achieved"])), *_verdict(judged), *_remarks(facts), "")
+        lines = _lines(facts["achieved"], facts["risk"])
+        terminal.say("", lines_of(lines), *_verdict(judged), *_remarks(facts), "")
     for failure in judged.failures:
         terminal.note(f"{failure.told(terminal.voice)} {_groups_of(failure)}")
     if judged.failures:
@@ -71,9 +72,9 @@ def _groups_of(failure: Failure) -> str:
     return f"Groups by number (records; first row): {', '.join(shown)}{more}."
 
 
-def _lines(achieved: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _lines(achieved: Mapping[str, Any], risk: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     """Return every measured quantity with its value; one line each."""
-    from shoal.report.sentences import number
+    from shoal.report.sentences import found, number, percent
 
     lines: list[tuple[str, str]] = []
     for name, value in achieved.items():
@@ -85,6 +86,9 @@ def _lines(achieved: Mapping[str, Any]) -> list[tuple[str, str]]:
             lines.extend((f"{name} ({part}{measure})", number(one)) for part, one in value.items())
         elif value is not None:
             lines.append((name, number(value)))
+    if risk is not None:
+        above = f"{percent(risk['records_above'])} of the records above {percent(risk['threshold'])}"
+        lines.append(("risk", f"{found({'after': risk})}; {above}, {percent(risk['sample_uniques'])} alone"))
     return lines
 
 

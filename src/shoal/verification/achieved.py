@@ -51,6 +51,8 @@ class Achieved:
     which is the earth mover's distance where all values are equally far apart."""
     closeness: tuple[dict[str, Any], ...] = ()
     """The same under every other distance that was asked for: how a certificate describes it, and its own `t`."""
+    sizes_counted: dict[int, int] = field(default_factory=dict, repr=False)
+    """How many groups have each size that occurs."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the measurements with the keys of a certificate's "achieved"."""
@@ -129,8 +131,10 @@ def achieved(counts: Sequence[GroupCounts], sensitive: Sequence[str], models: Se
     if not len(sizes):
         raise DataError("The table has no row: there is nothing to measure.")
     k, groups = int(sizes.min()), len(sizes)
+    found, times = np.unique(sizes, return_counts=True)
+    counted = dict(zip(found.tolist(), times.tolist(), strict=True))
     if not sensitive:
-        return Achieved(k=k, groups=groups)
+        return Achieved(k=k, groups=groups, sizes_counted=counted)
     alpha = max(_largest_ratio(groups_of.heights, groups_of.sizes) for groups_of in counts)
     return Achieved(
         k=k,
@@ -144,6 +148,7 @@ def achieved(counts: Sequence[GroupCounts], sensitive: Sequence[str], models: Se
             for name, groups_of in zip(sensitive, counts, strict=True)
         },
         closeness=_by_distance(counts, sensitive, models),
+        sizes_counted=counted,
     )
 
 
