@@ -216,6 +216,7 @@ def test_the_page_needs_nothing_and_escapes_names(tmp_path: Path) -> None:
     words = ["inspect", str(tmp_path / "t.csv"), "-o", str(tmp_path / "looked")]
     assert CliRunner().invoke(app, words).exit_code == 0
     assert {path.name for path in (tmp_path / "looked").iterdir()} == {"inspection.html", "result.json"}
+    assert all(path.stat().st_mode & 0o077 == 0 for path in (tmp_path / "looked").iterdir())  # for the publisher alone
     again = CliRunner().invoke(app, words)
     assert again.exit_code == 2
     assert "--force" in again.stderr

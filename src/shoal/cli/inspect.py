@@ -15,7 +15,7 @@ from shoal.cli.signature import takes
 from shoal.errors import OutputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from rich.console import RenderableType
 
@@ -91,18 +91,29 @@ def _written(inspection: Inspection, spec: Path | None, page: Path | None, *, k:
             spec.write_text(inspection.to_toml(k=k, folder=spec.parent), encoding="utf-8")
             files.append(spec)
         if page is not None and page.suffix.lower() in (".html", ".htm"):
-            inspection.report(page)
+            _privately(inspection.report)(page)
             files.append(page)
         elif page is not None:
             made = {
-                "inspection.html": inspection.report,
-                "result.json": lambda path: path.write_text(inspection.to_json() + "\n", encoding="utf-8"),
+                "inspection.html": _privately(inspection.report),
+                "result.json": _privately(lambda path: path.write_text(inspection.to_json() + "\n", encoding="utf-8")),
             }
             folder = write_folder(page, made, force=force)
             files += [folder / name for name in made]
     except OSError as error:
         raise OutputError(f"'{error.filename}' cannot be written: {error.strerror}.") from error
     return files
+
+
+def _privately(write: Callable[[Path], Any]) -> Callable[[Path], None]:
+    """Return what writes a file that only its owner can read: it is for the publisher, and may show values."""
+
+    def written(path: Path) -> None:
+        path.touch(mode=0o600)
+        path.chmod(0o600)
+        write(path)
+
+    return written
 
 
 def _summary_of(inspection: Inspection, facts: Mapping[str, Any], voice: Voice) -> list[RenderableType]:
