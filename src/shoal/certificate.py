@@ -7,6 +7,7 @@ holds what the request and the published table tell, and no more.
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -55,6 +56,8 @@ class Cost:
     """Whether stars are the only way to recode a cell, so that the bound counts stars."""
     gcp: float
     """Global certainty penalty: what a cell lost on average, from 0 to 1, coarsening beforehand included."""
+    rows: int
+    """Rows of the release."""
 
     @classmethod
     def of(cls, recoding: Recoding, bound: LowerBound, *, gcp: float) -> Cost:
@@ -67,6 +70,31 @@ class Cost:
             bound=bound,
             suppression=recoding.method == "suppression",
             gcp=gcp,
+            rows=recoding.rows,
+        )
+
+    @classmethod
+    def merged(cls, parts: Sequence[Cost], bound: LowerBound) -> Cost:
+        """Return what a release lost whose groups were recoded in parts; the counts are exact.
+
+        Parameters
+        ----------
+        parts : sequence of Cost
+            At least one. All have the same columns, and losses measured against the domain of the whole table.
+        bound : LowerBound
+            What any release of the whole table loses. Bounds of parts say nothing of it: its groups may take rows of
+            several.
+        """
+        rows = sum(one.rows for one in parts)
+        return cls(
+            stars=sum(one.stars for one in parts),
+            suppressed_tuples=sum(one.suppressed_tuples for one in parts),
+            recoded_cells=sum(one.recoded_cells for one in parts),
+            recoded_tuples=sum(one.recoded_tuples for one in parts),
+            bound=bound,
+            suppression=all(one.suppression for one in parts),
+            gcp=math.fsum(one.gcp * one.rows for one in parts) / max(rows, 1),
+            rows=rows,
         )
 
     @property

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from shoal.algorithms import Problem, lower_bound, table_counts
+from shoal.algorithms import Problem, lower_bound, populations_of
 from shoal.certificate import Certificate, Cost
 from shoal.disclosure_risk import reidentification
 from shoal.errors import InfeasibleError, InternalError
@@ -128,7 +128,7 @@ class Encoded:
         for column in self.table.quasi_identifiers:
             if column.name in self.trees:
                 check_coverage(column, self.trees[column.name])
-        requirement.check_feasible(table_counts(self.table))
+        requirement.check_feasible(populations_of(self.table))
 
     def coarser(self, columns: Encoded) -> Encoded:
         """Return the same with some quasi-identifiers exchanged for coarser ones."""

@@ -4,8 +4,8 @@ It shares no code with what makes a release: not the encoding, not the kernels, 
 """
 
 from shoal.verification.achieved import Achieved, measure
-from shoal.verification.counting import count_groups
+from shoal.verification.counting import count_groups, count_population
 from shoal.verification.failures import Failure, failures
 from shoal.verification.verify import verify
 
-__all__ = ["Achieved", "Failure", "count_groups", "failures", "measure", "verify"]
+__all__ = ["Achieved", "Failure", "count_groups", "count_population", "failures", "measure", "verify"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from numba import njit
+from shoal._compiling import inlined
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,7 +56,7 @@ class Losses(NamedTuple):
     """A set of more values is a star, which costs 1."""
 
 
-@njit(cache=True, inline="always")
+@inlined
 def span(mode, positions, low, high):
     """Return what a stretch of codes loses where the attribute is recoded to intervals or nodes; else 0."""
     if high <= low:
@@ -72,7 +72,7 @@ def span(mode, positions, low, high):
     return 0.0
 
 
-@njit(cache=True, inline="always")
+@inlined
 def apart(one, other, c, columns, scales, positions):
     """Return what an attribute loses in a group of two rows, given their codes."""
     if one == other:
