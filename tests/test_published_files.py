@@ -149,17 +149,17 @@ def test_every_coarsening(name: str, recoding: Any) -> None:
 @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
 def test_points_and_hierarchies(recoding: Any) -> None:
     """Coarsenings of two columns; hierarchies that were given, and those that are made of the data."""
-    found = Enumeration()
+    found = {name: Enumeration() for name in ("points", "cluster", "tds")}
     request: dict[str, Any] = {"quasi_identifiers": QI, "privacy": shoal.LDiversity(2), "recoding": recoding}
     for x, y in itertools.product((1, 2, 3), repeat=2):
         table = pl.DataFrame({"q": [0, x, 7, 8], "r": [0, y, 9, 8], "s": ["x", "y", "x", "y"]})
-        found.add(table, **request, coarsen={("q", "r"): shoal.Points(k=4)})
+        found["points"].add(table, **request, coarsen={("q", "r"): shoal.Points(k=4)})
     for value, other in itertools.product("abcd", repeat=2) if recoding == "generalization" else ():
         table = pl.DataFrame({"q": ["a", value, other, "d"], "r": ["a", "b", "c", "d"], "s": ["x", "y", "x", "y"]})
         given = {"hierarchies": {"q": TREE}, "privacy": [shoal.LDiversity(2), shoal.KAnonymity(4)]}
         for algorithm in ("cluster", "tds"):
-            found.add(table, **request | given, algorithm=algorithm)
-    assert found.check() > 5
+            found[algorithm].add(table, **request | given, algorithm=algorithm)
+    assert all(one.check() > 5 for one in found.values() if one.originals)
 
 
 @pytest.mark.parametrize(

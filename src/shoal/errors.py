@@ -7,7 +7,8 @@
     │   ├── ParameterError                           a parameter has a value that it cannot have
     │   ├── ColumnError                              a column is unknown, repeated, or has no role
     │   ├── DataError                                a file or table cannot be read as microdata
-    │   │   └── NoRowsError                          it has no row
+    │   │   ├── NoRowsError                          it has no row
+    │   │   └── NotUnderstoodError                   nobody says what its cells stand for
     │   ├── UnsupportedError                         this algorithm cannot serve this model
     │   ├── MissingExtraError                        an optional dependency is not installed
     │   ├── LedgerError                              the release ledger cannot be used as it is
@@ -50,6 +51,7 @@ __all__ = [
     "MissingExtraError",
     "NoRowsError",
     "NotPicklableError",
+    "NotUnderstoodError",
     "OutputError",
     "ParameterError",
     "ReleaseUnsafeError",
@@ -134,6 +136,20 @@ class DataError(UsageError):
 
 class NoRowsError(DataError):
     """A file or a table has no row."""
+
+
+class NotUnderstoodError(DataError):
+    """Published cells can be read in several ways, or in none; the message says how to say what they are.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The columns that are not understood.
+    """
+
+    def __init__(self, *parts: Part, columns: tuple[str, ...]) -> None:
+        super().__init__(*parts)
+        self.columns = columns
 
 
 class UnsupportedError(UsageError):

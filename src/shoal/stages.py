@@ -8,7 +8,7 @@ the middle of it again. Only what `verified` returns may be published.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -20,11 +20,12 @@ from shoal.algorithms import Problem, lower_bound, populations_of
 from shoal.certificate import Certificate, Cost
 from shoal.disclosure_risk import reidentification
 from shoal.errors import InfeasibleError, InternalError
+from shoal.io import as_written
 from shoal.metrics import Metrics
 from shoal.recoding import canonical_order, check_coverage, compose, published_frame, recode
 from shoal.release import Release
 from shoal.table import KEYED, encode, fingerprint, new_salt
-from shoal.verification import verify
+from shoal.verification import check_faithful, declared_meanings, names_read_as, verify
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
     from shoal._progress import Clock
     from shoal.algorithms import Algorithm, Partition
     from shoal.hierarchy import Coarsening, Hierarchy
-    from shoal.io import Restorer
     from shoal.models import Requirement
+    from shoal.opening import OpenedData
     from shoal.recoding import Recoding
     from shoal.table import Column, Schema, Table
     from shoal.verification import Achieved
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 __all__ = [
     "STEPS",
     "Encoded",
-    "OpenedData",
     "Prepared",
     "Recoded",
     "Request",
@@ -60,16 +60,6 @@ _SHOWN_ROWS = 20
 """Row numbers that a message lists; the error itself has them all."""
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class OpenedData:
-    """Input of any kind as a Polars frame, with the way back."""
-
-    frame: pl.DataFrame
-    format: str
-    """What a release of it is written as: "parquet" for Parquet and Arrow files, else "csv"."""
-    restore: Restorer
-
-
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Request:
     """What is asked for a table, checked and with an algorithm chosen."""
@@ -84,6 +74,8 @@ class Request:
     """Why that one, in words."""
     recoding: Literal["suppression", "generalization"]
     """How a partition is recoded."""
+    largest_set: int
+    """For generalization: a set of more values becomes a star."""
     star: str
     """What a suppressed cell shows."""
     keep_order: bool
@@ -120,6 +112,8 @@ class Encoded:
     """Those whose hierarchy was built automatically."""
     coarsened: Mapping[str, Any]
     """The coarsenings as a certificate describes them."""
+    classes: Mapping[str, Mapping[str, Sequence[str]]]
+    """For each column whose values are names of classes now: the values that each name stands for."""
     pictures: Mapping[str, Callable[[], str]]
     """What draws them."""
 
@@ -141,6 +135,7 @@ class Encoded:
     def coarser(self, columns: Encoded) -> Encoded:
         """Return the same with some quasi-identifiers exchanged for coarser ones."""
         changed = {column.name: column for column in columns.table.quasi_identifiers}
+        classes = {name: named for name, named in self.classes.items() if name not in changed}
         finer = {column.name: column for column in self.table.quasi_identifiers if column.name in changed}
         return replace(
             self,
@@ -149,6 +144,7 @@ class Encoded:
             trees={**self.trees, **columns.trees},
             automatic=(self.automatic - frozenset(changed)) | columns.automatic,
             coarsened={**self.coarsened, **columns.coarsened},
+            classes={**classes, **columns.classes},
             pictures={**self.pictures, **columns.pictures},
         )
 
@@ -164,6 +160,8 @@ class Prepared:
     """The number in the input of each row of `table`."""
     encoded: Encoded
     """The columns; its tables are these, in the same order."""
+    coded: Sequence[Column]
+    """The quasi-identifiers before any coarsening, in the order of the input."""
     rng: np.random.Generator
     """Source of every random choice."""
 
@@ -229,11 +227,12 @@ def drawn(encoded: Encoded, request: Request, opened: OpenedData, rows: NDArray[
         The number in the input of each row.
     """
     rng, table = generator(request.seed), encoded.table
+    coded = table.with_quasi_identifiers(encoded.before).quasi_identifiers
     if request.keep_order or _told_apart(table):
         order = rng.permutation(canonical_order(table))
         before = {name: column.gather(order) for name, column in encoded.before.items()}
         encoded, rows = replace(encoded, table=table.gather(order), before=before), rows[order]
-    return Prepared(request=request, opened=opened, rows=rows, encoded=encoded, rng=rng)
+    return Prepared(request=request, opened=opened, rows=rows, encoded=encoded, coded=coded, rng=rng)
 
 
 def partition_and_recode(prepared: Prepared, clock: Clock) -> Recoded:
@@ -259,6 +258,7 @@ def partition_and_recode(prepared: Prepared, clock: Clock) -> Recoded:
             progress=clock.progress,
             recoding=request.recoding,
             hierarchies=trees,
+            largest_set=request.largest_set,
         )
         try:
             partition = request.algorithm.partition(problem)
@@ -274,6 +274,7 @@ def partition_and_recode(prepared: Prepared, clock: Clock) -> Recoded:
             star=request.star,
             hierarchies=trees,
             least=partition.least,
+            largest_set=request.largest_set,
         )
     return Recoded(prepared=prepared, partition=partition, recoding=recoding)
 
@@ -295,18 +296,19 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         The published cells do not satisfy the request.
     """
     prepared, recoding = recoded.prepared, recoded.recoding
-    request, partition = prepared.request, recoded.partition
+    request, opened, partition = prepared.request, prepared.opened, recoded.partition
     with clock.step("recode"):
         published, rows = recoded.published()
     with clock.step("verify"):
-        achieved = _checked(published, prepared)
+        achieved = _checked(published, rows, prepared)
     with clock.step("bound"):
         bound = lower_bound(prepared.table, request.requirement, target=recoding.recoded_cells)
         bound = bound.sharpened(partition.guarantee)
         if bound.stars > recoding.recoded_cells:
             raise InternalError("a lower bound exceeds what a release costs")
     with clock.step("certify"):
-        digest, salt = input_hash(prepared.opened.frame, prepared.original)
+        came, alike = opened.as_it_came, opened.reads_alike
+        digest, salt = input_hash(came, prepared.original if alike else _encoded_as_it_came(came, request.schema))
         metrics = Metrics(prepared.original, recoded.composed, partition.groups, k=request.requirement.k)
         cost = Cost.of(recoding, bound, gcp=metrics.gcp)
         risk = _risk(prepared, achieved)
@@ -318,24 +320,36 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         metrics=metrics,
         rows=rows,
         salt=salt,
-        source_format=prepared.opened.format,
-        restore=prepared.opened.restore.of(published),
+        source_format=opened.format,
+        restore=opened.restore.of(as_written(published, opened.forms, star=request.star)),
+        forms=opened.forms,
         pictures=prepared.encoded.pictures,
     )
 
 
-def _checked(published: pl.DataFrame, prepared: Prepared) -> Achieved:
+def _checked(published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepared) -> Achieved:
     """Check a published table against what was asked and what it was made of; everything that is checked is here."""
-    request = prepared.request
+    request, encoded, schema = prepared.request, prepared.encoded, prepared.request.schema
     if published.height != prepared.table.rows:
         raise InternalError("a release has more or fewer rows than were to be published")
-    return verify(
+    achieved = verify(
         published,
-        quasi_identifiers=request.schema.quasi_identifiers,
-        sensitive=request.schema.sensitive,
+        quasi_identifiers=schema.quasi_identifiers,
+        sensitive=schema.sensitive,
         requirement=request.requirement,
-        published=request.schema.published,
+        published=schema.published,
     )
+    said = {"coarsen": encoded.coarsened}
+    check_faithful(
+        published,
+        prepared.opened.frame,
+        rows,
+        meanings=declared_meanings(schema.quasi_identifiers, said, classes=encoded.classes, trees=encoded.trees),
+        unchanged=schema.sensitive + schema.insensitive,
+        star=request.star,
+        coded_before={column.name: (column.codes, column.dictionary) for column in prepared.coded},
+    )
+    return achieved
 
 
 def _risk(prepared: Prepared, achieved: Achieved) -> dict[str, dict[str, Any]]:
@@ -359,6 +373,7 @@ def _certificate(
     """Return everything that is known of a release."""
     prepared, partition = recoded.prepared, recoded.partition
     request, encoded = prepared.request, prepared.encoded
+    read_as = {name: _named(encoded.trees[name]) for name in request.hierarchies}
     return Certificate(
         version=version("shoal"),
         algorithm=request.algorithm.name,
@@ -367,12 +382,15 @@ def _certificate(
             **request.algorithm.parameters(),
             "coarsen": dict(encoded.coarsened),
             "hierarchies": {
-                name: {**tree.to_dict(), "automatic": name in encoded.automatic} for name, tree in encoded.trees.items()
+                name: {**tree.to_dict(), "automatic": name in encoded.automatic, **read_as.get(name, {})}
+                for name, tree in encoded.trees.items()
             },
             "recoding": request.recoding,
+            **({"largest_set": request.largest_set} if request.recoding == "generalization" else {}),
             "star": request.star,
             "keep_order": request.keep_order,
             "missing_sensitive": request.missing_sensitive,
+            "read_as": {name: form.to_dict() for name, form in prepared.opened.forms.items()},
         },
         seed=request.seed,
         input=_described(prepared, digest),
@@ -389,9 +407,18 @@ def _certificate(
             "keep_order": request.keep_order,
             "missing_sensitive": request.missing_sensitive,
             "coarsen": coarsenings_for_readers(request.coarsen),
-            "hierarchies": {name: {"height": tree.height} for name, tree in request.hierarchies.items()},
+            "hierarchies": {
+                **{name: {"automatic": True} for name in (request.schema.quasi_identifiers if request.climbs else ())},
+                **{name: {"height": tree.height, **read_as[name]} for name, tree in request.hierarchies.items()},
+            },
         },
     )
+
+
+def _named(tree: Hierarchy) -> dict[str, str]:
+    """Return what a certificate says of the names of nodes, where they say themselves what is below them."""
+    scale = names_read_as(tree)
+    return {} if scale is None else {"read_as": scale}
 
 
 def _described(prepared: Prepared, digest: str) -> dict[str, Any]:
@@ -440,10 +467,13 @@ def input_hash(frame: pl.DataFrame, table: Table, salt: str | None = None) -> tu
     """
     salt = new_salt() if salt is None else salt
     if table.rows != frame.height:
-        schema = replace(table.schema, direct_identifiers=())
-        table = encode(frame.select(schema.published), schema)
+        table = _encoded_as_it_came(frame, table.schema)
     order = canonical_order(table) if _told_apart(table) else None
     return fingerprint(table, order, key=bytes.fromhex(salt)), salt
+
+
+def _encoded_as_it_came(frame: pl.DataFrame, schema: Schema) -> Table:
+    return encode(frame.select(schema.published), replace(schema, direct_identifiers=()))
 
 
 def _told_apart(table: Table) -> bool:

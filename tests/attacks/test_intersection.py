@@ -6,8 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+import shoal
 from shoal.attacks import intersection_attack
-from shoal.errors import ColumnError, DataError, ParameterError
+from shoal.errors import ColumnError, DataError, NotUnderstoodError, ParameterError
+from shoal.hierarchy import Hierarchy
 from shoal.testing.invariance import Group, Person, candidate_set
 
 D, B, F, G = "dyspepsia", "bronchitis", "flu", "gastritis"
@@ -132,6 +134,76 @@ def test_people_whom_no_group_covers_are_counted():
     found = attack([published(TABLE_1B)], [people({"Bob": (21, 12000), "Zoe": (99, 1)})])
     assert found.not_covered == (1,)
     assert found.people == 1
+
+
+TREE = Hierarchy.from_rows([(str(age), "young" if age < 30 else "old", "*") for age in range(20, 60)])
+CLASSES = pl.DataFrame({"age": ["young", "young", "old", "old"], "disease": [D, D, F, G]})
+FOUR = pl.DataFrame({"name": ["Ann", "Bob", "Cid", "Dan"], "age": [21, 25, 31, 59]})
+
+
+def one_release(release, known=FOUR, **said):
+    return intersection_attack(
+        [release], [known], identifier="name", quasi_identifiers=["age"], sensitive="disease", **said
+    )
+
+
+@pytest.mark.parametrize("star", [False, True])
+def test_names_that_match_nobody_are_not_understood(star):
+    release = pl.concat([CLASSES, pl.DataFrame({"age": ["*"], "disease": [B]})]) if star else CLASSES
+    with pytest.raises(NotUnderstoodError, match="'age': 4 of 4 people have a value that none of its cells") as caught:
+        one_release(release)
+    assert caught.value.columns == ("age",)
+    assert "hierarchies={'age': ...}" in str(caught.value)
+    assert "21" not in str(caught.value)
+    assert "young" not in str(caught.value)
+    found = one_release(release, hierarchies={"age": TREE})
+    assert (found.vulnerable, found.not_covered) == (0 if star else 2, (0,))
+    assert found.to_dict()["columns_not_understood"] == []
+    told = one_release(release, cells={"age": "values"})
+    assert told.not_covered == ((0,) if star else (4,)), "whoever says that they are values gets what that means"
+
+
+@pytest.mark.parametrize(
+    ("young", "old"),
+    [
+        ("20-29", "30-59"),
+        ("20..29", "30..59"),
+        ("[20, 30[", "[30, 60["),
+        ("<30", ">=30"),
+        ("20 \u2013 29", "30+"),
+        ("{21, 25}", "{31, 59}"),
+        ("2*", "*"),
+    ],
+)
+def test_every_form_of_an_interval_is_understood(young, old):
+    release = CLASSES.with_columns(pl.col("age").replace({"young": young, "old": old}))
+    found = one_release(release)
+    assert (found.not_covered, found.people) == ((0,), 4)
+    assert found.vulnerable == (0 if old == "*" else 2)
+
+
+def test_coarsened_values_are_understood_when_somebody_says_so():
+    release = CLASSES.with_columns(pl.col("age").replace({"young": "20", "old": "40"}))
+    known = FOUR.with_columns(age=pl.Series([20, 29, 30, 45]))
+    with pytest.raises(NotUnderstoodError, match="'age': 3 of 4 people"):
+        one_release(release, known)
+    assert one_release(release, known, cells={"age": shoal.Round(20)}).not_covered == (0,)
+    certificate = {"parameters": {"coarsen": {"age": {"coarsening": "round", "to": 20}}}}
+    assert one_release(release, known, certificates=[certificate]).vulnerable == 2
+
+
+def test_intervals_of_numbers_against_names_are_not_understood():
+    known = FOUR.with_columns(age=pl.lit("young"))
+    release = CLASSES.with_columns(age=pl.lit("[20, 59]"))
+    with pytest.raises(NotUnderstoodError, match="its cells are intervals of numbers, and the population's values"):
+        one_release(release, known)
+
+
+def test_values_that_people_have_need_no_word():
+    release = CLASSES.with_columns(age=pl.Series(["21", "25", "31", "59"]))
+    assert one_release(release).vulnerable == 4
+    stars = CLASSES.with_columns(age=pl.Series(["21", "25", "*", "*"]))
+    assert one_release(stars).not_covered == (0,)
 
 
 def test_bad_input_says_what_to_change():

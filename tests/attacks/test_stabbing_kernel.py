@@ -7,7 +7,7 @@ import pytest
 
 from shoal.attacks.covering import PointTree
 from shoal.attacks.stabbing_kernel import collect_covering
-from shoal.verification.cells import Regions
+from shoal.verification.covered_ranks import CoveredRanks
 
 
 def cover_slowly(points, boxes, regions, carried):
@@ -43,7 +43,7 @@ def test_every_point_gets_what_covers_it(compiled, seed):
     listed = np.array([rank for one in members for rank in one], dtype=np.int32)
     found = collect(tree.points, tree.least, tree.greatest, tree.levels, boxes, low, high, starts, listed, carried)
     assert np.array_equal(found, cover_slowly(tree.points, boxes, regions, carried))
-    again = tree.collect(boxes, Regions(low=low, high=high, starts=starts, members=listed), carried)
+    again = tree.collect(boxes, CoveredRanks(low=low, high=high, starts=starts, members=listed), carried)
     assert np.array_equal(again, cover_slowly(points, boxes, regions, carried))
     ranges = [set(range(a, b + 1)) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
     whole = tree.collect_ranges(low[boxes], high[boxes], carried)

@@ -7,10 +7,12 @@ import stat
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import shoal as package
+from shoal.republication.questions import read_question
 
 
 @pytest.fixture
@@ -79,6 +81,95 @@ def test_a_domain_knows_more_values_than_the_cells(shoal: Any, folders: Path) ->
 def test_of_stars_alone_nothing_is_said(shoal: Any, folders: Path) -> None:
     (folders / "stars.csv").write_text("job,disease\n*,x\n*,y\n")
     assert shoal("query", folders / "stars.csv", "job = nurse", "--qi", "job").err == ""
+
+
+@pytest.fixture
+def coarse(shoal: Any, tmp_path: Path) -> Path:
+    """A release of coarsened columns, with the table that it was made of."""
+    rng = np.random.default_rng(4)
+    table = pl.DataFrame(
+        {
+            "yrs": rng.integers(0, 70, 200),
+            "age": rng.integers(17, 89, 200),
+            "zip": rng.choice(["10456", "10001", "90210", "03601"], 200),
+            "came": pl.Series(rng.integers(12_053, 12_418, 200)).cast(pl.Date),
+            "name": [f"p{row}" for row in range(200)],
+            "ill": rng.choice(["flu", "gout"], 200),
+        }
+    ).with_columns(yrs=pl.when(pl.int_range(200) < 8).then(103).otherwise("yrs"))
+    table = table.with_columns(age=pl.when(pl.int_range(200) > 194).then(93).otherwise("age"))
+    table.write_csv(tmp_path / "table.csv")
+    made = shoal(
+        *("anonymize", tmp_path / "table.csv", "--qi", "yrs,age,zip,came", "--id", "name", "--sensitive", "ill"),
+        *("--coarsen", "yrs=cuts:4,65", "--coarsen", "zip=prefix:2", "--coarsen", "came=date:quarter"),
+        *("-k", "6", "--algorithm", "mondrian", "--seed", "1", "-o", tmp_path / "out"),
+    )
+    assert made.code == 0, made.err
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "yrs > 101",
+        "yrs < 4",
+        "yrs in [4, 65)",
+        "zip = 10456",
+        "zip != 10456",
+        "age > 90",
+        "came >= 2003-09-01",
+        "zip = 11111",
+    ],
+)
+def test_bounds_of_a_coarsened_release_are_true(shoal: Any, coarse: Path, question: str) -> None:
+    table = pl.read_csv(coarse / "table.csv", infer_schema_length=0)
+    (condition,) = read_question(question)
+    truth = sum(condition.holds(text) for text in table[condition.column])
+    for source in (coarse / "out", coarse / "out" / "release.csv"):
+        found = shoal("query", source, question, "--qi", "yrs,age,zip,came", "--json").json
+        assert found["at_least"] <= truth <= found["at_most"]
+        assert truth > 0 or question == "zip = 11111"
+
+
+def test_without_a_certificate_prefixes_have_to_be_said(shoal: Any, coarse: Path) -> None:
+    (coarse / "alone.csv").write_bytes((coarse / "out" / "release.csv").read_bytes())
+    words = ("query", coarse / "alone.csv", "zip = 10456", "--qi", "yrs,age,zip,came", "--json")
+    refused = shoal(*words)
+    assert refused.code == 2
+    assert "--cells zip=prefix:3" in refused.err
+    said = shoal(*words, "--cells", "zip=prefix:2").json
+    assert said == shoal("query", coarse / "out", "zip = 10456", "--json").json
+    assert shoal(*words, "--cells", "zip=values").json["at_most"] < said["at_most"]
+    assert shoal(*words, "--cells", "town=values").code == 2
+    assert shoal(*words, "--cells", "zip=nonsense:2").code == 2
+
+
+def test_the_attack_says_what_it_did_not_understand(shoal: Any, coarse: Path) -> None:
+    people = coarse / "table.csv"
+    attack = ("attack", "intersection", "--population", people, "--id", "name", "--json")
+    found = shoal(*attack, coarse / "out").json
+    assert found["not_covered"] == [0]
+    assert found["columns_not_understood"] == []
+    (coarse / "alone.csv").write_bytes((coarse / "out" / "release.csv").read_bytes())
+    words = (*attack, coarse / "alone.csv", "--qi", "yrs,age,zip,came", "--sensitive", "ill")
+    refused = shoal(*words)
+    assert refused.code == 2
+    assert "'zip': 200 of 200 people" in refused.err
+    assert "vulnerable" not in refused.out
+    assert shoal(*words, "--cells", "zip=prefix:2").json["not_covered"] == [0]
+
+
+def test_the_attack_on_nodes_of_a_hierarchy(shoal: Any, tmp_path: Path) -> None:
+    tree = "".join(f"{age};{'young' if age < 30 else 'old'};*\n" for age in range(20, 60))
+    (tmp_path / "age.csv").write_text(tree)
+    pl.DataFrame({"id": ["a", "b", "c", "d"], "age": [21, 25, 31, 59]}).write_csv(tmp_path / "people.csv")
+    (tmp_path / "release.csv").write_text("age,ill\nyoung,flu\nyoung,flu\nold,flu\nold,gout\n")
+    words = ("attack", "intersection", tmp_path / "release.csv", "--population", tmp_path / "people.csv", "--id", "id")
+    words += ("--qi", "age", "--sensitive", "ill", "--json")
+    assert shoal(*words).code == 2
+    assert shoal(*words, "--hierarchy", f"age={tmp_path / 'age.csv'}").json["vulnerable"] == 2
+    question = ("query", tmp_path / "release.csv", "age < 30", "--qi", "age", "--json")
+    assert shoal(*question, "--hierarchy", f"age={tmp_path / 'age.csv'}").json["at_least"] == 2
 
 
 def test_the_attack_on_folders(shoal: Any, folders: Path) -> None:

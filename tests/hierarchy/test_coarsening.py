@@ -41,7 +41,8 @@ ALLOWED = ["age", "zip", "broken"]
 
 
 def test_a_column_becomes_coarser_and_the_others_stay():
-    coarse, described, pictures = coarsen_columns(FRAME, {"age": Halves(5), ("zip", "broken"): Together()}, ALLOWED)
+    made = coarsen_columns(FRAME, {"age": Halves(5), ("zip", "broken"): Together()}, ALLOWED)
+    coarse, described, pictures = made.frame, made.described, made.pictures
     assert coarse["age"].to_list() == ["low", "high", "high"]
     assert coarse.drop("age").equals(FRAME.drop("age"))
     assert FRAME["age"].to_list() == [1, 5, 9]
@@ -55,9 +56,9 @@ class Drawn(Halves):
 
 
 def test_a_coarsening_may_say_and_draw_what_it_did(tmp_path):
-    _, described, pictures = coarsen_columns(FRAME, {"age": Drawn(5)}, ALLOWED)
-    assert described == {"age": {"coarsening": "halves", "at": 5, "classes": 2}}
-    assert pictures["age"]() == "<svg id='halves'></svg>"
+    made = coarsen_columns(FRAME, {"age": Drawn(5)}, ALLOWED)
+    assert made.described == {"age": {"coarsening": "halves", "at": 5, "classes": 2}}
+    assert made.pictures["age"]() == "<svg id='halves'></svg>"
     table = pl.DataFrame({"age": [*range(20)], "disease": ["x", "y"] * 10})
     asked = {"quasi_identifiers": ["age"], "sensitive": "disease", "privacy": shoal.LDiversity(2)}
     shoal.anonymize(table, coarsen={"age": Drawn(10)}, **asked).report(tmp_path / "drawn.html")

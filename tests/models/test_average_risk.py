@@ -92,8 +92,10 @@ def test_verification_checks_it_and_an_audit_says_what_fails():
     with pytest.raises(ReleaseUnsafeError, match="cannot be checked for a part"):
         verify(frame[:3], **roles, requirement=strict, populations=count_population(frame, ["s"]))
     found = shoal.audit(frame, **roles, privacy=[AverageRisk(0.4), KAnonymity(1)])
-    assert found.violations == ("The release fails average risk with risk = 0.4: over all of its groups it is 0.5.",)
+    assert found.violations == ("The table fails average risk with risk = 0.4: over all of its groups it is 0.5.",)
     assert found.achieved.to_dict()["average_risk"] == 0.5
+    asked = {"model": "average risk", "risk": 0.4}
+    assert found.to_dict()["failures"] == [{"model": asked, "attribute": None, "groups": 2, "found": 0.5}]
 
 
 def test_a_table_that_is_too_small_is_told_what_would_do():

@@ -1,11 +1,11 @@
-"""Published cells of any tool, read back."""
+"""The forms of published cells of any tool."""
 
 from __future__ import annotations
 
 import polars as pl
 import pytest
 
-from shoal.verification.cells import Axis, Cell, Regions, cell_text, read_cell
+from shoal.verification.cells import Cell, cell_text, loose_cell, read_cell
 
 
 @pytest.mark.parametrize(
@@ -21,8 +21,19 @@ from shoal.verification.cells import Axis, Cell, Regions, cell_text, read_cell
         ("[ 21,25 ]", "interval", ("21", "25")),
         ("[-3.5, 2]", "interval", ("-3.5", "2")),
         ("[2020-01-31, 2020-02-01]", "interval", ("2020-01-31", "2020-02-01")),
+        ('["[20, 30)", "[30, 40)"]', "interval", ("[20, 30)", "[30, 40)")),
+        ("[low (0), high (5)]", "interval", ("low (0)", "high (5)")),
+        ("<4", "interval", (None, "4")),
+        ("<=1936", "interval", (None, "1936")),
+        ("≥ 65", "interval", ("65", None)),
+        (">2020-01-31", "interval", ("2020-01-31", None)),
+        ("<b>", "value", ("<b>",)),
         ("{flu}", "set", ("flu",)),
         ("{flu, cough}", "set", ("flu", "cough")),
+        ("{a,b}", "set", ("a", "b")),
+        ("{, a}", "set", ("", "a")),
+        ("{a, }", "set", ("a", "")),
+        ('{" a", "b\n"}', "set", (" a", "b\n")),
         ('{"cough, dry", "say \\"ah\\""}', "set", ("cough, dry", 'say "ah"')),
         ('["a, b", "c]"]', "interval", ("a, b", "c]")),
         ("{}", "value", ("{}",)),
@@ -43,6 +54,9 @@ def test_every_form_of_a_cell(text, kind, atoms):
         ("(1, 2]", (False, True)),
         ("[1, 2[", (True, False)),
         ("]1, 2]", (False, True)),
+        ("<2", (True, False)),
+        ("<=2", (True, True)),
+        (">2", (False, True)),
     ],
 )
 def test_open_ends(text, included):
@@ -50,44 +64,31 @@ def test_open_ends(text, included):
     assert (cell.low_included, cell.high_included) == included
 
 
+@pytest.mark.parametrize(
+    ("text", "atoms"),
+    [
+        ("20-29", ("20", "29")),
+        ("20..29", ("20", "29")),
+        ("20 \u2013 29", ("20", "29")),
+        ("-5--1", ("-5", "-1")),
+        ("2.5-3.5", ("2.5", "3.5")),
+        ("65+", ("65", None)),
+        ("90 +", ("90", None)),
+    ],
+)
+def test_forms_that_may_as_well_be_values(text, atoms):
+    assert loose_cell(text).atoms == atoms
+    assert read_cell(text) == Cell(kind="value", atoms=(text,))
+
+
+@pytest.mark.parametrize("text", ["29-20", "2020-01-31", "20", "a-b", "+", "1-2-3"])
+def test_what_has_no_such_form(text):
+    assert loose_cell(text) is None
+
+
 def test_another_star():
     assert read_cell("?", "?").kind == "star"
     assert read_cell("*", "?") == Cell(kind="value", atoms=("*",))
-
-
-def test_numbers_are_ordered_by_size_and_equal_ones_are_one():
-    axis = Axis(["10", "9", "9.0", None, "-1"])
-    assert [axis.rank(text) for text in ("-1", "9", "9.0", "10", None)] == [0, 1, 1, 2, 3]
-    assert Axis(["10", "9", "x"]).numeric is False
-    assert Axis(["10", "nan"]).numeric is False, "what is not a number in a column of numbers makes it text"
-
-
-def test_dates_have_lengths_and_other_text_has_none():
-    dates = Axis(["2020-01-31", "2020-02-02"]).positions
-    assert dates is not None
-    assert dates[1] - dates[0] == 2
-    assert Axis(["2020-01-31", "2020-02-31"]).positions is None
-    assert Axis(["a", "b"]).positions is None
-
-
-def ranks(text, axis):
-    regions = Regions.of([read_cell(text)], axis)
-    listed = regions.members.tolist()
-    return set(listed or range(int(regions.low[0]), int(regions.high[0]) + 1))
-
-
-def test_what_cells_stand_for_among_the_values_known():
-    axis = Axis(["1", "5", "9", "12", "125", None])
-    assert ranks("[1, 9]", axis) == {0, 1, 2}
-    assert ranks("(1, 9)", axis) == {1}
-    assert ranks("[1, 9[", axis) == {0, 1}
-    assert ranks("{1, 12}", axis) == {0, 3}
-    assert ranks("{1, 5}", axis) == {0, 1}
-    assert ranks("12*", axis) == {4}
-    assert ranks("7*", axis) == set()
-    assert ranks("*", axis) == {0, 1, 2, 3, 4, 5}
-    assert ranks(None, axis) == {5}
-    assert ranks("9.0", Axis(["9.0", "9"])) == {0}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.attacks.stabbing_kernel import collect_covering
-from shoal.verification.cells import Regions
+from shoal.verification.covered_ranks import CoveredRanks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,14 +63,16 @@ class PointTree:
         self.least = np.concatenate(least)
         self.greatest = np.concatenate(greatest)
 
-    def collect(self, boxes: NDArray[np.int32], regions: Regions, carried: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    def collect(
+        self, boxes: NDArray[np.int32], regions: CoveredRanks, carried: NDArray[np.uint64]
+    ) -> NDArray[np.uint64]:
         """Return for each point the union of what the boxes that cover it carry.
 
         Parameters
         ----------
         boxes : int32 array, shape (B, d)
             The region of each box on each attribute.
-        regions : Regions
+        regions : CoveredRanks
             The ranks of each region.
         carried : uint64 array, shape (B, words)
             The set that each box carries, as bits.
@@ -97,7 +99,7 @@ class PointTree:
         """Return the same for boxes that are ranges of ranks, from `low` to `high`, both of shape (B, d)."""
         count, d = low.shape
         boxes = (np.arange(count)[:, None] + np.arange(d) * count).astype(np.int32)
-        regions = Regions(
+        regions = CoveredRanks(
             low=low.T.ravel().astype(np.int32),
             high=high.T.ravel().astype(np.int32),
             starts=np.zeros(count * d + 1, dtype=np.int64),

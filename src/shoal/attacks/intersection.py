@@ -12,7 +12,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +22,19 @@ from shoal._messages import Subject
 from shoal._progress import Progress, silent
 from shoal.attacks.covering import PointTree, distinct_rows
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
-from shoal.verification.cells import Axis, Regions, cell_text, read_cell
+from shoal.verification.cells import cell_text
+from shoal.verification.columns import ReadingProblem, how_to_say, not_understood, read_table
+from shoal.verification.covered_ranks import CoveredRanks
+from shoal.verification.meaning import declared_meanings, parameters_of
+from shoal.verification.placing import place
+from shoal.verification.sub_domains import Everything
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from shoal.verification.cells import Cell
+    from shoal.verification.columns import ReadColumn, ReadTable
+    from shoal.verification.meaning import Tree
 
     Bits = NDArray[np.uint64]
 
@@ -97,6 +103,7 @@ class IntersectionAttack:
             "confidence": self.confidence(),
             "not_covered": list(self.not_covered),
             "contradicted": self.contradicted,
+            "columns_not_understood": [],
         }
 
     def disclosed(self) -> pl.DataFrame:
@@ -126,6 +133,9 @@ def intersection_attack(
     quasi_identifiers: Sequence[str],
     sensitive: str | Sequence[str],
     star: str = "*",
+    certificates: Sequence[Mapping[str, Any]] | None = None,
+    hierarchies: Mapping[str, Tree] | None = None,
+    cells: Mapping[str, object] | None = None,
     progress: Progress = silent,
 ) -> IntersectionAttack:
     """Find out what an adversary learns who has some releases of a table that changes.
@@ -134,7 +144,8 @@ def intersection_attack(
     ----------
     releases : sequence of polars.DataFrame
         Published tables, made by any tool. A quasi-identifier's cell is a plain value, a star, an interval or a set
-        (`shoal.verification.cells`); further columns (group numbers) are not needed.
+        (`shoal.verification.cells`), or what the three parameters below say; further columns (group numbers) are not
+        needed.
     populations : sequence of polars.DataFrame
         For each release who is in it: an identifier and the true quasi-identifiers.
     identifier : str
@@ -145,6 +156,13 @@ def intersection_attack(
         The sensitive attribute of the releases; of several, their combination.
     star : str
         How the releases write a suppressed cell.
+    certificates : sequence of mapping, optional
+        The certificate of each release; an empty one where there is none.
+    hierarchies : mapping of column to Hierarchy, optional
+        For columns whose cells are nodes of a hierarchy.
+    cells : mapping of column to object, optional
+        What the cells of other columns are: `"values"` as they stand, a coarsening (`shoal.Prefix(3)`), or all values
+        in their order.
     progress : callable
         Called with (step, done, total) now and then.
 
@@ -154,6 +172,8 @@ def intersection_attack(
 
     Raises
     ------
+    NotUnderstoodError
+        Where it is in doubt what the cells of a column stand for, or that they are values although people have others.
     ColumnError
         Where a column is not there.
     DataError
@@ -165,6 +185,8 @@ def intersection_attack(
     names = tuple(quasi_identifiers)
     _check(releases, populations, identifier, names, secrets)
     told = [_secret(release, secrets) for release in releases]
+    saids = [parameters_of(one) for one in certificates or [{}] * len(releases)]
+    meanings = [declared_meanings(names, said, trees=hierarchies, cells=cells) for said in saids]
     values = pl.concat(told).unique().sort()
     everybody = pl.concat([people.get_column(identifier).cast(pl.String) for people in populations])
     persons = everybody.unique().sort()
@@ -176,7 +198,9 @@ def intersection_attack(
     alone, not_covered = [], []
     for number, (release, people, secret) in enumerate(zip(releases, populations, told, strict=True)):
         progress("attack", number, len(releases))
-        found = _candidates(release, people, names, (secret, values), star)
+        understood = read_table(release, names, star=star, meanings=meanings[number], beside=people)
+        understood.require()
+        found = _candidates(understood, people, (secret, values))
         who = _places(people.get_column(identifier).cast(pl.String), persons)
         covered = found.any(axis=1)
         left[who[covered]] &= found[covered]
@@ -257,61 +281,63 @@ def _sizes(bits: Bits) -> NDArray[np.int64]:
     return np.asarray(np.bitwise_count(bits).sum(axis=1), dtype=np.int64)
 
 
-def _candidates(
-    release: pl.DataFrame,
-    people: pl.DataFrame,
-    names: Sequence[str],
-    secrets: tuple[pl.Series, pl.Series],
-    star: str,
-) -> Bits:
+def _candidates(understood: ReadTable, people: pl.DataFrame, secrets: tuple[pl.Series, pl.Series]) -> Bits:
     """Return each person's candidate sensitive set in one release, as bits."""
     if not people.height:
         return np.zeros((0, -(-len(secrets[1]) // _WORD)), dtype=np.uint64)
-    labels, boxes, carried = _boxes(release, names, secrets)
-    columns = [cell_text(people.get_column(name)) for name in names]
-    points = np.empty((people.height, len(names)), dtype=np.int32)
-    regions = []
-    for place, (texts, column) in enumerate(zip(labels, columns, strict=True)):
-        cells = [read_cell(text, star) for text in texts]
-        distinct = column.unique(maintain_order=True)
-        axis = Axis([*_atoms(cells), *distinct.to_list()])
-        regions.append(Regions.of(cells, axis, star))
-        points[:, place] = axis.ranks(distinct.to_list())[_codes(column, distinct)]
-    offsets = np.cumsum([0, *(len(one.low) for one in regions[:-1])])
-    lengths = np.concatenate([np.diff(one.starts) for one in regions])
-    return PointTree(points).collect(
-        (boxes + offsets).astype(np.int32),
-        Regions(
-            low=np.concatenate([one.low for one in regions]),
-            high=np.concatenate([one.high for one in regions]),
-            starts=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
-            members=np.concatenate([one.members for one in regions]),
-        ),
-        carried,
+    columns = list(understood.columns.values())
+    points = np.empty((people.height, len(columns)), dtype=np.int32)
+    covered, problems = [], []
+    for number, column in enumerate(columns):
+        values, points[:, number] = column.values(people.get_column(column.name))
+        covered.append(place(column, values))
+        problems += _doubts(column, covered[-1], points[:, number], placed=values.placed)
+    if problems:
+        raise not_understood(problems)
+    boxes, carried = _boxes(columns, secrets)
+    offsets = np.cumsum([0, *(len(one) for one in covered[:-1])])
+    return PointTree(points).collect((boxes + offsets).astype(np.int32), CoveredRanks.joined(covered), carried)
+
+
+def _doubts(
+    column: ReadColumn, covered: CoveredRanks, ranks: NDArray[np.int32], *, placed: int
+) -> list[ReadingProblem]:
+    """Return why it is in doubt that a column was understood, held against the people who are in the release.
+
+    Everybody is in some group. Cells of which nobody said what they are, and which show values as they stand, are not
+    understood where people have values that none of them shows: where there is no star either, and where a cell shows a
+    value that nobody has.
+    """
+    here = np.bincount(ranks, minlength=int(ranks.max()) + 1) > 0
+    if column.scale in ("number", "date", "time") and not placed and not column.is_plain:
+        kind = {"number": "numbers", "date": "dates", "time": "times"}[column.scale]
+        why = f"its cells are intervals of {kind}, and the population's values are none"
+        return [ReadingProblem(column=column.name, why=why, how=how_to_say(column.name))]
+    if not column.is_plain:
+        return []
+    stars = np.array([isinstance(one, Everything) for one in column.sub_domains])
+    shown = covered.low[~stars]
+    shown = shown[covered.high[~stars] >= shown]
+    here_shown = np.isin(shown, np.flatnonzero(here))
+    nobody = int(np.count_nonzero(~stars)) - int(np.count_nonzero(here_shown))
+    unmatched = int(np.count_nonzero(~np.isin(ranks, shown)))
+    if not unmatched or (stars.any() and not nobody) or stars.all():
+        return []
+    why = (
+        f"{unmatched} of {len(ranks)} people have a value that none of its cells shows, and {nobody} of its "
+        f"{len(stars)} distinct cells show what is no value of these people"
     )
+    return [ReadingProblem(column=column.name, why=why, how=how_to_say(column.name))]
 
 
-def _atoms(cells: Sequence[Cell]) -> list[str | None]:
-    """Return the values that cells are written with."""
-    return [atom for cell in cells if cell.kind not in ("star", "mask") for atom in cell.atoms]
-
-
-def _boxes(
-    release: pl.DataFrame, names: Sequence[str], secrets: tuple[pl.Series, pl.Series]
-) -> tuple[list[list[str | None]], NDArray[np.int64], Bits]:
-    """Return the distinct labels of each attribute, the boxes as labels, and what each box carries."""
+def _boxes(columns: Sequence[ReadColumn], secrets: tuple[pl.Series, pl.Series]) -> tuple[NDArray[np.int64], Bits]:
+    """Return the distinct combinations of labels, and the sensitive values that each carries."""
     secret, values = secrets
-    labels, coded = [], []
-    for name in names:
-        column = cell_text(release.get_column(name))
-        distinct = column.unique(maintain_order=True)
-        labels.append(distinct.to_list())
-        coded.append(_codes(column, distinct))
-    boxes, of_row = distinct_rows(np.column_stack(coded).astype(np.int32))
+    boxes, of_row = distinct_rows(np.column_stack([column.codes for column in columns]).astype(np.int32))
     codes = _codes(secret, values)
     carried = np.zeros((len(boxes), -(-len(values) // _WORD)), dtype=np.uint64)
     np.bitwise_or.at(carried, (of_row, codes // _WORD), np.uint64(1) << (codes % _WORD).astype(np.uint64))
-    return labels, boxes.astype(np.int64), carried
+    return boxes.astype(np.int64), carried
 
 
 def _codes(column: pl.Series, distinct: pl.Series) -> NDArray[np.int64]:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shoal._progress import silent
 from shoal.cli import options
+from shoal.cli.cells import Cells, Nodes, cells_of, trees_of_cells
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.private_file import write_private
 from shoal.errors import ColumnError, DataError, OutputError, ParameterError, near_matches
@@ -74,6 +76,8 @@ def intersection(
     sensitive: options.Sensitive = None,
     present: Present = None,
     persons: Persons = None,
+    hierarchies: Nodes = None,
+    cells: Cells = None,
     star: options.Star = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
@@ -83,7 +87,9 @@ def intersection(
 
     Example: shoal attack intersection q1/ q2/ --population people.csv --id patient_id --present releases
 
-    An adversary knows everybody's quasi-identifiers and who is in which release. Exit code 0, whatever is found.
+    An adversary knows everybody's quasi-identifiers and who is in which release.
+    Exit code 0, whatever is found; 2 where cells are not understood, with how to
+    say what they are.
     """
     from shoal.attacks import intersection_attack
     from shoal.io import read
@@ -106,7 +112,10 @@ def intersection(
             quasi_identifiers=names,
             sensitive=secrets,
             star=star or releases[0].star,
-            **({} if progress is None else {"progress": progress}),
+            certificates=[release.certificate for release in releases],
+            hierarchies=trees_of_cells(hierarchies, names),
+            cells=cells_of(cells, names),
+            progress=progress or silent,
         )
     if persons is not None:
         write_private(persons, found.disclosed())

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
+from shoal.cli.cells import Cells, Nodes, cells_of, trees_of_cells
 from shoal.cli.console import Terminal, plain
 from shoal.errors import ColumnError, ParameterError
 
@@ -26,7 +27,7 @@ Domains = Annotated[
     typer.Option(
         "--domain",
         metavar="NAME=CELL",
-        help='What a star stands for: age="[17, 95]", gender="{f, m}"; all that other cells reach unless given.',
+        help='What a star stands for: age="[17, 95]", gender="{f, m}"; anything unless given.',
     ),
 ]
 
@@ -38,6 +39,8 @@ def query(
     question: Question,
     quasi_identifiers: options.QuasiIdentifiers = None,
     domains: Domains = None,
+    hierarchies: Nodes = None,
+    cells: Cells = None,
     star: options.Star = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
@@ -48,7 +51,8 @@ def query(
     Example: shoal query q3/ "age in [30, 50) and disease = flu"
 
     The estimate takes the people of a group as spread evenly over its intervals
-    and sets; the bounds hold for certain.
+    and sets; the bounds hold for certain, whatever values the cells hide. Cells
+    that can be read in several ways are an error, which tells how to say what they are.
     """
     from shoal.republication.folder import read_published
     from shoal.republication.queries import PublishedGroups
@@ -64,12 +68,14 @@ def query(
         counterfeits=release.counterfeits,
         star=star or release.star,
         domains=dict(_domain(text) for text in domains or ()),
+        meanings=release.meanings(names, trees=trees_of_cells(hierarchies, names), cells=cells_of(cells, names)),
     )
     answer = groups.count(question)
     for name in groups.unheard_of(question):
+        who = "only stars may hide it" if answer.at_most else "nobody has it"
         terminal.note(
-            f"The question names a value of '{name}' that is nowhere in the release or its domain: nobody has it. Is "
-            "it written as the release writes it?"
+            f"The question names a value of '{name}' that is nowhere in the release or its domain: {who}. Is it "
+            "written as the release writes it?"
         )
     if terminal.json:
         terminal.result({"question": question, **answer.to_dict()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,6 @@ from shoal.errors import DataError
 from shoal.grouping.base import SUPPRESSED
 from shoal.hierarchy import Coarsened
 from shoal.hierarchy.columns import encoded
-from shoal.recoding.generalization import LARGEST_SET
 from shoal.recoding.text import quoted
 
 if TYPE_CHECKING:
@@ -20,10 +20,20 @@ if TYPE_CHECKING:
     from shoal.grouping.base import Grouping
     from shoal.table import Column
 
-__all__ = ["check_told_apart", "class_names", "coarsened", "counted_values", "encoded_values", "interval_texts"]
+__all__ = [
+    "check_told_apart",
+    "class_names",
+    "coarsened",
+    "counted_values",
+    "encoded_values",
+    "interval_texts",
+    "members_of",
+]
 
 _FACTS = ("classes", "largest", "smallest", "lower_bound", "optimal", "overfull_ratio", "guarantee")
 """What a certificate tells of the grouping of a column."""
+_LONGEST_NAME = 256
+"""A class of more values has a number for a name."""
 
 
 def encoded_values(owner: str, series: pl.Series) -> Column:
@@ -72,7 +82,7 @@ def class_names(
     word : str
         What a class is called where its number is its name: `class 1`.
     numbered : bool
-        Whether that is so of all classes, or only of those of more values than a set may show.
+        Whether that is so of all classes, or only of those of more values than a name lists.
     left_out : str
         What values in no class are called.
     """
@@ -86,7 +96,7 @@ def class_names(
     for number, values in members.items():
         if number == SUPPRESSED:
             continue
-        if numbered or len(values) > LARGEST_SET:
+        if numbered or len(values) > _LONGEST_NAME:
             named[number] = f"{word} {number + 1}"
         elif len(values) == 1:
             named[number] = plain[values[0]]
@@ -102,7 +112,27 @@ def check_told_apart(published: pl.Series, text: pl.Series, alone: pl.Series | N
         raise DataError("It has a value that reads like one of the classes it would get. Rewrite that value.")
 
 
-def coarsened(grouping: Grouping, columns: tuple[pl.Series, ...]) -> Coarsened:
-    """Return coarser columns with what a certificate tells of the grouping, and its picture."""
+def coarsened(
+    grouping: Grouping,
+    columns: tuple[pl.Series, ...],
+    *,
+    of_intervals: bool = False,
+    classes: Mapping[str, Sequence[str]] | None = None,
+) -> Coarsened:
+    """Return coarser columns with what a certificate tells of the grouping, and its picture; see `Coarsened`."""
     facts = grouping.to_dict()
-    return Coarsened(columns=columns, facts={name: facts[name] for name in _FACTS}, picture=grouping.svg)
+    return Coarsened(
+        columns=columns,
+        of_intervals=of_intervals,
+        classes=classes,
+        facts={name: facts[name] for name in _FACTS},
+        picture=grouping.svg,
+    )
+
+
+def members_of(names: Iterable[str], values: Iterable[str]) -> dict[str, list[str]]:
+    """Return the values that each name of a class stands for; `names` has the name of each value's class."""
+    classes: dict[str, list[str]] = {}
+    for name, value in zip(names, values, strict=True):
+        classes.setdefault(name, []).append(value)
+    return classes

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal._messages import Subject
 from shoal.errors import ColumnError, InternalError, ParameterError, UsageError, near_matches
+from shoal.table.text import dictionary_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import polars as pl
 
-__all__ = ["Coarsened", "Coarsening", "coarsen_columns"]
+__all__ = ["Coarsened", "CoarsenedColumns", "Coarsening", "coarsen_columns"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -24,6 +25,11 @@ class Coarsened:
 
     columns: tuple[pl.Series, ...]
     """The coarser columns."""
+    of_intervals: bool = False
+    """Whether the coarser values are intervals of numbers or dates: several of them become one that covers them all."""
+    classes: Mapping[str, Sequence[str]] | None = None
+    """Where the coarser values are names of classes: the values, as text, that each name stands for. None where the
+    coarsening is `self_evident`; from any other the coarser column is believed then, value by value."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """What the certificate says of this very use, beside `Coarsening.to_dict`; no cell of the input."""
     picture: Callable[[], str] | None = None
@@ -38,10 +44,17 @@ class Coarsening(ABC):
 
     takes: ClassVar[int] = 1
     """How many columns it takes: 1, or 2 for the coordinates of points."""
+    self_evident: ClassVar[bool] = False
+    """Whether a reader of the coarser values who has `to_dict` knows which values they stand for."""
+    takes_text: ClassVar[bool] = False
+    """Whether text is taken as it is written, and not as the dates or numbers that it may mean."""
 
     @abstractmethod
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
-        """Return the coarser columns: as many, with the same names and lengths, nulls where the input has nulls.
+        """Return the coarser columns: as many, with the same names and lengths.
+
+        Nulls stay nulls, unless the coarsening says what becomes of them (the line of a hierarchy for the missing
+        value).
 
         The result depends on the columns alone, not on the order of their rows.
 
@@ -60,9 +73,26 @@ class Coarsening(ABC):
         """Return the coarsening as it appears in a certificate, without a cell: {"coarsening": name, ...}."""
 
 
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class CoarsenedColumns:
+    """A frame with coarser columns, and what is known of them."""
+
+    frame: pl.DataFrame
+    """The frame."""
+    described: Mapping[str, dict[str, Any]]
+    """What was done, for the certificate: the names of the columns, joined by commas, and `Coarsening.to_dict` with
+    the facts of this use."""
+    pictures: Mapping[str, Callable[[], str]]
+    """What draws it, by the same names, for coarsenings that draw themselves."""
+    of_intervals: frozenset[str]
+    """The columns whose values are intervals now."""
+    classes: Mapping[str, Mapping[str, Sequence[str]]]
+    """For each column whose values are names of classes now: the values that each name stands for. Private."""
+
+
 def coarsen_columns(
     frame: pl.DataFrame, coarsen: Mapping[str | tuple[str, ...], Coarsening], allowed: Sequence[str]
-) -> tuple[pl.DataFrame, dict[str, dict[str, Any]], dict[str, Callable[[], str]]]:
+) -> CoarsenedColumns:
     """Coarsen columns of a frame.
 
     Parameters
@@ -75,12 +105,7 @@ def coarsen_columns(
 
     Returns
     -------
-    frame : polars.DataFrame
-    described : dict
-        What was done, for the certificate: the names of the columns, joined by commas, and `Coarsening.to_dict` with
-        the facts of this use.
-    pictures : dict
-        What draws it, by the same names, for coarsenings that draw themselves.
+    CoarsenedColumns
 
     Raises
     ------
@@ -97,6 +122,8 @@ def coarsen_columns(
         )
     described: dict[str, dict[str, Any]] = {}
     pictures: dict[str, Callable[[], str]] = {}
+    of_intervals: set[str] = set()
+    classes: dict[str, Mapping[str, Sequence[str]]] = {}
     seen: set[str] = set()
     for key, coarsening in coarsen.items():
         names = (key,) if isinstance(key, str) else tuple(key)
@@ -114,7 +141,27 @@ def coarsen_columns(
         described[",".join(names)] = {**coarsening.to_dict(), **made.facts}
         if made.picture is not None:
             pictures[",".join(names)] = made.picture
-    return frame, described, pictures
+        of_intervals.update(names if made.of_intervals else ())
+        if not coarsening.self_evident:
+            classes.update(
+                (fine.name, made.classes if made.classes is not None else _as_it_became(fine, coarse))
+                for fine, coarse in zip(before, after, strict=True)
+            )
+    return CoarsenedColumns(
+        frame=frame, described=described, pictures=pictures, of_intervals=frozenset(of_intervals), classes=classes
+    )
+
+
+def _as_it_became(before: pl.Series, after: pl.Series) -> dict[str, list[str]]:
+    """Return the values that became each coarser one, as text."""
+    import polars as pl
+
+    pairs = pl.DataFrame([before.alias("before"), after.alias("after")]).drop_nulls().unique(maintain_order=True)
+    texts = zip(dictionary_text(pairs["after"]), dictionary_text(pairs["before"]), strict=True)
+    classes: dict[str, list[str]] = {}
+    for coarse, fine in texts:
+        classes.setdefault(coarse, []).append(fine)
+    return classes
 
 
 def _check(names: tuple[str, ...], coarsening: object, allowed: Sequence[str], seen: set[str]) -> None:

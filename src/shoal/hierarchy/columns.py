@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from shoal._validation import exact_fraction
 from shoal.errors import DataError
 from shoal.table import Schema, encode
 
@@ -18,7 +20,16 @@ if TYPE_CHECKING:
 
     from shoal.table import Column
 
-__all__ = ["by_code", "encoded", "first_row", "in_order", "number_series", "number_text", "numbers_of"]
+__all__ = [
+    "by_code",
+    "encoded",
+    "first_row",
+    "in_order",
+    "multiples",
+    "number_text",
+    "numbers_of",
+    "reads_like_a_number",
+]
 
 _INT64 = 1 << 63
 
@@ -86,10 +97,26 @@ def number_text(number: Fraction) -> str:
     return f"{'-' if number < 0 else ''}{whole}.{decimals}"
 
 
-def number_series(numbers: Sequence[Fraction]) -> pl.Series:
-    """Return numbers as whole numbers where all are, else as floats; as text where they are too large for either."""
+def multiples(numbers: Sequence[Fraction], step: Fraction) -> pl.Series:
+    """Return multiples of a step as whole numbers where all are, else as floats; as text where those would mislead.
+
+    Text where a whole number is too large for 64 bits, or a float for the digits of its own multiple.
+    """
     if all(number.denominator == 1 for number in numbers):
         if all(-_INT64 <= number < _INT64 for number in numbers):
             return pl.Series([int(number) for number in numbers], dtype=pl.Int64)
         return pl.Series([str(number) for number in numbers], dtype=pl.String)
-    return pl.Series([float(number) for number in numbers], dtype=pl.Float64)
+    floats = [float(number) for number in numbers]
+    # A float says which multiple is meant while it is nearer to it than to the next.
+    if all(2 * abs(exact_fraction(near) - number) < step for near, number in zip(floats, numbers, strict=True)):
+        return pl.Series(floats, dtype=pl.Float64)
+    return pl.Series([number_text(number) for number in numbers], dtype=pl.String)
+
+
+def reads_like_a_number(label: str) -> bool:
+    """Return whether readers would take what a class is called for a number, and so for a value."""
+    try:
+        Decimal(label.strip())
+    except InvalidOperation:
+        return False
+    return True

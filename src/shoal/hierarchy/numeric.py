@@ -12,15 +12,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from shoal._messages import Subject
 from shoal._validation import Finite, Integer, NotBlank, Optional, RationalIn, exact_fraction, validate
 from shoal.errors import DataError, ParameterError
-from shoal.hierarchy.coarsening import Coarsening
-from shoal.hierarchy.columns import by_code, encoded, in_order, number_series, number_text, numbers_of
+from shoal.hierarchy.coarsening import Coarsened, Coarsening
+from shoal.hierarchy.columns import (
+    by_code,
+    encoded,
+    in_order,
+    multiples,
+    number_text,
+    numbers_of,
+    reads_like_a_number,
+)
 from shoal.table.text import dictionary_text
 
 if TYPE_CHECKING:
@@ -79,6 +87,8 @@ class Bins(Coarsening):
     ['<30', '<30', '<30', '>=30', '>=30']
     """
 
+    self_evident: ClassVar[bool] = True
+
     width: Real | float | None = None
     """The width of each bin."""
     cuts: Sequence[Real | float] | None = field(default=None, kw_only=True)
@@ -102,10 +112,14 @@ class Bins(Coarsening):
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
         """Return the column with the bin of each number; see `Coarsening.apply`."""
+        return self.applied(columns).columns
+
+    def applied(self, columns: tuple[pl.Series, ...]) -> Coarsened:
+        """Return the coarser column, whose values are intervals; see `Coarsening.applied`."""
         (series,) = columns
         column = encoded(series)
         if column is None:
-            return columns
+            return Coarsened(columns=columns)
         numbers = numbers_of("Bins", column)
         if self.width is not None:
             width, start = exact_fraction(self.width), exact_fraction(self.start)
@@ -118,7 +132,7 @@ class Bins(Coarsening):
                 for name, (begin, end) in zip(bin_names(cuts), pairwise([0, *ends, len(numbers)]), strict=True)
                 for _ in range(begin, end)
             ]
-        return (in_order(column, labels, series.name),)
+        return Coarsened(columns=(in_order(column, labels, series.name),), of_intervals=True)
 
     def _cuts(self, column: Column, numbers: Sequence[Fraction]) -> list[Fraction]:
         if self.cuts is not None:
@@ -192,6 +206,8 @@ class Round(Coarsening):
     [70, 75, 75, 80]
     """
 
+    self_evident: ClassVar[bool] = True
+
     to: Real | float
     """What the multiples are of."""
 
@@ -206,7 +222,7 @@ class Round(Coarsening):
             return columns
         step = exact_fraction(self.to)
         rounded = [round(number / step) * step for number in numbers_of("Round", column)]
-        return (by_code(column, number_series(rounded), series.name),)
+        return (by_code(column, multiples(rounded, step), series.name),)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the coarsening as it appears in a certificate."""
@@ -216,6 +232,8 @@ class Round(Coarsening):
 @dataclass(frozen=True)
 class _EndCode(Coarsening):
     """Numbers beyond a limit, and the limit itself, become one code; the others stay as they are, in their order."""
+
+    self_evident: ClassVar[bool] = True
 
     at: Real | float
     """The limit."""
@@ -246,10 +264,14 @@ class _EndCode(Coarsening):
             return columns
         code = self.label or self._code(number_text(limit))
         texts = dictionary_text(column.dictionary.drop_nulls()).to_list()
-        if code in [text for text, coded in zip(texts, beyond, strict=True) if not coded]:
+        kept = [text for text, coded in zip(texts, beyond, strict=True) if not coded]
+        if code in kept or reads_like_a_number(code):
             raise DataError(f"{type(self).__name__} would write a code that reads like a value. Choose another label.")
         labels = [code if coded else text for text, coded in zip(texts, beyond, strict=True)]
         return (in_order(column, labels, series.name),)
+
+    def _asked(self) -> dict[str, Any]:
+        return {"at": plain_number(self.at), **({} if self.label is None else {"label": self.label})}
 
 
 @dataclass(frozen=True)
@@ -278,7 +300,7 @@ class TopCode(_EndCode):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the coarsening as it appears in a certificate."""
-        return {"coarsening": "top-code", "at": plain_number(self.at)}
+        return {"coarsening": "top-code", **self._asked()}
 
 
 @dataclass(frozen=True)
@@ -307,10 +329,12 @@ class BottomCode(_EndCode):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the coarsening as it appears in a certificate."""
-        return {"coarsening": "bottom-code", "at": plain_number(self.at)}
+        return {"coarsening": "bottom-code", **self._asked()}
 
 
-def plain_number(number: Real | float) -> int | float:
-    """Return a number as JSON has it."""
+def plain_number(number: Real | float) -> int | float | str:
+    """Return a number as JSON has it; as text, 1/3 for example, where no decimal says it."""
     exact = exact_fraction(number)
-    return int(exact) if exact.denominator == 1 else float(exact)
+    if exact.denominator == 1:
+        return int(exact)
+    return float(exact) if exact_fraction(float(exact)) == exact else str(exact)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
 from shoal._validation import NotBlank, validate
 from shoal.errors import DataError
 from shoal.hierarchy.coarsening import Coarsening
-from shoal.hierarchy.columns import by_code, encoded
+from shoal.hierarchy.columns import by_code, encoded, reads_like_a_number
 from shoal.table.text import dictionary_text
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ class OneValue(Coarsening):
     ['any', 'any', None]
     """
 
+    self_evident: ClassVar[bool] = True
+
     label: str = field(default="any", kw_only=True)
     """How the value reads."""
 
@@ -48,7 +50,7 @@ class OneValue(Coarsening):
         if column is None:
             return columns
         texts: Sequence[str] = dictionary_text(column.dictionary.drop_nulls()).to_list()
-        if self.label in texts:
+        if self.label in texts or reads_like_a_number(self.label):
             raise DataError("OneValue would write what reads like a value. Choose another label.")
         return (by_code(column, pl.Series([self.label] * len(texts), dtype=pl.String), series.name),)
 

@@ -1,12 +1,14 @@
 """Multidimensional generalization: a value that a group does not share becomes the smallest sub-domain that covers it.
 
 An ordered attribute becomes an interval from the group's smallest to its largest value, "[21, 22]", any other the set
-of the group's values in the order of the dictionary, "{a, b}". Three cases end in a star instead:
+of the group's values in the order of the dictionary, "{a, b}". Where the values are intervals themselves, which a
+coarsening made, the group's become the one interval that covers them all. Three cases end in a star instead:
 
 * some rows of the group miss the value and others do not: no interval holds a missing value, and a set that names it
   would tell more than its values do;
 * the sub-domain is the whole domain: that says no more than a star, and a star is shorter;
-* a set would have more than 256 values: written out in every row of its group, it would fill disks and help nobody.
+* a set would have more values than may be shown (`largest_set`): it would show exact values of many people, of whom
+  each could be found, and help nobody.
 
 A group whose rows all miss the value keeps it: its cells stay missing. A value that holds a comma, a quote, a bracket
 or a brace stands in double quotes inside an interval or set, so that different sub-domains never read the same.
@@ -29,8 +31,9 @@ import polars as pl
 from shoal._messages import Suggestion
 from shoal.errors import DataError, ParameterError
 from shoal.recoding.extents_kernel import group_extents
+from shoal.recoding.interval_ends import interval_ends
 from shoal.recoding.order import sort
-from shoal.recoding.penalty import interval_penalty, set_penalty
+from shoal.recoding.penalty import LARGEST_SET, interval_penalty, set_penalty
 from shoal.recoding.recoded import RecodedColumn, SubDomains, sub_domains_of
 from shoal.recoding.suppression import unchanged
 from shoal.recoding.text import check_star, dictionary_text, quoted
@@ -39,12 +42,10 @@ from shoal.table.compressed import entries_of_rows
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shoal.recoding.interval_ends import IntervalEnds
     from shoal.table import Column
 
-__all__ = ["LARGEST_SET", "generalize_column"]
-
-LARGEST_SET = 256
-"""A set of more values than this is published as a star, and a class of more values gets a number for a name."""
+__all__ = ["generalize_column"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -73,6 +74,7 @@ def generalize_column(
     *,
     least: NDArray[np.int32] | None = None,
     spell_out: bool = False,
+    largest_set: int = LARGEST_SET,
 ) -> RecodedColumn:
     """Recode one quasi-identifier by generalization; a least level above 0 is a star, whatever a group shares.
 
@@ -95,10 +97,13 @@ def generalize_column(
     if kept.all():
         return unchanged(column, low)
     whole = np.zeros(count, dtype=np.bool_) if spell_out else (low == 0) & (high == column.size - 1) & (low < high)
-    if column.ordered:
+    ends = interval_ends(text.drop_nulls()) if column.ordered and column.of_intervals else None
+    if ends is not None:
+        covered = _merged_intervals(column, text, groups, (low, high), whole | forced, ends)
+    elif column.ordered:
         covered = _intervals(column, text, (low, high), whole | forced)
     else:
-        covered = _sets(column, text, groups, (low, high), whole, forced)
+        covered = _sets(column, text, groups, (low, high), (whole, forced), largest=largest_set)
     made = covered.text.filter(pl.Series(covered.made))
     if (made == star).any():
         raise ParameterError(
@@ -167,18 +172,76 @@ def _intervals(
     )
 
 
-def _sets(
+def _merged_intervals(
     column: Column,
     text: pl.Series,
     groups: NDArray[np.int32],
     extents: tuple[NDArray[np.int32], NDArray[np.int32]],
     whole: NDArray[np.bool_],
-    forced: NDArray[np.bool_],
+    ends: IntervalEnds,
 ) -> _Covered:
+    """Publish for each group the interval from the least lower end of its values' intervals to the greatest upper end.
+
+    A label stands for all values from the first to the last that its groups have, as other intervals do; those between
+    reach beyond it where intervals overlap.
+    """
     low, high = extents
+    stars = _mixed(column, low, high) | whole
+    made = (low < high) & ~stars
+    # A missing value, which has the last code, has no ends: it comes last.
+    first = np.append(ends.low, [len(ends.lows)] * column.has_missing)[low]
+    reach = np.append(ends.high, [-1] * column.has_missing).astype(np.int32)
+    last = group_extents(reach[column.codes], groups, len(low))[1]
+    pairs, of_made = np.unique(first[made].astype(np.int64) * len(ends.highs) + last[made], return_inverse=True)
+    hulls = pl.Series([ends.written(*divmod(pair, len(ends.highs))) for pair in pairs.tolist()], dtype=pl.String)
+    nowhere = pl.Series([None], dtype=pl.String).new_from_index(0, len(low))
+    hull = nowhere.scatter(np.flatnonzero(made), hulls.gather(of_made))
+    stars |= made & hull.is_null().to_numpy()  # without an end on either side: everything
+    made &= ~stars
+    frame = pl.DataFrame(
+        {"first": first, "last": last, "low": low, "high": high, "made": made, "plain": text.gather(low), "hull": hull}
+    )
+    cells = frame.with_columns(label=pl.when("made").then("hull").otherwise("plain"))
+    distinct = (
+        cells.filter(~pl.Series(stars))
+        .group_by("label")
+        .agg(pl.col("first", "last", "low").min(), pl.col("high").max(), made=pl.col("made").all())
+        .sort("first", "last", "low", "label")
+        .with_columns(number=pl.int_range(pl.len(), dtype=pl.Int32))
+    )
+    numbered = cells.select("label").join(
+        distinct.select("label", "number"), on="label", how="left", maintain_order="left", nulls_equal=True
+    )
+    penalty = np.zeros(len(low), dtype=np.float64)
+    penalty[made] = interval_penalty(column, low[made], high[made])
+    # A hull may read like one of the values: it is that interval then.
+    return _Covered(
+        text=distinct["label"],
+        made=(distinct["made"] & ~distinct["label"].is_in(text.implode())).to_numpy(),
+        label_of_group=numbered["number"].fill_null(0).to_numpy().astype(np.int32),
+        sub_domains=SubDomains(
+            starts=np.arange(distinct.height + 1),
+            first=distinct["low"].to_numpy().astype(np.int32),
+            last=distinct["high"].to_numpy().astype(np.int32),
+        ),
+        penalty=penalty,
+        stars=stars,
+    )
+
+
+def _sets(
+    column: Column,
+    text: pl.Series,
+    groups: NDArray[np.int32],
+    extents: tuple[NDArray[np.int32], NDArray[np.int32]],
+    starred: tuple[NDArray[np.bool_], NDArray[np.bool_]],
+    *,
+    largest: int,
+) -> _Covered:
+    (low, high), (whole, forced) = extents, starred
     starts, members = _members(column, groups, len(low))
     sizes = np.diff(starts)
-    stars = (sizes > LARGEST_SET) | _mixed(column, low, high)
+    stars = (sizes > largest) | _mixed(column, low, high)
     stars |= whole & (sizes == column.size)
     stars |= forced
     proper = np.flatnonzero(~stars & (sizes > 1))
@@ -208,7 +271,7 @@ def _sets(
         made=distinct["set"].to_numpy(),
         label_of_group=numbered["number"].fill_null(0).to_numpy(),
         sub_domains=_runs(starts, members, distinct["group"].to_numpy()),
-        penalty=set_penalty(sizes, column.size),
+        penalty=np.minimum(set_penalty(sizes, column.size, largest), 1.0),
         stars=stars,
     )
 

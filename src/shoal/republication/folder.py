@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,12 @@ from shoal.certificate import read_certificate
 from shoal.errors import DataError
 from shoal.io import read
 from shoal.republication.publication import read_counterfeits, read_release
+from shoal.verification.meaning import declared_meanings, parameters_of
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from shoal.verification.meaning import Meaning, Tree
 
 __all__ = ["ReadRelease", "read_published"]
 
@@ -36,6 +40,16 @@ class ReadRelease:
         said = self.certificate.get("columns") or self.certificate.get("input") or {}
         return tuple(said.get(role) or ())
 
+    def meanings(
+        self,
+        names: Sequence[str],
+        *,
+        trees: Mapping[str, Tree] | None = None,
+        cells: Mapping[str, object] | None = None,
+    ) -> dict[str, Meaning]:
+        """Return what is said of the cells of quasi-identifiers, by the certificate and by the caller."""
+        return declared_meanings(names, parameters_of(self.certificate), trees=trees, cells=cells)
+
     @property
     def star(self) -> str:
         """The symbol of a suppressed cell."""
@@ -48,6 +62,8 @@ class ReadRelease:
 def read_published(path: str | Path, *, delimiter: str | None = None, encoding: str | None = None) -> ReadRelease:
     """Read a release folder, or a file or database table with a published table.
 
+    A certificate beside a file counts where it has the hash of the file.
+
     Raises
     ------
     DataError
@@ -56,7 +72,7 @@ def read_published(path: str | Path, *, delimiter: str | None = None, encoding: 
     folder = Path(path)
     if not folder.is_dir():
         frame = read(path, delimiter=delimiter, encoding=encoding)
-        return ReadRelease(frame=frame, counterfeits=None, certificate={})
+        return ReadRelease(frame=frame, counterfeits=None, certificate=_beside(folder))
     present = [folder / name for name in _NAMES if (folder / name).exists()]
     if not present:
         raise DataError(f"The folder '{folder}' holds no release.csv or release.parquet. Name the file of the release.")
@@ -66,3 +82,16 @@ def read_published(path: str | Path, *, delimiter: str | None = None, encoding: 
         counterfeits=read_counterfeits(beside) if beside.exists() else None,
         certificate=read_certificate(certificate) if certificate.exists() else {},
     )
+
+
+def _beside(path: Path) -> Mapping[str, Any]:
+    """Return the certificate beside a file, where it is of this very file."""
+    certificate = path.with_name("certificate.json")
+    if not path.is_file() or not certificate.is_file():
+        return {}
+    try:
+        facts = read_certificate(certificate)
+        known = facts["output"]["files"][path.name]["sha256"]
+    except (DataError, KeyError, TypeError):
+        return {}
+    return facts if known == hashlib.sha256(path.read_bytes()).hexdigest() else {}

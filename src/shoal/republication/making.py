@@ -14,7 +14,7 @@ import numpy as np
 from shoal.errors import InternalError
 from shoal.metrics.certainty import gcp
 from shoal.republication.m_invariance.generalization import generalize
-from shoal.republication.m_invariance.verification import verify_invariance, verify_release
+from shoal.republication.m_invariance.verification import verify_invariance, verify_release, verify_truth
 from shoal.republication.published import published_tables
 from shoal.stages import generator
 
@@ -151,6 +151,13 @@ def verified_publication(recoded: RecodedPublication, clock: Clock) -> MadeRelea
             counterfeit_values=made.counterfeit_values,
             signature_of=linked.signature_of,
             signatures=[known[number] for number in range(len(known))],
+        )
+        verify_truth(
+            recoded.frame,
+            linked.frame,
+            made.groups,
+            quasi_identifiers=series.columns.quasi_identifiers,
+            sensitive=series.columns.sensitive,
         )
         if recoded.frame.height != linked.table.rows + made.counterfeits:
             raise InternalError("a release has more or fewer rows than were to be published")

@@ -21,6 +21,7 @@ from shoal.republication.ledger.journal import file_digest
 from shoal.republication.m_invariance.verification import verify_release
 from shoal.republication.published import COUNT, GROUP
 from shoal.republication.queries import PublishedGroups
+from shoal.verification import declared_meanings
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -212,6 +213,7 @@ class Publication(Unpicklable):
             _plain(self.frame),
             quasi_identifiers=self.columns.quasi_identifiers,
             counterfeits=self.counterfeit_frame,
+            meanings=declared_meanings(self.columns.quasi_identifiers, {}),
         )
 
     def save(

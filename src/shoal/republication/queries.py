@@ -11,22 +11,26 @@ References
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
+from shoal.republication.asked import Asked
+from shoal.republication.evenly import Evenly
 from shoal.republication.questions import Condition, read_question
-from shoal.verification.cells import Axis, Cell, cell_text, read_cell
+from shoal.verification import Meaning, ReadColumn, read_table
+from shoal.verification.cells import cell_text
+from shoal.verification.columns import ReadingProblem, how_to_say, not_understood
+from shoal.verification.sub_domains import AnyOf, Everything, Listed
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
+
+    from shoal.verification.sub_domains import SubDomain
 
 __all__ = ["Count", "PublishedGroups"]
 
@@ -64,7 +68,9 @@ class PublishedGroups:
         How the release writes a suppressed cell.
     domains : mapping of str to str, optional
         For a quasi-identifier with stars what a star stands for, as a cell such as "[17, 95]" or "{f, m}". By default
-        all that the other cells of the column reach.
+        anything; the estimate takes it for all that the other cells of the column reach.
+    meanings : mapping of str to Meaning, optional
+        What is said of the quasi-identifiers' cells (`shoal.verification.declared_meanings`).
     """
 
     def __init__(
@@ -75,6 +81,7 @@ class PublishedGroups:
         counterfeits: pl.DataFrame | None = None,
         star: str = "*",
         domains: Mapping[str, str] | None = None,
+        meanings: Mapping[str, Meaning] | None = None,
     ) -> None:
         _check(release, quasi_identifiers, counterfeits)
         self._release = release
@@ -82,16 +89,15 @@ class PublishedGroups:
         first, self._group_of = _groups(release, self._quasi_identifiers)
         self._sizes = np.bincount(self._group_of, minlength=len(first))
         self._fakes = _fakes(release, counterfeits, first)
-        self._columns = {
-            name: _Column(release.get_column(name), first, star, (domains or {}).get(name))
-            for name in quasi_identifiers
-        }
+        self._read = read_table(release[first], self._quasi_identifiers, star=star, meanings=meanings)
+        self._domains = dict(domains or {})
+        self._columns: dict[str, _Column] = {}
 
     def unheard_of(self, question: str | Sequence[Condition]) -> tuple[str, ...]:
         """Return the columns of which a question names a value that is nowhere in the release or a column's domain.
 
-        Nobody can have such a value: it is misspelt more often than it is meant. Ranges are not judged, nor are columns
-        of which nothing is known but stars.
+        Such a value is misspelt more often than it is meant; nobody can have it where there is no star. Ranges are not
+        judged, nor are columns of which nothing is known but stars.
         """
         conditions = read_question(question) if isinstance(question, str) else tuple(question)
         return tuple(
@@ -106,10 +112,26 @@ class PublishedGroups:
         )
 
     def _knows(self, name: str, value: str) -> bool:
+        if name in self._quasi_identifiers:
+            return self._column(name).shows(value)
         alone = Condition(column=name, values=(value,))
-        if name in self._columns:
-            return self._columns[name].reaches(alone)
         return bool(_fulfilled(self._release.get_column(name), [alone]).any())
+
+    def _column(self, name: str) -> _Column:
+        """Return a quasi-identifier as questions see it.
+
+        Raises
+        ------
+        NotUnderstoodError
+            Where it is in doubt what its cells stand for.
+        """
+        if name not in self._columns:
+            problem = self._read[name].problem
+            # Between names in no known order there may be any of them, which is a bound, too.
+            if problem is not None and not problem.order_only:
+                raise not_understood([problem])
+            self._columns[name] = _Column(self._read[name], self._domains.get(name))
+        return self._columns[name]
 
     def count(self, question: str | Sequence[Condition]) -> Count:
         """Return how many people fulfil a question.
@@ -123,6 +145,8 @@ class PublishedGroups:
         ------
         ColumnError
             Where it names a column that is not published.
+        NotUnderstoodError
+            Where it is in doubt what the cells of a column stand for that it names.
         ParameterError
             Where it cannot be read.
         """
@@ -136,19 +160,20 @@ class PublishedGroups:
                 )
             by_column.setdefault(condition.column, []).append(condition)
         share = np.ones(len(self._sizes))
+        may, must = np.ones(len(self._sizes), dtype=np.bool_), np.ones(len(self._sizes), dtype=np.bool_)
         fulfils = np.ones(self._release.height, dtype=np.bool_)
         for name, asked in by_column.items():
-            if name in self._columns:
-                share *= self._columns[name].shares(asked)
+            if name in self._quasi_identifiers:
+                may_here, must_here, share_here = self._column(name).answers(asked)
+                may, must, share = may & may_here, must & must_here, share * share_here
             else:
                 fulfils &= _fulfilled(self._release.get_column(name), asked)
         rows = np.bincount(self._group_of[fulfils], minlength=len(self._sizes))
         people = self._sizes - self._fakes
-        certain = np.where(share == 1.0, np.maximum(rows - self._fakes, 0), 0)
         return Count(
             estimate=float((people * share * (rows / self._sizes)).sum()),
-            at_least=int(certain.sum()),
-            at_most=int(np.where(share > 0, np.minimum(rows, people), 0).sum()),
+            at_least=int(np.where(must, np.maximum(rows - self._fakes, 0), 0).sum()),
+            at_most=int(np.where(may, np.minimum(rows, people), 0).sum()),
         )
 
 
@@ -195,121 +220,58 @@ def _fulfilled(column: pl.Series, asked: Sequence[Condition]) -> NDArray[np.bool
 
 
 class _Column:
-    """One recoded column: what each group's cell stands for, on a grid of whole numbers where it has lengths."""
+    """One recoded column: what each group's cell stands for."""
 
-    def __init__(self, column: pl.Series, first: NDArray[np.int64], star: str, domain: str | None) -> None:
-        import polars as pl
+    def __init__(self, cells: ReadColumn, domain: str | None) -> None:
+        self.cells = cells
+        self._domain = None if domain is None else _domain(cells, domain)
+        # A domain says which values there are; where some are missing, a star may hide one, too.
+        hidden = (Listed(texts=(None,)),) * (None in cells.labels)
+        self._star = None if self._domain is None else AnyOf(parts=(self._domain, *hidden))
+        self._evenly = Evenly(cells, self._domain)
 
-        texts = cell_text(column).gather(pl.Series(first))
-        distinct = texts.unique(maintain_order=True)
-        place = {text: at for at, text in enumerate(distinct.to_list())}
-        self._label_of = np.array([place[text] for text in texts.to_list()], dtype=np.int64)
-        self._star = star
-        self._cells = [read_cell(text, star) for text in distinct.to_list()]
-        whole = None if domain is None else read_cell(domain, star)
-        self._axis = Axis(_atoms([*self._cells, *([] if whole is None else [whole])]))
-        self._grid = _Grid.of(self._axis)
-        self._whole = self._domain() if whole is None else whole
+    def answers(self, asked: Sequence[Condition]) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:
+        """Return for each group whether somebody's value may fulfil all conditions, everybody's must, and the share."""
+        self._check_plain(asked)
+        held = Asked(self.cells, asked, self._star)
+        judged = [held.judged(label) for label in self.cells.labels]
+        may, must = (np.array([getattr(one, name) for one in judged], dtype=np.bool_) for name in ("may", "must"))
+        shares = np.array([self._evenly.share(label, held) for label in self.cells.labels])
+        # Nobody fulfils what cannot be, and everybody what must be.
+        shares = np.where(must, 1.0, np.where(may, np.clip(shares, 0.0, 1.0), 0.0))
+        return may[self.cells.codes], must[self.cells.codes], shares[self.cells.codes]
 
-    def _domain(self) -> Cell:
-        """Return what a star stands for: everything that the other cells reach."""
-        if self._grid is None or not self._axis.keys:
-            return Cell(kind="set", atoms=tuple(str(key) for key in self._axis.keys))
-        return Cell(kind="interval", atoms=(str(self._axis.keys[0]), str(self._axis.keys[-1])))
+    def shows(self, value: str) -> bool:
+        """Return whether some cell other than a star, or what stars are said to stand for, may be a value."""
+        alone = Condition(column=self.cells.name, values=(value,))
+        held = Asked(self.cells, [alone], self._star)
+        starred = [isinstance(one, Everything) for one in self.cells.sub_domains]
+        if all(starred) and self._star is None:
+            return True  # nothing is known
+        labels = zip(self.cells.labels, starred, strict=True)
+        return any(held.judged(label).may for label, star in labels if not star or self._star is not None)
 
-    def shares(self, asked: Sequence[Condition]) -> NDArray[np.float64]:
-        """Return for each group the share of its sub-domain that fulfils all conditions."""
-        return np.array([self._share(cell, asked) for cell in self._cells])[self._label_of]
-
-    def reaches(self, asked: Condition) -> bool:
-        """Return whether some cell, or what a star stands for, can fulfil a condition."""
-        nothing_known = not self._axis.keys
-        return nothing_known or any(self._share(cell, [asked]) > 0 for cell in (*self._cells, self._whole))
-
-    def _share(self, cell: Cell, asked: Sequence[Condition]) -> float:
-        if cell.kind == "star":
-            cell = self._whole
-        if cell.kind == "interval" and self._grid is not None:
-            return self._grid.share(cell, asked)
-        atoms: Sequence[str | None] = cell.atoms
-        if cell.kind == "interval":  # text: the values that the release shows between the two ends
-            low, high = (str(atom) for atom in cell.atoms)
-            atoms = [str(key) for key in self._axis.keys if low <= str(key) <= high]
-        elif cell.kind == "mask":
-            places = self._axis.matching(str(cell.atoms[0]), self._star)
-            atoms = [str(self._axis.keys[place]) for place in places] or self._whole.atoms
-        if not atoms:
-            return 0.0
-        return sum(all(condition.holds(atom) for condition in asked) for atom in atoms) / len(atoms)
+    def _check_plain(self, asked: Sequence[Condition]) -> None:
+        """Check that values that are asked for are shown, where nobody said that cells are values as they stand."""
+        named = [value for one in asked if one.values is not None and not one.negated for value in one.values]
+        if self.cells.is_plain and not all(map(self.shows, named)):
+            why = "the question names a value that no cell shows, and nothing says that cells are values as they stand"
+            raise not_understood([ReadingProblem(column=self.cells.name, why=why, how=how_to_say(self.cells.name))])
 
 
-def _atoms(cells: Sequence[Cell]) -> list[str | None]:
-    return [atom for cell in cells if cell.kind not in ("star", "mask") for atom in cell.atoms]
+def _domain(cells: ReadColumn, domain: str) -> SubDomain:
+    """Return what the caller says that a star stands for: true values, whatever the cells of the column are."""
+    stated = ReadColumn(cells.name, [domain], np.zeros(1, dtype=np.int64), meaning=Meaning())
+    if stated.problem is not None:
+        raise ParameterError(
+            f"The domain of '{cells.name}' cannot be read: an interval such as [17, 95] of numbers or dates, or a set "
+            "such as {f, m} of all values must stand there."
+        )
+    if cells.scale == "text" and all(isinstance(one, Everything) for one in cells.sub_domains):
+        cells.scale = stated.scale  # of stars alone nothing else is known
+    if stated.scale != cells.scale and cells.meaning.kind not in _CODES:
+        stated = ReadColumn(cells.name, [domain], stated.codes, meaning=Meaning(kind="values"), scale=cells.scale)
+    return stated.sub_domain(domain)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Grid:
-    """The values that an interval can hold, as whole numbers: multiples of the finest decimal seen, or days."""
-
-    digits: int
-    """Digits behind the point."""
-    dates: bool
-    """Whether the values are dates."""
-
-    @classmethod
-    def of(cls, axis: Axis) -> _Grid | None:
-        """Return the grid of a column; None for text, which has no lengths."""
-        positions = axis.positions
-        if positions is None:
-            return None
-        finest = min((int(number.normalize().as_tuple().exponent) for number in positions), default=0)
-        return cls(digits=max(-finest, 0), dates=not axis.numeric)
-
-    def share(self, cell: Cell, asked: Sequence[Condition]) -> float:
-        """Return the share of an interval that fulfils all conditions."""
-        low, high = self._ends(cell.atoms[0], cell.atoms[1], cell.low_included, cell.high_included)
-        size = high - low + 1
-        if size <= 0:
-            return 0.0
-        listed: set[int] | None = None
-        excluded: set[int] = set()
-        for condition in asked:
-            if condition.values is None:
-                least, greatest = self._ends(
-                    condition.low, condition.high, condition.low_included, condition.high_included
-                )
-                low, high = max(low, least), min(high, greatest)
-                continue
-            exact = map(self._place, condition.values)
-            points = {int(place) for place in exact if place == math.floor(place)}
-            if condition.negated:
-                excluded |= points
-            else:
-                listed = points if listed is None else listed & points
-        if listed is not None:
-            return sum(low <= point <= high for point in listed - excluded) / size
-        return max(high - low + 1 - sum(low <= point <= high for point in excluded), 0) / size
-
-    def _ends(self, low: str | None, high: str | None, low_included: bool, high_included: bool) -> tuple[int, int]:
-        """Return the first and the last point of a range."""
-        first, last = -_FAR, _FAR
-        if low is not None:
-            exact = self._place(low)
-            first = math.ceil(exact) if low_included else math.floor(exact) + 1
-        if high is not None:
-            exact = self._place(high)
-            last = math.floor(exact) if high_included else math.ceil(exact) - 1
-        return first, last
-
-    def _place(self, text: str | None) -> Decimal:
-        """Return where a value is on the grid."""
-        try:
-            if self.dates:
-                return Decimal(date.fromisoformat(str(text)).toordinal())
-            return Decimal(str(text)).scaleb(self.digits)
-        except (ValueError, ArithmeticError):
-            kind = "dates such as 2020-01-31" if self.dates else "numbers"
-            raise ParameterError(f"The question compares a column of {kind} with something else.") from None
-
-
-_FAR = 10**40
+_CODES = ("prefix", "three-digit-zip")

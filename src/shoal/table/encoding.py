@@ -16,7 +16,7 @@ from shoal.errors import DataError
 from shoal.table.classes import EquivalenceClasses
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Container, Mapping
 
     import polars as pl
     from numpy.typing import NDArray
@@ -73,6 +73,9 @@ class Column:
     numbers: _NumbersOnDemand = _NumbersOnDemand()
     """The values as exact numbers (`tuple` of `Fraction`), by code (without the missing one), where the column is
     numeric, else None. May be given as a function that is called when the numbers are first asked for."""
+    of_intervals: bool = False
+    """Whether the values are themselves intervals of numbers or dates, which a coarsening made: several of them become
+    one interval, which covers them all."""
 
     @property
     def size(self) -> int:
@@ -92,6 +95,7 @@ class Column:
             dictionary=self.dictionary,
             ordered=self.ordered,
             numbers=self.__dict__["numbers"],  # still to be computed, where nobody asked yet
+            of_intervals=self.of_intervals,
         )
 
     def __repr__(self) -> str:
@@ -140,7 +144,7 @@ class Table:
         )
 
 
-def encode(frame: pl.DataFrame, schema: Schema) -> Table:
+def encode(frame: pl.DataFrame, schema: Schema, *, of_intervals: Container[str] = ()) -> Table:
     """Encode a frame of microdata.
 
     Text whose values are all canonical decimal numbers (`-12`, `0.50`; not `007`, `+1`, `1e5`) is ordered by size and
@@ -155,6 +159,8 @@ def encode(frame: pl.DataFrame, schema: Schema) -> Table:
         is a value of its own; the caller has dealt with missing sensitive values. Minus zero is zero.
     schema : Schema
         The role of every column.
+    of_intervals : container of str
+        Quasi-identifiers whose values are intervals, which a coarsening made (`Column.of_intervals`).
 
     Returns
     -------
@@ -176,7 +182,10 @@ def encode(frame: pl.DataFrame, schema: Schema) -> Table:
     return Table(
         schema=schema,
         rows=frame.height,
-        quasi_identifiers=tuple(encoded[:identifying]),
+        quasi_identifiers=tuple(
+            replace(column, of_intervals=True) if column.name in of_intervals else column
+            for column in encoded[:identifying]
+        ),
         sensitive=tuple(encoded[identifying:]),
         insensitive=pl.DataFrame([frame.get_column(name) for name in schema.insensitive]),
     )

@@ -6,7 +6,7 @@ import polars as pl
 
 __all__ = ["dictionary_text", "quoted"]
 
-_NEEDS_QUOTES = r'[,"\[\]{}]'
+_NEEDS_QUOTES = r'[,"\[\]{}]|^[ \t\r\n]|[ \t\r\n]$'
 
 
 def dictionary_text(dictionary: pl.Series) -> pl.Series:
@@ -44,7 +44,9 @@ def _float_text(dictionary: pl.Series) -> pl.Series:
 
 
 def quoted(text: pl.Series) -> pl.Series:
-    """Put the values that hold a comma, a quote, a bracket or a brace in double quotes, so that sets can be read back.
+    """Put values in double quotes that hold a comma, a quote, a bracket or a brace, or start or end with a blank.
+
+    So sets and intervals can be read back, and different ones never read the same.
 
     Examples
     --------

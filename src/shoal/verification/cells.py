@@ -1,46 +1,57 @@
-"""What the cells of a published table stand for: plain values, stars, intervals and sets, whoever wrote them.
+"""The forms in which a published table writes what a cell stands for, whoever wrote it.
 
-A cell is read as one of these:
+A cell is one of these:
 
-* `*` (or another star symbol): every value;
-* `[21, 25]`: the values from 21 to 25. `(21, 25]` and `]21, 25]` leave out 21, `[21, 25)` and `[21, 25[` leave out 25;
-* `{a, b}`: one of the values listed. A value with a comma, a quote, a bracket or a brace stands in double quotes;
-* `476**`: every value of the same length that has these characters in their places;
+* `*` (or another star symbol): every value, a missing one among them;
+* `[21, 25]`: the values from 21 to 25. `(21, 25]` and `]21, 25]` leave out 21, `[21, 25)` and `[21, 25[` leave out 25.
+  An end may be a cell itself: `["[20, 30)", "[30, 40)"]` reaches from 20 to 40;
+* `<4`, `<=4`, `>65`, `>=65`: the values on one side;
+* `{a, b}`: one of the values (or cells) listed. A value with a comma, a quote, a bracket or a brace, or with a blank at
+  an end, stands in double quotes;
+* `476**`: every value that starts like this and has as many characters, or fewer where stars end it;
+* `20-29`, `20..29`, `20 - 29` (with a dash of any length): both ends belong to it; `65+`: 65 and above (`loose_cell`);
 * anything else, a missing cell among them: this value alone.
+
+What a value is, a number, a day or a period, a prefix, a class, is not for one cell to say: see `columns`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date
-from decimal import Decimal, InvalidOperation
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
+from shoal.verification.scales import moment_of, number_of, period_of
 
 if TYPE_CHECKING:
     import polars as pl
-    from numpy.typing import NDArray
 
-__all__ = ["Axis", "Cell", "Regions", "cell_text", "read_cell"]
+__all__ = ["BLANKS", "INTERVAL", "SET", "Cell", "cell_text", "loose_cell", "read_cell"]
 
-_ATOM = r'"((?:[^"\\]|\\.)*)"|([^,"\[\]{}()]*)'
-_INTERVAL = re.compile(rf"([\[\](])\s*(?:{_ATOM})\s*,\s*(?:{_ATOM})\s*([\])\[])")
-_MEMBER = re.compile(rf"\s*(?:{_ATOM})\s*(?:,|$)")
-_ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+BLANKS = " \t\r\n"
+"""What may stand around a value in an interval or a set without belonging to it."""
+INTERVAL = r'^([\[\](])[ \t\r\n]*([^,"\[\]{}]*?)[ \t\r\n]*,[ \t\r\n]*([^,"\[\]{}]*?)[ \t\r\n]*([\])\[])$'
+"""An interval whose ends need no quotes."""
+SET = r'^\{[^"\[\]{}]+\}$'
+"""A set whose members need no quotes."""
+
+_ATOM = r'"((?:[^"\\]|\\(?s:.))*)"|([^,"\[\]{}]*)'
+_INTERVAL = re.compile(rf"([\[\](])[ \t\r\n]*(?:{_ATOM})[ \t\r\n]*,[ \t\r\n]*(?:{_ATOM})[ \t\r\n]*([\])\[])")
+_MEMBER = re.compile(rf"[ \t\r\n]*(?:{_ATOM})[ \t\r\n]*(,|\Z)")
+_SIDE = re.compile(r"(<=|>=|<|>|≤|≥)[ \t]*(\S(?:.*\S)?)")
+_DIGITS = r"-?[0-9]+(?:\.[0-9]+)?"
+_RANGE = re.compile(rf"({_DIGITS})[ \t]*(?:-|\u2013|\u2014|\.\.\.?)[ \t]*({_DIGITS})")
+_ABOVE = re.compile(rf"({_DIGITS})[ \t]*\+")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """What one published cell stands for."""
+    """The form of one published cell."""
 
-    kind: str
-    """"value", "interval", "set", "mask" or "star"."""
+    kind: Literal["value", "interval", "set", "mask", "star"]
+    """What it is."""
     atoms: tuple[str | None, ...] = ()
-    """The value, the two ends, the members, or the mask; None for a missing value."""
+    """The value (None where it is missing), the two ends (None where there is none), the members, or the mask."""
     low_included: bool = True
     """Whether the lower end of an interval belongs to it."""
     high_included: bool = True
@@ -48,7 +59,7 @@ class Cell:
 
 
 def read_cell(text: str | None, star: str = "*") -> Cell:
-    """Read a cell.
+    """Read a cell whose form leaves no doubt, and take any other for a value.
 
     Examples
     --------
@@ -56,8 +67,8 @@ def read_cell(text: str | None, star: str = "*") -> Cell:
     ('21', '25')
     >>> read_cell('{flu, "cough, dry"}').atoms
     ('flu', 'cough, dry')
-    >>> read_cell("476**").kind
-    'mask'
+    >>> read_cell("476**").kind, read_cell(">=65").atoms
+    ('mask', ('65', None))
     """
     if text is None:
         return Cell(kind="value", atoms=(None,))
@@ -76,24 +87,57 @@ def read_cell(text: str | None, star: str = "*") -> Cell:
         members = _members(text[1:-1])
         if members is not None:
             return Cell(kind="set", atoms=members)
-    if star in text and star != text and set(text) != {star}:
-        return Cell(kind="mask", atoms=(text,))
-    return Cell(kind="star") if set(text) == {star} else Cell(kind="value", atoms=(text,))
+    found = _SIDE.fullmatch(text)
+    if found is not None and _has_a_place(found[2]):
+        return _one_side(found[1], found[2])
+    if star in text:
+        return Cell(kind="star") if set(text) == {star} else Cell(kind="mask", atoms=(text,))
+    return Cell(kind="value", atoms=(text,))
+
+
+def loose_cell(text: str) -> Cell | None:
+    """Read a form that may as well be a value: `20-29`, `20..29`, `65+`; None where it is none of them.
+
+    Examples
+    --------
+    >>> loose_cell("20-29").atoms, loose_cell("90+").atoms, loose_cell("29-20")
+    (('20', '29'), ('90', None), None)
+    """
+    found = _RANGE.fullmatch(text)
+    if found is not None:
+        low, high = number_of(found[1]), number_of(found[2])
+        if low is None or high is None or low > high:
+            return None
+        return Cell(kind="interval", atoms=(found[1], found[2]))
+    found = _ABOVE.fullmatch(text)
+    return None if found is None else Cell(kind="interval", atoms=(found[1], None))
+
+
+def _one_side(sign: str, end: str) -> Cell:
+    included = sign not in ("<", ">")
+    if sign in ("<", "<=", "≤"):
+        return Cell(kind="interval", atoms=(None, end), high_included=included)
+    return Cell(kind="interval", atoms=(end, None), low_included=included)
+
+
+def _has_a_place(text: str) -> bool:
+    return number_of(text) is not None or moment_of(text) is not None or period_of(text) is not None
 
 
 def _atom(quoted: str | None, plain: str | None) -> str:
-    return re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else (plain or "").strip()
+    return re.sub(r"(?s)\\(.)", r"\1", quoted) if quoted is not None else (plain or "").strip(BLANKS)
 
 
 def _members(text: str) -> tuple[str, ...] | None:
     members, at = [], 0
-    while at < len(text):
+    while True:
         found = _MEMBER.match(text, at)
-        if found is None or found.end() == at:
+        if found is None:
             return None
-        members.append(_atom(*found.groups()))
+        members.append(_atom(found[1], found[2]))
+        if not found[3]:
+            return tuple(members)
         at = found.end()
-    return tuple(members)
 
 
 def cell_text(column: pl.Series) -> pl.Series:
@@ -107,115 +151,3 @@ def cell_text(column: pl.Series) -> pl.Series:
     if column.dtype == pl.Boolean:
         return column.replace_strict([False, True], ["False", "True"], default=None, return_dtype=pl.String)
     return column.cast(pl.String)
-
-
-class Axis:
-    """The values of one quasi-identifier in their order: by size where all are numbers, else as text.
-
-    Values that are equal as numbers (`1` and `1.0`) are one. A missing value comes last.
-
-    Examples
-    --------
-    >>> axis = Axis(["9", "10", "9.0", None])
-    >>> axis.rank("10"), axis.rank(None), len(axis)
-    (1, 2, 3)
-    """
-
-    def __init__(self, atoms: Iterable[str | None]) -> None:
-        texts = sorted({atom for atom in atoms if atom is not None})
-        numbers = _numbers(texts)
-        self.numeric = numbers is not None
-        """Whether all values are numbers."""
-        keys: Sequence[Any] = texts if numbers is None else numbers
-        distinct = sorted(set(keys))
-        place = {key: rank for rank, key in enumerate(distinct)}
-        self._rank_of = {text: place[key] for text, key in zip(texts, keys, strict=True)}
-        self.keys = distinct
-        """The distinct values in order: numbers or texts."""
-
-    def __len__(self) -> int:
-        return len(self.keys) + 1
-
-    def rank(self, atom: str | None) -> int:
-        """Return the place of a value that the axis was made with."""
-        return len(self.keys) if atom is None else self._rank_of[atom]
-
-    def ranks(self, column: Sequence[str | None]) -> NDArray[np.int32]:
-        """Return the places of some values."""
-        return np.array([self.rank(atom) for atom in column], dtype=np.int32)
-
-    @cached_property
-    def positions(self) -> list[Decimal] | None:
-        """The values on a scale that lengths can be measured on: numbers, days for dates, None for other text."""
-        if self.numeric:
-            return list(self.keys)
-        if self.keys and all(_ISO_DATE.fullmatch(text) for text in self.keys):
-            try:
-                return [Decimal(date.fromisoformat(text).toordinal()) for text in self.keys]
-            except ValueError:
-                return None
-        return None
-
-    def matching(self, mask: str, star: str) -> list[int]:
-        """Return the places of the values that a mask such as `476**` stands for."""
-        pattern = re.compile("".join("." if one == star else re.escape(one) for one in mask))
-        return sorted({rank for text, rank in self._rank_of.items() if pattern.fullmatch(text)})
-
-
-def _numbers(texts: Sequence[str]) -> list[Decimal] | None:
-    try:
-        numbers = [Decimal(text) for text in texts]
-    except InvalidOperation:
-        return None
-    return numbers if all(number.is_finite() for number in numbers) else None
-
-
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Regions:
-    """The ranks that each of some labels stands for: a range, or some ranks within it."""
-
-    low: NDArray[np.int32]
-    """The least rank."""
-    high: NDArray[np.int32]
-    """The greatest rank; below `low` where the label stands for no value of the axis."""
-    starts: NDArray[np.int64]
-    """Where the members of each label start; a label without members stands for its whole range."""
-    members: NDArray[np.int32]
-    """The ranks of the labels that are no ranges, ascending within a label."""
-
-    @classmethod
-    def of(cls, cells: Sequence[Cell], axis: Axis, star: str = "*") -> Regions:
-        """Place cells on an axis that was made with their atoms."""
-        low, high, members = [], [], []
-        for cell in cells:
-            first, last, listed = _region(cell, axis, star)
-            low.append(first)
-            high.append(last)
-            members.append(listed)
-        starts = np.zeros(len(cells) + 1, dtype=np.int64)
-        np.cumsum([len(one) for one in members], out=starts[1:])
-        return cls(
-            low=np.array(low, dtype=np.int32),
-            high=np.array(high, dtype=np.int32),
-            starts=starts,
-            members=np.array([rank for one in members for rank in one], dtype=np.int32),
-        )
-
-    def __repr__(self) -> str:
-        return f"Regions({len(self.low)})"
-
-
-def _region(cell: Cell, axis: Axis, star: str) -> tuple[int, int, list[int]]:
-    if cell.kind == "star":
-        return 0, len(axis) - 1, []
-    if cell.kind == "interval":
-        low, high = (axis.rank(atom) for atom in cell.atoms)
-        return low + (not cell.low_included), high - (not cell.high_included), []
-    if cell.kind == "mask":
-        ranks = axis.matching(str(cell.atoms[0]), star)
-    else:
-        ranks = sorted({axis.rank(atom) for atom in cell.atoms})
-    if not ranks:
-        return 0, -1, []
-    contiguous = ranks[-1] - ranks[0] + 1 == len(ranks)
-    return ranks[0], ranks[-1], [] if contiguous else ranks

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import polars as pl
+    from numpy.typing import NDArray
 
-    from shoal.models import Population, Requirement
-    from shoal.models.base import GroupCounts, TableModel
+    from shoal.models import GroupModel, Population, Requirement, TableModel
+    from shoal.models.base import GroupCounts
 
-__all__ = ["verify"]
+__all__ = ["refused", "refused_share", "verify"]
 
 
 def verify(
@@ -96,16 +97,13 @@ def _check_models(counts: Sequence[GroupCounts], requirement: Requirement) -> No
         if not asked:
             raise ReleaseUnsafeError(model, " cannot be checked without a sensitive attribute. Nothing was published.")
         for position in asked:
-            groups = counts[position]
-            accepted = model.acceptable(groups)
-            # An answer that is not one truth value per group is no answer.
-            if accepted.shape != groups.sizes.shape or accepted.dtype != np.bool_ or not bool(accepted.all()):
-                failed = len(groups.sizes) - int(np.count_nonzero(accepted == np.True_))
+            failing = refused(model, counts[position])
+            if failing.any():
                 about = f" of '{requirement.sensitive[position]}'" if model.needs_sensitive else ""
                 raise ReleaseUnsafeError(
                     "The release fails ",
                     model,
-                    f"{about} in {failed} of {len(groups.sizes)} groups. Nothing was published.",
+                    f"{about} in {int(failing.sum())} of {len(failing)} groups. Nothing was published.",
                 )
 
 
@@ -115,13 +113,27 @@ def _check_release(model: TableModel, groups: GroupCounts) -> None:
         raise ReleaseUnsafeError(
             model, " is asked of the release as a whole and cannot be checked for a part. Nothing was published."
         )
-    # An answer that is not a truth value is no answer.
-    if model.satisfied(groups) is not True:
-        part, whole = model.share(groups)
-        found = rounded_up(Fraction(part, whole), 4)
+    found = refused_share(model, groups)
+    if found is not None:
         raise ReleaseUnsafeError(
-            "The release fails ", model, f": over all of its groups it is {found}. Nothing was published."
+            "The release fails ",
+            model,
+            f": over all of its groups it is {rounded_up(found, 4)}. Nothing was published.",
         )
+
+
+def refused_share(model: TableModel, groups: GroupCounts) -> Fraction | None:
+    """Return the share that a release has, where a model of the whole release does not accept it; None: it does."""
+    # An answer that is not a truth value is no answer.
+    return None if model.satisfied(groups) is True else Fraction(*model.share(groups))
+
+
+def refused(model: GroupModel, groups: GroupCounts) -> NDArray[np.bool_]:
+    """Return which groups a model does not accept; all of them where it gives no truth value for each."""
+    accepted = model.acceptable(groups)
+    if accepted.shape != groups.sizes.shape or accepted.dtype != np.bool_:
+        return np.ones(groups.sizes.shape, dtype=np.bool_)
+    return ~accepted
 
 
 def _listed(names: Sequence[str]) -> str:

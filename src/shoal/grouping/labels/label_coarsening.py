@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal._validation import Integer, OneOf, validate
 from shoal.grouping.base import check_k
-from shoal.grouping.coarsened_columns import check_told_apart, class_names, coarsened, counted_values
+from shoal.grouping.coarsened_columns import check_told_apart, class_names, coarsened, counted_values, members_of
 from shoal.grouping.labels.bin_covering import labels as group_labels
 from shoal.hierarchy import Coarsened, Coarsening
 from shoal.hierarchy.columns import by_code
@@ -44,6 +44,7 @@ class Labels(Coarsening):
     """
 
     takes: ClassVar[int] = 1
+    takes_text: ClassVar[bool] = True
 
     k: int = field(kw_only=True)
     """What each class has at least."""
@@ -72,7 +73,8 @@ class Labels(Coarsening):
         text = dictionary_text(column.dictionary.drop_nulls())
         published = class_names(grouping.classes, text, word="class", numbered=self.labels == "numbers")
         check_told_apart(published, text)
-        return coarsened(grouping, (by_code(column, published, series.name),))
+        coarser = by_code(column, published, series.name)
+        return coarsened(grouping, (coarser,), classes=members_of(published, text))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the coarsening as it appears in a certificate."""

@@ -43,6 +43,7 @@ class Ordered(Coarsening):
     """
 
     takes: ClassVar[int] = 1
+    self_evident: ClassVar[bool] = True
 
     k: int = field(kw_only=True)
     """What each class has at least."""
@@ -56,6 +57,8 @@ class Ordered(Coarsening):
 
     def applied(self, columns: tuple[pl.Series, ...]) -> Coarsened:
         """Return the coarser column with what is to say and to draw of it; see `Coarsening.applied`."""
+        import polars as pl
+
         (series,) = columns
         column, counts = counted_values("Ordered", series)
         values = column.dictionary.drop_nulls()
@@ -63,7 +66,8 @@ class Ordered(Coarsening):
         low, high = dictionary_text(grouping.lowest), dictionary_text(grouping.highest)
         published = interval_texts(low, high)
         check_told_apart(published, dictionary_text(values), alone=low == high)
-        return coarsened(grouping, (_in_order(column, published, grouping.classes, series.name),))
+        coarser = _in_order(column, published, grouping.classes, series.name)
+        return coarsened(grouping, (coarser,), of_intervals=not isinstance(values.dtype, pl.Enum))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the coarsening as it appears in a certificate."""

@@ -48,6 +48,7 @@ class Points(Coarsening):
     """
 
     takes: ClassVar[int] = 2
+    self_evident: ClassVar[bool] = True
 
     k: int = field(kw_only=True)
     """What each class has at least."""
@@ -76,7 +77,7 @@ class Points(Coarsening):
         sides = [
             _side(column, column.codes[present], grouping.classes, present, len(grouping.weights)) for column in encoded
         ]
-        return coarsened(grouping, (sides[0].alias(x.name), sides[1].alias(y.name)))
+        return coarsened(grouping, (sides[0].alias(x.name), sides[1].alias(y.name)), of_intervals=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the coarsening as it appears in a certificate."""

@@ -11,7 +11,7 @@ import numpy as np
 from shoal._validation import Boolean, Integer, OneOf, RationalIn, validate
 from shoal.errors import DataError
 from shoal.grouping.base import check_k
-from shoal.grouping.coarsened_columns import class_names, coarsened
+from shoal.grouping.coarsened_columns import class_names, coarsened, members_of
 from shoal.grouping.regions.graph import read_graph
 from shoal.grouping.regions.regionalization import METHODS, RegionGrouping, group_regions
 from shoal.hierarchy import Coarsened, Coarsening
@@ -64,6 +64,7 @@ class Regions(Coarsening):
     """
 
     takes: ClassVar[int] = 1
+    takes_text: ClassVar[bool] = True
 
     graph: Any
     """The places and which of them are neighbours."""
@@ -111,7 +112,7 @@ class Regions(Coarsening):
         labels = self._labels(grouping)
         by_text = {str(name): labels[node] for node, name in enumerate(grouping.names)}
         coarser = column.cast(pl.String).replace_strict(by_text, return_dtype=pl.String).alias(column.name)
-        return coarsened(grouping, (coarser,))
+        return coarsened(grouping, (coarser,), classes=members_of(by_text.values(), by_text))
 
     def group(self, column: pl.Series) -> RegionGrouping:
         """Return the classes that a column of places gets.

@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import ReleaseUnsafeError
-from shoal.verification import measure
+from shoal.verification import check_faithful, declared_meanings, measure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["people_by_signature", "verify_invariance", "verify_release"]
+__all__ = ["people_by_signature", "verify_invariance", "verify_release", "verify_truth"]
 
 _GROUP, _COUNT = "group_id", "count"
 
@@ -136,6 +136,63 @@ def verify_invariance(
     compared = held.join(shown.group_by("group").agg(pl.col("value").sort()), on="group").join(sets, on="signature")
     if compared.height != held.height or (compared["value"] != compared["expected"]).any():
         raise _unsafe("people would be published with another set of sensitive values than before")
+
+
+def verify_truth(
+    published: pl.DataFrame,
+    people: pl.DataFrame,
+    groups: NDArray[np.integer],
+    *,
+    quasi_identifiers: Sequence[str],
+    sensitive: Sequence[str],
+) -> None:
+    """Check that everybody's group shows cells that hold the person's values, and the person's sensitive value.
+
+    Parameters
+    ----------
+    published : DataFrame
+        The published table, verified.
+    people : DataFrame
+        The true rows of the people.
+    groups : array
+        Group of each person's row, as published less 1.
+    quasi_identifiers, sensitive : sequence of str
+        The columns of the series.
+
+    Raises
+    ------
+    ReleaseUnsafeError
+        Where a cell is not true.
+    """
+    group = groups.astype(np.int64) + 1
+    numbers = published[_GROUP].cast(pl.Int64).to_numpy()
+    row_of = np.full(int(max(numbers.max(), group.max())) + 1, -1, dtype=np.int64)
+    row_of[numbers] = np.arange(len(numbers))
+    if (row_of[group] < 0).any():
+        raise _unsafe("somebody's group is not there")
+    check_faithful(
+        published.select(quasi_identifiers)[pl.Series(row_of[group].astype(np.uint32))],
+        people,
+        np.arange(len(group)),
+        meanings=declared_meanings(quasi_identifiers, {}),
+    )
+    true, told = [pl.Series(_GROUP, group)], [published[_GROUP].cast(pl.Int64)]
+    for name in sensitive:
+        pair = people.get_column(name), published.get_column(name)
+        same = pair[0].dtype == pair[1].dtype and not pair[0].dtype.is_float()
+        for columns, column in zip((true, told), pair, strict=True):
+            columns.append(column if same else _plain_text(column))
+    if pl.DataFrame(true).join(pl.DataFrame(told), on=[_GROUP, *sensitive], how="anti").height:
+        raise _unsafe("somebody's sensitive value is not in the person's group")
+
+
+def _plain_text(values: pl.Series) -> pl.Series:
+    """Return values as text, whole floats like integers."""
+    if not values.dtype.is_float():
+        return values.cast(pl.String)
+    whole = (values == values.round()) & (values.abs() < 2**53)
+    integers = values.set(~whole, 0.0).cast(pl.Int64).cast(pl.String)
+    return integers.zip_with(whole, values.cast(pl.Float64).cast(pl.String))
 
 
 def people_by_signature(

@@ -1,0 +1,74 @@
+"""Whether the names of a hierarchy's nodes say themselves which values are below them.
+
+`[20, 30)` over the ages from 20 to 29 does, `10-20` over incomes from 10,000 to 19,999 does not, and no name such as
+`lung` does: readers need the hierarchy then.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from shoal.verification.cells import read_cell
+from shoal.verification.columns import ReadColumn
+from shoal.verification.covered_ranks import CoveredRanks, RankSet
+from shoal.verification.meaning import Meaning
+from shoal.verification.placing import ranks_of
+from shoal.verification.sub_domains import Listed, Masked
+from shoal.verification.values import Values, scale_of
+
+if TYPE_CHECKING:
+    from shoal.verification.meaning import Tree
+    from shoal.verification.scales import Scale
+
+__all__ = ["names_read_as"]
+
+_MOST = 100_000
+"""Larger hierarchies are not looked through: nobody wrote their names."""
+
+
+def names_read_as(tree: Tree) -> Scale | None:
+    """Return on which scale the names of all nodes hold the values below them; None where some name does not.
+
+    Intervals and periods on the scale of numbers or dates, sets on that of text, masks (`476**`) on any. The root reads
+    as a star.
+
+    Examples
+    --------
+    >>> from shoal.hierarchy import Hierarchy
+    >>> names_read_as(Hierarchy.from_rows([("23", "20-29", "*"), ("31", "30-39", "*")]))
+    'number'
+    >>> names_read_as(Hierarchy.from_rows([("flu", "lung", "*"), ("cough", "lung", "*")]))
+    """
+    if len(tree.labels[0]) > _MOST:
+        return None
+    leaves = pl.Series("leaf", list(tree.labels[0]), dtype=pl.String)
+    scale = scale_of(leaves)
+    if scale == "time":
+        return None
+    values = Values(leaves, scale)
+    codes = np.arange(len(leaves))
+    for names, nodes in zip(tree.labels[1:-1], tree.levels[1:-1], strict=True):
+        column = ReadColumn("", names, codes[:0], meaning=Meaning(climbed=True), scale=scale)
+        column.years = scale == "date"
+        sets = [_held(name, column, values) for name in names]
+        if any(one is None for one in sets):
+            return None
+        covered = CoveredRanks.of([one for one in sets if one is not None])
+        if not covered.covers(np.asarray(nodes), values.ranks(codes)).all():
+            return None
+    return scale
+
+
+def _held(name: str, column: ReadColumn, values: Values) -> RankSet | None:
+    """Return the ranks that a name holds; None where it names nothing but itself, and is no value."""
+    cell = read_cell(name)
+    if cell.kind == "mask":
+        return ranks_of(Masked(text=name, star="*"), values)
+    if column.scale == "text":
+        members = cell.atoms if cell.kind == "set" else (name,)
+        return ranks_of(Listed(texts=members), values) if cell.kind == "set" or name in values.known else None
+    found = column.span_of(column.sub_domain(name))
+    return None if found is None else ranks_of(found, values)

@@ -1,0 +1,205 @@
+"""From cells to the ranks of the true values that they cover; many cells of the common forms at once."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from shoal.verification.cells import BLANKS, INTERVAL, SET
+from shoal.verification.covered_ranks import CoveredRanks, RankSet
+from shoal.verification.sub_domains import Between, Everything, Listed, Masked, Span, SubDomain
+from shoal.verification.values import coded
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.verification.columns import ReadColumn
+    from shoal.verification.values import Values
+
+__all__ = ["place", "ranks_of"]
+
+_FEW = 64
+"""So many cells are read one by one: setting out to read them together takes longer."""
+
+
+def ranks_of(found: SubDomain, values: Values) -> RankSet:
+    """Return the ranks of the true values that a sub-domain holds."""
+    if isinstance(found, Everything):
+        return RankSet(low=0, stop=values.size + found.missing)
+    if isinstance(found, Listed):
+        if len(found.texts) == 1:
+            rank = _rank(found.texts[0], values)
+            return RankSet() if rank < 0 else RankSet(low=rank, stop=rank + 1)
+        return RankSet.of([rank for rank in (_rank(text, values) for text in found.texts) if rank >= 0])
+    if isinstance(found, Span):
+        low = 0 if found.low is None else values.below(found.low)[not found.low_included]
+        stop = values.placed if found.high is None else values.below(found.high)[found.high_included]
+        return RankSet(low=low, stop=max(low, stop))
+    if isinstance(found, Between):
+        return _between(found, values)
+    if isinstance(found, Masked):
+        return _masked(found, values)
+    parts = [ranks_of(part, values) for part in found.parts]
+    if all(part.members is None for part in parts) and len(parts) < 4:
+        result = RankSet()
+        for part in parts:
+            result = result.with_(part)
+        return result
+    return RankSet.of(np.concatenate([part.listed() for part in parts]))  # type: ignore[arg-type]
+
+
+def _rank(text: str | None, values: Values) -> int:
+    return values.missing if text is None else values.find(text)
+
+
+def _between(found: Between, values: Values) -> RankSet:
+    low, stop = 0, values.size
+    if found.low is not None:
+        first = ranks_of(found.low, values)
+        if first.low >= first.stop:
+            return RankSet()
+        low = first.low if found.low_included or first.stop - first.low > 1 else first.stop
+    if found.high is not None:
+        last = ranks_of(found.high, values)
+        if last.low >= last.stop:
+            return RankSet()
+        stop = last.stop if found.high_included or last.stop - last.low > 1 else last.low
+    return RankSet(low=low, stop=max(low, stop))
+
+
+def _masked(found: Masked, values: Values) -> RankSet:
+    fixed = found.text.rstrip(found.star)
+    pattern = "".join("." if one == found.star else re.escape(one) for one in fixed)
+    pattern = f"(?s)^{pattern}.{{0,{len(found.text) - len(fixed)}}}$"
+    matching = values.texts.str.contains(pattern).fill_null(value=False)
+    return RankSet.of(values.rank_of_code[matching.to_numpy()])
+
+
+def place(column: ReadColumn, values: Values) -> CoveredRanks:
+    """Return which of some true values each label of a column covers."""
+    labels = column.labels
+    together = _Together(column, values) if len(labels) > _FEW and not column.leaves else None
+    done = np.zeros(len(labels), dtype=np.bool_) if together is None else together.done
+    sets: dict[int, RankSet] = {}
+    for at in np.flatnonzero(~done).tolist():
+        sets[at] = _with_itself(labels[at], column.sub_domain(labels[at]), values)
+    if together is None:
+        return CoveredRanks.of([sets[at] for at in range(len(labels))])
+    return together.with_(sets)
+
+
+def _with_itself(label: str | None, found: SubDomain, values: Values) -> RankSet:
+    """Return what a cell covers, with the value that reads just like it where there is one."""
+    ranks = ranks_of(found, values)
+    if label is None or values.scale != "text" or isinstance(found, Everything) or found == Listed(texts=(label,)):
+        return ranks
+    itself = values.known.get(label)
+    return ranks if itself is None else ranks.with_(RankSet(low=itself, stop=itself + 1))
+
+
+class _Together:
+    """Intervals and sets without quotes, which are most of the cells where there are many, read all at once."""
+
+    def __init__(self, column: ReadColumn, values: Values) -> None:
+        self._column, self._values = column, values
+        texts = pl.Series("cell", ["" if label is None else label for label in column.labels], dtype=pl.String)
+        count = len(texts)
+        self._low = np.zeros(count, dtype=np.int64)
+        self._stop = np.zeros(count, dtype=np.int64)
+        self._owner: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self._rank: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        free = np.ones(count, dtype=np.bool_)
+        if column.meaning.has_names:
+            free &= [label is None or column.meaning.named(label) is None for label in column.labels]
+        if values.scale == "text":
+            free &= values.find_written(texts) < 0
+        cell = pl.col("cell").str
+        forms = texts.to_frame().select(interval=cell.contains(INTERVAL), set=cell.contains(SET))
+        intervals, sets = (forms.get_column(form).to_numpy() & free for form in ("interval", "set"))
+        self.done = intervals | sets
+        """Which cells were read."""
+        self._read_intervals(texts.filter(pl.Series(intervals)), np.flatnonzero(intervals))
+        self._read_sets(texts.filter(pl.Series(sets)), np.flatnonzero(sets))
+
+    def _read_intervals(self, texts: pl.Series, at: NDArray[np.int64]) -> None:
+        if not len(texts):
+            return
+        parts = texts.str.extract_groups(INTERVAL).struct.unnest()
+        codes, ends = coded(pl.concat([parts.get_column("2"), parts.get_column("3")]))
+        low = self._literal(ends)
+        stop, nowhere = low + 1, low < 0
+        for end in np.flatnonzero(nowhere).tolist():
+            found = self._end(ends[end])
+            low[end], stop[end] = (0, 0) if found is None else (found.low, found.stop)
+            nowhere[end] = found is None
+        # The one value on which an end falls may be left out; an end that stands for several belongs to the interval.
+        alone = stop - low <= 1
+        first, last = codes[: len(texts)], codes[len(texts) :]
+        opened = (parts.get_column("1") == "[").to_numpy()
+        closed = (parts.get_column("4") == "]").to_numpy()
+        self._low[at] = np.where(opened | ~alone[first], low[first], stop[first])
+        self._stop[at] = np.where(closed | ~alone[last], stop[last], low[last])
+        self._stop[at[nowhere[first] | nowhere[last]]] = 0
+        self._stop[at] = np.maximum(self._stop[at], self._low[at])
+
+    def _literal(self, texts: pl.Series) -> NDArray[np.int64]:
+        """Return the ranks of ends and members that are values, and stand for nothing else; -1 for others."""
+        if self._column.meaning.converts or self._column.years:
+            return np.full(len(texts), -1, dtype=np.int64)
+        return self._values.find_written(texts)
+
+    def _end(self, text: str) -> RankSet | None:
+        """Return the ranks on which an end of an interval falls; None where it is nowhere among the values."""
+        found = self._column.inner(text)
+        span = self._column.span_of(found)
+        ranks = ranks_of(found if span is None else span, self._values)
+        return None if span is None and ranks.low >= ranks.stop else ranks
+
+    def _read_sets(self, texts: pl.Series, at: NDArray[np.int64]) -> None:
+        if not len(texts):
+            return
+        listed = pl.LazyFrame({"at": at, "member": texts})
+        listed = listed.with_columns(pl.col("member").str.slice(1).str.strip_suffix("}").str.split(","))
+        frame = listed.explode("member").with_columns(pl.col("member").str.strip_chars(BLANKS)).collect()
+        codes, members = coded(frame.get_column("member"))
+        literal = self._literal(members)
+        sets = [
+            self._member(member) if rank < 0 else np.array([rank], dtype=np.int32)
+            for member, rank in zip(members, literal.tolist(), strict=True)
+        ]
+        sizes = np.array([len(one) for one in sets], dtype=np.int64)
+        starts = np.cumsum(sizes) - sizes
+        ranks = np.concatenate([np.empty(0, dtype=np.int32), *sets])
+        owner = frame.get_column("at").to_numpy()
+        self._owner = np.repeat(owner, sizes[codes])
+        within = np.arange(len(self._owner)) - np.repeat(np.cumsum(sizes[codes]) - sizes[codes], sizes[codes])
+        self._rank = ranks[np.repeat(starts[codes], sizes[codes]) + within].astype(np.int64)
+
+    def _member(self, text: str) -> NDArray[np.int32]:
+        parts = [ranks_of(part, self._values).listed() for part in self._column.members(text)]
+        return np.unique(np.concatenate(parts))
+
+    def with_(self, sets: dict[int, RankSet]) -> CoveredRanks:
+        """Return these cells together with others."""
+        owners, ranks = [self._owner], [self._rank]
+        for at, one in sets.items():
+            self._low[at], self._stop[at] = one.low, one.stop
+            if one.members is not None:
+                owners.append(np.full(len(one.members), at))
+                ranks.append(one.members.astype(np.int64))
+        width = self._values.size + 2
+        keys = np.sort(np.concatenate(owners) * width + np.concatenate(ranks))
+        keys = keys[np.diff(keys, prepend=-1) > 0]
+        owner, rank = keys // width, keys % width
+        starts = np.searchsorted(owner, np.arange(len(self._low) + 1))
+        listed = np.flatnonzero(np.diff(starts))
+        self._low[listed], self._stop[listed] = rank[starts[listed]], rank[starts[listed + 1] - 1] + 1
+        return CoveredRanks(
+            low=self._low.astype(np.int32),
+            high=(self._stop - 1).astype(np.int32),
+            starts=starts.astype(np.int64),
+            members=rank.astype(np.int32),
+        )

@@ -1,0 +1,88 @@
+"""The values that a cell stands for: the sub-domains that cells are read as."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from shoal.verification.scales import Position
+
+__all__ = ["AnyOf", "Between", "Everything", "Listed", "Masked", "Span", "SubDomain", "hull"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Everything:
+    """Every value of the column."""
+
+    missing: bool = True
+    """Whether the value may be missing, too: under a star it may."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    """Some values, one by one."""
+
+    texts: tuple[str | None, ...]
+    """How they are written; None is a missing one. Numbers are equal where they are equal in size."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """All numbers (or dates, or times) between two positions."""
+
+    low: Position | None
+    """The lower end; None where there is none."""
+    high: Position | None
+    """The upper end; None where there is none."""
+    low_included: bool = True
+    high_included: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Between:
+    """All values between two sub-domains in an order that the cells do not tell: that of declared categories."""
+
+    low: SubDomain | None
+    high: SubDomain | None
+    low_included: bool = True
+    high_included: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Masked:
+    """All values that have some characters in their places."""
+
+    text: str
+    """The characters, and a star in each place where any may stand; stars at the end may stand for nothing."""
+    star: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnyOf:
+    """The values of several sub-domains."""
+
+    parts: tuple[SubDomain, ...]
+
+
+SubDomain: TypeAlias = Everything | Listed | Span | Between | Masked | AnyOf
+
+
+def hull(low: Span | None, high: Span | None, *, low_included: bool = True, high_included: bool = True) -> Span:
+    """Return all positions from where one span begins to where another ends.
+
+    Parameters
+    ----------
+    low, high : Span, optional
+        The ends of an interval: single positions, or spans as in `["[20, 30)", "[30, 40)"]`.
+    low_included, high_included : bool
+        Whether an end that is a single position belongs to the interval. One that is a span does.
+    """
+    alone_low = low is not None and low.low is not None and low.low == low.high
+    alone_high = high is not None and high.low is not None and high.low == high.high
+    return Span(
+        low=None if low is None else low.low,
+        high=None if high is None else high.high,
+        low_included=low_included if alone_low else low is None or low.low_included,
+        high_included=high_included if alone_high else high is None or high.high_included,
+    )

@@ -1,0 +1,330 @@
+"""The true values of a column in their natural order, and where a position lies among them.
+
+Numbers that are equal have one rank, however they are written, and so have dates. Nothing of the encoding of tables is
+used here: a reader who has a table before him would put its values in order like this.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from shoal.verification.cells import cell_text
+from shoal.verification.scales import Position, Scale, is_plain_number, moment_of, number_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Values", "coded", "scale_of", "written"]
+
+_SMALL_RANGE = 1 << 16
+_UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000}
+_DAY = 86_400 * 10**9
+_MANY, _FEW = 20_000, 1_000
+_DIGITS = r"^-?(0|[1-9][0-9]{0,17})$"
+_DECIMAL = r"^-?(0|[1-9][0-9]{0,99})(\.[0-9]{1,99})?$"
+_ISO_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9].*)?$"
+
+
+def coded(series: pl.Series) -> tuple[NDArray[Any], pl.Series]:
+    """Return a code per row and the value of each code, in any order; a missing value has the code behind the last.
+
+    Integers, dates and categories of a small range come with every value of it, whether it occurs or not.
+    """
+    if series.dtype.is_float():
+        series = series.fill_nan(None)
+    kind = series.dtype
+    if series.null_count() == len(series):
+        return np.zeros(len(series), dtype=np.int32), series.head(0)
+    if isinstance(kind, pl.Enum):
+        return _filled(series.to_physical(), 0, len(kind.categories)), kind.categories.cast(kind)
+    if kind == pl.Boolean:
+        return _filled(series.cast(pl.UInt8), 0, 2), pl.Series([False, True])
+    if kind == pl.Date or (kind.is_integer() and kind not in (pl.Int128, pl.UInt128)):
+        physical = series.to_physical()
+        low, high = physical.min(), physical.max()
+        if isinstance(low, int) and isinstance(high, int) and high - low < _SMALL_RANGE:
+            values = pl.Series(range(low, high + 1), dtype=physical.dtype).cast(kind)
+            return _filled(physical, low, high - low + 1), values
+    if kind in (pl.Categorical, pl.Int128, pl.UInt128) or kind.is_object() or kind.is_nested():
+        series = cell_text(series)
+    found = series.to_arrow(compat_level=pl.CompatLevel.newest()).dictionary_encode()
+    values = pl.Series(found.dictionary).cast(series.dtype)
+    places = pl.Series(found.indices)
+    codes: NDArray[Any] = (places.fill_null(len(values)) if series.null_count() else places).to_numpy()
+    return codes, values
+
+
+def _filled(physical: pl.Series, low: int, missing: int) -> NDArray[Any]:
+    """Return integers, less the lowest one, in a type that has room for the code of a missing value."""
+    kind = np.uint8 if missing < 1 << 8 else np.int32
+    numbers = (physical.fill_null(low) if physical.null_count() else physical).to_numpy()
+    # Modulo the width of the type: a difference that is small comes out right, whatever the signs are.
+    codes: NDArray[Any] = (numbers - numbers.dtype.type(low)).view(f"u{numbers.itemsize}").astype(kind)
+    if physical.null_count():
+        codes[physical.is_null().to_numpy()] = missing
+    return codes
+
+
+def written(values: pl.Series) -> pl.Series:
+    """Return how a release writes values: `39`, `0.5`, `True`, `2020-01-31T12:00:00`.
+
+    A float that has an exponent may be written in another way: compare its number, too.
+    """
+    kind = values.dtype
+    if kind == pl.Boolean:
+        return cell_text(values)
+    if isinstance(kind, pl.Datetime):
+        return values.dt.to_string("%Y-%m-%dT%H:%M:%S%.f" + ("" if kind.time_zone is None else "%:z"))
+    if kind in (pl.Time, pl.Duration):
+        return values.dt.to_string("iso")
+    return values.cast(pl.String)
+
+
+def scale_of(values: pl.Series) -> Scale:
+    """Return the scale that the distinct values of a column have: text is numbers, or dates, where all of it is."""
+    kind = values.dtype
+    if kind.is_numeric():
+        return "number"
+    if kind == pl.Date or isinstance(kind, pl.Datetime):
+        return "date"
+    if kind == pl.Time:
+        return "time"
+    if kind != pl.String or not len(values):
+        return "text"
+    # The first one tells of most columns of names that they are that.
+    first = values[0] or ""
+    if _is_number(first) and (values.str.contains(_DIGITS).all() or all(map(_is_number, values))):
+        return "number"
+    if moment_of(first) is not None and values.str.contains(_ISO_DATE).all():
+        return "date" if all(moment_of(text) is not None for text in values) else "text"
+    return "text"
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(_DIGITS, text) is not None or is_plain_number(text)
+
+
+class Values:
+    """The distinct values of a column, and the order that they have.
+
+    Parameters
+    ----------
+    distinct : polars.Series
+        The values, each once or more often; one that is missing counts as a missing value.
+    scale : Scale, optional
+        What they are to be read as; by default what they are. Those that are nothing of the kind come last.
+
+    Examples
+    --------
+    >>> values = Values(pl.Series(["9", "10", "9.0"]))
+    >>> values.rank_of_code.tolist(), values.size, values.missing
+    ([0, 1, 0], 2, 2)
+    >>> values.below(Fraction(10))
+    (1, 2)
+    """
+
+    def __init__(self, distinct: pl.Series, scale: Scale | None = None) -> None:
+        self.distinct = distinct
+        """The values, in the order of their codes."""
+        self.scale: Scale = scale_of(distinct) if scale is None else scale
+        """What they are."""
+        kind = distinct.dtype
+        self.ordered = self.scale != "text" or isinstance(kind, pl.Enum) or kind.is_temporal()
+        """Whether their ranks are an order that means something."""
+        ranks, self._items = _ranked(distinct.drop_nulls() if distinct.null_count() else distinct, self.scale)
+        self.placed = len(self._items)
+        """How many ranks have a position on the scale; the first ones. Without a scale none has."""
+        self.size = int(ranks.max(initial=-1)) + 1
+        """How many ranks there are, without that of a missing value."""
+        self.rank_of_code: NDArray[np.int32] = ranks
+        """The rank of each code."""
+        if distinct.null_count():
+            self.rank_of_code = np.full(len(distinct), self.missing, dtype=np.int32)
+            self.rank_of_code[distinct.is_not_null().to_numpy()] = ranks
+
+    @property
+    def missing(self) -> int:
+        """The rank of a missing value, behind all others."""
+        return self.size
+
+    def __len__(self) -> int:
+        return self.size + 1
+
+    def ranks(self, codes: NDArray[np.integer]) -> NDArray[np.int32]:
+        """Return the rank of each row, given its code."""
+        return np.asarray(np.append(self.rank_of_code, np.int32(self.missing))[codes])
+
+    def below(self, position: Position) -> tuple[int, int]:
+        """Return how many ranks lie below a position, and how many do not lie above it."""
+        return self._items.below(position)
+
+    def find(self, text: str) -> int:
+        """Return the rank of a text, as a value or as an equal number or date; -1 where there is none."""
+        position = self.position_of(text) if self._many else None
+        if position is None:
+            rank = self.known.get(text)
+            if rank is not None:
+                return rank
+            position = self.position_of(text)
+            if position is None:
+                return self._rank_of_plain_text.get(text, -1)
+        low, high = self.below(position)
+        return low if low < high else -1
+
+    def find_written(self, texts: pl.Series) -> NDArray[np.int64]:
+        """Return the rank of each text that reads just like a value; -1 for any other.
+
+        Where there are many values and few texts, those on a scale are left for `below` to find.
+        """
+        if not self._many:
+            return np.array([self.known.get(text, -1) for text in texts], dtype=np.int64)
+        if self.scale != "text" and len(texts) < _FEW:
+            return np.full(len(texts), -1, dtype=np.int64)
+        values = pl.DataFrame({"text": written(self.distinct), "rank": self.rank_of_code.astype(np.int64)})
+        found = texts.alias("text").to_frame().join(values, on="text", how="left", maintain_order="left")
+        return np.asarray(found.get_column("rank").fill_null(-1).to_numpy())
+
+    @property
+    def _many(self) -> bool:
+        """Whether a dictionary of all texts takes longer than looking for a few."""
+        return len(self.distinct) > _MANY
+
+    def position_of(self, text: str) -> Position | None:
+        """Return where a text lies on the scale of the values; None where it has no place there."""
+        if self.scale == "number":
+            return number_of(text)
+        return None if self.scale == "text" else moment_of(text, self.scale)
+
+    @cached_property
+    def texts(self) -> pl.Series:
+        """How the values are written, by code; whole floats like integers."""
+        return cell_text(self.distinct) if self.distinct.dtype.is_float() else written(self.distinct)
+
+    @cached_property
+    def known(self) -> dict[str, int]:
+        """The rank of each value by its text."""
+        known = dict(zip(written(self.distinct).to_list(), self.rank_of_code.tolist(), strict=True))
+        if self.distinct.dtype == pl.Boolean:  # as files write truth values that were not recoded
+            known |= {text.lower(): rank for text, rank in known.items()}
+        return known
+
+    @cached_property
+    def _rank_of_plain_text(self) -> dict[str, int]:
+        """Ranks by what is left of a text without a decimal or a time of day that says nothing (`30.0`)."""
+        plain = (text.removesuffix(".0").removesuffix("T00:00:00") for text in self.known)
+        return dict(zip(plain, self.known.values(), strict=True))
+
+
+def _ranked(values: pl.Series, scale: Scale) -> tuple[NDArray[np.int32], _Positions]:
+    """Return the rank of each value, and the positions of the ranks that have one."""
+    kind = values.dtype
+    if not len(values) or scale == "text":
+        # Declared categories and durations in their order, text in that of its characters.
+        return _dense(values), _Positions([], int)
+    if scale == "number" and kind.is_numeric():
+        items = values.unique().sort()
+        if kind == pl.Float64:
+            return _dense(values), _Floats(items)
+        if kind.is_integer() or kind.is_decimal():
+            return _dense(values), _Positions(items, int if kind.is_integer() else Fraction)
+        return _dense(values), _Positions(items.cast(pl.String), Fraction)  # a float is what is printed for it
+    if scale == "date" and kind == pl.Date:
+        return _dense(values), _Positions(values.unique().sort().to_physical(), _DAY.__mul__)
+    if scale == "date" and isinstance(kind, pl.Datetime):
+        return _dense(values), _Positions(values.unique().sort().to_physical(), _UNITS[kind.time_unit].__mul__)
+    if scale == "time" and kind == pl.Time:
+        return _dense(values), _Positions(values.unique().sort().to_physical(), int)
+    return _ranked_texts(written(values), scale)
+
+
+def _ranked_texts(texts: pl.Series, scale: Scale) -> tuple[NDArray[np.int32], _Positions]:
+    """Return the same for text that says numbers, dates or times; what says nothing of the kind comes last."""
+    if scale == "number" and texts.str.contains(_DIGITS).all():
+        numbers = texts.cast(pl.Int64)
+        return _dense(numbers), _Positions(numbers.unique().sort(), int)
+    if scale == "number" and texts.str.contains(_DECIMAL).all():
+        return _ranked_decimals(texts)
+    read = number_of if scale == "number" else partial(moment_of, scale=scale)
+    positions = [read(text) for text in texts]
+    placed = sorted({position for position in positions if position is not None})
+    strays = sorted({text for text, position in zip(texts, positions, strict=True) if position is None})
+    rank_of = {position: rank for rank, position in enumerate(placed)}
+    stray_of = {text: rank for rank, text in enumerate(strays, start=len(placed))}
+    ranks = [
+        stray_of[text] if position is None else rank_of[position]
+        for text, position in zip(texts, positions, strict=True)
+    ]
+    return np.array(ranks, dtype=np.int32), _Positions(placed, lambda position: position)
+
+
+def _ranked_decimals(texts: pl.Series) -> tuple[NDArray[np.int32], _Positions]:
+    """Return the same for decimal numbers: floats sort them, but for those that are one float, which are compared."""
+    floats = texts.cast(pl.Float64).to_numpy()
+    order = np.argsort(floats, kind="stable")
+    starts = np.flatnonzero(np.diff(floats[order], prepend=-np.inf, append=np.inf))
+    new = np.zeros(len(order), dtype=np.bool_)
+    new[starts[:-1]] = True
+    for start, stop in pairwise(starts.tolist()):
+        if stop - start > 1:
+            exact = {at: Fraction(texts[at]) for at in order[start:stop].tolist()}
+            run = sorted(exact, key=exact.__getitem__)
+            order[start:stop] = run
+            new[start + 1 : stop] = [exact[one] != exact[other] for one, other in pairwise(run)]
+    ranks = np.empty(len(order), dtype=np.int32)
+    ranks[order] = np.cumsum(new) - 1
+    return ranks, _Positions(texts.gather(order[new]), Fraction)
+
+
+def _dense(values: pl.Series) -> NDArray[np.int32]:
+    if values.dtype == pl.String and len(values) < _FEW:
+        texts = values.to_list()
+        place_of = {text: rank for rank, text in enumerate(sorted(set(texts)))}
+        return np.array([place_of[text] for text in texts], dtype=np.int32)
+    return values.rank("dense").cast(pl.Int32).to_numpy() - np.int32(1)
+
+
+class _Positions(Sequence[Position]):
+    """Exact positions of values, each computed when it is looked at: a search looks at few."""
+
+    def __init__(self, values: Sequence[Any] | pl.Series, exact: Callable[[Any], Position]) -> None:
+        self._values = values
+        self._exact = exact
+
+    def below(self, position: Position) -> tuple[int, int]:
+        """Return how many values lie below a position, and how many do not lie above it."""
+        return bisect_left(self, position), bisect_right(self, position)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._exact(self._values[at])
+
+
+class _Floats(_Positions):
+    """The same for floats, each of which is the decimal number that is printed for it."""
+
+    def __init__(self, values: pl.Series) -> None:
+        self._floats = values.to_numpy()
+        super().__init__(values, lambda value: Fraction(repr(value)))
+
+    def below(self, position: Position) -> tuple[int, int]:
+        """Return the same as for others: rounding keeps the order but for ties, of which there is one at most."""
+        try:
+            near = float(position)
+        except OverflowError:
+            return (0, 0) if position < 0 else (len(self), len(self))
+        low, high = (int(np.searchsorted(self._floats, near, side)) for side in ("left", "right"))
+        if low == high:
+            return low, high
+        exact = self[low]
+        return (low, high) if exact == position else (high, high) if exact < position else (low, low)
