@@ -46,6 +46,7 @@ def measure(settings: Settings) -> Part:
     part = Part(name="risk", title="Disclosure risk")
     _times(part, settings)
     _special(part, settings)
+    _wildcards(part, settings)
     samples = 50 if settings.quick else 1_000
     _uniques(part, samples)
     _weights(part, samples)
@@ -121,6 +122,30 @@ def _special(part: Part, settings: Settings) -> None:
             rows=rows,
         )
     )
+
+
+def _wildcards(part: Part, settings: Settings) -> None:
+    frame = shoal.datasets.census(settings.rows, quasi_identifiers=7, seed=settings.seed)
+    names = frame.columns[:7]
+    rows: list[tuple[object, ...]] = []
+    for recoding, algorithm in (("suppression", "tp+"), ("generalization", "mondrian")):
+        release = shoal.anonymize(
+            frame,
+            quasi_identifiers=names,
+            sensitive=frame.columns[7],
+            privacy=shoal.LDiversity(4),
+            recoding=recoding,  # type: ignore[arg-type]
+            algorithm=algorithm,
+            seed=1,
+        )
+        for population in (None, frame):
+            start = time.perf_counter()
+            found = shoal.risk(release.data, quasi_identifiers=names, population=population, stars="wildcard")
+            seconds = time.perf_counter() - start
+            k = None if found.k_map is None else found.k_map.k
+            rows.append((recoding, found.classes, population is not None, found.smallest_class, k, seconds))
+    header = ("recoding", "classes", "with a population", "fewest compatible rows", "fewest people", "seconds")
+    part.show(Grid(title=f"Stars as any of their values, l = 4, {settings.rows:,} rows:", header=header, rows=rows))
 
 
 def _uniques(part: Part, samples: int) -> None:
