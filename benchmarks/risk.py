@@ -14,6 +14,7 @@ import shoal
 from benchmarks.harness import ratio
 from benchmarks.results import Grid, Part, Target
 from shoal.disclosure_risk import (
+    Frequencies,
     SampleHistogram,
     count_frequencies,
     log_linear_risk,
@@ -201,7 +202,8 @@ def _weights(part: Part, samples: int) -> None:
                 drawn = rng.random(_PEOPLE) < chances
                 here, f = np.unique(classes[drawn], return_counts=True)
                 number = np.searchsorted(here, classes[drawn])
-                risks = individual_risks(f, sums_of_weights(number, len(here), 1 / chances[drawn]))
+                found = Frequencies(class_of=number, rows_of=f, first_rows=here, sample=f)
+                risks = individual_risks(f, sums_of_weights(found, 1 / chances[drawn]))
                 errors.append(float((risks * f).sum() / (f / sizes[here]).sum() - 1))
             rows.append((d, p, 100 * float(np.mean(errors)), 100 * float(np.std(errors))))
     part.show(Grid(title="Individual risk (percent):", header=("columns", "p", "bias", "spread"), rows=rows))
