@@ -95,7 +95,8 @@ class Risk:
     """How sure somebody can be that a person is in the table; None without a population, or where people fit several
     classes."""
     population_uniques: PopulationUniques | None
-    """Estimated shares of people who are alone in the population; None without a sampling fraction."""
+    """Estimated shares of people who are alone in the population; None without a sampling fraction, or where rows fit
+    the cells of several classes."""
     individual: Individual | None
     """Individual risk by survey weights; None without weights."""
     household: Household | None
@@ -372,8 +373,8 @@ def _counted(frequencies: Frequencies, table: Table, asked: _Asked) -> dict[str,
 
 
 def _by_fraction(frequencies: Frequencies, asked: _Asked) -> dict[str, Any]:
-    """Return what is estimated from the sampling fraction."""
-    if asked.sampling_fraction is None:
+    """Return what is estimated from the sampling fraction; the estimates are made of classes that do not overlap."""
+    if asked.sampling_fraction is None or not np.array_equal(frequencies.sample, frequencies.rows_of):
         return {"population_uniques": None}
     histogram = SampleHistogram.of(frequencies.sample)
     return {"population_uniques": measures.population_uniques(histogram, asked.sampling_fraction)}

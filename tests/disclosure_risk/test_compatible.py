@@ -123,8 +123,11 @@ def test_stars_of_a_release():
     frame = pl.DataFrame({"age": ["30", "*", "40"], "zip": ["*", "1", "1"], "s": ["x", "y", "y"], "w": [2, 3, 4]})
     request = {"quasi_identifiers": ["age", "zip"], "sensitive": "s", "weights": "w"}
     own = shoal.risk(frame, **request)
-    wild = shoal.risk(frame, stars="wildcard", **request)
+    wild = shoal.risk(frame, stars="wildcard", sampling_fraction=0.1, **request)
     assert own.smallest_class == 1
+    assert wild.population_uniques is None
+    assert wild.k_map is not None
+    assert wild.k_map.estimated == 2
     assert wild.smallest_class == 2
     assert wild.classes == own.classes == 3
     assert wild.records["prosecutor"].to_list() == [1 / 2, 1 / 3, 1 / 2]
