@@ -143,6 +143,8 @@ def test_a_spec_names_the_columns(shoal: Any, survey: Path, tmp_path: Path) -> N
         ((*QI, "--sampling-fraction", "2"), "--sampling-fraction must be a number > 0 and <= 1. Got 2."),
         ((*QI, "--sampling-fraction", "much"), "'much' is no number"),
         ((*QI, "--suda", "0"), "--suda must be a whole number >= 1"),
+        ((*QI, "--stars", "any"), "--stars must be one of 'own', 'wildcard'"),
+        ((*QI, "--cells", "age=values"), "give --stars wildcard"),
         ((*QI, "--weights", "name"), "has no finite number in 60 row(s)"),
         ((*QI, "--weights", "v"), "There is no column 'v'"),
         ((*QI, "--household", "home"), "name the survey weights with --weights"),

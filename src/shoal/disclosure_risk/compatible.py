@@ -199,11 +199,11 @@ def _witnesses(column: ReadColumn) -> Values:
             if not isinstance(atom, str):
                 positions.add(atom)
                 continue
-            place = column.position_of(atom)
-            if place is None:
+            position = column.position_of(atom)
+            if position is None:
                 texts.add(atom)
             else:
-                positions.add(place)
+                positions.add(position)
     ordered = sorted(positions)
     between = [Fraction(low + high) / 2 for low, high in pairwise(ordered)]
     beyond = [ordered[0] - 1, ordered[-1] + 1] if ordered else []
