@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from shoal._compiling import inlined, kernel
 from shoal.covering.members_kernel import first_at_least
 
 __all__ = ["Nodes", "Ranks", "count_meeting"]
@@ -46,14 +46,14 @@ class Nodes(NamedTuple):
     """What the boxes of a node carry together; shape (nodes, m)."""
 
 
-@njit(cache=True)
+@inlined
 def _some_within(members, start, stop, low, high):
     """Return whether one of the ascending `members[start:stop]` is from `low` to `high`."""
     first = first_at_least(members, start, stop, low)
     return first < stop and members[first] <= high
 
 
-@njit(cache=True)
+@inlined
 def _meet(one, r, other, s):
     """Return whether region r of the one and region s of the other have a rank in common."""
     low = max(one.low[r], other.low[s])
@@ -78,7 +78,7 @@ def _meet(one, r, other, s):
     return False
 
 
-@njit(cache=True)
+@inlined
 def _relation(query, ranks, nodes, node):
     """Return 0 where no box of a node meets the query, 2 where all do, 1 where that is not known."""
     d = query.size
@@ -105,7 +105,7 @@ def _relation(query, ranks, nodes, node):
     return 2 if whole else 1
 
 
-@njit(cache=True)
+@kernel
 def count_meeting(queries, asked, boxes, held, nodes, levels, carried):
     """Add up for each query what the boxes carry that it meets.
 

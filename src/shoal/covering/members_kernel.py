@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from numba import njit
+from shoal._compiling import inlined
 
 __all__ = ["first_at_least"]
 
 
-@njit(cache=True)
+@inlined
 def first_at_least(members, start, stop, low):
     """Return where the first of the ascending `members[start:stop]` is that is at least `low`; `stop` if none is."""
     a, b = start, stop

@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 from shoal._compiling import inlined, kernel
-
 from shoal.covering.members_kernel import first_at_least
 
 __all__ = ["collect_covering"]
