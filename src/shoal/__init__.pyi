@@ -22,7 +22,7 @@ from .algorithms import Sabre as Sabre
 from .algorithms import ThreePhase as ThreePhase
 from .algorithms import TopDownSpecialization as TopDownSpecialization
 
-# Publishing, auditing, measuring risk, comparing, tuning.
+# Inspecting, publishing, auditing, measuring risk, comparing, tuning.
 from .assessment import Risk as Risk
 from .assessment import risk as risk
 from .auditing import Audit as Audit
@@ -46,6 +46,8 @@ from .hierarchy import Prefix as Prefix
 from .hierarchy import Round as Round
 from .hierarchy import TopCode as TopCode
 from .hierarchy import safe_harbor as safe_harbor
+from .inspection import Inspection as Inspection
+from .inspection import inspect as inspect
 
 # Privacy models.
 from .models import AlphaKAnonymity as AlphaKAnonymity

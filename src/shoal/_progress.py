@@ -28,7 +28,7 @@ def silent(step: str, done: int, total: int, /) -> None:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Raise Ctrl-C as a `KeyboardInterrupt` also where it struck on the way out of a compiled function.
+    """Raise what a signal raised (Ctrl-C, termination) also where it struck on the way out of a compiled function.
 
     Python sees a result and an exception together then, and makes a `SystemError` of them, or several on the way.
     """
@@ -40,6 +40,8 @@ def interruptible() -> Iterator[None]:
             cause = cause.__cause__
         if isinstance(cause, KeyboardInterrupt):
             raise KeyboardInterrupt from error
+        if isinstance(cause, SystemExit):
+            raise SystemExit(cause.code) from error
         raise
 
 

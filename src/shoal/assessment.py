@@ -29,7 +29,8 @@ from shoal.disclosure_risk.individual import (
 )
 from shoal.disclosure_risk.suda import dis_suda_scores
 from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, near_matches
-from shoal.publish import open_data, roles, trees_of
+from shoal.opening import open_data, roles
+from shoal.publish import trees_of
 from shoal.table import Schema, encode
 from shoal.verification import declared_meanings
 
@@ -179,6 +180,7 @@ def risk(
     combinations: int | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    sheet: str | None = None,
     progress: Progress | None = None,
 ) -> Risk:
     """Measure and estimate the disclosure risk of a table.
@@ -229,6 +231,8 @@ def risk(
         Rank combinations of up to so many columns; 3 by default, fewer where there are very many columns.
     delimiter, encoding : str, optional
         Of CSV files; detected by default.
+    sheet : str, optional
+        Of a workbook with the table; needed where it has several.
     progress : callable, optional
         Called with (step, done, total) now and then.
 
@@ -264,7 +268,7 @@ def risk(
     )
     clock = Clock(_STEPS, progress)
     with clock.step("read"):
-        opened = open_data(data, delimiter=delimiter, encoding=encoding)
+        opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
         schema = _roles_in(opened.frame, quasi_identifiers, sensitive)
         table = encode(opened.frame[list(schema.published)], schema)
         others = None if population is None else _population(population, schema, delimiter, encoding)

@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 import numpy as np
@@ -17,13 +16,12 @@ from shoal._validation import Boolean, Constraint, Integer, NotBlank, OneOf, Opt
 from shoal.algorithms import choose
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 from shoal.hierarchy import as_hierarchy, automatic_hierarchy, coarsen_columns, tree_after
-from shoal.io import Restorer, open_frame, read
 from shoal.models import Requirement
-from shoal.recoding import METHODS
+from shoal.opening import open_data, roles, understood
+from shoal.recoding import LARGEST_SET, METHODS
 from shoal.stages import (
     STEPS,
     Encoded,
-    OpenedData,
     Prepared,
     Request,
     drawn,
@@ -40,12 +38,12 @@ if TYPE_CHECKING:
     from shoal.algorithms import Algorithm
     from shoal.hierarchy import Coarsening, Hierarchy
     from shoal.models import PrivacyModel
+    from shoal.opening import OpenedData
     from shoal.release import Release
     from shoal.table import Column
 
 __all__ = [
     "CONSTRAINTS",
-    "OpenedData",
     "Options",
     "all_options",
     "anonymize",
@@ -54,10 +52,9 @@ __all__ = [
     "encoded_columns",
     "encoded_table",
     "input_hash",
-    "open_data",
+    "meant",
     "prepare",
     "requested",
-    "roles",
     "rows_to_publish",
     "rows_without",
     "trees_of",
@@ -70,14 +67,18 @@ class Options(TypedDict, total=False):
     coarsen: Mapping[str | tuple[str, ...], Coarsening] | None
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None
     recoding: Literal["suppression", "generalization"]
+    largest_set: int
     direct_identifiers: Sequence[str]
     insensitive: Sequence[str]
     missing_sensitive: str
     star: str
     keep_order: bool
     seed: int | None
+    dates: Mapping[str, str] | None
+    decimal: str | None
     delimiter: str | None
     encoding: str | None
+    sheet: str | None
 
 
 def anonymize(
@@ -90,14 +91,18 @@ def anonymize(
     coarsen: Mapping[str | tuple[str, ...], Coarsening] | None = None,
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None = None,
     recoding: Literal["suppression", "generalization"] = "suppression",
+    largest_set: int = LARGEST_SET,
     direct_identifiers: Sequence[str] = (),
     insensitive: Sequence[str] = (),
     missing_sensitive: str = "error",
     star: str = "*",
     keep_order: bool = False,
     seed: int | None = None,
+    dates: Mapping[str, str] | None = None,
+    decimal: str | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    sheet: str | None = None,
     progress: Progress | None = None,
 ) -> Release:
     """Make a release of a table in which every group of rows satisfies the privacy models, and verify it.
@@ -105,8 +110,8 @@ def anonymize(
     Parameters
     ----------
     data : frame or path
-        A pandas, Polars or Arrow table (anything that narwhals takes), or a path to CSV, Parquet or Arrow, or a
-        database URL with a table. One row per person. It is not changed.
+        A pandas, Polars or Arrow table (anything that narwhals takes), or a path to CSV, Parquet, Arrow or a workbook
+        (.xlsx, .ods), or a database URL with a table. One row per person. It is not changed.
     quasi_identifiers : sequence of str
         Columns that an adversary knows from elsewhere. A missing value is a value of its own.
     sensitive : str or sequence of str, optional
@@ -122,6 +127,9 @@ def anonymize(
         tree or a file of it (a line per value, from the value to the root). The root reads as a star.
     recoding : {"suppression", "generalization"}
         Whether a value that differs within a group becomes a star, or the smallest interval or set that covers them.
+    largest_set : int
+        For generalization: a set of more values than this becomes a star. A set shows exact values, and whoever knows a
+        person's finds out whether it is there; coarsen the column, or give it a hierarchy, for less precise groups.
     direct_identifiers : sequence of str
         Columns that name a person: dropped.
     insensitive : sequence of str
@@ -135,8 +143,15 @@ def anonymize(
         nothing of the input's order.
     seed : int, optional
         For reproducible experiments; by default randomness comes from the operating system.
+    dates : mapping of column to str, optional
+        How the dates of columns of text are written, as `strptime` has it ("%d.%m.%Y"). By default the one format that
+        fits a whole column; where two fit, it must be said. What is published untouched is written as it was.
+    decimal : {",", "."}, optional
+        What stands before decimals in columns of text; found out by default.
     delimiter, encoding : str, optional
         Of a CSV file; detected by default.
+    sheet : str, optional
+        Of a workbook; needed where it has several.
     progress : callable, optional
         Called with (step, done, total) now and then.
 
@@ -158,20 +173,24 @@ def anonymize(
         "coarsen": coarsen,
         "hierarchies": hierarchies,
         "recoding": recoding,
+        "largest_set": largest_set,
         "direct_identifiers": direct_identifiers,
         "insensitive": insensitive,
         "missing_sensitive": missing_sensitive,
         "star": star,
         "keep_order": keep_order,
         "seed": seed,
+        "dates": dates,
+        "decimal": decimal,
     }
     validate("anonymize", dict(options), CONSTRAINTS)
     clock = Clock(STEPS, progress)
     with clock.step("read"):
-        opened = open_data(data, delimiter=delimiter, encoding=encoding)
+        opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
         schema = roles(quasi_identifiers, sensitive, direct_identifiers, insensitive)
         _check_recodable(schema, opened.frame.columns, options)
         request = requested(schema, privacy, algorithm, options)
+        opened = meant(opened, request, options)
     prepared = prepare(opened, request, clock)
     recoded = partition_and_recode(prepared, clock)
     return verified(recoded, clock)
@@ -196,12 +215,26 @@ def requested(
         algorithm=chosen,
         reason=reason,
         recoding=options["recoding"],
+        largest_set=options["largest_set"],
         star=options["star"],
         keep_order=options["keep_order"],
         missing_sensitive=options["missing_sensitive"],
         seed=options["seed"],
         coarsen=options["coarsen"] or {},
         hierarchies=trees,
+    )
+
+
+def meant(opened: OpenedData, request: Request, options: Options) -> OpenedData:
+    """Return an input with dates and numbers in place of the text that they are written as; see `understood`."""
+    return understood(
+        opened,
+        request.schema,
+        request.requirement,
+        dates=options["dates"],
+        decimal=options["decimal"],
+        coarsen=options["coarsen"],
+        hierarchies=options["hierarchies"],
     )
 
 
@@ -292,45 +325,6 @@ def _check_recodable(schema: Schema, columns: Sequence[str], options: Options) -
         )
 
 
-def open_data(data: Any, *, delimiter: str | None = None, encoding: str | None = None) -> OpenedData:
-    """Open a frame, a path or a database URL."""
-    if isinstance(data, str | PathLike):
-        binary = Path(data).suffix.lower() in {".parquet", ".pq", ".arrow", ".feather", ".ipc"}
-        frame = read(data if isinstance(data, str) else Path(data), delimiter=delimiter, encoding=encoding)
-        return OpenedData(frame=frame, format="parquet" if binary else "csv", restore=Restorer())
-    opened = open_frame(data)
-    return OpenedData(frame=opened.frame, format="csv", restore=opened.restore)
-
-
-def roles(
-    quasi_identifiers: Sequence[str],
-    sensitive: str | Sequence[str] | None,
-    direct_identifiers: Sequence[str] = (),
-    insensitive: Sequence[str] = (),
-) -> Schema:
-    """Make a schema of the roles as callers give them: a name, several, or none."""
-    named: dict[str, Any] = {
-        "quasi_identifiers": quasi_identifiers,
-        "sensitive": () if sensitive is None else sensitive,
-        "direct_identifiers": direct_identifiers,
-        "insensitive": insensitive,
-    }
-    listed: dict[str, tuple[str, ...]] = {}
-    for role, names in named.items():
-        kind = type(names).__name__
-        if kind in _COLUMNS or not isinstance(names, Iterable):
-            raise ParameterError(f"The '{role}' parameter must be names of columns: a text or a list. Got {kind}.")
-        columns = (names,) if isinstance(names, str) else tuple(names)
-        if not all(isinstance(name, str) for name in columns):
-            raise ParameterError(f"The '{role}' parameter must be names of columns. Got something that is not text.")
-        listed[role] = columns
-    return Schema(**listed)
-
-
-_COLUMNS = ("Series", "Expr", "ChunkedArray")
-"""What callers may give by mistake in place of a name; its cells must not be taken for names, and shown."""
-
-
 def trees_of(
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]], allowed: Sequence[str]
 ) -> dict[str, Hierarchy]:
@@ -397,6 +391,7 @@ def all_options(owner: Callable[..., Any], given: Options) -> Options:
 
 CONSTRAINTS: Mapping[str, Constraint] = {
     "recoding": OneOf(tuple(METHODS)),
+    "largest_set": Integer(low=1),
     "missing_sensitive": OneOf(("error", "value", "drop")),
     "star": NotBlank(),
     "keep_order": Boolean(),

@@ -20,6 +20,7 @@ from shoal.algorithms import Problem, lower_bound, populations_of
 from shoal.certificate import Certificate, Cost
 from shoal.disclosure_risk import reidentification
 from shoal.errors import InfeasibleError, InternalError
+from shoal.io import as_written
 from shoal.metrics import Metrics
 from shoal.recoding import canonical_order, check_coverage, compose, published_frame, recode
 from shoal.release import Release
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
     from shoal._progress import Clock
     from shoal.algorithms import Algorithm, Partition
     from shoal.hierarchy import Coarsening, Hierarchy
-    from shoal.io import Restorer
     from shoal.models import Requirement
+    from shoal.opening import OpenedData
     from shoal.recoding import Recoding
     from shoal.table import Column, Schema, Table
     from shoal.verification import Achieved
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 __all__ = [
     "STEPS",
     "Encoded",
-    "OpenedData",
     "Prepared",
     "Recoded",
     "Request",
@@ -60,16 +60,6 @@ _SHOWN_ROWS = 20
 """Row numbers that a message lists; the error itself has them all."""
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class OpenedData:
-    """Input of any kind as a Polars frame, with the way back."""
-
-    frame: pl.DataFrame
-    format: str
-    """What a release of it is written as: "parquet" for Parquet and Arrow files, else "csv"."""
-    restore: Restorer
-
-
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Request:
     """What is asked for a table, checked and with an algorithm chosen."""
@@ -84,6 +74,8 @@ class Request:
     """Why that one, in words."""
     recoding: Literal["suppression", "generalization"]
     """How a partition is recoded."""
+    largest_set: int
+    """For generalization: a set of more values becomes a star."""
     star: str
     """What a suppressed cell shows."""
     keep_order: bool
@@ -266,6 +258,7 @@ def partition_and_recode(prepared: Prepared, clock: Clock) -> Recoded:
             progress=clock.progress,
             recoding=request.recoding,
             hierarchies=trees,
+            largest_set=request.largest_set,
         )
         try:
             partition = request.algorithm.partition(problem)
@@ -281,6 +274,7 @@ def partition_and_recode(prepared: Prepared, clock: Clock) -> Recoded:
             star=request.star,
             hierarchies=trees,
             least=partition.least,
+            largest_set=request.largest_set,
         )
     return Recoded(prepared=prepared, partition=partition, recoding=recoding)
 
@@ -302,7 +296,7 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         The published cells do not satisfy the request.
     """
     prepared, recoding = recoded.prepared, recoded.recoding
-    request, partition = prepared.request, recoded.partition
+    request, opened, partition = prepared.request, prepared.opened, recoded.partition
     with clock.step("recode"):
         published, rows = recoded.published()
     with clock.step("verify"):
@@ -313,7 +307,8 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         if bound.stars > recoding.recoded_cells:
             raise InternalError("a lower bound exceeds what a release costs")
     with clock.step("certify"):
-        digest, salt = input_hash(prepared.opened.frame, prepared.original)
+        came, alike = opened.as_it_came, opened.reads_alike
+        digest, salt = input_hash(came, prepared.original if alike else _encoded_as_it_came(came, request.schema))
         metrics = Metrics(prepared.original, recoded.composed, partition.groups, k=request.requirement.k)
         cost = Cost.of(recoding, bound, gcp=metrics.gcp)
         risk = _risk(prepared, achieved)
@@ -325,8 +320,9 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         metrics=metrics,
         rows=rows,
         salt=salt,
-        source_format=prepared.opened.format,
-        restore=prepared.opened.restore.of(published),
+        source_format=opened.format,
+        restore=opened.restore.of(as_written(published, opened.forms, star=request.star)),
+        forms=opened.forms,
         pictures=prepared.encoded.pictures,
     )
 
@@ -390,9 +386,11 @@ def _certificate(
                 for name, tree in encoded.trees.items()
             },
             "recoding": request.recoding,
+            **({"largest_set": request.largest_set} if request.recoding == "generalization" else {}),
             "star": request.star,
             "keep_order": request.keep_order,
             "missing_sensitive": request.missing_sensitive,
+            "read_as": {name: form.to_dict() for name, form in prepared.opened.forms.items()},
         },
         seed=request.seed,
         input=_described(prepared, digest),
@@ -469,10 +467,13 @@ def input_hash(frame: pl.DataFrame, table: Table, salt: str | None = None) -> tu
     """
     salt = new_salt() if salt is None else salt
     if table.rows != frame.height:
-        schema = replace(table.schema, direct_identifiers=())
-        table = encode(frame.select(schema.published), schema)
+        table = _encoded_as_it_came(frame, table.schema)
     order = canonical_order(table) if _told_apart(table) else None
     return fingerprint(table, order, key=bytes.fromhex(salt)), salt
+
+
+def _encoded_as_it_came(frame: pl.DataFrame, schema: Schema) -> Table:
+    return encode(frame.select(schema.published), replace(schema, direct_identifiers=()))
 
 
 def _told_apart(table: Table) -> bool:

@@ -213,6 +213,11 @@ class PrivacyModel(ABC):
         return False
 
     @property
+    def names_values(self) -> bool:
+        """Whether the model was given sensitive values by name, as they are written in the table."""
+        return False
+
+    @property
     def words(self) -> str:
         """The model as sentences name it.
 

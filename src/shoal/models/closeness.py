@@ -93,6 +93,10 @@ class TCloseness(PrivacyModel):
     def reads_values(self) -> bool:  # noqa: D102
         return self.ground.reads_values
 
+    @property
+    def names_values(self) -> bool:  # noqa: D102
+        return self.ground.names_values
+
     def misfit(self, domain: Domain) -> Part | None:  # noqa: D102
         return self.ground.misfit(domain)
 

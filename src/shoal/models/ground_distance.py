@@ -53,6 +53,11 @@ class GroundDistance(ABC):
     reads_values: ClassVar[bool] = True
     """Whether the distance depends on what the values are."""
 
+    @property
+    def names_values(self) -> bool:
+        """Whether the distance was given values by name."""
+        return self.reads_values
+
     def misfit(self, domain: Domain) -> Part | None:
         """Return why the distance says nothing of such values, in words that follow a colon; None where it does."""
         return None
@@ -252,6 +257,10 @@ class OrderedDistance(GroundDistance):
         twice = repeated(self.order)
         if twice is not None:
             raise ParameterError(f"The order names a value twice, as number {twice[0]} and as number {twice[1]}.")
+
+    @property
+    def names_values(self) -> bool:  # noqa: D102
+        return self.order is not None
 
     def misfit(self, domain: Domain) -> Part | None:  # noqa: D102
         if self.order is not None:

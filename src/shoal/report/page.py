@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 
     from shoal.report.facts import PublicFacts, ReportFacts
 
-__all__ = ["render", "render_public", "render_publication", "render_risk", "write_report"]
+__all__ = ["render", "render_public", "render_publication", "render_risk", "template", "write_report"]
 _SHOWN_COMBINATIONS = 30
 """Combinations of columns in the page of a table's risk."""
 
 
 @cache
-def _template(name: str) -> Template:
+def template(name: str) -> Template:
+    """Return one of the templates of pages, with the filters that all of them share."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -36,7 +37,11 @@ def _template(name: str) -> Template:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        number=sentences.number, percent=sentences.percent, factor=sentences.factor, listed=sentences.listed
+        number=sentences.number,
+        percent=sentences.percent,
+        factor=sentences.factor,
+        listed=sentences.listed,
+        as_sentence=lambda text: text[:1].upper() + text[1:],
     )
     return environment.get_template(name)
 
@@ -56,7 +61,7 @@ def render(facts: ReportFacts) -> str:
     """
     certificate = facts.certificate
     source, rows = certificate["input"], _published_rows(certificate)
-    return _template("release.html.j2").render(
+    return template("release.html.j2").render(
         private=True,
         title=facts.title,
         facts=facts,
@@ -80,7 +85,7 @@ def render_public(facts: PublicFacts) -> str:
     """
     certificate = facts.certificate
     columns, parameters = certificate["columns"], certificate["parameters"]
-    return _template("public.html.j2").render(
+    return template("public.html.j2").render(
         private=False,
         title=facts.title,
         facts=facts,
@@ -107,7 +112,7 @@ def render_publication(certificate: Mapping[str, Any], *, private: bool) -> str:
         Whether it is the full certificate, for the publisher, or the public one.
     """
     series, rows = certificate["series"], _published_rows(certificate)
-    return _template("publication.html.j2").render(
+    return template("publication.html.j2").render(
         private=private,
         title=f"{series['name']}: release {series['release']}",
         certificate=certificate,
@@ -132,7 +137,7 @@ def render_risk(facts: Mapping[str, Any], *, title: str) -> str:
         The heading.
     """
     ranked = facts["quasi_identifiers"]
-    return _template("risk.html.j2").render(
+    return template("risk.html.j2").render(
         title=title,
         facts=facts,
         measured=[

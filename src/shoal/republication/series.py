@@ -15,7 +15,8 @@ from shoal._validation import Boolean, Constraint, Integer, OneOf, Optional, val
 from shoal.certificate import FORMAT
 from shoal.errors import LedgerError, NoRowsError
 from shoal.io import check_free, staged_folder
-from shoal.publish import input_hash, open_data
+from shoal.opening import open_data
+from shoal.publish import input_hash
 from shoal.republication.guarantee import guarantee_of
 from shoal.republication.ledger import journal
 from shoal.republication.ledger.memory import encrypted_pieces, read_memory
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     import sqlalchemy as sa
 
-    from shoal.publish import OpenedData
+    from shoal.opening import OpenedData
     from shoal.republication.ledger.memory import Memory
     from shoal.republication.ledger.records import RecordedSeries, SeriesColumns
     from shoal.republication.ledger.store import Store

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from shoal.stages import Encoded, OpenedData, Prepared, Request
+    from shoal.algorithms import Algorithm
+    from shoal.opening import OpenedData
+    from shoal.stages import Encoded, Prepared, Request
     from shoal.table import Table
     from shoal.tuning.ladders import Ladder, Rung
     from shoal.tuning.search import Node
@@ -34,10 +36,10 @@ LOSSES = tuple(name for name, metric in METRICS.items() if metric.tunable)
 """The metrics that can be minimized."""
 
 
-def check_loss(owner: str, loss: str | None, recoding: str) -> str:
-    """Return the loss that is asked for, or the one that fits a recoding best."""
+def check_loss(owner: str, loss: str | None) -> str:
+    """Return the loss that is asked for; the global certainty penalty where none is."""
     if loss is None:
-        return "kl_divergence" if recoding == "suppression" else "gcp"
+        return "gcp"
     validate(owner, {"loss": loss}, {"loss": OneOf(LOSSES)})
     return loss
 
@@ -99,8 +101,8 @@ class Evaluator:
         """Return the rung of each ladder that a setting climbs."""
         return {ladder.key: ladder.rungs[step - 1] for ladder, step in zip(self.ladders, node, strict=True) if step > 0}
 
-    def evaluate(self, node: Node) -> Setting:
-        """Return what a setting loses, or why it cannot be published.
+    def evaluate(self, node: Node, algorithm: Algorithm | None = None) -> Setting:
+        """Return what a setting loses, or why it cannot be published; with another algorithm where one is given.
 
         Raises
         ------
@@ -111,23 +113,26 @@ class Evaluator:
         rungs = self.rungs_of(node)
         encoded = [self._encoded(ladder, step) for ladder, step in zip(self.ladders, node, strict=True) if step > 0]
         try:
-            measured = self._measured(encoded)
+            measured = self._measured(encoded, algorithm)
         except (InfeasibleError, UsageError) as error:
             return Setting(rungs=rungs, error=error, seconds=time.perf_counter() - start)
         return Setting(rungs=rungs, seconds=time.perf_counter() - start, **measured)
 
-    def _measured(self, rungs: Sequence[Encoded]) -> dict[str, Any]:
+    def _measured(self, rungs: Sequence[Encoded], algorithm: Algorithm | None) -> dict[str, Any]:
         encoded = self.untouched
         for one in rungs:
             encoded = encoded.coarser(one)
-        prepared = drawn(encoded, self.request, self.opened, self.rows)
+        request = self.request if algorithm is None else replace(self.request, algorithm=algorithm)
+        prepared = drawn(encoded, request, self.opened, self.rows)
         recoded = partition_and_recode(prepared, Clock(STEPS))
         recoding = recoded.recoding
+        cells = max(recoding.rows * len(recoding.columns), 1)
         return {
             "loss": loss_of_recoding(self.loss, prepared.original, recoded.composed, recoded.partition.groups),
             "loss_of_coarsening": self._loss_of_coarsening(prepared) if encoded.before else 0.0,
+            "kept_share": 1 - recoded.composed.recoded_cells / cells,
             "stars": recoding.stars,
-            "stars_share": recoding.stars / max(recoding.rows * len(recoding.columns), 1),
+            "stars_share": recoding.stars / cells,
             "suppressed_tuples": recoding.suppressed_tuples,
             "groups": recoding.classes.count,
         }

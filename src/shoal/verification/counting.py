@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from shoal.models.domain import Domain
 
-__all__ = ["count_groups", "count_population"]
+__all__ = ["count_and_place_groups", "count_groups", "count_population"]
 
 _WIDEST = 2**62
 """Combined codes stay below this, so that they fit into 64 bits."""
@@ -80,6 +80,24 @@ def count_groups(
         Where a column holds nested data or Python objects, which cannot be compared, or a part holds values that the
         population does not.
     """
+    return _counted(frame, quasi_identifiers, sensitive, populations)[0]
+
+
+def count_and_place_groups(
+    frame: pl.DataFrame, quasi_identifiers: Sequence[str], sensitive: Sequence[str]
+) -> tuple[tuple[GroupCounts, ...], NDArray[np.int64]]:
+    """Count like `count_groups`, and find the row, from 0, in which each group occurs first."""
+    counts, group = _counted(frame, quasi_identifiers, sensitive)
+    return counts, np.unique(group, return_index=True)[1]
+
+
+def _counted(
+    frame: pl.DataFrame,
+    quasi_identifiers: Sequence[str],
+    sensitive: Sequence[str],
+    populations: Sequence[Population] | None = None,
+) -> tuple[tuple[GroupCounts, ...], _Codes]:
+    """Return the counts, and for each row a code of its group; the groups are in the order of their codes."""
     for name in (*quasi_identifiers, *sensitive):
         if name not in frame.columns:
             raise ColumnError(f"There is no column '{name}'. {near_matches(name, frame.columns)}")
@@ -94,7 +112,7 @@ def count_groups(
     if not sensitive:
         codes = np.zeros(frame.height, dtype=np.int32)
         (whole,) = populations or (Population(totals=np.array([frame.height], dtype=np.int64)),)
-        return (_sorted_counts(group, width, codes, 1, whole),)
+        return (_sorted_counts(group, width, codes, 1, whole),), group
     counts = []
     for place, name in enumerate(sensitive):
         codes, size = _dense(*_codes(columns[name]))
@@ -105,7 +123,7 @@ def count_groups(
             whole = populations[place]
             codes, size = _codes_among(name, domain, whole)[codes], len(whole.totals)
         counts.append(_sorted_counts(group, width, codes, size, whole))
-    return tuple(counts)
+    return tuple(counts), group
 
 
 def _codes_among(name: str, part: Domain, whole: Population) -> NDArray[np.int64]:

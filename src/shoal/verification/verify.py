@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import polars as pl
+    from numpy.typing import NDArray
 
-    from shoal.models import Population, Requirement
+    from shoal.models import Population, PrivacyModel, Requirement
     from shoal.models.base import GroupCounts
 
-__all__ = ["verify"]
+__all__ = ["refused", "verify"]
 
 
 def verify(
@@ -89,17 +90,22 @@ def _check_models(counts: Sequence[GroupCounts], requirement: Requirement) -> No
         if not asked:
             raise ReleaseUnsafeError(model, " cannot be checked without a sensitive attribute. Nothing was published.")
         for position in asked:
-            groups = counts[position]
-            accepted = model.acceptable(groups)
-            # An answer that is not one truth value per group is no answer.
-            if accepted.shape != groups.sizes.shape or accepted.dtype != np.bool_ or not bool(accepted.all()):
-                failed = len(groups.sizes) - int(np.count_nonzero(accepted == np.True_))
+            failing = refused(model, counts[position])
+            if failing.any():
                 about = f" of '{requirement.sensitive[position]}'" if model.needs_sensitive else ""
                 raise ReleaseUnsafeError(
                     "The release fails ",
                     model,
-                    f"{about} in {failed} of {len(groups.sizes)} groups. Nothing was published.",
+                    f"{about} in {int(failing.sum())} of {len(failing)} groups. Nothing was published.",
                 )
+
+
+def refused(model: PrivacyModel, groups: GroupCounts) -> NDArray[np.bool_]:
+    """Return which groups a model does not accept; all of them where it gives no truth value for each."""
+    accepted = model.acceptable(groups)
+    if accepted.shape != groups.sizes.shape or accepted.dtype != np.bool_:
+        return np.ones(groups.sizes.shape, dtype=np.bool_)
+    return ~accepted
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from shoal._compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import MINUS_ONE, NO, ZERO
 from shoal.algorithms.local_search.histogram_kernel import clear, count_row
-from shoal.algorithms.local_search.losses_kernel import FIRST, LARGEST_SET, LAST, MISSING, MODE, SET, STAR, span
+from shoal.algorithms.local_search.losses_kernel import FIRST, LAST, MISSING, MODE, SET, STAR, span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -165,6 +165,7 @@ def measure(losses, state):
             state.measured[g, c, LOSS] = _loss_of(
                 mode,
                 losses.scales[c],
+                losses.largest_set,
                 span(mode, losses.positions, state.extents[g, c, 0], state.extents[g, c, 1]),
                 spread,
                 size,
@@ -177,7 +178,7 @@ def measure(losses, state):
 
 
 @inlined
-def _loss_of(mode, scale, length, spread, size, powers, power, mixed):
+def _loss_of(mode, scale, largest, length, spread, size, powers, power, mixed):
     """Return what each row of a group loses in an attribute."""
     if size == 0:
         return 0.0
@@ -189,7 +190,7 @@ def _loss_of(mode, scale, length, spread, size, powers, power, mixed):
     if mode != SET:
         return length
     excess = spread - powers[0, size]
-    return 1.0 if mixed or excess > LARGEST_SET - 0.5 else scale * excess
+    return 1.0 if mixed or excess > largest - 0.5 else scale * excess
 
 
 @inlined
@@ -281,7 +282,9 @@ def change_of(g, leaving, joining, losses, state, after):
                 absent = _occurrences(missing, c, g, losses, state)
                 absent += (1 if come == missing else 0) - (1 if gone == missing else 0)
                 mixed = 0 < absent < later
-            loss = _loss_of(mode, losses.scales[c], 0.0, spread, later, state.powers, state.power, mixed)
+            loss = _loss_of(
+                mode, losses.scales[c], losses.largest_set, 0.0, spread, later, state.powers, state.power, mixed
+            )
             after[c, 1] = spread
         after[c, 0] = loss
         change += loss * later - state.measured[g, c, LOSS] * size

@@ -9,7 +9,7 @@ from shoal._compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
 from shoal.algorithms.local_search.histogram_kernel import clear, count_row
-from shoal.algorithms.local_search.losses_kernel import LARGEST_SET, MISSING, MODE, SET, STAR, span
+from shoal.algorithms.local_search.losses_kernel import MISSING, MODE, SET, STAR, span
 
 __all__ = ["grow_groups", "keep_acceptable"]
 
@@ -102,7 +102,7 @@ def _joined_loss(row, members, size, losses, low, high, values):
                 continue
             missing = losses.columns[c, MISSING]
             # A missing value is the last code: it is there if the largest is.
-            if mode == STAR or count > LARGEST_SET or (missing >= 0 and max(high[c], code) == missing):
+            if mode == STAR or count > losses.largest_set or (missing >= 0 and max(high[c], code) == missing):
                 total += 1.0
             else:
                 total += losses.scales[c] * (count - 1)

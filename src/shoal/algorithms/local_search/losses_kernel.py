@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = [
     "FIRST",
     "INTERVAL",
-    "LARGEST_SET",
     "LAST",
     "MISSING",
     "MODE",
@@ -40,9 +39,6 @@ INTERVAL, SET, STAR, TREE = range(4)
 MODE, FIRST, LAST, MISSING = range(4)
 """Columns of `Losses.columns`."""
 
-LARGEST_SET = 256
-"""A set of more values is published as a star."""
-
 
 class Losses(NamedTuple):
     """A table, and what recoding loses of it."""
@@ -52,10 +48,12 @@ class Losses(NamedTuple):
     columns: Counts
     """Of each attribute how it is recoded, its first and last code, and the code of a missing value or -1."""
     scales: Floats
-    """What the second value of a set costs, for each attribute."""
+    """What the second value of a set costs, and every further one, for each attribute."""
     positions: Floats
     """Row 0: where each code of an ordered attribute lies, from 0 to 1, a missing value farther away. Row 1 + j: what
     the stretch of 2**j steps from a code on loses in a hierarchy; two of them tell it for any stretch."""
+    largest_set: int = 1 << 30
+    """A set of more values is a star, which costs 1."""
 
 
 @inlined
