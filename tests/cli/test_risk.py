@@ -125,6 +125,7 @@ def test_stars_as_any_of_their_values(shoal: Any, tmp_path: Path) -> None:
     assert facts["delta_presence"] is None  # the first person fits two classes
     said = " ".join(shoal(*words, "--cells", "zip=prefix:3").out.split())
     assert "any of their values (wildcards)" in said
+    assert "every row matches at least 1." in said
     unknown = shoal(*words[:6], "--population", people)
     assert unknown.code == 2
     assert "'education'" in unknown.err
