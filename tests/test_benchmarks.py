@@ -19,6 +19,7 @@ MODULES = (
     "adult",
     "closeness",
     "comparison",
+    "compiling",
     "divergence",
     "emd",
     "exact",

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from shoal.disclosure_risk import reidentification
 from shoal.errors import ColumnError, DataError, ReleaseUnsafeError
-from shoal.metrics import published_class_sizes, published_stars, published_suppressed_tuples
+from shoal.metrics import published_star_counts
 from shoal.models import Requirement
 from shoal.publish import open_data, roles
 from shoal.verification import Achieved, measure, verify
 
 if TYPE_CHECKING:
+    from shoal.disclosure_risk import Reidentification
     from shoal.models import PrivacyModel
 
 __all__ = ["Audit", "audit"]
@@ -31,6 +33,9 @@ class Audit:
     """Rows of the table."""
     unique_rows: int
     """Rows that share their quasi-identifiers with nobody."""
+    risk: Reidentification | None
+    """How easily the row of somebody who is in the table is found; the acceptable risk is 1 / k for the k of the
+    models, or 1 / 5. None where there is no quasi-identifier."""
     stars: int
     """Cells that show the star symbol."""
     suppressed_tuples: int
@@ -42,6 +47,7 @@ class Audit:
             "rows": self.rows,
             "achieved": self.achieved.to_dict(),
             "unique_rows": self.unique_rows,
+            "risk": None if self.risk is None else self.risk.to_dict(),
             "cost": {"stars": self.stars, "suppressed_tuples": self.suppressed_tuples},
             "violations": list(self.violations),
         }
@@ -101,14 +107,17 @@ def audit(
     requirement = None if privacy is None else Requirement.of(privacy, schema.sensitive)
     models = () if requirement is None else requirement.models
     achieved = measure(frame, schema.quasi_identifiers, schema.sensitive, models)
-    sizes = published_class_sizes(frame, schema.quasi_identifiers)
+    stars, starred = published_star_counts(frame, schema.quasi_identifiers, star)
     return Audit(
         achieved=achieved,
         violations=() if requirement is None else _violations(frame, schema, requirement),
         rows=frame.height,
-        unique_rows=int((sizes == 1).sum()),
-        stars=sum(published_stars(frame, schema.quasi_identifiers, star).values()),
-        suppressed_tuples=published_suppressed_tuples(frame, schema.quasi_identifiers, star),
+        unique_rows=achieved.sizes_counted.get(1, 0),
+        risk=reidentification(achieved.sizes_counted, k=1 if requirement is None else requirement.k)
+        if schema.quasi_identifiers
+        else None,
+        stars=sum(stars.values()),
+        suppressed_tuples=starred,
     )
 
 

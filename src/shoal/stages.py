@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from shoal.algorithms import Problem, lower_bound, table_counts
+from shoal.algorithms import Problem, lower_bound, populations_of
 from shoal.certificate import Certificate, Cost
+from shoal.disclosure_risk import reidentification
 from shoal.errors import InfeasibleError, InternalError
 from shoal.metrics import Metrics
 from shoal.recoding import canonical_order, check_coverage, compose, published_frame, recode
@@ -135,7 +136,7 @@ class Encoded:
         for column in self.table.quasi_identifiers:
             if column.name in self.trees:
                 check_coverage(column, self.trees[column.name])
-        requirement.check_feasible(table_counts(self.table))
+        requirement.check_feasible(populations_of(self.table))
 
     def coarser(self, columns: Encoded) -> Encoded:
         """Return the same with some quasi-identifiers exchanged for coarser ones."""
@@ -308,11 +309,12 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         digest, salt = input_hash(prepared.opened.frame, prepared.original)
         metrics = Metrics(prepared.original, recoded.composed, partition.groups, k=request.requirement.k)
         cost = Cost.of(recoding, bound, gcp=metrics.gcp)
+        risk = _risk(prepared, achieved)
     return Release(
         frame=published,
         schema=request.schema,
         requirement=request.requirement,
-        certificate=_certificate(recoded, achieved, cost, digest=digest, seconds=clock.seconds()),
+        certificate=_certificate(recoded, achieved, risk, cost, digest=digest, seconds=clock.seconds()),
         metrics=metrics,
         rows=rows,
         salt=salt,
@@ -336,8 +338,23 @@ def _checked(published: pl.DataFrame, prepared: Prepared) -> Achieved:
     )
 
 
+def _risk(prepared: Prepared, achieved: Achieved) -> dict[str, dict[str, Any]]:
+    """Return how easily people were found in the rows as they came, and are found in the published cells."""
+    if not prepared.table.quasi_identifiers:
+        return {}
+    counted = {"before": prepared.original.classes.sizes_counted, "after": achieved.sizes_counted}
+    k = prepared.request.requirement.k
+    return {when: reidentification(sizes, k=k).to_dict() for when, sizes in counted.items()}
+
+
 def _certificate(
-    recoded: Recoded, achieved: Achieved, cost: Cost, *, digest: str, seconds: Mapping[str, float]
+    recoded: Recoded,
+    achieved: Achieved,
+    risk: Mapping[str, Mapping[str, Any]],
+    cost: Cost,
+    *,
+    digest: str,
+    seconds: Mapping[str, float],
 ) -> Certificate:
     """Return everything that is known of a release."""
     prepared, partition = recoded.prepared, recoded.partition
@@ -361,6 +378,7 @@ def _certificate(
         input=_described(prepared, digest),
         requested=request.requirement.to_list(),
         achieved=achieved.to_dict(),
+        risk=risk,
         cost=cost,
         guarantee=partition.guarantee,
         details=partition.facts,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -16,6 +17,7 @@ from shoal.disclosure_risk import (
     k_map,
     marketer_risk,
     prosecutor_risk,
+    reidentification,
     sample_uniques,
     small_classes,
 )
@@ -61,6 +63,13 @@ def test_hundreds_of_random_tables():
         assert prosecutor.average == len(set(rows)) / len(rows)
         assert prosecutor.records_above == sum(Fraction(1, size) > threshold for size in f) / len(f)
         assert sample_uniques(alone.sample, alone.rows_of) == f.count(1) / len(f)
+        k = int(rng.integers(1, 6))
+        found_again = reidentification(Counter(alone.sample.tolist()), k=k)
+        assert (found_again.highest, found_again.average) == (prosecutor.highest, prosecutor.average)
+        limit = Fraction(1, k if k > 1 else 5)
+        assert found_again.threshold == float(limit)
+        assert found_again.records_above == sum(Fraction(1, size) > limit for size in f) / len(f)
+        assert found_again.sample_uniques == f.count(1) / len(f)
         assert small_classes(alone.sample, alone.rows_of, (2, 3)) == {
             k: sum(size < k for size in f) / len(f) for k in (2, 3)
         }

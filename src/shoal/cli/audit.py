@@ -36,7 +36,9 @@ def audit(terminal: Terminal, request: ReleaseSpec, *, source: options.Released)
         terminal.result(facts)
     else:
         asked = [model.to_dict() for model in models]
-        terminal.say("", lines_of(_lines(facts["achieved"])), *_verdict(asked, facts), *_remarks(facts), "")
+        terminal.say(
+            "", lines_of(_lines(facts["achieved"], facts["risk"])), *_verdict(asked, facts), *_remarks(facts), ""
+        )
     if facts["violations"]:
         for violation in facts["violations"]:
             terminal.note(violation)
@@ -53,9 +55,9 @@ def _verdict(asked: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> li
     return [plain(f"It does not meet {wish}." if facts["violations"] else f"It meets {wish}.")]
 
 
-def _lines(achieved: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _lines(achieved: Mapping[str, Any], risk: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     """Return every measured quantity with its value; one line each."""
-    from shoal.report.sentences import number
+    from shoal.report.sentences import found, number, percent
 
     lines: list[tuple[str, str]] = []
     for name, value in achieved.items():
@@ -67,6 +69,9 @@ def _lines(achieved: Mapping[str, Any]) -> list[tuple[str, str]]:
             lines.extend((f"{name} ({part}{measure})", number(one)) for part, one in value.items())
         elif value is not None:
             lines.append((name, number(value)))
+    if risk is not None:
+        above = f"{percent(risk['records_above'])} of the records above {percent(risk['threshold'])}"
+        lines.append(("risk", f"{found({'after': risk})}; {above}, {percent(risk['sample_uniques'])} alone"))
     return lines
 
 

@@ -52,7 +52,8 @@ def _share(share: float) -> str:
 
 def _limit(figures: Facts) -> str:
     """Return a threshold as it was given."""
-    return f"{100 * figures['threshold']:.6g}%"
+    percentage: float = 100 * figures["threshold"]
+    return f"{percentage:.6g}%" if abs(percentage - round(percentage, 2)) < 1e-9 else _one_in(figures["threshold"])
 
 
 def _one_in(probability: float) -> str:
@@ -78,6 +79,11 @@ _NAMED = 4
 
 def _sample_uniques(facts: Facts) -> str:
     alone = _people(facts, facts["sample_uniques"])
+    if not alone:
+        return (
+            f"Nobody among the {number(facts['rows'])} people in the file is told from all others by {_known(facts)}: "
+            "everybody has at least one other who has the same."
+        )
     return (
         f"Of {number(facts['rows'])} people in the file, {number(alone)} could be found by somebody who knows "
         f"{_known(facts)} of them and that they are in the file: nobody else in the file has the same."

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,26 +22,39 @@ from shoal.models.poisson import estimated_k
 from shoal.models.rationals import at_most
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from shoal.disclosure_risk.frequencies import Frequencies
 
 __all__ = [
+    "ACCEPTABLE",
     "DeltaPresence",
     "KMap",
     "Marketer",
+    "Reidentification",
     "delta_presence",
     "journalist_risk",
     "k_map",
     "marketer_risk",
     "prosecutor_risk",
+    "reidentification",
     "sample_uniques",
     "share_above",
     "small_classes",
 ]
+
+ACCEPTABLE = Fraction(1, 5)
+"""The risk of re-identification that is taken as acceptable where nobody says another one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reidentification(Threshold):
+    """How easily the row of a person who is known to be in a table is found: prosecutor risk and sample uniques."""
+
+    sample_uniques: float
+    """Share of the rows that are alone with their quasi-identifiers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +108,34 @@ def prosecutor_risk(sample: NDArray[np.int64], rows_of: NDArray[np.int64], thres
         average=_mean_of_ratios(rows_of, sample, rows),
         threshold=float(threshold),
         records_above=share_above(np.ones_like(sample), sample, rows_of, threshold),
+    )
+
+
+def reidentification(class_sizes: Mapping[int, int], *, k: int = 1) -> Reidentification:
+    """Return how easily the rows of a table are found, from the sizes of its classes alone.
+
+    Parameters
+    ----------
+    class_sizes : mapping of int to int
+        For each size of a class, at least 1, how many classes have it; at least one class.
+    k : int
+        What a privacy model asks for: a risk of 1 / k is acceptable, and one of 1 / 5 where it asks for nothing (1).
+
+    Examples
+    --------
+    >>> found = reidentification({1: 2, 8: 1}, k=3)
+    >>> found.highest, found.average, found.records_above, found.sample_uniques
+    (1.0, 0.3, 0.2, 0.2)
+    """
+    sizes, counts = (np.array(part, dtype=np.int64) for part in zip(*sorted(class_sizes.items()), strict=True))
+    rows_of = sizes * counts
+    found = prosecutor_risk(sizes, rows_of, Fraction(1, k) if k > 1 else ACCEPTABLE)
+    return Reidentification(
+        highest=found.highest,
+        average=found.average,
+        threshold=found.threshold,
+        records_above=found.records_above,
+        sample_uniques=sample_uniques(sizes, rows_of),
     )
 
 

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from shoal._compiling import kernel
 
 __all__ = ["mark_minimal", "refine"]
 
 
-@njit(cache=True)
+@kernel
 def refine(rows, starts, codes, size):
     """Split every class by the codes of a column.
 
@@ -65,7 +66,7 @@ def refine(rows, starts, codes, size):
     return kept[:filled].copy(), bounds[: classes + 1].copy(), unique[:alone].copy()
 
 
-@njit(cache=True)
+@kernel
 def mark_minimal(unique, known, smaller, minimal):
     """Mark the rows that are unique on a set of columns, and on none of its subsets with one column less.
 

@@ -65,6 +65,7 @@ def render(facts: ReportFacts) -> str:
         rows_out=rows,
         measures=_measures(facts.metrics),
         **_asked(certificate, source, facts.insensitive),
+        **_risk(certificate, source["quasi_identifiers"], rows),
         **_cost(certificate["cost"]),
     )
 
@@ -90,6 +91,7 @@ def render_public(facts: PublicFacts) -> str:
         reading=sentences.reading(parameters),
         prepared={name: parameters[name] for name in ("coarsen", "hierarchies") if parameters.get(name)},
         **_asked(certificate, columns, columns["insensitive"]),
+        **_risk(certificate, columns["quasi_identifiers"], facts.rows),
         **(_cost(certificate["cost"]) if "cost" in certificate else {"cost": None}),
     )
 
@@ -176,6 +178,18 @@ def _asked(
         ],
         "reservations": sentences.reservations(asked, columns["quasi_identifiers"], insensitive),
     }
+
+
+def _risk(certificate: Mapping[str, Any], known: Sequence[str], rows: int) -> dict[str, Any]:
+    """Return what both pages say of re-identification: figures, what they mean, and what they rest on."""
+    measured = certificate.get("risk") or {}
+    explained = [one for one in MEASURES if one.name in ("prosecutor", "sample_uniques")]
+    told = {}
+    for when, figures in measured.items():
+        alone = figures["sample_uniques"]
+        facts = {"rows": rows, "columns": known, "prosecutor": figures, "sample_uniques": alone}
+        told[when] = [one.sentence(facts) for one in explained]
+    return {"risk": measured, "found": told, "explained": explained}
 
 
 def _cost(cost: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = [
     "achieved_for",
     "factor",
+    "found",
     "gap_sentence",
     "listed",
     "model_title",
@@ -174,6 +175,22 @@ def _cautious(letter: str, value: object) -> str:
     if not isinstance(value, float):
         return number(value)
     return number((floor if letter in ("k", "l", "e") else ceil)(value * 1000) / 1000)
+
+
+def found(risk: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return how easily people are found, as `risk` of a certificate says it; empty where nothing was measured.
+
+    Examples
+    --------
+    >>> found({"before": {"highest": 1.0, "average": 0.5}, "after": {"highest": 0.25, "average": 0.1}})
+    "a person's row is found with a probability of at most 25%, on average 10%; before, of 100% and 50%"
+    """
+    if "after" not in risk:
+        return ""
+    highest, average = (percent(risk["after"][name]) for name in ("highest", "average"))
+    said = f"a person's row is found with a probability of at most {highest}, on average {average}"
+    before = risk.get("before")
+    return f"{said}; before, of {percent(before['highest'])} and {percent(before['average'])}" if before else said
 
 
 def gap_sentence(cost: Mapping[str, Any]) -> str:

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from shoal._compiling import inlined
 
 __all__ = ["draw", "happens"]
 
 
-@njit(cache=True)
+@inlined
 def draw(random, bound):
     """Return a whole number from 0 to bound - 1 (xorshift); `random` is a uint64[1] that is not 0."""
     x = random[0]
@@ -20,7 +21,7 @@ def draw(random, bound):
     return np.int64((x >> np.uint64(11)) % np.uint64(bound))
 
 
-@njit(cache=True)
+@inlined
 def happens(change, temperature, random):
     """Return whether simulated annealing makes a step: always downhill, uphill by chance."""
     if change <= 0.0:

@@ -55,6 +55,12 @@ class EquivalenceClasses:
         """Rows of each class: the paper's |Q|."""
         return np.diff(self.cell_starts[self.class_starts]).astype(np.int64)
 
+    @property
+    def sizes_counted(self) -> dict[int, int]:
+        """How many classes have each size that occurs."""
+        found, counts = np.unique(self.class_sizes, return_counts=True)
+        return dict(zip(found.tolist(), counts.tolist(), strict=True))
+
     @classmethod
     def of(cls, quasi_identifiers: Sequence[Coded], sensitive: Coded | None, rows: int) -> EquivalenceClasses:
         """Group rows; linear in rows times quasi-identifiers.

@@ -4,7 +4,7 @@ It shares no code with what makes a release: not the encoding, not the kernels, 
 """
 
 from shoal.verification.achieved import Achieved, measure
-from shoal.verification.counting import count_groups
+from shoal.verification.counting import count_groups, count_population
 from shoal.verification.verify import verify
 
-__all__ = ["Achieved", "count_groups", "measure", "verify"]
+__all__ = ["Achieved", "count_groups", "count_population", "measure", "verify"]

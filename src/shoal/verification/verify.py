@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from shoal.models import Requirement
+    from shoal.models import Population, Requirement
     from shoal.models.base import GroupCounts
 
 __all__ = ["verify"]
@@ -28,6 +28,7 @@ def verify(
     sensitive: Sequence[str],
     requirement: Requirement,
     published: Sequence[str] | None = None,
+    populations: Sequence[Population] | None = None,
 ) -> Achieved:
     """Check that every group of a release satisfies every model, and measure what the release achieves.
 
@@ -43,6 +44,9 @@ def verify(
         The models, asked of these sensitive attributes.
     published : sequence of str, optional
         The columns that the release may have, in their order; by default the quasi-identifiers and the sensitive ones.
+    populations : sequence of Population, optional
+        What the whole release holds (`count_population`), where `frame` is a part of it: some of its groups, each
+        complete.
 
     Returns
     -------
@@ -60,7 +64,7 @@ def verify(
             f"The release was to be checked for {_listed(sensitive)}, but the requirement speaks of "
             f"{_listed(requirement.sensitive)}. Nothing was published."
         )
-    counts = count_groups(frame, quasi_identifiers, sensitive)
+    counts = count_groups(frame, quasi_identifiers, sensitive, populations)
     _check_models(counts, requirement)
     return achieved(counts, sensitive, requirement.models)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from numba import njit
+from shoal._compiling import inlined
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,7 +58,7 @@ class Losses(NamedTuple):
     the stretch of 2**j steps from a code on loses in a hierarchy; two of them tell it for any stretch."""
 
 
-@njit(cache=True, inline="always")
+@inlined
 def span(mode, positions, low, high):
     """Return what a stretch of codes loses where the attribute is recoded to intervals or nodes; else 0."""
     if high <= low:
@@ -74,7 +74,7 @@ def span(mode, positions, low, high):
     return 0.0
 
 
-@njit(cache=True, inline="always")
+@inlined
 def apart(one, other, c, columns, scales, positions):
     """Return what an attribute loses in a group of two rows, given their codes."""
     if one == other:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from shoal._compiling import inlined, kernel, kernel_step
 from shoal.solver.random_kernel import draw, happens
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Placement(NamedTuple):
     """Where they came from."""
 
 
-@njit(cache=True)
+@kernel
 def place_all(placement):
     """Fill in the loads and the lists from `output_of`."""
     placement.load[:] = 0
@@ -75,7 +75,7 @@ def place_all(placement):
         _enter(placement, row, placement.output_of[row])
 
 
-@njit(cache=True)
+@inlined
 def _enter(placement, row, output):
     head = placement.first[output]
     placement.output_of[row] = output
@@ -87,7 +87,7 @@ def _enter(placement, row, output):
     placement.load[output] += 1
 
 
-@njit(cache=True)
+@inlined
 def _move(placement, row, output):
     old = placement.output_of[row]
     after, ahead = placement.following[row], placement.before[row]
@@ -101,23 +101,23 @@ def _move(placement, row, output):
     _enter(placement, row, output)
 
 
-@njit(cache=True)
+@inlined
 def _short(load, k):
     """Return by how many rows a group misses being one: the fewer of those that it lacks and those that it has."""
     return min(load, max(np.int64(0), k - load))
 
 
-@njit(cache=True)
+@inlined
 def _leaving(placement, output, k):
     return _short(placement.load[output] - 1, k) - _short(placement.load[output], k)
 
 
-@njit(cache=True)
+@inlined
 def _joining(placement, output, k):
     return _short(placement.load[output] + 1, k) - _short(placement.load[output], k)
 
 
-@njit(cache=True)
+@inlined
 def _tried(choices, placement, row, output, penalty, count):
     """Move a row as a part of a step that may be taken back; return the change."""
     old = placement.output_of[row]
@@ -129,14 +129,14 @@ def _tried(choices, placement, row, output, penalty, count):
     return change
 
 
-@njit(cache=True)
+@kernel_step
 def _take_back(placement, count, down_to):
     while count > down_to:
         count -= 1
         _move(placement, placement.moved[count], placement.origin[count])
 
 
-@njit(cache=True)
+@kernel_step
 def _dissolve(choices, placement, output, penalty, noise, random, count):
     """Move every row of a group to where it costs least; return the change and the rows moved so far.
 
@@ -162,7 +162,7 @@ def _dissolve(choices, placement, output, penalty, noise, random, count):
     return change, count
 
 
-@njit(cache=True)
+@kernel_step
 def _found(choices, placement, output, penalty, noise, random, pool, keys):
     """Bring an output type to k rows, those that cost least; dissolve groups that fall short where that costs less.
 
@@ -215,7 +215,7 @@ def _found(choices, placement, output, penalty, noise, random, pool, keys):
     return change, count
 
 
-@njit(cache=True)
+@kernel
 def anneal(choices, placement, penalty, temperature, steps, random):
     """Make random steps at one temperature.
 
@@ -264,7 +264,7 @@ def anneal(choices, placement, penalty, temperature, steps, random):
             _take_back(placement, count, np.int64(0))
 
 
-@njit(cache=True)
+@kernel
 def settle_short_groups(choices, placement):
     """Dissolve the groups of less than k rows; return whether all of their rows found another group.
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from shoal._compiling import kernel, kernel_step
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,7 +38,7 @@ class Relaxed(NamedTuple):
     k: int
 
 
-@njit(cache=True)
+@kernel_step
 def _value(relaxed, j, prices, extra, filler, stop_early):
     """Return what an output type costs at least when it is used, less what its rows pay, and how it gets k rows.
 
@@ -85,7 +86,7 @@ def _value(relaxed, j, prices, extra, filler, stop_early):
     return value, fillers, dearest
 
 
-@njit(cache=True)
+@kernel
 def lagrangian(relaxed, prices, slack, values):
     """Return the bound that prices prove, and how far each row type is from being served exactly once.
 
@@ -123,7 +124,7 @@ def lagrangian(relaxed, prices, slack, values):
     return bound
 
 
-@njit(cache=True)
+@kernel
 def fix_by_price(relaxed, prices, bound, limit, keep):
     """Mark the pairs of row type and output type that a solution cheaper than `limit` may use.
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from shoal._compiling import inlined, kernel, kernel_step
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,13 +50,13 @@ class Fraction(NamedTuple):
     k: int
 
 
-@njit(cache=True)
+@inlined
 def _excess(fraction, output, inside, missing):
     """Return what an output type counts for, where it has so many rows in the set."""
     return max(0.0, fraction.opened[output] - (fraction.totals[output] - inside) / missing)
 
 
-@njit(cache=True)
+@kernel_step
 def _toggle(fraction, kind, chosen, inside, known, touched, count):
     """Put a row type into the set or take it out; return how many output types were touched so far."""
     sign = -1.0 if chosen[kind] else 1.0
@@ -71,7 +72,7 @@ def _toggle(fraction, kind, chosen, inside, known, touched, count):
     return count
 
 
-@njit(cache=True)
+@kernel
 def violated_set(fraction, seed, steps):
     """Search for a violated set near an output type.
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from shoal._compiling import kernel, kernel_step
 from shoal.grouping.regions.recombination_kernel import random_tree
 from shoal.solver.random_kernel import draw
 
@@ -77,7 +77,7 @@ class Places(NamedTuple):
         )
 
 
-@njit(cache=True)
+@kernel_step
 def _cut(places, filled, middle, random):
     """Mark one side of the tree's edge that leaves about a given weight there, with few nodes."""
     total = np.int64(0)
@@ -111,7 +111,7 @@ def _cut(places, filled, middle, random):
             places.side[v] = places.side[places.parent[v]]
 
 
-@njit(cache=True)
+@kernel_step
 def _touches(places, v, side, without):
     """Return a neighbour on a side other than one node, -1 where there is none."""
     for j in range(places.offsets[v], places.offsets[v + 1]):
@@ -121,7 +121,7 @@ def _touches(places, v, side, without):
     return np.int32(-1)
 
 
-@njit(cache=True)
+@kernel_step
 def _hangs_together(places, start, side, without, nodes):
     """Return whether so many nodes of a side are reached from one of them without passing through another node."""
     places.stamp[0] += 1
@@ -142,7 +142,7 @@ def _hangs_together(places, start, side, without, nodes):
     return filled == nodes
 
 
-@njit(cache=True)
+@kernel_step
 def _soften(places, filled, free, random):
     """Free nodes of the border, in a random order; return how many, and the weight of the side without them."""
     sizes = np.zeros(4, dtype=np.int64)
@@ -179,7 +179,7 @@ def _soften(places, filled, free, random):
     return count, weight
 
 
-@njit(cache=True)
+@kernel_step
 def _sums(places, free, begin, end, sums):
     """Fill in the weights of all subsets of some free nodes: bit i stands for the node `begin + i`."""
     sums[0] = 0
@@ -189,7 +189,7 @@ def _sums(places, free, begin, end, sums):
     return np.int64(1) << (end - begin)
 
 
-@njit(cache=True)
+@kernel_step
 def _choose(places, free, count, low, high):
     """Return a subset of the free nodes with low <= weight <= high, as bits; -1 where there is none."""
     middle = count // 2
@@ -210,7 +210,7 @@ def _choose(places, free, count, low, high):
     return np.int64(-1)
 
 
-@njit(cache=True)
+@kernel_step
 def _choice_left(places, filled, node):
     """Return how much there is to choose from in what is left: its edges, and its nodes at so much each."""
     value = np.int64(0)
@@ -224,7 +224,7 @@ def _choice_left(places, filled, node):
     return value
 
 
-@njit(cache=True)
+@kernel_step
 def _carve(places, parts, rest, number, low, high, tries, wanted, node, work, free, random):
     """Cut a part off what is left, with a weight in a window; return its weight, -1 where none was found.
 
@@ -271,7 +271,7 @@ def _carve(places, parts, rest, number, low, high, tries, wanted, node, work, fr
     return taken
 
 
-@njit(cache=True)
+@kernel
 def carve_parts(places, parts, count, least, largest, tries, work, random):
     """Divide a connected graph into so many connected parts with weights within bounds.
 

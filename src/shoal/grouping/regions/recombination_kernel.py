@@ -10,8 +10,8 @@ samplers of voting districts make (DeFord, Duchin, Solomon 2021, "Recombination"
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from shoal._compiling import inlined, kernel, kernel_step
 from shoal.solver.random_kernel import draw, happens
 
 __all__ = ["COUNT", "LARGEST", "STATE_SIZE", "improve_parts", "random_tree"]
@@ -26,12 +26,12 @@ _THIRD = 25
 """Of a hundred recombinations, those with a third part."""
 
 
-@njit(cache=True)
+@inlined
 def _square(weight):
     return np.float64(weight) * np.float64(weight)
 
 
-@njit(cache=True)
+@kernel_step
 def _reach(offsets, targets, parts, start, without, queue, seen, stamp):
     """Return how many nodes of the part of `start` can be reached from it without passing through `without`."""
     part = parts[start]
@@ -51,7 +51,7 @@ def _reach(offsets, targets, parts, start, without, queue, seen, stamp):
     return filled
 
 
-@njit(cache=True)
+@kernel_step
 def random_tree(offsets, targets, parts, p, q, r, start, parent, order, frontier, seen, stamp, random):
     """Grow a random spanning tree of three parts (some the same), parents first in `order`; return how many nodes."""
     filled = 0
@@ -78,7 +78,7 @@ def random_tree(offsets, targets, parts, p, q, r, start, parent, order, frontier
     return filled
 
 
-@njit(cache=True)
+@kernel_step
 def _cut_in_two(parent, order, filled, weights, k, hanging, heads):
     """Cut a tree at the edge that leaves the two most equal sides; return the number of heads, 1 if none is allowed."""
     total = np.int64(0)
@@ -98,7 +98,7 @@ def _cut_in_two(parent, order, filled, weights, k, hanging, heads):
     return 1 if best == total else 2
 
 
-@njit(cache=True)
+@kernel_step
 def _cut_in_several(parent, order, filled, weights, k, threshold, hanging, heads):
     """Cut a tree from the leaves up wherever `threshold` hangs on an edge and k stays; return the number of heads."""
     left = np.int64(0)
@@ -118,7 +118,7 @@ def _cut_in_several(parent, order, filled, weights, k, threshold, hanging, heads
     return count
 
 
-@njit(cache=True)
+@inlined
 def _label(parent, order, filled, heads, count, weights, local, loads, sizes):
     """Fill in the piece of each node of a cut tree, and each piece's weight and number of nodes."""
     for i in range(filled):
@@ -135,7 +135,7 @@ def _label(parent, order, filled, heads, count, weights, local, loads, sizes):
         sizes[local[v]] += 1
 
 
-@njit(cache=True)
+@inlined
 def _remove_part(hole, offsets, targets, parts, loads, sizes, anchors, queue, seen, state):
     """Give the number of a part that is gone to the last one."""
     last = state[COUNT] - 1
@@ -148,13 +148,13 @@ def _remove_part(hole, offsets, targets, parts, loads, sizes, anchors, queue, se
     loads[hole], sizes[hole], anchors[hole] = loads[last], sizes[last], anchors[last]
 
 
-@njit(cache=True)
+@inlined
 def _copy(source, target):
     for i in range(source.size):
         target[i] = source[i]
 
 
-@njit(cache=True)
+@inlined
 def _largest(loads, count):
     place = 0
     for p in range(1, count):
@@ -163,7 +163,7 @@ def _largest(loads, count):
     return place
 
 
-@njit(cache=True)
+@inlined
 def _smallest(loads, count):
     least = loads[0]
     for p in range(1, count):
@@ -171,7 +171,7 @@ def _smallest(loads, count):
     return least
 
 
-@njit(cache=True)
+@kernel_step
 def _move(
     offsets, targets, weights, least, parts, loads, sizes, anchors, u, v, temperature, random, queue, seen, state
 ):
@@ -200,7 +200,7 @@ def _move(
     return change
 
 
-@njit(cache=True)
+@kernel_step
 def _trade(
     offsets, targets, weights, least, parts, loads, sizes, anchors, u, v, temperature, random, queue, seen, state
 ):
@@ -223,7 +223,7 @@ def _trade(
     return change
 
 
-@njit(cache=True)
+@kernel_step
 def _recombine(
     offsets, targets, weights, least, most, parts, loads, sizes, anchors, u, v, temperature, random, queue, seen, state,
     parent, order, local, heads, hanging, new_loads, new_sizes, frontier,
@@ -295,7 +295,7 @@ def _recombine(
     return change
 
 
-@njit(cache=True)
+@kernel
 def improve_parts(
     offsets, targets, weights, k, least, most, bound, parts, loads, sizes, anchors, best, state, record, random, steps,
     hot, cold,
