@@ -20,7 +20,7 @@ import numpy as np
 
 from shoal._messages import Subject
 from shoal._progress import Progress, silent
-from shoal.attacks.covering import PointTree, distinct_rows
+from shoal.covering import PointTree, distinct_rows
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 from shoal.verification.cells import cell_text
 from shoal.verification.columns import ReadingProblem, how_to_say, not_understood, read_table
