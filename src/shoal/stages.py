@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from shoal._unpicklable import Unpicklable
 from shoal.algorithms import Problem, lower_bound, populations_of
 from shoal.certificate import Certificate, Cost
 from shoal.disclosure_risk import reidentification
@@ -61,7 +62,7 @@ _SHOWN_ROWS = 20
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class OpenedData:
+class OpenedData(Unpicklable):
     """Input of any kind as a Polars frame, with the way back."""
 
     frame: pl.DataFrame

@@ -264,7 +264,6 @@ class TestDamage:
             "UPDATE shoal_releases SET state = 'withdrawn' WHERE number = 2",
             "UPDATE shoal_releases SET content = substr(content, 1, 40) WHERE number = 1",
             "UPDATE shoal_releases SET content = (SELECT content FROM shoal_releases WHERE number = 1)",
-            "UPDATE shoal_releases SET number = 3 - number + 100 * (number % 2)",
             "UPDATE shoal_series SET anew = 1",
             "UPDATE shoal_releases SET memory_digest = '00' WHERE number = 2",
             "DELETE FROM shoal_releases WHERE number = 2",

@@ -7,8 +7,9 @@ import secrets
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from shoal._unpicklable import Unpicklable
 from shoal._validation import Boolean, Integer, OneOf, RationalIn, validate
 from shoal.errors import LedgerError, ParameterError, near_matches
 from shoal.publish import roles
@@ -33,7 +34,7 @@ __all__ = ["Ledger"]
 _LONGEST_NAME = 200
 
 
-class Ledger:
+class Ledger(Unpicklable):
     """A database of series of releases: an SQLite file, or PostgreSQL.
 
     What it remembers of people is encrypted. Three things belong together: the database; its *key*, without which
@@ -75,6 +76,9 @@ class Ledger:
     Series('admissions', m=4)
     >>> folder.cleanup()
     """
+
+    _holds: ClassVar[str] = "the way to a database, and its secrets"
+    _instead: ClassVar[str] = "Open the ledger there."
 
     def __init__(
         self,

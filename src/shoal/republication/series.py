@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from shoal._progress import Clock, Progress
+from shoal._unpicklable import Unpicklable
 from shoal._validation import Boolean, Constraint, Integer, OneOf, Optional, validate
 from shoal.certificate import FORMAT
 from shoal.errors import LedgerError, NoRowsError
@@ -47,8 +48,11 @@ _STEPS = ("read", "ledger", "link", "generalize", "recode", "verify", "remember"
 _PUBLISHED, _STAGED = "published", "staged"
 
 
-class Series:
+class Series(Unpicklable):
     """A series of releases; started by `Ledger.start`, and opened by `Ledger.series`."""
+
+    _holds: ClassVar[str] = "the way to a ledger, and its secrets"
+    _instead: ClassVar[str] = "Open the ledger there."
 
     def __init__(self, store: Store, name: str, m: int, columns: SeriesColumns, *, notes: tuple[str, ...] = ()) -> None:
         self._store = store

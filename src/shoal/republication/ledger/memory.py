@@ -175,6 +175,8 @@ def is_kept(
 ) -> bool:
     """Return whether the database holds what a series remembers after its latest release.
 
+    And after the one before, where the latest one was just written.
+
     Parameters
     ----------
     connection : Connection
@@ -190,7 +192,11 @@ def is_kept(
     if latest is None:
         return True
     held = _read_pieces(connection, series, latest.number)
-    return held == list(pieces) if pieces is not None else digest_of(held, keys) == latest.memory_digest
+    if pieces is None:
+        return digest_of(held, keys) == latest.memory_digest
+    before = series.before(latest.number)
+    kept = before is None or digest_of(_read_pieces(connection, series, before.number), keys) == before.memory_digest
+    return kept and held == list(pieces)
 
 
 def _read_pieces(connection: sa.Connection, series: RecordedSeries, number: int) -> list[bytes]:
