@@ -35,7 +35,7 @@ class TestTheCertificateOfASeries:
 
 
 class TestTwoSeries:
-    """Each gives a person a set of values of its own; of 64 people both together betrayed some."""
+    """Each gives a person a set of values of its own; both together betrayed 24 of 64 people for certain."""
 
     def test_the_promise_names_one_series(self, sqlite: Any) -> None:
         text = sqlite.series().certificate()["guarantee"]["text"]

@@ -97,9 +97,14 @@ def audit_series(
         Further folders in which there may be releases that the ledger does not know.
     """
     if folders is None:
-        written = {one.number: Path(one.folder) if one.folder else None for one in _standing(series)}
-        checked = [_checked(series, memory, one, written[one.number]) for one in _standing(series)]
-        looked_at = [folder for folder in written.values() if folder is not None]
+        holders = {one.folder: one.number for one in _standing(series) if one.folder}  # the latest ones
+        checked = [
+            _replaced(one, holders[one.folder])
+            if one.folder and holders[one.folder] != one.number
+            else _checked(series, memory, one, Path(one.folder) if one.folder else None)
+            for one in _standing(series)
+        ]
+        looked_at = [Path(folder) for folder in holders]
     else:
         checked = [_checked(series, memory, *_release_in(series, folder)) for folder in folders]
         seen = {one.number for one in checked}
@@ -186,6 +191,14 @@ def _standing(series: RecordedSeries) -> list[RecordedRelease]:
 
 def _unchecked(release: RecordedRelease) -> CheckedRelease:
     return CheckedRelease(number=release.number, folder=None, checked=False, problems=())
+
+
+def _replaced(release: RecordedRelease, by: int) -> CheckedRelease:
+    problem = (
+        f"The folder '{release.folder}' of release {release.number} holds release {by} now. If it was moved, name the "
+        "folders to verify."
+    )
+    return CheckedRelease(number=release.number, folder=release.folder, checked=False, problems=(problem,))
 
 
 def _release_in(series: RecordedSeries, folder: Path) -> tuple[RecordedRelease | None, Path]:
