@@ -133,6 +133,15 @@ def test_functions_fit_a_screen_and_take_few_parameters(name):
         assert count <= 12 or place in MANY_PARAMETERS or name.startswith("shoal/cli/"), place
 
 
+@pytest.mark.parametrize("name", [name for name in TREES if name.endswith("_kernel.py")])
+def test_kernels_take_what_belongs_together_as_one(name):
+    """At most 12 parameters: arrays that belong together are a named tuple, whose fields say what they are."""
+    functions = [node for node in TREES[name].body if isinstance(node, ast.FunctionDef)]
+    taken = {function.name: function.args.posonlyargs + function.args.args for function in functions}
+    assert {called: len(arguments) for called, arguments in taken.items() if len(arguments) > 12} == {}
+    assert [function.name for function in functions if function.args.kwonlyargs or function.args.vararg] == []
+
+
 def test_a_class_means_one_thing_in_the_tree():
     """Kernels have records of their own, and what tests use may be called like what they test."""
     homes: dict[str, list[str]] = {}
