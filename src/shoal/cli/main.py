@@ -14,6 +14,9 @@ from typer.core import TyperGroup
 from shoal._progress import interruptible
 from shoal.cli.anonymize import anonymize
 from shoal.cli.attack import attack
+from shoal.cli.attack_groups import background, homogeneity, inference, similarity, skewness
+from shoal.cli.attack_people import linking, minimality
+from shoal.cli.attack_release import attacks_release
 from shoal.cli.audit import audit
 from shoal.cli.compare import compare
 from shoal.cli.console import Terminal, discard_if_unread
@@ -175,6 +178,8 @@ for panel, commands in _COMMANDS.items():
 app.command("list", rich_help_panel=_ITSELF)(tables)
 for grouping in (labels, ordered, points, regions):
     group.command()(grouping)
+for attacking in (linking, homogeneity, background, skewness, similarity, inference, minimality):
+    attack.command()(attacks_release(attacking))
 app.add_typer(republish, rich_help_panel=_AGAIN)
 app.add_typer(attack, rich_help_panel=_AGAIN)
 app.add_typer(group, rich_help_panel=_CLASSES)
