@@ -11,6 +11,7 @@ from pathlib import Path
 
 from benchmarks import (
     adult,
+    attacks,
     closeness,
     comparison,
     divergence,
@@ -57,6 +58,7 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "tune": tune.measure,
     "full-domain": full_domain.measure,
     "minimality": minimality.measure,
+    "attacks": attacks.measure,
 }
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
+from shoal._messages import Subject, Suggestion
 from shoal.attacks.covering import distinct_rows
 from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, near_matches
 from shoal.io import open_frame, read
@@ -167,7 +168,11 @@ def open_published(release: Any, reading: Reading, *, sensitive: bool = True) ->
     secrets = _listed("sensitive", reading.get("sensitive")) or tuple(said.get("sensitive") or ())
     if not names or (sensitive and not secrets):
         missing = "quasi-identifiers" if not names else "sensitive attribute"
-        raise ColumnError(f"No certificate says what the {missing} of the release are, and nobody named them.")
+        raise ColumnError(
+            f"No certificate says what the {missing} of the release are, and nobody named them. Name them with ",
+            Suggestion("sensitive" if names else "quasi_identifiers"),
+            ".",
+        )
     check_columns(frame, (*names, *secrets), "the release")
     if not frame.height:
         raise NoRowsError("The release has no row: there is nothing to attack.")
@@ -187,9 +192,11 @@ def _listed(parameter: str, given: str | Sequence[str] | None) -> tuple[str, ...
         return ()
     names = (given,) if isinstance(given, str) else tuple(given)
     if not all(isinstance(name, str) for name in names):
-        raise ParameterError(f"The '{parameter}' parameter must be names of columns. Got something that is not text.")
+        raise ParameterError(
+            Subject("the attack", parameter), " must be names of columns. Got something that is not text."
+        )
     if len(set(names)) < len(names):
-        raise ColumnError(f"The '{parameter}' parameter names a column twice.")
+        raise ColumnError(Subject("the attack", parameter), " names a column twice.")
     return names
 
 
