@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-import shoal
+import shoal.cli.main
 from shoal import attacks
 from shoal.attacks.catalogue import ATTACKS, page
+from shoal.cli.attack import attack
 
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "attacks.md"
 
@@ -20,9 +21,6 @@ def test_the_page_of_the_documentation_has_the_table():
 
 
 def test_every_attack_is_a_function_and_a_command():
-    import shoal.cli.main  # noqa: F401 - it adds the commands
-    from shoal.cli.attack import attack
-
     commands = {one.name or one.callback.__name__ for one in attack.registered_commands}
     assert commands == set(ATTACKS)
     for one in ATTACKS.values():

@@ -7,7 +7,6 @@ from collections import Counter
 import numpy as np
 import polars as pl
 import pytest
-from shoal.testing.attack_cases import READING, Case
 
 from shoal.attacks import (
     background_knowledge_attack,
@@ -18,6 +17,7 @@ from shoal.attacks import (
 from shoal.errors import ColumnError, DataError, NotUnderstoodError, ParameterError
 from shoal.hierarchy import Hierarchy
 from shoal.models import OrderedDistance
+from shoal.testing.attack_cases import READING, Case
 from shoal.testing.attacks import chance_of_one
 
 STOMACH = [("gastric ulcer", "stomach", "*"), ("gastritis", "stomach", "*"), ("stomach cancer", "stomach", "*")]
@@ -48,7 +48,9 @@ def test_random_tables_against_a_slow_adversary():
         j = number % 3
         found = homogeneity_attack(case.release, **people, **READING)
         assert found.successes == sum(one == {ill} for one, (_, _, ill) in zip(shown, case.members, strict=True))
-        assert found.control.successes == sum(one == {ill} for one, (_, _, ill) in zip(others, case.others, strict=True))
+        assert found.control.successes == sum(
+            one == {ill} for one, (_, _, ill) in zip(others, case.others, strict=True)
+        )
         found = background_knowledge_attack(case.release, j=j, **people, **READING)
         at_most = [len(one) <= j + 1 and ill in one for one, (_, _, ill) in zip(shown, case.members, strict=True)]
         assert found.successes == sum(at_most)
@@ -65,9 +67,7 @@ def test_random_tables_against_a_slow_adversary():
         found = similarity_attack(case.release, within=1, **people, **READING)
         near = [max(map(int, one)) - min(map(int, one)) <= 1 for one in shown]
         assert found.successes == sum(near)
-        commonest = max(
-            sum(ill in (str(low), str(low + 1)) for _, _, ill in case.members) for low in range(1, 8)
-        )
+        commonest = max(sum(ill in (str(low), str(low + 1)) for _, _, ill in case.members) for low in range(1, 8))
         assert found.baseline.successes == commonest
 
 
@@ -133,10 +133,15 @@ def test_several_sensitive_attributes_are_one():
 
 
 def test_what_is_not_understood_is_an_error():
-    release = pl.DataFrame({"age": ["class 1", "class 2"], "ill": ["1", "2"]})
     people = pl.DataFrame({"age": [21, 35], "ill": ["1", "2"]})
-    with pytest.raises(NotUnderstoodError, match="'age'"):
-        homogeneity_attack(release, targets=people, quasi_identifiers=["age"], sensitive="ill")
+    reading = {"quasi_identifiers": ["age"], "sensitive": "ill"}
+    for cells in (["class 1", "class 2"], ["young", "*"]):
+        release = pl.DataFrame({"age": cells, "ill": ["1", "2"]})
+        with pytest.raises(NotUnderstoodError, match="'age'"):
+            homogeneity_attack(release, targets=people, **reading)
+    # Some of the people, of whom one is hidden by a star, are no reason for doubt.
+    release = pl.DataFrame({"age": ["21", "40", "*"], "ill": ["1", "1", "2"]})
+    assert homogeneity_attack(release, targets=people, **reading).successes == 1
 
 
 def test_bad_input():
@@ -155,7 +160,7 @@ def test_bad_input():
         similarity_attack(TABLE_4, **reading)
     with pytest.raises(DataError, match="no numbers"):
         similarity_attack(TABLE_4, within=2, **reading)
-    with pytest.raises(DataError, match="6 values|of the 6"):
+    with pytest.raises(DataError, match="are not in the hierarchy"):
         similarity_attack(TABLE_4, hierarchy=Hierarchy.from_rows(STOMACH), **reading)
     with pytest.raises(ParameterError, match="level"):
         similarity_attack(TABLE_4, hierarchy=Hierarchy.from_rows([*STOMACH, *OTHERS]), level=2, **reading)
@@ -168,5 +173,3 @@ def test_nothing_of_a_person_is_told():
     found = homogeneity_attack(TABLE_4, quasi_identifiers=QI, sensitive="disease")
     told = repr(found) + str(found.to_dict()) + " ".join(found.sentences())
     assert not any(cell in told for row in TABLE_4.rows() for cell in map(str, row) if len(cell) > 3)
-
-

@@ -45,12 +45,13 @@ def test_random_tables_against_all_pairs():
 
 def test_a_population_that_lacks_people():
     rng = np.random.default_rng(5)
+    reading = {**READING, "cells": {"age": "values", "town": "values"}}
     for _ in range(40):
         case = Case(rng)
         here = [*case.members[1:], *case.others]
         people = case.frame(here).with_columns(id=pl.Series(range(1, len(here) + 1)))
         truth = [None, *range(1, len(case.members))]
-        found = linking_attack(case.release, people, identifier="id", truth=truth, incomplete=True, **READING)
+        found = linking_attack(case.release, people, identifier="id", truth=truth, incomplete=True, **reading)
         fits = [
             [at for at, one in enumerate(here, start=1) if all(v in c for v, c in zip(one[:2], cells, strict=True))]
             for cells, _ in case.rows
@@ -102,7 +103,8 @@ def test_bad_input():
         linking_attack(RELEASE, VOTERS, truth=["Ann", "Zoe"], **LINK)
     with pytest.raises(DataError, match="more than one row"):
         linking_attack(RELEASE, VOTERS, truth=["Ann", "Ann"], **LINK)
-    with pytest.raises(NotUnderstoodError, match="'age'"):
-        linking_attack(RELEASE.with_columns(age=pl.Series(["young", "old"])), VOTERS, **LINK)
+    for incomplete in (False, True):
+        with pytest.raises(NotUnderstoodError, match="'age'"):
+            linking_attack(RELEASE.with_columns(age=pl.Series(["young", "*"])), VOTERS, incomplete=incomplete, **LINK)
     with pytest.raises(NotUnderstoodError, match="'age'"):
         linking_attack(RELEASE, VOTERS.with_columns(age=pl.Series(["young", "old", "old"])), **LINK)

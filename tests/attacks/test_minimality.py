@@ -38,8 +38,10 @@ def test_the_example_with_the_algorithm_itself():
             return original
         if sick.count("q1") == 2:
             healthy = original.filter((pl.col("q") == "q2") & (pl.col("cancer") == "no"))
-            return pl.concat([original.filter(pl.col("q") == "q1"), healthy[:2]]).with_columns(q=pl.lit("*")).vstack(
-                healthy[2:]
+            return (
+                pl.concat([original.filter(pl.col("q") == "q1"), healthy[:2]])
+                .with_columns(q=pl.lit("*"))
+                .vstack(healthy[2:])
             )
         return original.with_columns(q=pl.lit("*"))
 

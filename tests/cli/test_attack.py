@@ -102,6 +102,7 @@ def test_what_is_not_understood_is_said(shoal: Any, hand_made: Path) -> None:
     for name in ("linking", "homogeneity", "minimality", "inference", "intersection"):
         said = shoal("attack", name, hand_made / "release.csv", *ROLES, *words_for(name, hand_made), "--json")
         assert said.code == 2
+        assert said.json["columns_not_understood"] == ["job"]
         assert "'job'" in said.json["error"]
         assert "--hierarchy job=FILE" in said.json["error"]
         assert "nurse" not in said.out + said.err

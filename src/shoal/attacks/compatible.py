@@ -7,7 +7,7 @@ different people and different rows, with their numbers, and a tree over boxes o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
     from shoal.verification.columns import ReadColumn, ReadTable
 
-__all__ = ["Meeting", "Shown", "meet", "shown_in_groups", "shown_to", "why_not_matched"]
+__all__ = ["Meeting", "Shown", "meet", "shown_in_groups", "shown_to", "why_not_matched", "Who"]
 
+Who: TypeAlias = Literal["everybody", "members", "some"]
+"""Which people a release is held against."""
 _TOGETHER = 64
 """Sensitive values that are counted in one walk."""
 
@@ -111,7 +113,7 @@ def _single_values(size: int) -> CoveredRanks:
     )
 
 
-def why_not_matched(understood: ReadTable, people: pl.DataFrame, *, everybody: bool) -> list[ReadingProblem]:
+def why_not_matched(understood: ReadTable, people: pl.DataFrame, who: Who) -> list[ReadingProblem]:
     """Return the columns of which nobody said what the cells are, and which show what is no value of these people.
 
     Such a column looks like values as they stand, and may as well be names of classes.
@@ -120,27 +122,31 @@ def why_not_matched(understood: ReadTable, people: pl.DataFrame, *, everybody: b
     ----------
     understood : ReadTable
     people : polars.DataFrame
-    everybody : bool
-        Whether all rows are of these people, so that each cell shows somebody's value. If not, all people are in the
-        release, so that each has a value that some cell shows.
+    who : Who
+        "everybody" where all rows are of these people, so that each cell shows somebody's value; "members" where all
+        people are in the release, so that some cell shows the value of each, or a star hides it; "some" where neither
+        is known, so that at least one cell should show somebody's value.
     """
     problems = []
     for column in understood.columns.values():
         if column.is_plain:
             values, ranks = column.values(people.get_column(column.name))
-            problems += _unmatched(column, place(column, values), ranks, everybody=everybody)
+            problems += _unmatched(column, place(column, values), ranks, who)
     return problems
 
 
-def _unmatched(
-    column: ReadColumn, covered: CoveredRanks, ranks: NDArray[np.int32], *, everybody: bool
-) -> list[ReadingProblem]:
+def _unmatched(column: ReadColumn, covered: CoveredRanks, ranks: NDArray[np.int32], who: Who) -> list[ReadingProblem]:
     stars = np.array([isinstance(one, Everything) for one in column.sub_domains], dtype=np.bool_)
+    plain = int(np.count_nonzero(~stars))
     nobody = int(np.count_nonzero(covered.low[~stars] > covered.high[~stars]))
     shown = covered.low[~stars & (covered.low <= covered.high)]
     unmatched = int(np.count_nonzero(~np.isin(ranks, shown)))
-    doubtful = nobody if everybody else unmatched and (nobody or not stars.any())
-    if not doubtful or stars.all():
+    doubtful = {
+        "everybody": nobody > 0,
+        "members": unmatched > 0 and (plain == len(stars) or unmatched == len(ranks)),
+        "some": nobody == plain,
+    }[who]
+    if not doubtful or not plain:
         return []
     why = (
         f"{unmatched} of {len(ranks)} people have a value that none of its cells shows, and {nobody} of its "

@@ -102,7 +102,7 @@ def inference_attack(
             Suggestion("controls"),
             ".",
         )
-    problems = why_not_matched(table.read(people), people, everybody=False)
+    problems = why_not_matched(table.read(people), people, "members")
     if problems:
         raise not_understood(problems)
     truth, other_truth = truth_of(people, table), truth_of(others, table)

@@ -130,7 +130,7 @@ def linking_attack(
         )
     person = None if truth is None else _persons(truth, table, names, identifier)
     understood = table.read(people)
-    problems = [] if incomplete else why_not_matched(understood, people, everybody=True)
+    problems = why_not_matched(understood, people, "some" if incomplete else "everybody")
     if problems:
         raise not_understood(problems)
     meeting = meet(understood, people)

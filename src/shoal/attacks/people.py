@@ -113,7 +113,7 @@ def attack_people(
     if targets is None and controls is None:
         return Attacked(shown=shown_in_groups(table.group_of, codes[table.secret_codes]), control=None)
     people, others = known_people(table, targets, controls, attack)
-    problems = why_not_matched(table.read(people), people, everybody=False)
+    problems = why_not_matched(table.read(people), people, "members")
     if problems:
         raise not_understood(problems)
     found = [

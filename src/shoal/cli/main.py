@@ -34,7 +34,7 @@ from shoal.cli.tables import tables
 from shoal.cli.tune import tune
 from shoal.cli.version import installed_version, version
 from shoal.cli.voice import Flags, flags_of
-from shoal.errors import ShoalError
+from shoal.errors import NotUnderstoodError, ShoalError
 
 __all__ = ["Commands", "app", "run"]
 
@@ -115,6 +115,10 @@ def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[],
         return READER_LEFT
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
+    except NotUnderstoodError as error:
+        return terminal.fail(
+            error.told(Flags(flags())), error.exit_code, facts={"columns_not_understood": list(error.columns)}
+        )
     except ShoalError as error:
         return terminal.fail(error.told(Flags(flags())), error.exit_code)
     except _CallFault as fault:

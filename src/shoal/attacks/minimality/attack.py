@@ -117,7 +117,7 @@ def minimality_attack(
             "release."
         )
     understood = table.read(known)
-    problems = why_not_matched(understood, known, everybody=True)
+    problems = why_not_matched(understood, known, "everybody")
     if problems:
         raise not_understood(problems)
     meeting = meet(understood, known)
