@@ -37,7 +37,7 @@ QI = ["zip", "age"]
 
 def test_random_tables_against_a_slow_adversary():
     rng = np.random.default_rng(7)
-    for number in range(150):
+    for number in range(80):
         case = Case(rng)
         people = {"targets": case.frame(case.members), "controls": case.frame(case.others)}
         shown = [set(case.shown(one)) for one in case.members]

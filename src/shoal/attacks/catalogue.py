@@ -41,6 +41,10 @@ def _people(count: float) -> str:
     return f"{number(count)} {'person' if count == 1 else 'people'}"
 
 
+def _whom(count: float) -> str:
+    return "nobody" if count == 0 else number(count)
+
+
 def _of(facts: Facts) -> str:
     return f"Of {_people(facts['attempts'])} in the release"
 
@@ -73,7 +77,7 @@ def _lost(facts: Facts) -> list[str]:
 
 def _homogeneity(facts: Facts) -> list[str]:
     said = (
-        f"{_of(facts)}, the sensitive value of {number(facts['successes'])} {_within(facts)} is certain to somebody "
+        f"{_of(facts)}, the sensitive value of {_whom(facts['successes'])} {_within(facts)} is certain to somebody "
         f"who knows {_knowing(facts)} of them: all rows that may be theirs have the same."
     )
     return [said, _guessing(facts), *_lost(facts)]
@@ -82,7 +86,7 @@ def _homogeneity(facts: Facts) -> list[str]:
 def _background(facts: Facts) -> list[str]:
     excluded = f"{number(facts['j'])} value{'' if facts['j'] == 1 else 's'}"
     said = (
-        f"{_of(facts)}, the sensitive value of {number(facts['successes'])} {_within(facts)} is certain to somebody "
+        f"{_of(facts)}, the sensitive value of {_whom(facts['successes'])} {_within(facts)} is certain to somebody "
         f"who knows {_knowing(facts)} of them and can exclude {excluded}, in the worst case just the right ones; for "
         f"values excluded at random it is expected to be {percent(facts['by_chance'])}."
     )
@@ -93,7 +97,7 @@ def _skewness(facts: Facts) -> list[str]:
     return [
         (
             f"{_of(facts)}, guessing the most common value of those rows that may be a person's is right about "
-            f"{number(facts['successes'])} {_within(facts)}."
+            f"{_whom(facts['successes'])} {_within(facts)}."
         ),
         _guessing(facts),
         (
@@ -108,7 +112,7 @@ def _skewness(facts: Facts) -> list[str]:
 
 def _similarity(facts: Facts) -> list[str]:
     said = (
-        f"{_of(facts)}, it is certain of {number(facts['successes'])} {_within(facts)} roughly what their sensitive "
+        f"{_of(facts)}, it is certain of {_whom(facts['successes'])} {_within(facts)} roughly what their sensitive "
         f"value is ({facts['similar']}), to somebody who knows {_knowing(facts)} of them."
     )
     return [
@@ -134,8 +138,12 @@ def _linking(facts: Facts) -> list[str]:
     values = facts["values"]
     if values is not None and values["rate"] is not None:
         said.append(
-            f"Of {_people(values['attempts'])}, the sensitive value of {number(values['successes'])} is told: all rows "
+            f"Of {_people(values['attempts'])}, the sensitive value of {_whom(values['successes'])} is told: all rows "
             "that may be theirs have the same."
+        )
+    if facts["control"] is not None and facts["control"]["rate"] is not None:
+        said.append(
+            f"Rows are linked, wrongly, to {percent(facts['control']['rate'])} of the people who are not in the release."
         )
     if facts["unmatched_rows"]:
         said.append(f"{number(facts['unmatched_rows'])} rows match nobody.")
@@ -146,7 +154,7 @@ def _inference(facts: Facts) -> list[str]:
     return [
         (
             f"{_of(facts)}, a {facts['classifier']} that learned from it is right about the sensitive value of "
-            f"{number(facts['successes'])} {_within(facts)}."
+            f"{_whom(facts['successes'])} {_within(facts)}."
         ),
         _guessing(facts),
     ]
@@ -159,7 +167,7 @@ def _minimality(facts: Facts) -> list[str]:
     }[facts["method"]]
     said = [
         (
-            f"{_of(facts)}, some sensitive value of {number(facts['successes'])} {_within(facts)} is believed with "
+            f"{_of(facts)}, some sensitive value of {_whom(facts['successes'])} {_within(facts)} is believed with "
             f"more than 1 / {facts['l']} by somebody who knows who is in it and {how}; the largest belief is "
             f"{percent(facts['largest_belief'])}."
         ),

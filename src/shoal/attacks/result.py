@@ -82,7 +82,10 @@ class AttackResult:
         from shoal.attacks.catalogue import ATTACKS
 
         facts = self.to_dict()
-        return [*ATTACKS[self.attack].sentences(facts), *_compared(facts)]
+        compared = (
+            [] if self.attack == "linking" else _compared(facts)
+        )  # whom linking claims outside, it claims wrongly
+        return [*ATTACKS[self.attack].sentences(facts), *compared]
 
     def __getitem__(self, name: str) -> Any:
         return self.to_dict()[name]
