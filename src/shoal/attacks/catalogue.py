@@ -143,7 +143,8 @@ def _linking(facts: Facts) -> list[str]:
         )
     if facts["control"] is not None and facts["control"]["rate"] is not None:
         said.append(
-            f"Rows are linked, wrongly, to {percent(facts['control']['rate'])} of the people who are not in the release."
+            f"Rows are linked, wrongly, to {percent(facts['control']['rate'])} of the people who are not in the "
+            f"release."
         )
     if facts["unmatched_rows"]:
         said.append(f"{number(facts['unmatched_rows'])} rows match nobody.")

@@ -240,18 +240,38 @@ def _by_formula(
     ]
     held = np.zeros((len(meeting.boxes), size), dtype=np.int64)
     np.add.at(held, (meeting.box_of, codes), 1)
+    told: dict[tuple[Merged, tuple[bool, ...]], list[Fraction] | None] = {}
     for box, points in groups.items():
-        parts = tuple(
-            Part(people=int(people[q]), merged=int(people[q] - kept[q].sum()), kept=tuple(kept[q].tolist()))
-            for q in points
-        )
-        group = Merged(parts=parts, values=tuple(held[box].tolist()))
-        if any(part.merged < 0 for part in parts) or sum(part.merged for part in parts) != held[box].sum():
+        merged = people[points] - kept[points].sum(axis=1)
+        if (merged < 0).any() or merged.sum() != held[box].sum():
             continue
-        told = beliefs_of_merged(group, l, [at < count for at in range(size)]) if work_of(group) <= _WORK else None
-        for q, of_part in zip(points, told or (), strict=False):
-            found[q] = max(of_part[:count])
+        # Groups that differ in nothing but the names of values and the order of parts are one.
+        columns = np.vstack([kept[points], held[box]])
+        used = np.flatnonzero(columns.any(axis=0))
+        used = used[np.lexsort((*columns[:, used], used >= count))]
+        parts = {
+            q: Part(people=int(people[q]), merged=int(left), kept=tuple(kept[q, used].tolist()))
+            for q, left in zip(points, merged, strict=True)
+        }
+        order = sorted(points, key=lambda q: (parts[q].people, parts[q].merged, parts[q].kept))
+        group = Merged(parts=tuple(parts[q] for q in order), values=tuple(held[box, used].tolist()))
+        protected = tuple((used < count).tolist())
+        if (group, protected) not in told:
+            told[group, protected] = _largest(group, l, protected)
+        for q, belief in zip(order, told[group, protected] or (), strict=False):
+            found[q] = belief
     return [found[q] for q in meeting.point_of.tolist()], {"method": "formula"}
+
+
+def _largest(group: Merged, l: int, protected: tuple[bool, ...]) -> list[Fraction] | None:
+    """Return for each part the largest belief in a protected value; None where the formula says nothing."""
+    told = beliefs_of_merged(group, l, protected) if work_of(group) <= _WORK else None
+    if told is None:
+        return None
+    return [
+        max((belief for belief, one in zip(of_part, protected, strict=True) if one), default=Fraction(0))
+        for of_part in told
+    ]
 
 
 _ALONE, _SEVERAL = -1, -2
