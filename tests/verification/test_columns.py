@@ -163,6 +163,27 @@ def test_doubts_say_what_to_do_and_show_no_cell(cells, said, why):
     assert not any(cell in python + flags for cell in cells)
 
 
+@pytest.mark.parametrize(
+    ("cells", "understood"),
+    [
+        (["[20, 40)", "<20", "*", None], True),  # bins
+        (["[2003-01-01, 2003-05-09]"], True),
+        (["[2003, 2005]"], False),  # years of dates, maybe
+        (["103", "*"], False),  # prefixes, maybe
+        (["[70, 75]"], False),  # rounded numbers, maybe
+        (["{104, 213}"], False),
+        (["2003-Q1"], False),
+    ],
+)
+def test_what_tuning_did_is_not_guessed(cells, understood):
+    (said,) = declared_meanings(["x"], {"coarsen": {}, "tuned": True}).values()
+    problem = read_column(pl.Series("x", cells), said).problem
+    assert (problem is None) == understood
+    assert understood or "tuning may have made it less precise" in problem.why
+    (said,) = declared_meanings(["x"], {"coarsen": {}, "tuned": True}, cells={"x": "values"}).values()
+    assert not said.tuned
+
+
 def test_what_a_certificate_says():
     parameters = {
         "coarsen": {"zip": {"coarsening": "prefix", "n": 3}, "x,y": {"coarsening": "points", "k": 3}},
@@ -177,6 +198,7 @@ def test_what_a_certificate_says():
     assert declared_meanings(names, None)["age"].kind == ""
     tuned = declared_meanings(names, {**parameters, "tuned": True})  # how, readers are not told
     assert [tuned[name].kind for name in names] == ["prefix", "points", "points", "", ""]
+    assert [tuned[name].tuned for name in names] == [False, False, False, True, True]
     with pytest.raises(ParameterError, match="'cells' parameter must say"):
         Meaning.of(3)
 

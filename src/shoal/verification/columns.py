@@ -284,6 +284,8 @@ class ReadColumn:
         opaque = sum(self._is_opaque(label) for label in self.labels if label is not None)
         if opaque:
             return self._problem(f"{opaque} of its distinct cells are names of classes that do not say their values")
+        if self.meaning.tuned and self.meaning.tree is None and not all(map(self._tells_itself, self.labels)):
+            return self._problem("tuning may have made it less precise, and the public certificate does not say how")
         if self.meaning.kind not in KINDS:
             return self._problem("it was made less precise in a way that is not known here")
         if self.meaning.climbed and self.meaning.tree is None and not self._reads_itself:
@@ -325,6 +327,14 @@ class ReadColumn:
         said = self.meaning.facts.get("hierarchy")
         stated = said.get("read_as") if isinstance(said, Mapping) and self.meaning.tree is None else None
         return next((scale for scale in ("number", "date", "text") if scale == stated), None)
+
+    def _tells_itself(self, text: str | None) -> bool:
+        """Return whether a cell says what it stands for, however it was made: a bin, or an interval of days."""
+        cell = read_cell(text, self.star)
+        if cell.kind != "interval":
+            return text is None or cell.kind == "star"
+        opened = None in cell.atoms or not (cell.low_included and cell.high_included)
+        return opened or all(moment_of(str(atom)) is not None for atom in cell.atoms)
 
     def _is_opaque(self, text: str) -> bool:
         """Return whether a cell, or a part of it, is a name of which nobody says what it stands for."""

@@ -79,6 +79,8 @@ class Meaning:
     """The values that names of classes stand for."""
     tree: Tree | None = None
     """The hierarchy of which cells are nodes; its values are read like cells without one."""
+    tuned: bool = False
+    """Whether a search chose how the column was coarsened, if it was, and readers are not told what it found."""
     climbed: bool = False
     """Whether cells are nodes of a hierarchy, whether it is there or not."""
     order: tuple[str, ...] | None = None
@@ -252,8 +254,7 @@ def declared_meanings(
     columns : iterable of str
         The quasi-identifiers.
     parameters : mapping, optional
-        The `parameters` of a certificate; without one nothing is known of a column of which nothing else is said, and
-        where coarsenings were `tuned`, the public one does not tell them.
+        The `parameters` of a certificate; without one nothing is known of a column of which nothing else is said.
     classes : mapping, optional
         For columns of classes: the values that each name stands for.
     trees : mapping of column to Tree, optional
@@ -265,10 +266,11 @@ def declared_meanings(
     coarsened = _by_column((parameters or {}).get("coarsen") or {}, names)
     climbed = (parameters or {}).get("hierarchies") or {}
     forms = (parameters or {}).get("read_as") or {}
+    tuned = bool((parameters or {}).get("tuned"))
     found = {}
     for name in names:
         said = cells[name] if cells and name in cells else coarsened.get(name)
-        unsaid = Meaning(kind="" if parameters is None or parameters.get("tuned") else "values")
+        unsaid = Meaning(tuned=True) if tuned else Meaning(kind="" if parameters is None else "values")
         meaning = unsaid if said is None else Meaning.of(said)
         if isinstance(forms.get(name), Mapping):
             meaning = replace(meaning, form=forms[name])

@@ -11,6 +11,7 @@ import polars as pl
 from shoal.verification.cells import BLANKS, INTERVAL, SET
 from shoal.verification.covered_ranks import CoveredRanks, RankSet
 from shoal.verification.sub_domains import Between, Everything, Listed, Masked, Span, SubDomain
+from shoal.verification.values import coded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -104,7 +105,7 @@ class _Together:
 
     def __init__(self, column: ReadColumn, values: Values) -> None:
         self._column, self._values = column, values
-        texts = pl.Series("cell", column.labels, dtype=pl.String)
+        texts = pl.Series("cell", ["" if label is None else label for label in column.labels], dtype=pl.String)
         count = len(texts)
         self._low = np.zeros(count, dtype=np.int64)
         self._stop = np.zeros(count, dtype=np.int64)
@@ -115,8 +116,9 @@ class _Together:
             free &= [label is None or column.meaning.named(label) is None for label in column.labels]
         if values.scale == "text":
             free &= values.find_written(texts) < 0
-        intervals = texts.str.contains(INTERVAL).fill_null(value=False).to_numpy() & free
-        sets = texts.str.contains(SET).fill_null(value=False).to_numpy() & free
+        cell = pl.col("cell").str
+        forms = texts.to_frame().select(interval=cell.contains(INTERVAL), set=cell.contains(SET))
+        intervals, sets = (forms.get_column(form).to_numpy() & free for form in ("interval", "set"))
         self.done = intervals | sets
         """Which cells were read."""
         self._read_intervals(texts.filter(pl.Series(intervals)), np.flatnonzero(intervals))
@@ -126,7 +128,7 @@ class _Together:
         if not len(texts):
             return
         parts = texts.str.extract_groups(INTERVAL).struct.unnest()
-        ends, codes = _distinct(pl.concat([parts.get_column("2"), parts.get_column("3")]))
+        codes, ends = coded(pl.concat([parts.get_column("2"), parts.get_column("3")]))
         low = self._literal(ends)
         stop, nowhere = low + 1, low < 0
         for end in np.flatnonzero(nowhere).tolist():
@@ -159,9 +161,10 @@ class _Together:
     def _read_sets(self, texts: pl.Series, at: NDArray[np.int64]) -> None:
         if not len(texts):
             return
-        frame = pl.DataFrame({"at": at, "member": texts.str.slice(1, None).str.strip_suffix("}").str.split(",")})
-        frame = frame.explode("member").with_columns(pl.col("member").str.strip_chars(BLANKS))
-        members, codes = _distinct(frame.get_column("member"))
+        listed = pl.LazyFrame({"at": at, "member": texts})
+        listed = listed.with_columns(pl.col("member").str.slice(1).str.strip_suffix("}").str.split(","))
+        frame = listed.explode("member").with_columns(pl.col("member").str.strip_chars(BLANKS)).collect()
+        codes, members = coded(frame.get_column("member"))
         literal = self._literal(members)
         sets = [
             self._member(member) if rank < 0 else np.array([rank], dtype=np.int32)
@@ -200,11 +203,3 @@ class _Together:
             starts=starts.astype(np.int64),
             members=rank.astype(np.int32),
         )
-
-
-def _distinct(texts: pl.Series) -> tuple[pl.Series, NDArray[np.integer]]:
-    distinct = texts.unique(maintain_order=True)
-    codes = pl.DataFrame({"text": texts}).join(
-        pl.DataFrame({"text": distinct, "at": np.arange(len(distinct))}), on="text", how="left", maintain_order="left"
-    )
-    return distinct, codes.get_column("at").to_numpy()

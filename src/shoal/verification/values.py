@@ -6,6 +6,7 @@ used here: a reader who has a table before him would put its values in order lik
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -57,7 +58,8 @@ def coded(series: pl.Series) -> tuple[NDArray[Any], pl.Series]:
         series = cell_text(series)
     found = series.to_arrow(compat_level=pl.CompatLevel.newest()).dictionary_encode()
     values = pl.Series(found.dictionary).cast(series.dtype)
-    codes: NDArray[Any] = pl.Series(found.indices).fill_null(len(values)).to_numpy()
+    places = pl.Series(found.indices)
+    codes: NDArray[Any] = (places.fill_null(len(values)) if series.null_count() else places).to_numpy()
     return codes, values
 
 
@@ -98,11 +100,17 @@ def scale_of(values: pl.Series) -> Scale:
         return "time"
     if kind != pl.String or not len(values):
         return "text"
-    if values.str.contains(_DIGITS).all() or all(map(is_plain_number, values)):
+    # The first one tells of most columns of names that they are that.
+    first = values[0] or ""
+    if _is_number(first) and (values.str.contains(_DIGITS).all() or all(map(_is_number, values))):
         return "number"
-    if values.str.contains(_ISO_DATE).all() and all(moment_of(text) is not None for text in values):
-        return "date"
+    if moment_of(first) is not None and values.str.contains(_ISO_DATE).all():
+        return "date" if all(moment_of(text) is not None for text in values) else "text"
     return "text"
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(_DIGITS, text) is not None or is_plain_number(text)
 
 
 class Values:
@@ -132,7 +140,7 @@ class Values:
         kind = distinct.dtype
         self.ordered = self.scale != "text" or isinstance(kind, pl.Enum) or kind.is_temporal()
         """Whether their ranks are an order that means something."""
-        ranks, self._items = _ranked(distinct.drop_nulls(), self.scale)
+        ranks, self._items = _ranked(distinct.drop_nulls() if distinct.null_count() else distinct, self.scale)
         self.placed = len(self._items)
         """How many ranks have a position on the scale; the first ones. Without a scale none has."""
         self.size = int(ranks.max(initial=-1)) + 1
@@ -277,6 +285,10 @@ def _ranked_decimals(texts: pl.Series) -> tuple[NDArray[np.int32], _Positions]:
 
 
 def _dense(values: pl.Series) -> NDArray[np.int32]:
+    if values.dtype == pl.String and len(values) < _FEW:
+        texts = values.to_list()
+        place_of = {text: rank for rank, text in enumerate(sorted(set(texts)))}
+        return np.array([place_of[text] for text in texts], dtype=np.int32)
     return values.rank("dense").cast(pl.Int32).to_numpy() - np.int32(1)
 
 
