@@ -64,10 +64,10 @@ def test_every_attack_on_another_tools_release(shoal: Any, hand_made: Path) -> N
         assert found["columns_not_understood"] == []
         said = shoal(*call)
         assert (said.code, said.err) == (0, "")
+        assert set(found) >= RATES
+        assert found["attempts"] == 80
+        assert found["low"] <= found["rate"] <= found["high"]
         if name != "intersection":
-            assert set(found) >= RATES
-            assert found["attempts"] == 80
-            assert found["low"] <= found["rate"] <= found["high"]
             assert " Of 80 " in f" {said.out}".replace("\n", " ")
         for cell in ("nurse", "47601", "p17", "health"):
             assert cell not in said.out + said.err
@@ -85,8 +85,7 @@ def test_every_attack_on_a_release_of_shoal(shoal: Any, hand_made: Path) -> None
         assert found["attack"] == name, found
         if name == "linking":
             assert found["verified"]
-        if name != "intersection":
-            assert found["attempts"] == 80
+        assert found["attempts"] == 80
 
 
 def test_groups_need_no_people(shoal: Any, hand_made: Path) -> None:

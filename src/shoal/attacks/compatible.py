@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Meeting", "Shown", "meet", "shown_in_groups", "shown_to", "why_not_matched", "Who"]
 
-Who: TypeAlias = Literal["everybody", "members", "some"]
+Who: TypeAlias = Literal["everybody", "members", "exactly", "some"]
 """Which people a release is held against."""
 _TOGETHER = 64
 """Sensitive values that are counted in one walk."""
@@ -124,8 +124,9 @@ def why_not_matched(understood: ReadTable, people: pl.DataFrame, who: Who) -> li
     people : polars.DataFrame
     who : Who
         "everybody" where all rows are of these people, so that each cell shows somebody's value; "members" where all
-        people are in the release, so that some cell shows the value of each, or a star hides it; "some" where neither
-        is known, so that at least one cell should show somebody's value.
+        people are in the release, so that some cell shows the value of each, or a star hides it; "exactly" where both
+        is said, but a row or two may be nobody's; "some" where neither is known, so that at least one cell should show
+        somebody's value.
     """
     problems = []
     for column in understood.columns.values():
@@ -144,6 +145,7 @@ def _unmatched(column: ReadColumn, covered: CoveredRanks, ranks: NDArray[np.int3
     doubtful = {
         "everybody": nobody > 0,
         "members": unmatched > 0 and (plain == len(stars) or unmatched == len(ranks)),
+        "exactly": unmatched > 0 and (plain == len(stars) or nobody > 0),
         "some": nobody == plain,
     }[who]
     if not doubtful or not plain:
