@@ -12,7 +12,7 @@ from shoal.cli.options import as_number
 
 if TYPE_CHECKING:
     from shoal.attacks import AttackResult
-    from shoal.cli.attack_release import Attacked
+    from shoal.cli.attack_release import AskedRelease
 
 __all__ = ["background", "homogeneity", "inference", "similarity", "skewness"]
 
@@ -59,7 +59,7 @@ Seed = Annotated[
 ]
 
 
-def homogeneity(asked: Attacked, *, targets: Targets = None, controls: Controls = None) -> AttackResult:
+def homogeneity(asked: AskedRelease, *, targets: Targets = None, controls: Controls = None) -> AttackResult:
     """Count the people whose sensitive value is certain: all rows that may be theirs have the same.
 
     Example: shoal attack homogeneity release.csv --qi age,zip --sensitive disease
@@ -78,7 +78,7 @@ def homogeneity(asked: Attacked, *, targets: Targets = None, controls: Controls 
     )
 
 
-def background(asked: Attacked, *, j: J = 1, targets: Targets = None, controls: Controls = None) -> AttackResult:
+def background(asked: AskedRelease, *, j: J = 1, targets: Targets = None, controls: Controls = None) -> AttackResult:
     """Count the people whose sensitive value is certain to whoever can exclude some other values.
 
     Example: shoal attack background release.csv --qi age,zip --sensitive disease -j 2
@@ -99,7 +99,7 @@ def background(asked: Attacked, *, j: J = 1, targets: Targets = None, controls: 
 
 
 def skewness(
-    asked: Attacked,
+    asked: AskedRelease,
     *,
     t: T = None,
     distance: Distance = None,
@@ -128,7 +128,7 @@ def skewness(
 
 
 def similarity(
-    asked: Attacked,
+    asked: AskedRelease,
     *,
     hierarchy: Tree = None,
     level: Height = 1,
@@ -158,7 +158,7 @@ def similarity(
     )
 
 
-def inference(asked: Attacked, *, targets: People, controls: Others, seed: Seed = None) -> AttackResult:
+def inference(asked: AskedRelease, *, targets: People, controls: Others, seed: Seed = None) -> AttackResult:
     """Learn the sensitive value from a release, and predict it of people in it and of others.
 
     Example: shoal attack inference release.csv --targets members.csv --controls others.csv

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from shoal.attacks import AttackResult
-    from shoal.cli.attack_release import Attacked
+    from shoal.cli.attack_release import AskedRelease
 
 __all__ = ["linking", "minimality"]
 
@@ -68,7 +68,7 @@ Seed = Annotated[int, typer.Option("--seed", metavar="NUMBER", help="With --algo
 
 
 def linking(
-    asked: Attacked,
+    asked: AskedRelease,
     *,
     population: Population,
     identifier: Identifier,
@@ -99,7 +99,7 @@ def linking(
 
 
 def minimality(
-    asked: Attacked,
+    asked: AskedRelease,
     *,
     people: People,
     l: L,
@@ -131,7 +131,7 @@ def minimality(
 
 
 def _publisher(
-    asked: Attacked, l: int, algorithm: str, recoding: str, seed: int
+    asked: AskedRelease, l: int, algorithm: str, recoding: str, seed: int
 ) -> Callable[[pl.DataFrame], pl.DataFrame | None]:
     """Return what makes an l-diverse release with an algorithm."""
     from shoal.models import LDiversity

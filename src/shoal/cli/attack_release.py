@@ -49,7 +49,7 @@ Explain = Annotated[bool, typer.Option("--explain", help="Say what the attack as
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attacked:
+class AskedRelease:
     """A release, and how its cells are read."""
 
     frame: pl.DataFrame
@@ -131,7 +131,7 @@ def _asked(
     delimiter: str | None,
     encoding: str | None,
     **_: Any,
-) -> Attacked:
+) -> AskedRelease:
     from shoal.republication.folder import read_published
 
     release = read_published(source, delimiter=delimiter, encoding=encoding)
@@ -144,7 +144,7 @@ def _asked(
         "hierarchies": trees_of_cells(hierarchies, names),
         "cells": cells_of(cells, names),
     }
-    return Attacked(frame=release.frame, reading=reading, progress=progress, delimiter=delimiter, encoding=encoding)
+    return AskedRelease(frame=release.frame, reading=reading, progress=progress, delimiter=delimiter, encoding=encoding)
 
 
 def _lines(found: AttackResult) -> list[tuple[str, str]]:
