@@ -14,6 +14,7 @@ from benchmarks import (
     attacks,
     closeness,
     comparison,
+    compiling,
     divergence,
     emd,
     exact,
@@ -27,6 +28,7 @@ from benchmarks import (
     plane,
     regions,
     republish,
+    risk,
     speed,
     stars,
     tune,
@@ -44,6 +46,7 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "divergence": divergence.measure,
     "adult": adult.measure,
     "comparison": comparison.measure,
+    "compiling": compiling.measure,
     "emd": emd.measure,
     "closeness": closeness.measure,
     "local": local.measure,
@@ -58,6 +61,7 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "tune": tune.measure,
     "full-domain": full_domain.measure,
     "minimality": minimality.measure,
+    "risk": risk.measure,
     "attacks": attacks.measure,
 }
 

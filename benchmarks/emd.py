@@ -10,7 +10,7 @@ from numba import njit
 
 from benchmarks.harness import median_seconds, seconds_of
 from benchmarks.results import Grid, Part, Target
-from shoal.models import Domain, EqualDistance, GroupCounts, MetricDistance, OrderedDistance
+from shoal.models import Domain, EqualDistance, GroupCounts, MetricDistance, OrderedDistance, Population
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -70,8 +70,9 @@ def random_counts(groups: int, values: int, seed: int) -> GroupCounts:
         starts=np.searchsorted(group, np.arange(groups + 1)),
         values=codes,
         counts=counts[group, codes],
-        totals=counts.sum(axis=0),
-        domain=Domain.of(labels=list(range(values)), ranks=np.arange(values)),
+        population=Population(
+            totals=counts.sum(axis=0), domain=Domain.of(labels=list(range(values)), ranks=np.arange(values))
+        ),
     )
 
 

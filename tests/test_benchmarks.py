@@ -19,6 +19,7 @@ MODULES = (
     "adult",
     "closeness",
     "comparison",
+    "compiling",
     "divergence",
     "emd",
     "exact",
@@ -34,6 +35,7 @@ MODULES = (
     "regions",
     "republish",
     "results",
+    "risk",
     "same_releases",
     "settings",
     "speed",
@@ -118,6 +120,14 @@ def test_the_kernels_and_the_verification_find_the_same_distances(benchmarks, se
     assert [target.limit for target in part.targets] == [50.0, 50.0]
     (figures,) = part.figures.values()
     assert len(figures["rows"]) == 5
+
+
+def test_risk_is_measured_in_groupings(benchmarks, settings):
+    part = benchmarks.results.Part(name="risk", title="Disclosure risk")
+    benchmarks.risk._times(part, replace(settings, rows=600))
+    assert [(target.limit, target.measured > 0) for target in part.targets] == [(10.0, True)]
+    (times,) = part.figures.values()
+    assert len(times["rows"]) == 4
 
 
 def test_local_recoding_is_measured_beside_its_rivals(benchmarks, settings):

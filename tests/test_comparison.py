@@ -53,6 +53,14 @@ def test_an_algorithm_that_finds_no_release_is_a_row_with_its_error() -> None:
         shoal.compare(TABLE, algorithms=[_Refuses()], **REQUEST)
 
 
+def test_a_bound_says_what_it_bounds() -> None:
+    stars = shoal.compare(TABLE, algorithms=["tp", "mondrian"], **REQUEST).rows[0]
+    assert 0 < stars["lower_bound_stars"] == stars["lower_bound_recoded_cells"] == stars["lower_bound"]
+    intervals = shoal.compare(TABLE, algorithms=["mondrian"], recoding="generalization", **REQUEST).rows[0]
+    assert (intervals["lower_bound_stars"], intervals["stars"]) != (intervals["lower_bound_recoded_cells"], 0)
+    assert intervals["lower_bound_stars"] == 0 < intervals["lower_bound_recoded_cells"] <= intervals["recoded_cells"]
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [

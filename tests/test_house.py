@@ -111,7 +111,11 @@ def test_no_long_file_no_bare_except_nothing_left_undone(name):
 
 MAY_BE_LONG = {"shoal/publish.py: anonymize"}
 """Until they are made in stages."""
-MANY_PARAMETERS = {"shoal/publish.py: anonymize", "shoal/republication/series.py: publish"}
+MANY_PARAMETERS = {
+    "shoal/assessment.py: risk",
+    "shoal/publish.py: anonymize",
+    "shoal/republication/series.py: publish",
+}
 
 
 @pytest.mark.parametrize("name", [name for name in TREES if not name.endswith("_kernel.py")])
@@ -150,13 +154,13 @@ def test_the_options_of_a_request_are_the_parameters_of_anonymize():
     assert set(Options.__annotations__) == set(inspect.signature(shoal.anonymize).parameters) - own
 
 
-def test_kernels_are_cached_functions_without_tricks():
+def test_kernels_are_functions_without_tricks():
     for name, tree in TREES.items():
         if not name.endswith("_kernel.py"):
             continue
         for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
             written = [ast.unparse(decorator) for decorator in function.decorator_list]
-            assert written in (["njit(cache=True)"], ["njit(cache=True, inline='always')"]), f"{name}: {function.name}"
+            assert written in (["kernel"], ["kernel_step"], ["inlined"]), f"{name}: {function.name}"
             nested = [node for node in ast.walk(function) if isinstance(node, ast.FunctionDef | ast.Lambda)]
             assert nested == [function], f"{name}: {function.name} has a closure"
 

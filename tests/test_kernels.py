@@ -18,13 +18,7 @@ def compiled(tree: ast.Module) -> list[ast.FunctionDef]:
     return [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.decorator_list]
 
 
-_CALLED = {
-    one.name
-    for tree in _TREES.values()
-    for one in compiled(tree)
-    if ast.unparse(one.decorator_list[0]) == "njit(cache=True)"
-}
-"""What is compiled by itself, rather than within its caller."""
+_CALLED = {one.name for tree in _TREES.values() for one in compiled(tree)}
 
 
 def is_literal(value: ast.expr) -> bool:
@@ -75,7 +69,7 @@ def test_kernels_are_called_with_numbers(name: str) -> None:
 def test_literals_are_found() -> None:
     tree = ast.parse(
         "LIMIT = 3\n"
-        "@njit(cache=True)\n"
+        "@kernel\n"
         "def outer(a):\n"
         "    i = 0\n"
         "    j = np.int64(0)\n"

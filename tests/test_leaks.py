@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-import shoal.publish
+import shoal.stages
 from shoal.errors import InternalError, ReleaseUnsafeError, ShoalError, UnsupportedError
 from shoal.io import write_table
 from shoal.testing.oracles import optimal_partition, predicate_of
@@ -421,9 +421,9 @@ class TestTheLastDoor:
         def frame(table: Any, recoding: Any, groups: Any, **options: Any) -> Any:
             return published(table, recoding, class_of(table), **options)
 
-        recode, published = shoal.publish.recode, shoal.publish.published_frame
-        monkeypatch.setattr(shoal.publish, "recode", keep_everything)
-        monkeypatch.setattr(shoal.publish, "published_frame", frame)
+        recode, published = shoal.stages.recode, shoal.stages.published_frame
+        monkeypatch.setattr(shoal.stages, "recode", keep_everything)
+        monkeypatch.setattr(shoal.stages, "published_frame", frame)
         with pytest.raises(ReleaseUnsafeError, match="Nothing was published"):
             shoal.anonymize(table(), **self.REQUEST)
 
@@ -451,13 +451,13 @@ class TestTheLastDoor:
         ],
     )
     def test_a_published_table_that_is_another(self, monkeypatch: pytest.MonkeyPatch, change: Any) -> None:
-        published = shoal.publish.published_frame
+        published = shoal.stages.published_frame
 
         def tampered(*given: Any, **options: Any) -> Any:
             frame, rows = published(*given, **options)
             return change(frame), rows
 
-        monkeypatch.setattr(shoal.publish, "published_frame", tampered)
+        monkeypatch.setattr(shoal.stages, "published_frame", tampered)
         with pytest.raises(ShoalError) as raised:
             shoal.anonymize(table(), **self.REQUEST)
         assert SECRET not in str(raised.value)

@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -279,7 +280,7 @@ class TestReproducibility:
 
 KEYS = {
     "format", "shoal", "private", "algorithm", "reason", "parameters", "seed", "randomness", "input", "columns",
-    "requested", "achieved", "cost", "guarantee", "details", "seconds", "output",
+    "requested", "achieved", "risk", "cost", "guarantee", "details", "seconds", "output",
 }  # fmt: skip
 
 
@@ -304,8 +305,10 @@ class TestTheCertificate:
             "stars", "suppressed_tuples", "recoded_cells", "recoded_tuples", "gcp", "lower_bound", "optimal",
         }  # fmt: skip
         assert set(said["cost"]["lower_bound"]) >= {"stars", "suppressed_tuples", "why"}
-        assert set(said["guarantee"]) == {"text", "tuples_ratio", "stars_ratio", "phase"}
-        steps = {"read", "coarsen", "encode", "partition", "recode", "verify", "bound", "write"}
+        assert set(said["guarantee"]) == {
+            *("text", "phase", "recoded_cells_ratio", "recoded_tuples_ratio", "tuples_ratio", "stars_ratio")
+        }
+        steps = {"read", "coarsen", "encode", "partition", "recode", "verify", "bound", "certify", "write"}
         assert set(said["seconds"]) == {*steps, "total"}
         assert said["seconds"]["total"] == pytest.approx(sum(said["seconds"][step] for step in steps), abs=1e-3)
 
@@ -359,7 +362,7 @@ class TestSaving:
         assert binary["visit"].dtype == pl.Int64
         assert binary["disease"].to_list() == text["disease"].to_list()
         with pytest.raises(ParameterError, match="'format' parameter of save"):
-            release.save(tmp_path / "c", format="xlsx")
+            release.save(tmp_path / "c", format="docx")
         assert not (tmp_path / "c").exists()
 
     def test_an_existing_folder(self, release: shoal.Release, tmp_path: Path) -> None:
@@ -429,6 +432,39 @@ class TestSaving:
         ]  # fmt: skip
 
 
+class TestRisk:
+    @pytest.mark.parametrize("privacy", [shoal.KAnonymity(10), shoal.LDiversity(3)])
+    @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
+    def test_before_and_after(self, patients: pl.DataFrame, privacy: Any, recoding: Any) -> None:
+        """Before: rows as they came, uncoarsened, without those that are dropped; after: cells that are published."""
+        missing = pl.when(pl.int_range(ROWS) < 9).then(None).otherwise(pl.col("disease")).alias("disease")
+        release = shoal.anonymize(
+            patients.with_columns(missing),
+            quasi_identifiers=QI,
+            sensitive="disease",
+            direct_identifiers=["name"],
+            insensitive=["visit"],
+            privacy=privacy,
+            recoding=recoding,
+            coarsen={"age": shoal.Bins(4)},
+            missing_sensitive="drop",
+        )
+        k = release.requirement.k
+        for when, table in (("before", patients[9:]), ("after", release.data)):
+            figures = shoal.risk(table, quasi_identifiers=QI, threshold=Fraction(1, k) if k > 1 else 0.2)
+            expected = {**figures.prosecutor.to_dict(), "sample_uniques": figures.sample_uniques}
+            assert release.certificate.risk[when] == expected
+        assert release.public_certificate.risk == {"after": release.certificate.risk["after"]}
+        assert release.certificate.risk["before"]["sample_uniques"] > 0
+
+    def test_without_quasi_identifiers_there_is_none(self, patients: pl.DataFrame) -> None:
+        release = shoal.anonymize(
+            patients[["disease"]], quasi_identifiers=[], sensitive="disease", privacy=shoal.KAnonymity(2)
+        )
+        assert release.certificate.to_dict()["risk"] == release.public_certificate.to_dict()["risk"] == {}
+        assert shoal.audit(patients, quasi_identifiers=[], sensitive="disease").to_dict()["risk"] is None
+
+
 class TestAudits:
     def test_the_raw_table(self, patients: pl.DataFrame) -> None:
         audit = shoal.audit(patients, quasi_identifiers=QI, sensitive="disease", privacy=[shoal.KAnonymity(50)])
@@ -437,14 +473,16 @@ class TestAudits:
         assert len(audit.violations) == 1
         assert "k-anonymity with k = 50" in audit.violations[0]
         assert json.loads(audit.to_json()) == audit.to_dict()
-        assert set(audit.to_dict()) == {"rows", "achieved", "unique_rows", "cost", "violations"}
+        assert set(audit.to_dict()) == {
+            *("rows", "achieved", "unique_rows", "risk", "cost", "requested", "violations", "failures")
+        }
 
     def test_every_model_is_judged_by_itself(self, patients: pl.DataFrame) -> None:
         asked = [shoal.KAnonymity(1), shoal.LDiversity(6), shoal.LDiversity(6, variant="distinct")]
         audit = shoal.audit(patients, quasi_identifiers=QI, sensitive="disease", privacy=asked)
         assert [text.split(" in ")[0] for text in audit.violations] == [
-            "The release fails l-diversity with l = 6 of 'disease'",
-            "The release fails l-diversity (distinct) with l = 6 of 'disease'",
+            "The table fails l-diversity with l = 6 of 'disease'",
+            "The table fails l-diversity (distinct) with l = 6 of 'disease'",
         ]
 
     def test_without_any_column(self, patients: pl.DataFrame) -> None:

@@ -265,15 +265,20 @@ class TestFolders:
         twenty[0].report(tmp_path / "page.html", public=True)
         assert 'class="private"' not in (tmp_path / "page.html").read_text()
         audit = shoal.audit(
-            table, **{role: certificate["columns"][role] for role in ("quasi_identifiers", "sensitive")}
+            table,
+            privacy=twenty[0].requirement.models,
+            **{role: certificate["columns"][role] for role in ("quasi_identifiers", "sensitive")},
         )
         assert audit.achieved.to_dict() == certificate["achieved"]
+        assert audit.to_dict()["risk"] == certificate["risk"]["after"]
 
     def test_the_public_certificate_has_nothing_else(self, twenty: list[shoal.Release]) -> None:
         said = twenty[0].public_certificate.to_dict()
         assert set(said) == {
-            *("format", "shoal", "requested", "achieved", "parameters", "columns", "guarantee", "output")
+            *("format", "shoal", "requested", "achieved", "risk", "parameters", "columns", "guarantee", "output")
         }
+        assert set(said["risk"]) == {"after"}, "what the risk was before depends on the original"
+        assert set(twenty[0].certificate.to_dict()["risk"]) == {"before", "after"}
         assert set(said["guarantee"]) == {"text", "reservations"}
         assert set(said["parameters"]) == {
             *("recoding", "star", "keep_order", "missing_sensitive", "coarsen", "hierarchies")

@@ -23,7 +23,9 @@ from .algorithms import Sabre as Sabre
 from .algorithms import ThreePhase as ThreePhase
 from .algorithms import TopDownSpecialization as TopDownSpecialization
 
-# Publishing, auditing, comparing, tuning.
+# Inspecting, publishing, auditing, measuring risk, comparing, tuning.
+from .assessment import Risk as Risk
+from .assessment import risk as risk
 from .auditing import Audit as Audit
 from .auditing import audit as audit
 from .certificate import Certificate as Certificate
@@ -45,6 +47,8 @@ from .hierarchy import Prefix as Prefix
 from .hierarchy import Round as Round
 from .hierarchy import TopCode as TopCode
 from .hierarchy import safe_harbor as safe_harbor
+from .inspection import Inspection as Inspection
+from .inspection import inspect as inspect
 
 # Privacy models.
 from .models import AlphaKAnonymity as AlphaKAnonymity

@@ -116,7 +116,7 @@ class Allowed:
 
 
 class Phrase:
-    """Parts that belong together."""
+    """Parts that belong together: of an error, or a whole message of a log. `str` of it speaks of Python."""
 
     def __init__(self, *parts: Part) -> None:
         self.parts = parts
@@ -124,6 +124,9 @@ class Phrase:
     def told(self, voice: Voice) -> str:
         """Return the words."""
         return text_of(self.parts, voice)
+
+    def __str__(self) -> str:
+        return self.told(PYTHON)
 
 
 def text_of(parts: Iterable[Part], voice: Voice) -> str:

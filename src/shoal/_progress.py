@@ -28,7 +28,7 @@ def silent(step: str, done: int, total: int, /) -> None:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Raise Ctrl-C as a `KeyboardInterrupt` also where it struck on the way out of a compiled function.
+    """Raise what a signal raised (Ctrl-C, termination) also where it struck on the way out of a compiled function.
 
     Python sees a result and an exception together then, and makes a `SystemError` of them, or several on the way.
     """
@@ -40,6 +40,8 @@ def interruptible() -> Iterator[None]:
             cause = cause.__cause__
         if isinstance(cause, KeyboardInterrupt):
             raise KeyboardInterrupt from error
+        if isinstance(cause, SystemExit):
+            raise SystemExit(cause.code) from error
         raise
 
 
@@ -60,12 +62,13 @@ class Clock:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Take the time of a step."""
-        self.progress(name, self._steps.index(name), len(self._steps))
+        """Take the time of a step, or of another part of one that began before: progress is told once."""
+        if name not in self._seconds:
+            self.progress(name, self._steps.index(name), len(self._steps))
         start = time.perf_counter()
         with interruptible():
             yield
-        self._seconds[name] = time.perf_counter() - start
+        self._seconds[name] = self._seconds.get(name, 0.0) + time.perf_counter() - start
 
     def seconds(self) -> dict[str, float]:
         """Return the seconds of each step that ended, and of all of them."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import ColumnError, DataError, ReleaseUnsafeError
-from shoal.metrics import published_class_sizes, published_stars, published_suppressed_tuples
+from shoal.disclosure_risk import reidentification
+from shoal.errors import ColumnError, DataError
+from shoal.metrics import published_star_counts
 from shoal.models import Requirement
-from shoal.publish import open_data, roles
-from shoal.verification import Achieved, measure, verify
+from shoal.opening import open_data, roles, understood
+from shoal.table import Schema
+from shoal.verification import Achieved, Failure, failures, measure
 
 if TYPE_CHECKING:
+    from shoal.disclosure_risk import Reidentification
     from shoal.models import PrivacyModel
 
 __all__ = ["Audit", "audit"]
@@ -25,26 +28,45 @@ class Audit:
 
     achieved: Achieved
     """The privacy that was measured."""
-    violations: tuple[str, ...]
-    """Which of the requested models the table fails, in words; empty where it satisfies all, or none was requested."""
+    requested: tuple[dict[str, Any], ...] = ()
+    """The models that were requested, as a certificate has them."""
+    failures: tuple[Failure, ...] = field(default=(), compare=False)
+    """The requested models that the table fails, and in which groups; empty where it satisfies all. Groups are numbered
+    in the order in which the rows of the table name them."""
     rows: int
     """Rows of the table."""
     unique_rows: int
     """Rows that share their quasi-identifiers with nobody."""
+    risk: Reidentification | None
+    """How easily the row of somebody who is in the table is found; the acceptable risk is 1 / k for the k of the
+    models, or 1 / 5. None where there is no quasi-identifier."""
     stars: int
     """Cells that show the star symbol."""
     suppressed_tuples: int
     """Rows with such a cell."""
 
+    @property
+    def violations(self) -> tuple[str, ...]:
+        """Which of the requested models the table fails, in words."""
+        return tuple(failure.sentence for failure in self.failures)
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the audit as a dictionary; `achieved` has the keys of a certificate's."""
-        return {
+        """Return the audit as a dictionary; `achieved` has the keys of a certificate's.
+
+        What is met and what fails is in it where models were requested only: `requested`, `violations` and `failures`.
+        """
+        facts = {
             "rows": self.rows,
             "achieved": self.achieved.to_dict(),
             "unique_rows": self.unique_rows,
+            "risk": None if self.risk is None else self.risk.to_dict(),
             "cost": {"stars": self.stars, "suppressed_tuples": self.suppressed_tuples},
-            "violations": list(self.violations),
         }
+        if self.requested:
+            facts["requested"] = [dict(model) for model in self.requested]
+            facts["violations"] = list(self.violations)
+            facts["failures"] = [failure.to_dict() for failure in self.failures]
+        return facts
 
     def to_json(self) -> str:
         """Return the audit as JSON text."""
@@ -58,8 +80,11 @@ def audit(
     sensitive: str | Sequence[str] | None = None,
     privacy: PrivacyModel | Sequence[PrivacyModel] | None = None,
     star: str = "*",
+    dates: Mapping[str, str] | None = None,
+    decimal: str | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    sheet: str | None = None,
 ) -> Audit:
     """Measure the privacy of a table from its cells, and check it against models where some are given.
 
@@ -75,11 +100,15 @@ def audit(
     sensitive : str or sequence of str, optional
         Columns that must not be linked to a person.
     privacy : PrivacyModel or sequence of PrivacyModel, optional
-        What the table should satisfy; failures are listed in `Audit.violations`.
+        What the table should satisfy; what it does not is in `Audit.failures`, and in words in `Audit.violations`.
     star : str
         What a suppressed cell shows.
+    dates, decimal
+        How sensitive dates and numbers are written, where a model looks at them; as for `anonymize`.
     delimiter, encoding : str, optional
         Of a CSV file; detected by default.
+    sheet : str, optional
+        Of a workbook; needed where it has several.
 
     Returns
     -------
@@ -90,34 +119,31 @@ def audit(
     UsageError
         The call or the data is wrong.
     """
-    frame = open_data(data, delimiter=delimiter, encoding=encoding).frame
+    opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
+    frame = opened.frame
     schema = roles(quasi_identifiers, sensitive)
     schema.check_known(frame.columns)
     if frame.height == 0:
         raise DataError("The table has no rows: there is nothing to audit.")
     if not schema.published:
         raise ColumnError("No column has a role: name the quasi-identifiers, the sensitive columns, or both.")
-    frame = frame[list(schema.published)]
     requirement = None if privacy is None else Requirement.of(privacy, schema.sensitive)
+    # Quasi-identifiers are compared as they stand.
+    values = Schema(quasi_identifiers=(), sensitive=schema.sensitive)
+    opened = understood(opened, values, requirement, dates=dates, decimal=decimal)
+    frame = opened.frame[list(schema.published)]
     models = () if requirement is None else requirement.models
     achieved = measure(frame, schema.quasi_identifiers, schema.sensitive, models)
-    sizes = published_class_sizes(frame, schema.quasi_identifiers)
+    stars, starred = published_star_counts(frame, schema.quasi_identifiers, star)
     return Audit(
         achieved=achieved,
-        violations=() if requirement is None else _violations(frame, schema, requirement),
+        requested=() if requirement is None else tuple(requirement.to_list()),
+        failures=() if requirement is None else failures(frame, schema.quasi_identifiers, requirement),
         rows=frame.height,
-        unique_rows=int((sizes == 1).sum()),
-        stars=sum(published_stars(frame, schema.quasi_identifiers, star).values()),
-        suppressed_tuples=published_suppressed_tuples(frame, schema.quasi_identifiers, star),
+        unique_rows=achieved.sizes_counted.get(1, 0),
+        risk=reidentification(achieved.sizes_counted, k=1 if requirement is None else requirement.k)
+        if schema.quasi_identifiers
+        else None,
+        stars=sum(stars.values()),
+        suppressed_tuples=starred,
     )
-
-
-def _violations(frame: Any, schema: Any, requirement: Requirement) -> tuple[str, ...]:
-    found = []
-    for model in requirement.models:
-        alone = Requirement(models=(model,), sensitive=requirement.sensitive)
-        try:
-            verify(frame, quasi_identifiers=schema.quasi_identifiers, sensitive=schema.sensitive, requirement=alone)
-        except ReleaseUnsafeError as error:
-            found.append(str(error).removesuffix(" Nothing was published."))
-    return tuple(found)

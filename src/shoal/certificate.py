@@ -7,6 +7,7 @@ holds what the request and the published table tell, and no more.
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -55,6 +56,8 @@ class Cost:
     """Whether stars are the only way to recode a cell, so that the bound counts stars."""
     gcp: float
     """Global certainty penalty: what a cell lost on average, from 0 to 1, coarsening beforehand included."""
+    rows: int
+    """Rows of the release."""
 
     @classmethod
     def of(cls, recoding: Recoding, bound: LowerBound, *, gcp: float) -> Cost:
@@ -67,6 +70,31 @@ class Cost:
             bound=bound,
             suppression=recoding.method == "suppression",
             gcp=gcp,
+            rows=recoding.rows,
+        )
+
+    @classmethod
+    def merged(cls, parts: Sequence[Cost], bound: LowerBound) -> Cost:
+        """Return what a release lost whose groups were recoded in parts; the counts are exact.
+
+        Parameters
+        ----------
+        parts : sequence of Cost
+            At least one. All have the same columns, and losses measured against the domain of the whole table.
+        bound : LowerBound
+            What any release of the whole table loses. Bounds of parts say nothing of it: its groups may take rows of
+            several.
+        """
+        rows = sum(one.rows for one in parts)
+        return cls(
+            stars=sum(one.stars for one in parts),
+            suppressed_tuples=sum(one.suppressed_tuples for one in parts),
+            recoded_cells=sum(one.recoded_cells for one in parts),
+            recoded_tuples=sum(one.recoded_tuples for one in parts),
+            bound=bound,
+            suppression=all(one.suppression for one in parts),
+            gcp=math.fsum(one.gcp * one.rows for one in parts) / max(rows, 1),
+            rows=rows,
         )
 
     @property
@@ -111,6 +139,9 @@ class Certificate:
     """The privacy models as requested."""
     achieved: Mapping[str, Any]
     """The privacy measured on the published cells."""
+    risk: Mapping[str, Mapping[str, Any]]
+    """How easily people were found `before`, in the rows to be published as they came, and are found `after`, in the
+    published cells: `shoal.disclosure_risk.Reidentification`. Empty where there is no quasi-identifier."""
     cost: Cost
     guarantee: Guarantee
     seconds: Mapping[str, float]
@@ -142,6 +173,7 @@ class Certificate:
             "columns": self.columns,
             "requested": [dict(model) for model in self.requested],
             "achieved": dict(self.achieved),
+            "risk": {when: dict(figures) for when, figures in self.risk.items()},
             "cost": self.cost.to_dict(),
             "guarantee": self._guarantee(),
             "details": dict(self.details),
@@ -169,6 +201,7 @@ class Certificate:
             version=self.version,
             requested=self.requested,
             achieved=self.achieved,
+            risk={when: figures for when, figures in self.risk.items() if when == "after"},
             parameters=self.for_readers,
             columns=self.columns,
             text=text,
@@ -191,10 +224,15 @@ class Certificate:
     def _guarantee(self) -> dict[str, Any]:
         """Return the guarantee; what the lower bound proves of this run counts as well as the algorithm's theorem."""
         bound = self.cost.bound
+        tuples = _tighter(self.guarantee.tuples_ratio, self.cost.recoded_tuples, bound.suppressed_tuples)
+        cells = _tighter(self.guarantee.stars_ratio, self.cost.recoded_cells, bound.stars)
         return {
             "text": self.guarantee.text,
-            "tuples_ratio": _tighter(self.guarantee.tuples_ratio, self.cost.recoded_tuples, bound.suppressed_tuples),
-            "stars_ratio": _tighter(self.guarantee.stars_ratio, self.cost.recoded_cells, bound.stars),
+            # Stars are what cells are recoded to under suppression; the older names stay for scripts.
+            "recoded_tuples_ratio": tuples,
+            "recoded_cells_ratio": cells,
+            "tuples_ratio": tuples,
+            "stars_ratio": cells,
             "phase": self.guarantee.phase,
         }
 
@@ -212,6 +250,8 @@ class PublicCertificate:
     """The privacy models as requested."""
     achieved: Mapping[str, Any]
     """The privacy measured on the published cells, as anybody can recount it."""
+    risk: Mapping[str, Mapping[str, Any]]
+    """How easily people are found `after` it all: in the published cells, as anybody can recount it."""
     parameters: Mapping[str, Any]
     """What readers need to understand the cells, as it was asked for."""
     columns: Mapping[str, Sequence[str]]
@@ -233,6 +273,7 @@ class PublicCertificate:
             "shoal": self.version,
             "requested": [dict(model) for model in self.requested],
             "achieved": dict(self.achieved),
+            "risk": {when: dict(figures) for when, figures in self.risk.items()},
             "parameters": dict(self.parameters),
             "columns": {role: list(names) for role, names in self.columns.items()},
             "guarantee": {"text": self.text, "reservations": list(self.reservations), **proof.pop("guarantee", {})},

@@ -11,7 +11,8 @@ from typing import Any
 from shoal._messages import Suggestion
 from shoal.certificate import read_certificate
 from shoal.errors import DataError, ParameterError
-from shoal.publish import input_hash, open_data, roles
+from shoal.opening import open_data, roles
+from shoal.publish import input_hash
 from shoal.table import encode
 
 __all__ = ["provenance"]

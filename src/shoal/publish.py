@@ -1,14 +1,11 @@
-"""Publishing a table, step by step: read, encode, partition, recode, verify."""
+"""Publishing a table: what is asked of it is read and checked, the table prepared; `shoal.stages` has the rest."""
 
 from __future__ import annotations
 
 import inspect
-import secrets
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from importlib.metadata import version
+from dataclasses import replace
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 import numpy as np
@@ -16,27 +13,34 @@ import numpy as np
 from shoal._messages import Suggestion
 from shoal._progress import Clock, Progress
 from shoal._validation import Boolean, Constraint, Integer, NotBlank, OneOf, Optional, validate
-from shoal.algorithms import Problem, choose, lower_bound, table_counts
-from shoal.certificate import Certificate, Cost
-from shoal.errors import ColumnError, DataError, InfeasibleError, InternalError, ParameterError, near_matches
+from shoal.algorithms import choose
+from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 from shoal.hierarchy import as_hierarchy, automatic_hierarchy, coarsen_columns, tree_after
-from shoal.io import Restorer, open_frame, read
-from shoal.metrics import Metrics
 from shoal.models import Requirement
-from shoal.recoding import METHODS, canonical_order, check_coverage, compose, published_frame, recode
-from shoal.release import Release
-from shoal.table import KEYED, Schema, encode, fingerprint, new_salt
-from shoal.verification import check_faithful, declared_meanings, names_read_as, verify
+from shoal.opening import open_data, roles, understood
+from shoal.recoding import LARGEST_SET, METHODS
+from shoal.stages import (
+    STEPS,
+    Encoded,
+    Prepared,
+    Request,
+    drawn,
+    input_hash,
+    partition_and_recode,
+    verified,
+)
+from shoal.table import Schema, encode
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from shoal.algorithms import Algorithm, Partition
-    from shoal.hierarchy import CoarsenedColumns, Coarsening, Hierarchy
+    from shoal.algorithms import Algorithm
+    from shoal.hierarchy import Coarsening, Hierarchy
     from shoal.models import PrivacyModel
-    from shoal.recoding import Recoding
-    from shoal.table import Column, Table
+    from shoal.opening import OpenedData
+    from shoal.release import Release
+    from shoal.table import Column
 
 __all__ = [
     "CONSTRAINTS",
@@ -44,13 +48,15 @@ __all__ = [
     "all_options",
     "anonymize",
     "automatic_trees",
-    "coarsenings_for_readers",
     "columns_before",
-    "drawn_order",
+    "encoded_columns",
+    "encoded_table",
     "input_hash",
-    "open_data",
-    "roles",
+    "meant",
+    "prepare",
+    "requested",
     "rows_to_publish",
+    "rows_without",
     "trees_of",
 ]
 
@@ -61,19 +67,18 @@ class Options(TypedDict, total=False):
     coarsen: Mapping[str | tuple[str, ...], Coarsening] | None
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None
     recoding: Literal["suppression", "generalization"]
+    largest_set: int
     direct_identifiers: Sequence[str]
     insensitive: Sequence[str]
     missing_sensitive: str
     star: str
     keep_order: bool
     seed: int | None
+    dates: Mapping[str, str] | None
+    decimal: str | None
     delimiter: str | None
     encoding: str | None
-
-
-_STEPS = ("read", "coarsen", "encode", "partition", "recode", "verify", "bound")
-_SHOWN_ROWS = 20
-"""Row numbers that a message lists; the error itself has them all."""
+    sheet: str | None
 
 
 def anonymize(
@@ -86,14 +91,18 @@ def anonymize(
     coarsen: Mapping[str | tuple[str, ...], Coarsening] | None = None,
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None = None,
     recoding: Literal["suppression", "generalization"] = "suppression",
+    largest_set: int = LARGEST_SET,
     direct_identifiers: Sequence[str] = (),
     insensitive: Sequence[str] = (),
     missing_sensitive: str = "error",
     star: str = "*",
     keep_order: bool = False,
     seed: int | None = None,
+    dates: Mapping[str, str] | None = None,
+    decimal: str | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    sheet: str | None = None,
     progress: Progress | None = None,
 ) -> Release:
     """Make a release of a table in which every group of rows satisfies the privacy models, and verify it.
@@ -101,8 +110,8 @@ def anonymize(
     Parameters
     ----------
     data : frame or path
-        A pandas, Polars or Arrow table (anything that narwhals takes), or a path to CSV, Parquet or Arrow, or a
-        database URL with a table. One row per person. It is not changed.
+        A pandas, Polars or Arrow table (anything that narwhals takes), or a path to CSV, Parquet, Arrow or a workbook
+        (.xlsx, .ods), or a database URL with a table. One row per person. It is not changed.
     quasi_identifiers : sequence of str
         Columns that an adversary knows from elsewhere. A missing value is a value of its own.
     sensitive : str or sequence of str, optional
@@ -118,6 +127,9 @@ def anonymize(
         tree or a file of it (a line per value, from the value to the root). The root reads as a star.
     recoding : {"suppression", "generalization"}
         Whether a value that differs within a group becomes a star, or the smallest interval or set that covers them.
+    largest_set : int
+        For generalization: a set of more values than this becomes a star. A set shows exact values, and whoever knows a
+        person's finds out whether it is there; coarsen the column, or give it a hierarchy, for less precise groups.
     direct_identifiers : sequence of str
         Columns that name a person: dropped.
     insensitive : sequence of str
@@ -131,8 +143,15 @@ def anonymize(
         nothing of the input's order.
     seed : int, optional
         For reproducible experiments; by default randomness comes from the operating system.
+    dates : mapping of column to str, optional
+        How the dates of columns of text are written, as `strptime` has it ("%d.%m.%Y"). By default the one format that
+        fits a whole column; where two fit, it must be said. What is published untouched is written as it was.
+    decimal : {",", "."}, optional
+        What stands before decimals in columns of text; found out by default.
     delimiter, encoding : str, optional
         Of a CSV file; detected by default.
+    sheet : str, optional
+        Of a workbook; needed where it has several.
     progress : callable, optional
         Called with (step, done, total) now and then.
 
@@ -150,288 +169,160 @@ def anonymize(
     ReleaseUnsafeError
         The release failed its verification. Please report it.
     """
-    options = {"recoding": recoding, "missing_sensitive": missing_sensitive, "keep_order": keep_order, "seed": seed}
-    validate("anonymize", {**options, "star": star}, CONSTRAINTS)
-    clock = Clock(_STEPS, progress)
+    options: Options = {
+        "coarsen": coarsen,
+        "hierarchies": hierarchies,
+        "recoding": recoding,
+        "largest_set": largest_set,
+        "direct_identifiers": direct_identifiers,
+        "insensitive": insensitive,
+        "missing_sensitive": missing_sensitive,
+        "star": star,
+        "keep_order": keep_order,
+        "seed": seed,
+        "dates": dates,
+        "decimal": decimal,
+    }
+    validate("anonymize", dict(options), CONSTRAINTS)
+    clock = Clock(STEPS, progress)
     with clock.step("read"):
-        opened = open_data(data, delimiter=delimiter, encoding=encoding)
+        opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
         schema = roles(quasi_identifiers, sensitive, direct_identifiers, insensitive)
-        schema.check(opened.frame.columns)
-        _check_published(schema)
-        requirement = Requirement.of(privacy, schema.sensitive)
-        if hierarchies and recoding != "generalization":
-            raise ParameterError(
-                "Hierarchies need ",
-                Suggestion("recoding", "generalization"),
-                ": suppression publishes values and stars only.",
-            )
-        given = trees_of(hierarchies or {}, schema.quasi_identifiers)
-        chosen, reason = choose(algorithm, requirement, recoding)
-        frame, rows = rows_to_publish(opened.frame, schema, missing_sensitive)
-    with clock.step("coarsen"):
-        coarsened = coarsen_columns(frame, coarsen or {}, schema.quasi_identifiers)
-        trees = {name: tree_after(tree, (coarsen or {}).get(name)) for name, tree in given.items()}
-    with clock.step("encode"):
-        table = encode(coarsened.frame, schema, of_intervals=coarsened.of_intervals)
-        before = columns_before(frame, coarsen or {})
-        made: dict[str, Hierarchy] = {}
-        automatic = recoding == "generalization" and getattr(chosen, "hierarchical", False)
-        if automatic:
-            told = coarsened.frame.get_column(table.sensitive[0].name) if table.sensitive else None
-            made = automatic_trees(coarsened.frame.select(schema.quasi_identifiers), told, known=trees)
-            trees |= made
-        for column in table.quasi_identifiers:
-            if column.name in trees:
-                check_coverage(column, trees[column.name])
-        requirement.check_feasible(table_counts(table))
-        encoded = table.with_quasi_identifiers(before).quasi_identifiers
-        rng = np.random.default_rng(secrets.randbits(256) if seed is None else seed)
-        shuffled = drawn_order(table, rng, keep_order=keep_order)
-        if shuffled is not None:
-            table, rows = table.gather(shuffled), rows[shuffled]
-            before = {name: column.gather(shuffled) for name, column in before.items()}
-        original = table.with_quasi_identifiers(before)
-        digest, salt = input_hash(opened.frame, original)
-    with clock.step("partition"):
-        try:
-            partition = chosen.partition(
-                Problem(
-                    table=table,
-                    requirement=requirement,
-                    rng=rng,
-                    progress=clock.progress,
-                    recoding=recoding,
-                    hierarchies=trees,
-                )
-            )
-        except InfeasibleError as error:
-            raise _with_row_numbers(error, rows) from error
-        _check_partition(partition, table.rows, len(table.quasi_identifiers))
-    with clock.step("recode"):
-        recoded = recode(
-            table,
-            partition.groups,
-            partition.count,
-            method=recoding,
-            star=star,
-            hierarchies=trees,
-            least=partition.least,
-        )
-        published, rows = _published(table, recoded, partition.groups, rows, keep_order=keep_order)
-    with clock.step("verify"):
-        if published.height != table.rows:
-            raise InternalError("a release has more or fewer rows than were to be published")
-        achieved = verify(
-            published,
-            quasi_identifiers=schema.quasi_identifiers,
-            sensitive=schema.sensitive,
-            requirement=requirement,
-            published=schema.published,
-        )
-        _check_true(published, opened.frame, rows, schema, coarsened, trees=trees, star=star, encoded=encoded)
-    with clock.step("bound"):
-        bound = lower_bound(table, requirement, target=recoded.recoded_cells)
-        bound = bound.sharpened(partition.guarantee)
-        if bound.stars > recoded.recoded_cells:
-            raise InternalError("a lower bound exceeds what a release costs")
-    read_as = {name: names_read_as(tree) for name, tree in trees.items() if name in given}
-    metrics = Metrics(
-        original,
-        compose(original, table, recoded),
-        partition.groups,
-        k=requirement.k,
-    )
-    certificate = Certificate(
-        version=version("shoal"),
-        algorithm=chosen.name,
-        reason=reason,
-        parameters={
-            **chosen.parameters(),
-            "coarsen": dict(coarsened.described),
-            "hierarchies": {
-                name: {**tree.to_dict(), "automatic": name in made, **_named(read_as.get(name))}
-                for name, tree in trees.items()
-            },
-            "recoding": recoding,
-            "star": star,
-            "keep_order": keep_order,
-            "missing_sensitive": missing_sensitive,
-        },
-        seed=seed,
-        input=_described(schema, rows=opened.frame.height, published=table.rows, digest=digest),
-        requested=requirement.to_list(),
-        achieved=achieved.to_dict(),
-        cost=Cost.of(recoded, bound, gcp=metrics.gcp),
-        guarantee=partition.guarantee,
-        details=partition.facts,
-        seconds=clock.seconds(),
-        for_readers={
-            "recoding": recoding,
-            "star": star,
-            "keep_order": keep_order,
-            "missing_sensitive": missing_sensitive,
-            "coarsen": coarsenings_for_readers(coarsen or {}),
-            "hierarchies": {
-                **{name: {"automatic": True} for name in (schema.quasi_identifiers if automatic else ())},
-                **{name: {"height": tree.height, **_named(read_as[name])} for name, tree in given.items()},
-            },
-        },
-    )
-    return Release(
-        frame=published,
+        _check_recodable(schema, opened.frame.columns, options)
+        request = requested(schema, privacy, algorithm, options)
+        opened = meant(opened, request, options)
+    prepared = prepare(opened, request, clock)
+    recoded = partition_and_recode(prepared, clock)
+    return verified(recoded, clock)
+
+
+def requested(
+    schema: Schema, privacy: PrivacyModel | Sequence[PrivacyModel], algorithm: str | Algorithm, options: Options
+) -> Request:
+    """Return what is asked for a table, with the algorithm chosen; `options` are complete but for those of reading.
+
+    Raises
+    ------
+    UsageError
+        Something of it is wrong.
+    """
+    requirement = Requirement.of(privacy, schema.sensitive)
+    trees = trees_of(options["hierarchies"] or {}, schema.quasi_identifiers)
+    chosen, reason = choose(algorithm, requirement, options["recoding"])
+    return Request(
         schema=schema,
         requirement=requirement,
-        certificate=certificate,
-        metrics=metrics,
-        rows=rows,
-        salt=salt,
-        source_format=opened.format,
-        restore=opened.restore.of(published),
-        pictures=coarsened.pictures,
+        algorithm=chosen,
+        reason=reason,
+        recoding=options["recoding"],
+        largest_set=options["largest_set"],
+        star=options["star"],
+        keep_order=options["keep_order"],
+        missing_sensitive=options["missing_sensitive"],
+        seed=options["seed"],
+        coarsen=options["coarsen"] or {},
+        hierarchies=trees,
     )
 
 
-def _published(
-    table: Table, recoded: Recoding, groups: NDArray[np.int32], rows: NDArray[np.int32], *, keep_order: bool
-) -> tuple[pl.DataFrame, NDArray[np.int32]]:
-    """Return the published table, and the row of the input that each of its rows stands for."""
-    published, order = published_frame(table, recoded, groups, keep_order=keep_order, compact=True)
-    rows = rows[order]
-    return (published[np.argsort(rows)], np.sort(rows)) if keep_order else (published, rows)
-
-
-def _check_true(
-    published: pl.DataFrame,
-    original: pl.DataFrame,
-    rows: NDArray[np.int32],
-    schema: Schema,
-    coarsened: CoarsenedColumns,
-    *,
-    trees: Mapping[str, Hierarchy],
-    star: str,
-    encoded: Iterable[Column],
-) -> None:
-    """Check that every published cell holds the value of the row of the input that it stands for."""
-    said = {"coarsen": coarsened.described}
-    check_faithful(
-        published,
-        original,
-        rows,
-        meanings=declared_meanings(schema.quasi_identifiers, said, classes=coarsened.classes, trees=trees),
-        unchanged=schema.sensitive + schema.insensitive,
-        star=star,
-        coded_before={column.name: (column.codes, column.dictionary) for column in encoded},
+def meant(opened: OpenedData, request: Request, options: Options) -> OpenedData:
+    """Return an input with dates and numbers in place of the text that they are written as; see `understood`."""
+    return understood(
+        opened,
+        request.schema,
+        request.requirement,
+        dates=options["dates"],
+        decimal=options["decimal"],
+        coarsen=options["coarsen"],
+        hierarchies=options["hierarchies"],
     )
 
 
-def _named(scale: str | None) -> dict[str, str]:
-    """Return what a certificate says of the names of nodes, where they say themselves what is below them."""
-    return {} if scale is None else {"read_as": scale}
+def prepare(opened: OpenedData, request: Request, clock: Clock) -> Prepared:
+    """Make an input ready for the algorithm of a request: leave rows out, coarsen, encode, and check what is asked.
+
+    Parameters
+    ----------
+    opened : OpenedData
+        The input; it has the columns that the request speaks of.
+    request : Request
+    clock : Clock
+        Measures the steps "coarsen" and "encode".
+
+    Raises
+    ------
+    UsageError
+        The data does not fit the request.
+    InfeasibleError
+        No release can satisfy it.
+    """
+    frame, rows = rows_to_publish(opened.frame, request.schema, request.missing_sensitive)
+    encoded = encoded_table(frame, request, clock)
+    with clock.step("encode"):
+        encoded.check(request.requirement)
+        return drawn(encoded, request, opened, rows)
 
 
-def _described(schema: Schema, *, rows: int, published: int, digest: str) -> dict[str, Any]:
-    """Return what the certificate says of the input."""
-    return {
-        "rows": rows,
-        "rows_left_out": rows - published,
-        "quasi_identifiers": list(schema.quasi_identifiers),
-        "sensitive": list(schema.sensitive),
-        "insensitive": list(schema.insensitive),
-        "direct_identifiers": list(schema.direct_identifiers),
-        "sha256": digest,
-        "keyed": KEYED,
-    }
+def encoded_table(frame: pl.DataFrame, request: Request, clock: Clock) -> Encoded:
+    """Coarsen and encode the rows to publish, as a request has it."""
+    told = frame.get_column(request.schema.sensitive[0]) if request.schema.sensitive else None
+    encoded = encoded_columns(frame, request.schema, request, told, clock)
+    with clock.step("encode"):
+        return replace(encoded, before=columns_before(frame, request.coarsen))
 
 
-def coarsenings_for_readers(coarsen: Mapping[str | tuple[str, ...], Coarsening]) -> dict[str, dict[str, Any]]:
-    """Return coarsenings as they were asked for: without what became of them on a table, and without a seed."""
-    return {
-        key if isinstance(key, str) else ",".join(key): {
-            name: value for name, value in coarsening.to_dict().items() if name != "seed"
-        }
-        for key, coarsening in coarsen.items()
-    }
-
-
-def input_hash(frame: pl.DataFrame, table: Table, salt: str | None = None) -> tuple[str, str]:
-    """Return the keyed hash of an input: of all of its rows, before any coarsening, without the direct identifiers.
-
-    A release does not depend on the direct identifiers, so that its provenance can be shown with a copy of the table
-    from which they were removed.
+def encoded_columns(
+    frame: pl.DataFrame, schema: Schema, request: Request, told: pl.Series | None, clock: Clock
+) -> Encoded:
+    """Coarsen and encode columns, with the hierarchies that they need.
 
     Parameters
     ----------
     frame : polars.DataFrame
-        The input.
-    table : Table
-        Its rows as they were before any coarsening, encoded, in any order; some may be left out.
-    salt : str, optional
-        The key, as hexadecimal digits; a new one by default.
-
-    Returns
-    -------
-    digest, salt : str
+        The columns.
+    schema : Schema
+        Their roles.
+    request : Request
+        What of its coarsenings and hierarchies concerns these columns is done.
+    told : series, optional
+        The (first) sensitive attribute, for hierarchies that are built automatically.
+    clock : Clock
+        Measures the steps "coarsen" and "encode".
     """
-    salt = new_salt() if salt is None else salt
-    if table.rows != frame.height:
-        schema = replace(table.schema, direct_identifiers=())
-        table = encode(frame.select(schema.published), schema)
-    order = canonical_order(table) if _told_apart(table) else None
-    return fingerprint(table, order, key=bytes.fromhex(salt)), salt
+    names = schema.quasi_identifiers
+    with clock.step("coarsen"):
+        coarsened = coarsen_columns(frame, request.coarsen, names)
+        trees = {
+            name: tree_after(tree, request.coarsen.get(name))
+            for name, tree in request.hierarchies.items()
+            if name in names
+        }
+    with clock.step("encode"):
+        table = encode(coarsened.frame, schema, of_intervals=coarsened.of_intervals)
+        made = automatic_trees(coarsened.frame.select(names), told, known=trees) if request.climbs else {}
+        return Encoded(
+            table=table,
+            trees=trees | made,
+            automatic=frozenset(made),
+            coarsened=coarsened.described,
+            classes=coarsened.classes,
+            pictures=coarsened.pictures,
+        )
 
 
-def _told_apart(table: Table) -> bool:
-    """Return whether rows differ in more than what classes and cells tell: algorithms do not see all columns then."""
-    return bool(table.insensitive.width) or len(table.sensitive) > 1
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class OpenedData:
-    """Input of any kind as a Polars frame, with the way back."""
-
-    frame: pl.DataFrame
-    format: str
-    """What a release of it is written as: "parquet" for Parquet and Arrow files, else "csv"."""
-    restore: Restorer
-
-
-def open_data(data: Any, *, delimiter: str | None = None, encoding: str | None = None) -> OpenedData:
-    """Open a frame, a path or a database URL."""
-    if isinstance(data, str | PathLike):
-        binary = Path(data).suffix.lower() in {".parquet", ".pq", ".arrow", ".feather", ".ipc"}
-        frame = read(data if isinstance(data, str) else Path(data), delimiter=delimiter, encoding=encoding)
-        return OpenedData(frame=frame, format="parquet" if binary else "csv", restore=Restorer())
-    opened = open_frame(data)
-    return OpenedData(frame=opened.frame, format="csv", restore=opened.restore)
-
-
-def roles(
-    quasi_identifiers: Sequence[str],
-    sensitive: str | Sequence[str] | None,
-    direct_identifiers: Sequence[str] = (),
-    insensitive: Sequence[str] = (),
-) -> Schema:
-    """Make a schema of the roles as callers give them: a name, several, or none."""
-    named: dict[str, Any] = {
-        "quasi_identifiers": quasi_identifiers,
-        "sensitive": () if sensitive is None else sensitive,
-        "direct_identifiers": direct_identifiers,
-        "insensitive": insensitive,
-    }
-    listed: dict[str, tuple[str, ...]] = {}
-    for role, names in named.items():
-        kind = type(names).__name__
-        if kind in _COLUMNS or not isinstance(names, Iterable):
-            raise ParameterError(f"The '{role}' parameter must be names of columns: a text or a list. Got {kind}.")
-        columns = (names,) if isinstance(names, str) else tuple(names)
-        if not all(isinstance(name, str) for name in columns):
-            raise ParameterError(f"The '{role}' parameter must be names of columns. Got something that is not text.")
-        listed[role] = columns
-    return Schema(**listed)
-
-
-_COLUMNS = ("Series", "Expr", "ChunkedArray")
-"""What callers may give by mistake in place of a name; its cells must not be taken for names, and shown."""
+def _check_recodable(schema: Schema, columns: Sequence[str], options: Options) -> None:
+    """Check that a table has the columns of a schema, and that something of it can be published as it is asked."""
+    schema.check(columns)
+    if not schema.published:
+        raise ColumnError("No column is left to publish. Name quasi-identifiers, sensitive or insensitive columns.")
+    if "" in schema.published:
+        raise ColumnError("A column without a name cannot be published. Name it, or make it a direct identifier.")
+    if options["hierarchies"] and options["recoding"] != "generalization":
+        raise ParameterError(
+            "Hierarchies need ",
+            Suggestion("recoding", "generalization"),
+            ": suppression publishes values and stars only.",
+        )
 
 
 def trees_of(
@@ -471,17 +362,6 @@ def automatic_trees(
     }
 
 
-def drawn_order(table: Table, rng: np.random.Generator, *, keep_order: bool = False) -> NDArray[np.int64] | None:
-    """Return an order for the rows that tells nothing of how they came in, or None where theirs does not matter.
-
-    Rows that an algorithm takes for equal differ to a reader where there are columns that it does not see: chance
-    decides between them then, not the order that they came in.
-    """
-    if keep_order or _told_apart(table):
-        return rng.permutation(canonical_order(table))
-    return None
-
-
 def columns_before(frame: pl.DataFrame, coarsen: Mapping[str | tuple[str, ...], Coarsening]) -> dict[str, Column]:
     """Return the columns that are coarsened as they were before: what a release loses is measured against them."""
     names = [name for key in coarsen for name in ((key,) if isinstance(key, str) else key)]
@@ -489,33 +369,6 @@ def columns_before(frame: pl.DataFrame, coarsen: Mapping[str | tuple[str, ...], 
         return {}
     table = encode(frame.select(names), Schema(quasi_identifiers=tuple(names)))
     return {column.name: column for column in table.quasi_identifiers}
-
-
-def _check_published(schema: Schema) -> None:
-    if not schema.published:
-        raise ColumnError("No column is left to publish. Name quasi-identifiers, sensitive or insensitive columns.")
-    if "" in schema.published:
-        raise ColumnError("A column without a name cannot be published. Name it, or make it a direct identifier.")
-
-
-def _with_row_numbers(error: InfeasibleError, rows: NDArray[np.int32]) -> InfeasibleError:
-    """Return the error with the numbers that its rows have in the input, the first ones in its message."""
-    if error.rows is None:
-        return error
-    numbers = np.sort(rows[error.rows])
-    shown = ", ".join(map(str, numbers[:_SHOWN_ROWS].tolist())) + (", ..." if len(numbers) > _SHOWN_ROWS else "")
-    return InfeasibleError(error, f" Numbers of these rows, counted from 0: {shown}.", rows=numbers)
-
-
-def _check_partition(partition: Partition, rows: int, attributes: int) -> None:
-    """Check what compiled code relies on: an algorithm may be the caller's own."""
-    groups = partition.groups
-    if groups.shape != (rows,) or not np.issubdtype(groups.dtype, np.integer):
-        raise InternalError("an algorithm returned something else than one group number for each row")
-    if groups.min() < 0 or groups.max() >= partition.count or not np.bincount(groups, minlength=partition.count).all():
-        raise InternalError("an algorithm returned group numbers that are not 0, 1, ... without a gap")
-    if partition.least is not None and partition.least.shape != (partition.count, attributes):
-        raise InternalError("an algorithm returned something else than one least level for each group and attribute")
 
 
 def all_options(owner: Callable[..., Any], given: Options) -> Options:
@@ -538,6 +391,7 @@ def all_options(owner: Callable[..., Any], given: Options) -> Options:
 
 CONSTRAINTS: Mapping[str, Constraint] = {
     "recoding": OneOf(tuple(METHODS)),
+    "largest_set": Integer(low=1),
     "missing_sensitive": OneOf(("error", "value", "drop")),
     "star": NotBlank(),
     "keep_order": Boolean(),
@@ -555,10 +409,7 @@ def rows_to_publish(
         raise DataError("The table has no rows: there is nothing to publish.")
     if missing_sensitive == "value" or not schema.sensitive:
         return frame, rows
-    absent = np.zeros(frame.height, dtype=np.bool_)
-    for name in schema.sensitive:
-        column = frame.get_column(name)
-        absent |= (column.fill_nan(None) if column.dtype.is_float() else column).is_null().to_numpy()
+    absent = rows_without(frame, schema.sensitive)
     count = int(np.count_nonzero(absent))
     if count == 0:
         return frame, rows
@@ -573,3 +424,12 @@ def rows_to_publish(
     if count == frame.height:
         raise DataError("Every row misses a sensitive value: there is nothing to publish.")
     return frame.filter(~absent), rows[~absent]
+
+
+def rows_without(frame: pl.DataFrame, names: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which rows miss a value of some column: null or NaN."""
+    absent = np.zeros(frame.height, dtype=np.bool_)
+    for name in names:
+        column = frame.get_column(name)
+        absent |= (column.fill_nan(None) if column.dtype.is_float() else column).is_null().to_numpy()
+    return absent

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from shoal._unpicklable import Unpicklable
 from shoal._validation import Boolean, OneOf, Optional, validate
 from shoal.errors import ReleaseUnsafeError
-from shoal.io import Restorer, read, spreadsheet_names, write_folder, write_table
+from shoal.io import FORMATS, Restorer, as_written, read, spreadsheet_names, write_folder, write_table
 from shoal.report import (
     AttributeLoss,
     ReportFacts,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.certificate import Certificate, PublicCertificate
+    from shoal.io import Forms
     from shoal.metrics import Metrics
     from shoal.models import Requirement
     from shoal.report import TradeOff
@@ -73,6 +75,8 @@ class Release(Unpicklable):
     """The format that `save` writes unless told otherwise: the input's."""
     restore: Callable[[pl.DataFrame], Any] = field(default_factory=Restorer)
     """Makes the caller's kind of table of the published one."""
+    forms: Forms = field(default_factory=dict)
+    """How dates and numbers were written in columns of text: what is published untouched is written so again."""
     pictures: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     """What draws the coarsenings of columns as SVG, for the page."""
     trade_off: Callable[[], TradeOff] | None = None
@@ -84,8 +88,16 @@ class Release(Unpicklable):
         import polars as pl
 
         text = {column.name for column in self.metrics.recoding.columns if column.labels.dtype == pl.String}
-        plain = [column.cast(pl.String) for column in self.frame if column.name in text]
-        return self.restore(self.frame.with_columns(plain))
+        shown = self.published
+        plain = [column.cast(pl.String) for column in shown if column.name in text]
+        return self.restore(shown.with_columns(plain))
+
+    @property
+    def published(self) -> pl.DataFrame:
+        """The published table as it is saved: dates and numbers as in the input, where nothing else is among them."""
+        return (
+            as_written(self.frame, self.forms, star=self.certificate.parameters["star"]) if self.forms else self.frame
+        )
 
     @property
     def public_certificate(self) -> PublicCertificate:
@@ -108,14 +120,14 @@ class Release(Unpicklable):
         Parameters
         ----------
         folder : path
-            Where to. All of it may be published: `release.csv` (or `.parquet`), the public `certificate.json`, and a
-            `report.html` made of these two. The private folder lies beside it, with ".private" behind its name, and
+            Where to. All of it may be published: `release.csv` (or another format), the public `certificate.json`, and
+            a `report.html` made of these two. The private folder lies beside it, with ".private" behind its name, and
             only its owner can read it: the full `certificate.json`, the full `report.html`, and `salt.txt`, the key of
             the hash of the input.
         force : bool
             Whether to replace existing folders of an earlier release.
-        format : {"csv", "parquet"}, optional
-            By default as the input was.
+        format : {"csv", "parquet", "xlsx", "ods"}, optional
+            By default as the input was. In workbooks every cell has the type of its column, and none is a formula.
         spreadsheet_safe : bool
             Whether to quote cells that a spreadsheet would run as a formula.
         publish_proof : bool
@@ -137,14 +149,14 @@ class Release(Unpicklable):
         validate(
             "save",
             {"format": format, "publish_proof": publish_proof},
-            {"format": Optional(OneOf(("csv", "parquet"))), "publish_proof": Boolean()},
+            {"format": Optional(OneOf(FORMATS)), "publish_proof": Boolean()},
         )
         name = f"release.{format or self.source_format}"
         written: dict[str, Certificate] = {}
         start = time.perf_counter()
 
         def write_release(path: Path) -> None:
-            write_table(self.frame, path, spreadsheet_safe=spreadsheet_safe)
+            write_table(shown, path, spreadsheet_safe=spreadsheet_safe)
             facts = {"sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "rows": self.frame.height}
             seconds = {**self.certificate.seconds, "write": time.perf_counter() - start}
             seconds["total"] = sum(taken for step, taken in seconds.items() if step != "total")
@@ -163,14 +175,11 @@ class Release(Unpicklable):
             "report.html": lambda path: write_text(path, render(self._facts(written["full"]))),
             "salt.txt": lambda path: write_text(path, self.salt),
         }
-        names = spreadsheet_names(self.frame.columns) if spreadsheet_safe else self.frame.columns
-        write_folder(
-            Path(folder),
-            files,
-            private=private,
-            force=force,
-            check=lambda staged: self._verify_written(staged / name, names),
-        )
+        shown = self.published
+        safe = spreadsheet_safe and name.endswith(".csv")
+        names = spreadsheet_names(self.frame.columns) if safe else self.frame.columns
+        check = functools.partial(self._verify_written, names=names, shown=shown)
+        write_folder(Path(folder), files, private=private, force=force, check=lambda staged: check(staged / name))
         return written["full"]
 
     def report(self, path: str | PathLike[str], *, public: bool = False) -> None:
@@ -201,15 +210,20 @@ class Release(Unpicklable):
         known = classes.sizes if classes.count == certificate.achieved["groups"] else None
         return render_public(public_facts(certificate.to_dict(), self.frame, known))
 
-    def _verify_written(self, path: Path, names: Sequence[str]) -> None:
-        """Verify a file from its cells; its columns have these names, which a spreadsheet-safe file changes."""
+    def _verify_written(self, path: Path, *, names: Sequence[str], shown: pl.DataFrame) -> None:
+        """Verify a file from its cells; its columns have these names, which a spreadsheet-safe file changes.
+
+        Where a model looks at sensitive values, they must be those of the table that it was to show.
+        """
         # What we wrote needs no guessing of how it was written.
         written = read(path, delimiter=",", encoding="utf-8") if path.suffix == ".csv" else read(path)
         if written.columns == list(names):
             written.columns = self.frame.columns
             if written.height == self.frame.height and any(model.reads_values for model in self.requirement.models):
                 sensitive = self.schema.sensitive
-                written = written.with_columns(_read_back(written[name], self.frame[name]) for name in sensitive)
+                written = written.with_columns(
+                    _read_back(written[name], shown[name], self.frame[name]) for name in sensitive
+                )
         achieved = verify(
             written,
             quasi_identifiers=self.schema.quasi_identifiers,
@@ -259,8 +273,10 @@ def write_text(path: Path, text: str) -> None:
     path.write_text(text + "\n", encoding="utf-8")
 
 
-def _read_back(written: pl.Series, published: pl.Series) -> pl.Series:
-    """Return a column of a file as what it was written from, where text does not say that: declared categories, times.
+def _read_back(written: pl.Series, shown: pl.Series, published: pl.Series) -> pl.Series:
+    """Return a column of a file as what it was written from, where text does not say that.
+
+    Text does not tell declared categories and times, nor dates and numbers in forms of their own (`shown`).
 
     Raises
     ------
@@ -270,11 +286,12 @@ def _read_back(written: pl.Series, published: pl.Series) -> pl.Series:
     import polars as pl
 
     kind = published.dtype
-    if kind.is_numeric() or kind == pl.Date:
+    formed = shown.dtype != kind
+    if (kind.is_numeric() or kind == pl.Date) and not formed:
         return written
-    if kind in (pl.String, pl.Categorical, pl.Enum):
+    if formed or kind in (pl.String, pl.Categorical, pl.Enum):
         # An empty text is read as a missing one.
-        text, found = (column.cast(pl.String).fill_null("") for column in (published, written))
+        text, found = (column.cast(pl.String).fill_null("") for column in (shown, written))
         # A spreadsheet-safe file has an apostrophe before what would be run as a formula.
         same = bool(((text == found) | ("'" + text == found)).all())
     else:

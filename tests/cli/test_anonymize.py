@@ -221,26 +221,48 @@ def test_a_release_that_fails_its_verification_is_3(call: Any, tmp_path: Path, m
     assert left_behind(tmp_path) == set()
 
 
-@pytest.mark.parametrize("step", ["rename", "write"])
-def test_an_interrupt_while_saving_leaves_nothing(
-    patients: Path, roles: tuple[str, ...], tmp_path: Path, step: str
-) -> None:
-    # The signal arrives at the first write of the certificate, or just before the folder gets its name.
-    function = {"rename": "os.rename", "write": "os.fsync"}[step]
+def struck(function: str, name: str, words: list[str], *, after: str = "") -> subprocess.CompletedProcess[str]:
+    """Run the command line in a process that gets a signal when it calls a function, or has called it of a path."""
+    strike = f"    if {after!r} in ('', str(given[-1])): signal.raise_signal(signal.{name})\n"
     code = (
         "import os, signal, sys\n"
         f"real = {function}\n"
         "def interrupted(*given, **more):\n"
-        "    signal.raise_signal(signal.SIGINT)\n"
-        "    return real(*given, **more)\n"
+        f"{'' if after else strike}"
+        "    done = real(*given, **more)\n"
+        f"{strike if after else ''}"
+        "    return done\n"
         f"{function} = interrupted\n"
-        f"sys.argv = ['shoal', *{['anonymize', str(patients), *roles, '-l', '4', '-o', str(tmp_path / 'out')]!r}]\n"
+        f"sys.argv = ['shoal', *{words!r}]\n"
         "from shoal.cli.main import run; run()"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert found.returncode == 130, found.stderr
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+# The signal arrives at the first write of the certificate, or just before the folder gets its name.
+@pytest.mark.parametrize(("step", "name"), [("os.rename", "SIGINT"), ("os.fsync", "SIGINT"), ("os.fsync", "SIGTERM")])
+def test_an_interrupt_while_saving_leaves_nothing(
+    patients: Path, roles: tuple[str, ...], tmp_path: Path, step: str, name: str
+) -> None:
+    words = ["anonymize", str(patients), *roles, "-l", "4", "-o", str(tmp_path / "out")]
+    found = struck(step, name, words)
+    assert found.returncode == 128 + getattr(signal, name), found.stderr
+    assert "No unfinished release was left behind." in found.stderr
     assert left_behind(tmp_path) == set()
     assert SECRET not in found.stderr + found.stdout
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_an_interrupt_when_the_release_is_in_place_is_no_failure(
+    patients: Path, roles: tuple[str, ...], tmp_path: Path, name: str
+) -> None:
+    out = tmp_path / "out"
+    words = ["anonymize", str(patients), *roles, "-l", "4", "-o", str(out), "--json"]
+    found = struck("os.rename", name, words, after=str(out))
+    assert found.returncode == 0, found.stderr
+    assert "when the release was in place already" in found.stderr
+    assert json.loads(found.stdout) == json.loads((tmp_path / "out.private" / "certificate.json").read_text())
+    assert (out / "release.csv").exists()
 
 
 def test_nothing_is_written_to_a_folder_that_cannot_be(

@@ -23,7 +23,7 @@ def test_a_release_agrees_with_its_certificate(shoal: Any, release: Path, roles:
     found = shoal("audit", release, *roles[:4], "--json")
     assert found.code == 0
     assert found.json["achieved"] == certificate["achieved"]
-    assert found.json["violations"] == []
+    assert {"requested", "violations", "failures"} & set(found.json) == set(), "nothing was asked"
     assert SECRET not in found.out
 
 
@@ -47,6 +47,38 @@ def test_the_exit_code_says_whether_a_requirement_is_met(
     as_json = shoal("audit", release, *roles[:4], *words, "--json")
     assert as_json.code == code
     assert bool(as_json.json["violations"]) == (code == 3)
+
+
+def test_only_what_fails_is_named_with_its_groups(shoal: Any, tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    rows = [*[f"b,{SECRET}"] * 3, "a,flu", f"a,{SECRET}-2", *[f"c,{SECRET}"] * 7, *["c,flu"] * 2]
+    table.write_text("\n".join(["age,disease", *rows]) + "\n")
+    words = ("audit", table, "--qi", "age", "--sensitive", "disease", "-k", 2, "-l", "2", "-t", "0.5")
+    found = shoal(*words)
+    out, err = " ".join(found.out.split()), " ".join(found.err.split())
+    assert found.code == 3
+    assert "It meets k-anonymity, k = 2." in out
+    assert "It does not meet l-diversity (frequency), l = 2; t-closeness (equal distance), t = 0.5." in out
+    # The groups b and c have too much of one disease; a is far from the table.
+    assert "The table fails l-diversity" in err
+    assert "in 2 of 3 groups, with 12 records. Groups by number (records; first row): 1 (3; row 1), 3 (9; row 6)" in err
+    assert "in 1 of 3 groups, with 2 records. Groups by number (records; first row): 2 (2; row 4)." in err
+    assert "1 in 1" not in out
+    assert SECRET not in found.out + found.err
+    told = shoal(*words, "--json").json
+    assert [failure["failing"] for failure in told["failures"]] == [
+        [{"group": 1, "size": 3, "first_row": 1}, {"group": 3, "size": 9, "first_row": 6}],
+        [{"group": 2, "size": 2, "first_row": 4}],
+    ]
+    assert len(told["requested"]) == 3
+    assert len(told["violations"]) == 2
+
+
+def test_a_confidence_is_said_as_a_share(shoal: Any, tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("age,disease\n" + "a,flu\n" * 9 + "a,cold\n" * 2)
+    said = " ".join(shoal("audit", table, "--qi", "age", "--sensitive", "disease").out.split())
+    assert "with a confidence above 81.9%." in said
 
 
 def test_unique_rows_are_warned_of(shoal: Any, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import typer
 from shoal import Cluster, GeneralizationVectors, PatternGuided, anonymize, audit, compare, tune
 from shoal._validation import parameters_of
 from shoal.algorithms import ALGORITHMS
+from shoal.cli import options
 from shoal.cli.main import app
 from shoal.cli.spec import FLAGGED, Columns, Privacy, ReleaseSpec, read_spec, request_of
 from shoal.errors import ParameterError, UsageError
@@ -40,12 +41,15 @@ cost = "precision"
 local = true
 effort = 10
 recoding = "generalization"
+largest_set = 8
 seed = 7
 keep_order = true
 missing_sensitive = "drop"
 star = "?"
+decimal = ","
 delimiter = ";"
 encoding = "latin-1"
+sheet = "Patients"
 format = "parquet"
 spreadsheet_safe = true
 publish_proof = true
@@ -58,6 +62,9 @@ zip = "level:/trees/zip.csv:2"
 
 [hierarchies]
 zip = "/trees/zip.csv"
+
+[dates]
+born = "%d.%m.%Y"
 
 [parameters]
 gap = "0.5"
@@ -96,12 +103,16 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "coarsen": ["age=bins:10", "zip=level:/trees/zip.csv:2"],
     "hierarchies": ["zip=/trees/zip.csv"],
     "recoding": "generalization",
+    "largest_set": 8,
     "seed": 7,
     "keep_order": True,
     "missing_sensitive": "drop",
     "star": "?",
+    "dates": ["born=%d.%m.%Y"],
+    "decimal": ",",
     "delimiter": ";",
     "encoding": "latin-1",
+    "sheet": "Patients",
     "format": "parquet",
     "spreadsheet_safe": True,
     "publish_proof": True,
@@ -125,7 +136,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "t_order": ['mild,"severe, fatal"'],
 }
 
-BY_COLUMN = ("coarsen", "hierarchies", "parameters")
+BY_COLUMN = ("coarsen", "hierarchies", "dates", "parameters")
 LEFT_BY_COMPARE = {"algorithm", "keep_order", "output", "format", "spreadsheet_safe", "publish_proof", "force"}
 TOLD_BY_NAME = {("tp", "refine")}
 
@@ -167,8 +178,10 @@ def test_each_command_takes_what_its_function_does() -> None:
         "loss": "--loss",
         "chart": "--chart",
     }
-    judged = {"quasi_identifiers", "sensitive", "star", "delimiter", "encoding", "spec", "json", "help"}
+    judged = {"quasi_identifiers", "sensitive", "star", *options.FORMS, *options.READING, "spec", "json", "help"}
     assert set(options_of("audit")) == judged | set(Privacy.__struct_fields__) | {"source"}
+    seen = {"k", *options.FORMS, *options.READING, "input", "output", "force", "json", "help"}
+    assert set(options_of("inspect")) == seen | {"spec_out", "show_values"}
 
 
 def test_every_parameter_of_an_algorithm_can_be_said() -> None:
@@ -199,7 +212,7 @@ def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
     settings = set(ReleaseSpec.__struct_fields__) - written - made
     assert set(spec.arguments(anonymize)) == settings | set(Columns.__struct_fields__)
     assert set(spec.arguments(tune)) == set(spec.arguments(compare)) == set(spec.arguments(anonymize))
-    of_audit = {"quasi_identifiers", "sensitive", "star", "delimiter", "encoding"}
+    of_audit = {"quasi_identifiers", "sensitive", "star", *options.FORMS, *options.READING}
     assert set(spec.arguments(audit)) == of_audit
 
 

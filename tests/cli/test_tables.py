@@ -7,11 +7,19 @@ from typing import Any
 import pytest
 
 from shoal.algorithms import ALGORITHMS
+from shoal.disclosure_risk import MEASURES
 from shoal.metrics import METRICS
 from shoal.models import MODELS
 
+TABLES = [
+    ("algorithms", ALGORITHMS),
+    ("models", MODELS),
+    ("metrics", METRICS),
+    ("measures", [one.name for one in MEASURES]),
+]
 
-@pytest.mark.parametrize(("what", "table"), [("algorithms", ALGORITHMS), ("models", MODELS), ("metrics", METRICS)])
+
+@pytest.mark.parametrize(("what", "table"), TABLES)
 def test_a_table_is_listed(shoal: Any, what: str, table: Any) -> None:
     listed = shoal("list", what, "--json").json[what]
     assert [one["name"] for one in listed] == list(table)
@@ -29,4 +37,4 @@ def test_parameters_are_listed_by_what_they_are_called(shoal: Any) -> None:
 def test_something_else_cannot_be_listed(shoal: Any) -> None:
     found = shoal("list", "planets")
     assert found.code == 2
-    assert "'planets' is none of algorithms, models, metrics." in found.err
+    assert "'planets' is none of algorithms, models, metrics, measures." in found.err

@@ -23,6 +23,7 @@ from shoal.hierarchy.columns import number_text
 
 AGES = Hierarchy.from_rows([(str(age), "young" if age < 30 else "old", "*") for age in range(100)])
 NAMES = Hierarchy.from_rows([("a", "x", "*"), ("b", "y", "*"), ("c", "x", "*")])
+TOLD = Hierarchy.from_rows([("c", "told", "*"), ("", "not told", "*"), ("-", "not told", "*")])
 DATES = ["2020-01-31", None, "2019-12-31", "2020-04-01"]
 SECRET = "Zyzzyva"
 
@@ -64,7 +65,8 @@ def coarser(coarsening, values, dtype=None):
         (Prefix(3, digits=5), [2139, 10001], ["021", "100"]),
         (Prefix(1), ["äb", "éc"], ["ä", "é"]),
         (ThreeDigitZip(), ["02139-4307", "821900010", None, "10001"], ["021", "000", None, "100"]),
-        (ThreeDigitZip(), [2139, 3601], ["021", "000"]),
+        (ThreeDigitZip(digits=5), [2139, 3601], ["021", "000"]),
+        (ThreeDigitZip(), [82190, 100011234], ["000", "100"]),
         (ThreeDigitZip(()), ["03601"], ["036"]),
         (DatePart("year"), DATES, [2020, None, 2019, 2020]),
         (DatePart("quarter"), DATES, ["2020-Q1", None, "2019-Q4", "2020-Q2"]),
@@ -85,6 +87,11 @@ def coarser(coarsening, values, dtype=None):
 def test_what_values_become(coarsening, values, expected):
     assert coarser(coarsening, values).to_list() == expected
     assert coarser(coarsening, [None, None]).to_list() == [None, None]
+
+
+def test_a_level_says_what_becomes_of_a_missing_value():
+    (made,) = Level(TOLD, 1).apply((pl.Series("a", ["c", None, "-"]),))
+    assert made.to_list() == ["told", "not told", "not told"]
 
 
 @pytest.mark.parametrize(
@@ -206,6 +213,8 @@ def test_the_order_of_rows_changes_nothing(coarsening, values):
         (Prefix(3), [-15], "Prefix needs codes"),
         (ThreeDigitZip(), ["02139", SECRET, None], r"row 2 \(line 3 of a file with a header\)"),
         (ThreeDigitZip(), ["02139", "2139a"], r"row 2 \(line 3 of"),
+        (ThreeDigitZip(), ["02139", "2139"], r"row 2 \(line 3 .*\)\. Where leading zeros are gone"),
+        (ThreeDigitZip(), [12345, 39], r"row 2 \(line 3 of a file with a header\)\. .*\(digits=5\)"),
         (DatePart("year"), ["2020-01-01", None, SECRET], r"row 3 \(line 4 of a file with a header\)"),
         (DatePart("year"), ["2020-01-01", "2020-02-30"], "row 2"),
         (DatePart("year"), ["2020-01-01", "2020-01-01x"], "row 2"),
@@ -241,6 +250,7 @@ def test_what_a_column_cannot_become(coarsening, values, message):
         (lambda: Prefix(3, digits=0), "'digits' parameter of Prefix"),
         (lambda: ThreeDigitZip("036"), "areas of three digits"),
         (lambda: ThreeDigitZip(("36",)), "areas of three digits"),
+        (lambda: ThreeDigitZip(digits=3), "None, 5 or 9"),
         (lambda: DatePart("week"), "'part' parameter of DatePart must be one of"),
         (lambda: DatePart("month", earliest=1936), "'earliest' parameter of DatePart is for years"),
         (lambda: DatePart("month", format="d"), "'format' parameter of DatePart"),

@@ -39,6 +39,51 @@ def test_other_scripts(text, encoding):
 
 
 @pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("氏名,病名\n田中太郎,胃潰瘍\n鈴木花子,糖尿病\nﾔﾏﾀﾞ ﾀﾛｳ,ｲﾝﾌﾙｴﾝｻﾞ\n", "cp932"),
+        ("氏名,病名\n田中太郎,胃潰瘍\n鈴木はな,高血圧のうたがい\nタロウ,インフルエンザ\n", "euc_jp"),
+        ("氏名,病名\n田中太郎,胃潰瘍\n", "iso2022_jp"),
+        ("姓名,城市\n张伟,北京\n王芳,上海\n李娜,广州\n", "gb18030"),
+        ("姓名,城市\n張偉,臺北\n王芳,高雄\n", "big5"),
+        ("jméno,město\nJiří,Plzeň\nLenka,Brno\nTomáš,Ústí nad Labem\n", "cp1250"),
+        ("név,város\nÁrpád,Győr\nÖdön,Szűrös\n", "cp1250"),
+        ("isim,şehir\nAyşe,İstanbul\nÇağlar,Eskişehir\n", "cp1254"),
+        ("όνομα,πόλη\nΓιώργος,Αθήνα\nΜαρία,Θεσσαλονίκη\n", "cp1253"),  # noqa: RUF001
+        ("nom,ville\nRenée,Orléans\nFrançois,Nîmes\n", "cp850"),
+        ("Name,Stadt\nMüller,Köln\nGroß,Düsseldorf\n", "mac_roman"),
+        ("имя,город\nИван,Москва\nАнна,Казань\nОльга,Нижний Новгород\n", "koi8_r"),  # noqa: RUF001
+    ],
+)
+def test_what_is_not_utf_8_is_read_rightly_and_said(text, encoding, caplog):
+    assert utf8(text.encode(encoding)) == text
+    assert "it is not UTF-8; it is read as" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("name,city\nA,東京\nB,Osaka\n", "shift_jis"),
+        ("name,city\nA,东京\n", "gb18030"),
+        ("name,city\nA,Москва\n", "cp1251"),
+        ("name,city\nA,Москва\n", "koi8_r"),
+    ],
+)
+def test_who_is_not_sure_refuses(text, encoding):
+    with pytest.raises(DataError, match=r"line 2 is the first.*nobody can be sure\. Name it, as in") as raised:
+        utf8(text.encode(encoding))
+    assert "name" not in str(raised.value)
+    assert utf8(text.encode(encoding), encoding) == text
+
+
+@pytest.mark.parametrize("lines", [b"caf\xc3\xa9\nx\xe9y\n", b"x\xe9y\n" + b"-\n" * 50_000 + "é\n".encode()])
+def test_a_lone_bad_byte_of_utf_8_is_an_error_with_its_line(lines):
+    line = lines[: lines.index(b"x\xe9")].count(b"\n") + 2
+    with pytest.raises(DataError, match=f"Line {line} of it is not valid utf-8"):
+        utf8(b"a\n" + lines)
+
+
+@pytest.mark.parametrize(
     ("encoding", "mark"),
     [("utf-16-le", codecs.BOM_UTF16_LE), ("utf-16-be", codecs.BOM_UTF16_BE), ("utf-8", codecs.BOM_UTF8)],
 )

@@ -1,5 +1,7 @@
 """Which source is read how, and what is said of sources that cannot be read."""
 
+import gzip
+import io
 import os
 
 import pandas as pd
@@ -10,7 +12,7 @@ import pytest
 from pyarrow import feather
 
 from shoal.errors import DataError, ParameterError, UsageError
-from shoal.io import read
+from shoal.io import read, read_table, write_table
 
 FRAME = pl.DataFrame({"a": [1, None], "b": ["x", "y"]})
 
@@ -76,7 +78,7 @@ def test_the_folder_of_a_release_names_its_table(tmp_path):
         read(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["t.xlsx", "t", "t.gz"])
+@pytest.mark.parametrize("name", ["t.docx", "t", "t.gz"])
 def test_an_unknown_kind(tmp_path, name):
     (tmp_path / name).write_bytes(b"x")
     with pytest.raises(DataError, match=r"The kind of '.*' is unknown. Known are .*\.csv"):
@@ -115,6 +117,36 @@ def test_impossible_delimiters(tmp_path, delimiter):
     (tmp_path / "t.csv").write_text("a,b\n1,2\n")
     with pytest.raises(ParameterError, match="'delimiter' parameter of read must be"):
         read(tmp_path / "t.csv", delimiter=delimiter)
+
+
+@pytest.mark.parametrize(("ending", "kind"), [("gz", "gzip"), ("zst", "zstd")])
+def test_packed_text(tmp_path, ending, kind):
+    path = tmp_path / f"t.csv.{ending}"
+    packed = pa.compress(b"a,b\n007,x\n", kind, asbytes=True) if kind == "zstd" else gzip.compress(b"a,b\n007,x\n")
+    path.write_bytes(packed)
+    assert read(path).rows() == [("007", "x")]
+    (tmp_path / "t.csv").write_bytes(packed)  # whatever the name says
+    assert read(tmp_path / "t.csv").rows() == [("007", "x")]
+    for damaged in (packed[:-9], b"a,b\n1,2\n"):
+        path.write_bytes(damaged)
+        with pytest.raises(DataError, match=f"is not a {kind} file, or is cut off"):
+            read(path)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet", "t.arrow", "t.xlsx"])
+def test_standard_input(tmp_path, name, monkeypatch):
+    path = tmp_path / name
+    if name.endswith("gz"):
+        path.write_bytes(gzip.compress(b"a,b\n1,x\n,y\n"))
+    elif name == "t.arrow":
+        FRAME.write_ipc(path)
+    else:
+        write_table(FRAME, path)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+    found = read_table("-")
+    assert found.frame.with_columns(pl.col("a").cast(pl.Int64)).equals(FRAME)
+    assert found.format == {"parquet": "parquet", "arrow": "parquet", "xlsx": "xlsx"}.get(name[2:], "csv")
+    assert (found.delimiter, found.encoding) == ((",", "utf-8") if "csv" in name else (None, None))
 
 
 @pytest.mark.parametrize("option", [{"delimiter": ","}, {"encoding": "utf-8"}])

@@ -84,15 +84,31 @@ def test_what_is_written_is_read_back(tmp_path_factory, columns, suffix):
 
 class TestSpreadsheetSafe:
     @pytest.mark.parametrize(
-        "cell", ["=1+1", "+cmd", "-cmd|x", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "=", "-", "+", "-1+2", "\uff1d1", "'=1"]
+        "cell",
+        [
+            "=1+1",
+            "+cmd",
+            "-cmd|x",
+            "@SUM(A1)",
+            "\t=1",
+            "\r=1",
+            "\n=1",
+            "=",
+            "-",
+            "+",
+            "-1+2",
+            "\uff1d1",
+            "'=1",
+            "-1",
+            "+1",
+            "-1,5",
+        ],
     )
     def test_formulas_are_quoted(self, tmp_path, cell):
         csv_of(tmp_path, {"a": [cell], "b": ["x"]}, spreadsheet_safe=True)
         assert read(tmp_path / "t.csv", delimiter=",").rows() == [("'" + cell, "x")]
 
-    @pytest.mark.parametrize(
-        "cell", ["-5", "+5", "-5.25", "-1,5", "-1e-5", "a=b", "[-5, 3]", "{+, -}", "*", "'tis", "5-3", " =1"]
-    )
+    @pytest.mark.parametrize("cell", ["a=b", "[-5, 3]", "{+, -}", "*", "'tis", "5-3", " =1"])
     def test_other_text_stays(self, tmp_path, cell):
         csv_of(tmp_path, {"a": [cell], "b": ["x"]}, spreadsheet_safe=True)
         assert read(tmp_path / "t.csv", delimiter=",").rows() == [(cell, "x")]
@@ -136,9 +152,9 @@ class TestParquet:
             write_table(pl.DataFrame({"x": [object()]}), tmp_path / "t.parquet")
 
 
-@pytest.mark.parametrize("name", ["t.xlsx", "t", "t.csv.gz"])
+@pytest.mark.parametrize("name", ["t.docx", "t", "t.csv.gz"])
 def test_other_formats_are_refused(tmp_path, name):
-    with pytest.raises(OutputError, match=r"neither \.csv nor \.parquet"):
+    with pytest.raises(OutputError, match="none of csv, parquet, xlsx, ods"):
         write_table(pl.DataFrame({"a": [1]}), tmp_path / name)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.algorithms.common.compiled import table_counts
+from shoal.algorithms.common.compiled import populations_of
 from shoal.algorithms.common.emd_kernel import within_metric, within_ordered
 from shoal.algorithms.common.predicate_kernel import CLOSE_METRIC
 from shoal.errors import DataError, ParameterError, ReleaseUnsafeError
@@ -24,6 +24,7 @@ from shoal.models import (
     LDiversity,
     MetricDistance,
     OrderedDistance,
+    Population,
     Requirement,
     TCloseness,
     distances,
@@ -83,7 +84,7 @@ def audited(partition, *models):
 
 
 def test_the_papers_table_1_has_the_distribution_of_section_2():
-    (whole,) = table_counts(paper_table())
+    (whole,) = populations_of(paper_table())
     shares = dict(zip(whole.domain.labels, whole.totals.tolist(), strict=True))
     assert shares == {"Viral": 3, "Heart": 3, "Cancer": 4}
 
@@ -117,7 +118,7 @@ def test_the_papers_table_5_is_even_0_1_close():
 
 def whole(values, dtype=None):
     frame = pl.DataFrame({"q": [0] * len(values), "s": pl.Series(values, dtype=dtype)})
-    return table_counts(encode(frame, Schema(quasi_identifiers=("q",), sensitive=("s",))))[0]
+    return populations_of(encode(frame, Schema(quasi_identifiers=("q",), sensitive=("s",))))[0]
 
 
 def from_cells(values, dtype=None):
@@ -188,7 +189,7 @@ def test_an_order_can_be_given():
 
 
 def test_a_missing_value_needs_a_place():
-    for counts in (whole([3, None, 1]), from_cells([3, None, 1])):
+    for counts in (GroupCounts.whole(whole([3, None, 1])), from_cells([3, None, 1])):
         with pytest.raises(ParameterError, match=r"a missing value has no place.*missing_sensitive='drop'"):
             TCloseness(0.5, distance="ordered").acceptable(counts)
         assert TCloseness(1, distance=OrderedDistance([1, 3, None])).acceptable(counts).all()
@@ -249,15 +250,13 @@ def test_a_metric_or_hierarchy_that_misses_values_is_an_error_for_every_attribut
     tree = HierarchicalDistance(Hierarchy.from_rows([("a", "*")]))
     for distance, said in ((metric, "the metric misses 1 of its 3 values"), (tree, "the hierarchy misses 2 of its 3")):
         model = TCloseness(0.5, distance=distance)
-        for ask in (model.acceptable, model.rules):
+        for ask, of in ((model.acceptable, GroupCounts.whole(counts)), (model.rules, counts)):
             with pytest.raises(ParameterError, match=said):
-                ask(counts)
+                ask(of)
         with pytest.raises(ParameterError, match=f"asked of 'second': {said}"):
             Requirement.of(model, ["first", "second"]).check_feasible([whole(["a", "a"]), counts])
     with pytest.raises(ParameterError, match="nothing is known of its values"):
-        TCloseness(0.5, distance=metric).acceptable(
-            GroupCounts(**{name: getattr(counts, name) for name in ("sizes", "starts", "values", "counts", "totals")})
-        )
+        TCloseness(0.5, distance=metric).acceptable(GroupCounts.whole(Population(totals=counts.totals)))
 
 
 def test_values_are_found_by_what_they_are():
@@ -300,11 +299,16 @@ def test_what_text_does_not_tell_is_still_verified_on_the_file(tmp_path, form, k
 
 def test_a_file_that_holds_other_values_is_refused():
     published = pl.Series("s", ["low", "high", "low"], dtype=LEVELS)
-    assert _read_back(pl.Series("s", ["low", "'high", "low"]), published).dtype == LEVELS
+    assert _read_back(pl.Series("s", ["low", "'high", "low"]), published, published).dtype == LEVELS
     moments = pl.Series("s", [dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 2), dt.datetime(2020, 1, 1)])
     for column in (published, moments):
         with pytest.raises(ReleaseUnsafeError, match="other values of 's'"):
-            _read_back(pl.Series("s", ["low", "high", "high"]), column)
+            _read_back(pl.Series("s", ["low", "high", "high"]), column, column)
+    # Dates and numbers in forms of their own.
+    born = pl.Series("s", [dt.date(2020, 1, 31), None])
+    assert _read_back(pl.Series("s", ["31.01.2020", None]), pl.Series("s", ["31.01.2020", None]), born) is born
+    with pytest.raises(ReleaseUnsafeError, match="other values of 's'"):
+        _read_back(pl.Series("s", ["31.01.2021", None]), pl.Series("s", ["31.01.2020", None]), born)
 
 
 # Arithmetic at the edge.
@@ -345,8 +349,7 @@ def test_huge_tables_are_decided_exactly_by_models_and_never_laxer_by_kernels(to
         starts=np.array([0, len(present)]),
         values=present,
         counts=np.array(counts)[present],
-        totals=np.array(totals),
-        domain=Domain.of(labels=list(range(m)), ranks=np.arange(m)),
+        population=Population(totals=np.array(totals), domain=Domain.of(labels=list(range(m)), ranks=np.arange(m))),
     )
     line = MetricDistance(range(m), [[Fraction(abs(i - j), m - 1) for i in range(m)] for j in range(m)])
     prefix = [sum(counts[: i + 1]) * rows - sum(totals[: i + 1]) * size for i in range(m)]
@@ -355,7 +358,7 @@ def test_huge_tables_are_decided_exactly_by_models_and_never_laxer_by_kernels(to
     beside = data.draw(st.sampled_from([0, Fraction(1, 10**20), -Fraction(1, 10**20), Fraction(1, 50)]))
     t = Fraction(min(max(exact + beside, 0), 1))
     for distance, kernel in ((OrderedDistance(), within_ordered), (line, within_metric)):
-        rule = distance.rule(groups, t)
+        rule = distance.rule(groups.population, t)
         here = np.array(counts)
         touched = present.astype(np.int32)
         decide = (kernel, kernel.py_func)[which]
@@ -373,8 +376,7 @@ def test_products_of_a_huge_table_do_not_wrap_around():
         starts=np.array([0, 1]),
         values=np.array([2]),
         counts=np.array([1]),
-        totals=totals,
-        domain=Domain.of(ranks=np.arange(3)),
+        population=Population(totals=totals, domain=Domain.of(ranks=np.arange(3))),
     )
     assert int(totals.sum()) ** 2 * 3 > 2**63
     assert distances(one, OrderedDistance()) == [Fraction(1 + 753_413_057, 2 * int(totals.sum()))]
@@ -383,9 +385,10 @@ def test_products_of_a_huge_table_do_not_wrap_around():
 def test_transports_are_solved_once_for_groups_and_a_metric():
     counts = whole(["a", "b", "b"] * 3)
     one, other = (MetricDistance(["a", "b"], [[0, far], [far, 0]]) for far in (1, 1))
-    costs, _ = one.costs(counts)
+    groups = GroupCounts.whole(counts)
+    costs, _ = one.costs(groups)
     costs += 1  # a copy
-    assert one.costs(counts)[0].tolist() == other.costs(counts)[0].tolist() == [0]
+    assert one.costs(groups)[0].tolist() == other.costs(groups)[0].tolist() == [0]
     half = MetricDistance(["a", "b", "c"], [[0, 1, 2], [1, 0, 1], [2, 1, 0]])
     groups = from_cells(["a", "b"])
     assert distances(groups, one) == [Fraction(1, 2)] * 2

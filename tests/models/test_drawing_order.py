@@ -13,6 +13,7 @@ from shoal.models import (
     LDiversity,
     MetricDistance,
     OrderedDistance,
+    Population,
     Requirement,
     TCloseness,
 )
@@ -27,13 +28,12 @@ def table(totals=(5, 7, 9, 3)):
         starts=np.array([0, len(totals)]),
         values=np.arange(len(totals)),
         counts=totals,
-        totals=totals,
-        domain=Domain.of(labels=VALUES),
+        population=Population(totals=totals, domain=Domain.of(labels=VALUES)),
     )
 
 
 def drawn(*models):
-    return [VALUES[code] for code in Requirement.of(models, ("s",)).drawing_order(table())]
+    return [VALUES[code] for code in Requirement.of(models, ("s",)).drawing_order(table().population)]
 
 
 def test_the_most_frequent_first_where_no_two_values_are_more_alike():

@@ -13,6 +13,7 @@ from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.models import (
     Domain,
     GroupCounts,
+    Population,
     Requirement,
     TCloseness,
     distances,
@@ -34,9 +35,11 @@ def counted(groups, domain=None):
         starts=np.cumsum([0, *(len(counts) for counts in found)]),
         values=np.array([value for counts in found for value in counts]),
         counts=np.array([count for counts in found for count in counts.values()]),
-        totals=np.array([table[value] for value in range(max(table) + 1)]),
-        domain=domain
-        or Domain.of(labels=[Fraction(v) for v in range(max(table) + 1)], ranks=np.arange(max(table) + 1)),
+        population=Population(
+            totals=np.array([table[value] for value in range(max(table) + 1)]),
+            domain=domain
+            or Domain.of(labels=[Fraction(v) for v in range(max(table) + 1)], ranks=np.arange(max(table) + 1)),
+        ),
     )
 
 

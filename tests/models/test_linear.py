@@ -8,7 +8,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from shoal.hierarchy import Hierarchy
-from shoal.models import GroupCounts, HierarchicalDistance, LDiversity, MetricDistance, MUniqueness, TCloseness
+from shoal.models import (
+    GroupCounts,
+    HierarchicalDistance,
+    LDiversity,
+    MetricDistance,
+    MUniqueness,
+    Population,
+    TCloseness,
+)
 from shoal.models.domain import Domain
 from shoal.solver import Program, Rows, solve
 from shoal.testing.strategies import ground_distances, models
@@ -31,9 +39,11 @@ def one_group(counts, totals):
         starts=np.array([0, len(values)]),
         values=values.astype(np.int64),
         counts=np.asarray(counts, dtype=np.int64)[values],
-        totals=np.asarray(totals, dtype=np.int64),
-        domain=Domain.of(
-            labels=list(range(len(totals))), numbers=list(range(len(totals))), ranks=np.arange(len(totals))
+        population=Population(
+            totals=np.asarray(totals, dtype=np.int64),
+            domain=Domain.of(
+                labels=list(range(len(totals))), numbers=list(range(len(totals))), ranks=np.arange(len(totals))
+            ),
         ),
     )
 
@@ -72,7 +82,7 @@ def test_a_form_holds_where_the_model_does(data):
     metric = st.builds(TCloseness, st.sampled_from([0.1, 0.25, 0.4]), distance=st.sampled_from(GROUNDS))
     model = data.draw(st.one_of(models(monotone=True, numeric=True), closeness, metric))
     table = one_group(totals, totals)
-    form = model.linear_form(table)
+    form = model.linear_form(table.population)
     assert (form is not None) == model.is_linear
     if form is not None:
         assert has_solution(form, counts) == bool(model.acceptable(one_group(counts, totals))[0])
@@ -81,7 +91,7 @@ def test_a_form_holds_where_the_model_does(data):
 
 def test_forms_by_enumeration():
     # Auxiliary variables that are whole numbers can be tried one by one.
-    form = LDiversity(2, variant="distinct").linear_form(one_group([2, 2, 2], [2, 2, 2]))
+    form = LDiversity(2, variant="distinct").linear_form(one_group([2, 2, 2], [2, 2, 2]).population)
     for counts in itertools.product(range(3), repeat=3):
         expected = np.count_nonzero(counts) >= 2
         known = [*counts, sum(counts)]
@@ -98,4 +108,4 @@ def test_forms_by_enumeration():
 @pytest.mark.parametrize("model", [LDiversity(2.5, variant="entropy"), MUniqueness(2)])
 def test_what_has_no_form(model):
     assert not model.is_linear
-    assert model.linear_form(one_group([2, 2], [2, 2])) is None
+    assert model.linear_form(one_group([2, 2], [2, 2]).population) is None

@@ -21,6 +21,7 @@ from shoal.models import (
     KEAnonymity,
     LDiversity,
     MUniqueness,
+    Population,
     Requirement,
     TCloseness,
 )
@@ -64,10 +65,12 @@ def counted(groups, *, numbers=True):
         starts=np.append(np.flatnonzero(np.diff(group, prepend=-1)), len(group)),
         values=values,
         counts=matrix[group, values],
-        totals=matrix.sum(axis=0),
-        domain=Domain.of(
-            numbers=[Fraction(2 * value, 3) for value in range(matrix.shape[1])] if numbers else None,
-            ranks=np.arange(matrix.shape[1]) if numbers else None,
+        population=Population(
+            totals=matrix.sum(axis=0),
+            domain=Domain.of(
+                numbers=[Fraction(2 * value, 3) for value in range(matrix.shape[1])] if numbers else None,
+                ranks=np.arange(matrix.shape[1]) if numbers else None,
+            ),
         ),
     )
 
@@ -209,8 +212,7 @@ def test_missing_sensitive_values_are_rows_but_no_numbers():
         starts=counts.starts,
         values=counts.values,
         counts=counts.counts,
-        totals=counts.totals,
-        domain=Domain.of(numbers=(Fraction(1), Fraction(5), None)),
+        population=Population(totals=counts.totals, domain=Domain.of(numbers=(Fraction(1), Fraction(5), None))),
     )
     assert KEAnonymity(2, 4).acceptable(with_missing).tolist() == [False, True, False]
     assert KEAnonymity(4, 0).acceptable(with_missing).tolist() == [True, False, False]
@@ -224,8 +226,9 @@ def test_numbers_of_very_different_sizes_are_compared_exactly():
         starts=counts.starts,
         values=counts.values,
         counts=counts.counts,
-        totals=counts.totals,
-        domain=Domain.of(numbers=(Fraction(1, 10**20), Fraction(1), Fraction(10**20))),
+        population=Population(
+            totals=counts.totals, domain=Domain.of(numbers=(Fraction(1, 10**20), Fraction(1), Fraction(10**20)))
+        ),
     )
     assert KEAnonymity(1, 1).acceptable(far).tolist() == [False, True, True]
     assert KEAnonymity(1, 10**20).acceptable(far).tolist() == [False, False, False]
@@ -238,8 +241,7 @@ def test_no_groups_get_no_answer():
         starts=np.zeros(1, dtype=np.int64),
         values=none,
         counts=none,
-        totals=none,
-        domain=Domain.of(numbers=(), ranks=none),
+        population=Population(totals=none, domain=Domain.of(numbers=(), ranks=none)),
     )
     for model in (
         KAnonymity(2),
@@ -357,9 +359,9 @@ def test_models_are_values():
 def test_an_infeasible_model_says_what_is_feasible(model, best):
     table = counted([[5, 4, 2, 1]])
     assert not model.acceptable(table)[0]
-    assert model.best_feasible(table) == best
+    assert model.best_feasible(table.population) == best
     with pytest.raises(InfeasibleError, match=r"No release can satisfy"):
-        Requirement.of(model, ["disease"]).check_feasible([table])
+        Requirement.of(model, ["disease"]).check_feasible([table.population])
 
 
 @settings(max_examples=200, deadline=None)
@@ -376,7 +378,7 @@ def test_the_best_feasible_l_is_feasible_and_the_next_is_not(group, c, digits):
         ({"variant": "entropy"}, Fraction(1, 10**digits)),
         ({"variant": "recursive", "c": c}, 1),
     ):
-        text = LDiversity(1, **more).best_feasible(table)
+        text = LDiversity(1, **more).best_feasible(table.population)
         if text.startswith("no l"):
             assert not feasible(1, **more)
         else:
@@ -396,8 +398,8 @@ def test_models_that_every_table_meets_are_never_infeasible():
         DeltaDisclosure(0.01),
     ):
         assert model.acceptable(table)[0]
-        assert "every" in model.best_feasible(table)
-    assert MUniqueness(3).best_feasible(table) == "the largest feasible m is 2"
+        assert "every" in model.best_feasible(table.population)
+    assert MUniqueness(3).best_feasible(table.population) == "the largest feasible m is 2"
 
 
 def test_a_model_of_numbers_refuses_values_that_are_none():
@@ -405,16 +407,15 @@ def test_a_model_of_numbers_refuses_values_that_are_none():
     with pytest.raises(ParameterError, match="needs a numeric sensitive attribute"):
         KEAnonymity(2, 1).acceptable(table)
     with pytest.raises(ParameterError, match="asked of 'income': it needs a numeric sensitive attribute"):
-        Requirement.of(KEAnonymity(2, 1), ["income"]).check_feasible([table])
+        Requirement.of(KEAnonymity(2, 1), ["income"]).check_feasible([table.population])
     missing = GroupCounts(
         sizes=np.array([2]),
         starts=np.array([0, 1]),
         values=np.array([0]),
         counts=np.array([2]),
-        totals=np.array([2]),
-        domain=Domain.of(numbers=(None,)),
+        population=Population(totals=np.array([2]), domain=Domain.of(numbers=(None,))),
     )
-    assert "no e is feasible" in KEAnonymity(2, 1).best_feasible(missing)
+    assert "no e is feasible" in KEAnonymity(2, 1).best_feasible(missing.population)
 
 
 def test_group_counts_show_no_value():

@@ -88,6 +88,17 @@ def test_missing_values() -> None:
     assert column.sub_domains.sizes.tolist() == [2, 1, 1, 4]
 
 
+def test_the_line_of_a_missing_value_is_used() -> None:
+    tree = Hierarchy.from_rows([("a", "told", "*"), ("b", "told", "*"), ("", "not told", "*"), ("-", "not told", "*")])
+    column = generalized([None, "-", None, None, "a", "b", "a", None], [0, 0, 1, 1, 2, 2, 3, 3], tree)
+    assert cells(column) == ["not told", None, "told", "*"]
+    assert column.penalty.tolist() == pytest.approx([1 / 3, 0, 1 / 3, 1])
+    assert column.sub_domains.sizes.tolist() == [2, 2, 1, 4]
+    asked = np.array([[0], [1], [0], [0]], dtype=np.int32)
+    raised = generalized([None, "-", None, None, "a", "b", "a", None], [0, 0, 1, 1, 2, 2, 3, 3], tree, least=asked)
+    assert cells(raised) == ["not told", "not told", "told", "*"]
+
+
 def test_a_column_without_a_value_stays_missing_or_becomes_stars() -> None:
     column = generalized([None, None, None], [0, 0, 1])
     assert cells(column) == [None, None]

@@ -55,6 +55,22 @@ def test_unordered_values_become_sets_in_the_order_of_the_dictionary() -> None:
     assert column.sub_domains.last.tolist() == [0, 2, 1, 3]
 
 
+def test_a_large_set_is_a_star_and_a_set_is_charged_for_what_it_shows() -> None:
+    names = [f"name {value:03}" for value in range(100)]
+    groups = [0] * 16 + [1] * 17 + [2] * 2 + list(range(3, 68))
+    column = generalized(table_of(names), groups)
+    shown = cells(column)
+    assert shown[0].count(",") == 15
+    assert shown[1:3] == ["*", "{name 033, name 034}"]
+    assert column.penalty[:4].tolist() == [15 / 16, 1.0, 1 / 16, 0.0]
+    fewer = generalized(table_of(names), groups, largest_set=2)
+    assert cells(fewer)[:3] == ["*", "*", "{name 033, name 034}"]
+    assert fewer.penalty[:3].tolist() == [1.0, 1.0, 0.5]
+    assert generalized(table_of(names), groups, largest_set=1).stars[:3].all()
+    with pytest.raises(ParameterError, match="'largest_set' parameter of recode must be an int >= 1"):
+        generalized(table_of(names), groups, largest_set=0)
+
+
 @pytest.mark.parametrize("ordered", [True, False])
 def test_the_whole_domain_and_a_mix_with_missing_values_are_stars(ordered: bool) -> None:
     whole = generalized(table_of([1, 2, 3, 1, 3, 3], ordered=ordered), [0, 0, 0, 1, 1, 2])

@@ -43,6 +43,13 @@ def test_values_below_a_node_stand_side_by_side() -> None:
         assert np.count_nonzero(np.diff(nodes)) == len(set(nodes.tolist())) - 1
 
 
+def test_a_missing_value_with_a_line_of_its_own_is_a_leaf_like_the_others() -> None:
+    tree = Hierarchy.from_rows([("a", "told", "*"), ("", "not told", "*"), ("-", "not told", "*")])
+    levels = Levels.of(column_of(["-", "a", None]), tree)
+    assert levels.nodes.tolist() == [[0, 1, 2], [0, 1, 0], [0, 0, 0]]
+    assert levels.penalty.tolist() == [[0, 0, 0], [0.5, 0, 0.5], [1, 1, 1]]
+
+
 def test_missing_values_of_a_hierarchy_are_counted() -> None:
     with pytest.raises(DataError, match="misses 1 of the 2 values of the column 'a'"):
         Levels.of(column_of(["a", "b"]), Hierarchy.from_rows([("a", "*")]))

@@ -61,3 +61,9 @@ def test_interval_is_its_length_over_that_of_the_domain() -> None:
 def test_set_is_its_size_less_one_over_that_of_the_domain() -> None:
     assert set_penalty(np.array([1, 2, 5]), 5).tolist() == [0, 0.25, 1]
     assert set_penalty(np.array([1]), 1).tolist() == [0]
+
+
+def test_wide_domains_charge_a_set_for_what_it_shows():
+    # Up to 17 values nothing changes; beyond, the domain does not make a set cheaper.
+    assert set_penalty(np.array([2, 16]), 17, 16).tolist() == set_penalty(np.array([2, 16]), 17).tolist()
+    assert set_penalty(np.array([1, 2, 9, 16, 17]), 5000, 16).tolist() == [0, 1 / 16, 0.5, 15 / 16, 1]

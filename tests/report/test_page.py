@@ -189,6 +189,27 @@ def test_writing_where_there_is_no_folder(tmp_path: Any) -> None:
         write_report(render(facts()), tmp_path / "missing" / "report.html")
 
 
+RISK = {
+    "before": {"highest": 1.0, "average": 0.5, "threshold": 0.2, "records_above": 0.6, "sample_uniques": 0.11},
+    "after": {"highest": 0.25, "average": 0.125, "threshold": 0.2, "records_above": 0.04, "sample_uniques": 0.0},
+}
+
+
+def test_risk_before_and_after() -> None:
+    page = Elements(render(facts(certificate=certificate(risk=RISK))))
+    said = " ".join(page.text.split())
+    assert "Of 100 people in the file, 11 could be found by somebody who knows age and zip" in said
+    assert "Nobody among the 100 people in the file is told from all others by age and zip" in said
+    assert "a probability of at most 1 in 4, and of 12.5% on average. For 4 of 100 people it is more than 20%" in said
+    assert "Highest risk, before" in said
+    assert "highest 1 / min f; average u / n" in said
+    assert "El Emam and F. K. Dankar" in said
+    readers = Elements(render_public(public(risk={"after": RISK["after"]})))
+    assert "Highest risk" in readers.text
+    assert "before" not in readers.text.partition("How easily people are found")[2].partition("what it rests")[0]
+    assert "How easily people are found" not in render(facts()), "nothing is said of what was not measured"
+
+
 def test_facts_show_no_names_of_values() -> None:
     assert repr(facts()) == "ReportFacts(algorithm='tp+', attributes=2)"
 

@@ -59,6 +59,12 @@ def test_ladders_fit_the_values(values: list[Any], expected: list[str]) -> None:
     assert words(ladder_of(series)) == expected
 
 
+def test_postal_codes_are_no_numbers() -> None:
+    codes = ["10115", "10117", "20095", "80331", "80333"]
+    assert words(ladder_of(pl.Series("plz", codes))) == ["prefix:4", "any"]
+    assert words(ladder_of(pl.Series("weight", codes)))[0] == "bins:500"
+
+
 def test_names_get_classes_of_round_sizes() -> None:
     names = [name for at, name in enumerate("abcdefgh") for _ in range(2 ** (at + 2))]
     found = ladder_of(pl.Series("town", names)).rungs

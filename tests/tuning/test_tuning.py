@@ -162,7 +162,7 @@ def test_coarsenings_that_must_be_count_and_stay() -> None:
     assert tuning.words["age"] == "bins:10"
     assert all("age" not in setting.rungs for setting in tuning.settings)
     fixed = shoal.anonymize(TABLE, coarsen={"age": shoal.Bins(10)}, seed=1, **REQUEST)
-    assert tuning.untouched.loss == pytest.approx(fixed.metrics.kl_divergence)
+    assert tuning.untouched.loss == pytest.approx(fixed.metrics.gcp)
     assert tuning.untouched.losses[0] > 0
 
 
@@ -272,7 +272,70 @@ def test_a_loss_that_takes_too_long_says_what_to_do(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(evaluation, "kl_divergence", lambda *_: Divergence(value=None, reason="too long"))
     with pytest.raises(UsageError, match="Tune with another loss"):
-        shoal.tune(TABLE, **REQUEST)
+        shoal.tune(TABLE, loss="kl_divergence", **REQUEST)
+
+
+def wide_table(rows: int) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "age": [row * 7 % 71 for row in range(rows)],
+            "born": [f"{1 + row * 11 % 28:02}.{1 + row * 5 % 12:02}.{1950 + row * 13 % 40}" for row in range(rows)],
+            "zip": [f"0{1000 + row * row * 17 % 900}" for row in range(rows)],
+            "disease": [f"Zyzzyva {row * 5 % 7}" for row in range(rows)],
+        }
+    )
+
+
+def test_an_algorithm_that_searches_long_has_a_quick_one_look_first() -> None:
+    request: dict[str, Any] = {
+        "quasi_identifiers": ["age", "born", "zip"],
+        "sensitive": "disease",
+        "privacy": shoal.KAnonymity(5),
+        "recoding": "generalization",
+        "algorithm": shoal.Cluster(effort=5),
+        "ladders": {"age": [shoal.Bins(5), shoal.Bins(20)], "born": [shoal.DatePart("year")], "zip": [shoal.Prefix(4)]},
+    }
+    tuning = shoal.tune(wide_table(600), seconds=60, **request)
+    assert (tuning.stand_in, tuning.screened, tuning.size, tuning.ended) == ("mondrian", 12, 12, "settled")
+    assert 2 <= len(tuning.settings) <= 11
+    assert tuning.best.loss == min(setting.loss for setting in tuning.settings if setting.loss is not None)
+    assert tuning.release(seed=0).metrics.gcp == pytest.approx(tuning.best.loss)
+    assert "12 of 12 settings were looked at with mondrian" in tuning.sentences()[0]
+    hurried = shoal.tune(wide_table(600), seconds=1e-9, **request)
+    assert (hurried.ended, hurried.screened) == ("time", 1)
+    few = shoal.tune(wide_table(100), seconds=60, **request)
+    assert (few.stand_in, few.screened, few.ended) == (None, 0, "complete")
+
+
+def test_dates_have_no_prefixes() -> None:
+    request = {"quasi_identifiers": ["age", "born", "zip"], "sensitive": "disease", "privacy": shoal.KAnonymity(5)}
+    for recoding in ("suppression", "generalization"):
+        tuning = shoal.tune(wide_table(300), seconds=0.5, recoding=recoding, **request)
+        words = {ladder.name: [rung.words for rung in ladder.rungs] for ladder in tuning.ladders}
+        assert {"date:month", "date:year"} <= set(words["born"]) <= {"date:month", "date:quarter", "date:year", "any"}
+        assert words["zip"][0].startswith("prefix:")
+    unread = wide_table(300).with_columns(born=pl.when(pl.col("age") == 7).then(pl.lit("?")).otherwise("born"))
+    tuning = shoal.tune(unread, seconds=0.1, **request)
+    assert [[rung.words for rung in ladder.rungs] for ladder in tuning.ladders if ladder.name == "born"] == [["any"]]
+
+
+def test_what_is_shown_is_cells_kept_and_loss() -> None:
+    request = {"quasi_identifiers": ["age", "zip"], "direct_identifiers": ["born"], "sensitive": "disease"}
+    stars = shoal.tune(wide_table(200), privacy=shoal.KAnonymity(3), seconds=1, **request)
+    assert list(stars.columns()) == ["setting", "cells kept", "loss", "by coarsening", "by anonymization", "stars"]
+    # Ages under generalization end as intervals: no stars, no column of them.
+    ages = {**request, "quasi_identifiers": ["age"], "direct_identifiers": ["born", "zip"]}
+    intervals = shoal.tune(
+        wide_table(200), privacy=shoal.KAnonymity(3), recoding="generalization", algorithm="mondrian", seconds=1, **ages
+    )
+    assert "stars" not in intervals.columns()
+    assert intervals.columns()["loss"][0].endswith("%")
+    release = intervals.release(seed=0)
+    recoded = release.certificate.cost.recoded_cells
+    assert intervals.best.kept_share is not None
+    if intervals.best is intervals.untouched:
+        assert intervals.best.kept_share == pytest.approx(1 - recoded / 200)
+    assert intervals.sentences()[1].startswith("Recommended: ")
 
 
 def test_nothing_can_be_published_in_any_setting() -> None:

@@ -141,13 +141,13 @@ def test_several_sensitive_attributes_keep_the_order_of_the_groups_beyond_64_bit
 def test_numbers_are_read_exactly_and_only_where_there_are_some(column, numbers):
     frame = pl.DataFrame({"income": column})
     (groups,) = count_groups(frame, [], ["income"])
-    assert (None if groups.numbers is None else set(groups.numbers)) == numbers
+    assert (None if groups.population.numbers is None else set(groups.population.numbers)) == numbers
 
 
 def test_each_code_has_the_number_of_its_rows():
     frame = pl.DataFrame({"row": [0, 1, 2, 3], "income": ["30", "4", "30", "5.0"]})
     (groups,) = count_groups(frame, ["row"], ["income"])
-    assert [groups.numbers[value] for value in groups.values] == [30, 4, 30, 5]
+    assert [groups.population.numbers[value] for value in groups.values] == [30, 4, 30, 5]
 
 
 def test_unknown_columns_and_values_that_cannot_be_compared_are_refused():

@@ -7,7 +7,7 @@ must pay, and `common` what several algorithms use.
 from shoal.algorithms.base import Algorithm, Guarantee, Partition, Problem
 from shoal.algorithms.bounds import LowerBound, lower_bound
 from shoal.algorithms.catalogue import ALGORITHMS, CATALOGUE, PROVING, choose
-from shoal.algorithms.common.compiled import compile_requirement, table_counts
+from shoal.algorithms.common.compiled import compile_requirement, populations_of
 from shoal.algorithms.exact import Exact
 from shoal.algorithms.full_domain import FullDomain
 from shoal.algorithms.hilbert import Hilbert
@@ -46,5 +46,5 @@ __all__ = [
     "choose",
     "compile_requirement",
     "lower_bound",
-    "table_counts",
+    "populations_of",
 ]

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from shoal._progress import Progress, silent
-from shoal.recoding import Levels
+from shoal.recoding import LARGEST_SET, Levels
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -43,6 +43,8 @@ class Problem:
     """How the partition will be recoded, for algorithms that minimize what that loses."""
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
     """Quasi-identifiers that will be recoded to nodes of a tree."""
+    largest_set: int = LARGEST_SET
+    """Sets of more values will be stars."""
 
     @cached_property
     def levels(self) -> tuple[Levels, ...]:
@@ -94,6 +96,9 @@ class Algorithm(Protocol):
 
     One that climbs hierarchies may say so with an attribute `hierarchical = True`: under generalization every
     quasi-identifier then has one, built automatically where none was given.
+
+    One that searches long may name a quick algorithm that serves the same requirements with an attribute `stand_in`:
+    its losses tell which of many coarsenings are worth the search.
     """
 
     @property

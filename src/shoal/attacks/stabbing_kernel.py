@@ -9,12 +9,13 @@ some ranks in it (`members`). What a box carries is a set, as words of 64 bits.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from shoal._compiling import inlined, kernel
 
 __all__ = ["collect_covering"]
 
 
-@njit(cache=True)
+@inlined
 def _members_within(members, start, stop, low, high):
     """Return how many of the ascending `members[start:stop]` are from `low` to `high`."""
     a, b = start, stop
@@ -35,7 +36,7 @@ def _members_within(members, start, stop, low, high):
     return a - first
 
 
-@njit(cache=True)
+@inlined
 def _relation(least, greatest, regions, low, high, starts, members):
     """Return 0 where a box has nothing of the ranks from `least` to `greatest`, 2 where it has all, 1 otherwise."""
     whole = True
@@ -53,7 +54,7 @@ def _relation(least, greatest, regions, low, high, starts, members):
     return 2 if whole else 1
 
 
-@njit(cache=True)
+@kernel
 def collect_covering(points, least, greatest, levels, boxes, low, high, starts, members, carried):
     """Return for each point the union of what the boxes that cover it carry.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from json import loads
 from typing import TYPE_CHECKING, Any
 
 from shoal.cli import options
@@ -12,13 +14,14 @@ if TYPE_CHECKING:
 
     from shoal.cli.console import Terminal
     from shoal.cli.spec import ReleaseSpec
+    from shoal.release import Release
 
-__all__ = ["anonymize", "publish"]
+__all__ = ["anonymize", "publish", "save"]
 
 
 @takes(
     options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, options.METHOD, options.RECODING, options.PARAMETERS,
-    options.OUTPUT, options.READING, options.REQUEST,
+    options.OUTPUT, options.FORMS, options.READING, options.REQUEST,
 )  # fmt: skip
 def anonymize(terminal: Terminal, request: ReleaseSpec) -> None:
     """Make a release of a table that meets a privacy requirement, with a certificate and a report.
@@ -78,11 +81,38 @@ def publish(terminal: Terminal, data: Any, folder: Path, request: ReleaseSpec, a
 
     check_free(folder, force=bool(request.force))
     with terminal.progress() as progress:
-        certificate = make_release(data, progress=progress, **arguments).save(folder, **request.saving())
-    facts = certificate.to_dict()
+        facts = save(terminal, make_release(data, progress=progress, **arguments), folder, request)
     if terminal.json:
         terminal.result(facts)
     else:
         from shoal.cli.summary import summary_of
 
         terminal.say(*summary_of(facts, folder))
+
+
+def save(terminal: Terminal, release: Release, folder: Path, request: ReleaseSpec) -> dict[str, Any]:
+    """Save a release, and return its certificate.
+
+    A signal that comes when the folder has its name already cannot undo that: the call succeeds, and says so.
+    """
+    from shoal.io import private_folder
+
+    before = _identity(folder)
+    try:
+        facts = release.save(folder, **request.saving()).to_dict()
+    except (KeyboardInterrupt, SystemExit):
+        terminal.published = _identity(folder) not in (None, before)
+        if terminal.published and terminal.json:
+            terminal.result(loads((private_folder(folder) / "certificate.json").read_bytes()))
+        raise
+    terminal.published = True
+    return facts
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """Return what tells a folder from another one of the same name; None where there is none."""
+    try:
+        found = os.stat(folder)
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino

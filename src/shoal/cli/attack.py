@@ -11,6 +11,7 @@ from shoal._progress import silent
 from shoal.cli import options
 from shoal.cli.cells import Cells, Nodes, cells_of, trees_of_cells
 from shoal.cli.console import Terminal, lines_of, path_line, plain
+from shoal.cli.private_file import write_private
 from shoal.errors import ColumnError, DataError, OutputError, ParameterError, near_matches
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def intersection(
             progress=progress or silent,
         )
     if persons is not None:
-        _write_private(persons, found.disclosed())
+        write_private(persons, found.disclosed())
     facts = found.to_dict()
     if terminal.json:
         terminal.result(facts)
@@ -162,14 +163,6 @@ def _numbers(text: str, releases: int) -> set[int]:
             raise DataError("A cell that says in which releases a person is must read like '1-3 5' or '1,2,3,5'.")
         found.update(range(int(first), min(int(last or first), releases) + 1))
     return found
-
-
-def _write_private(path: Path, frame: pl.DataFrame) -> None:
-    """Write a table that nobody but its owner can read."""
-    import os
-
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        frame.write_csv(file)
 
 
 def _lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -12,14 +13,21 @@ from shoal.cli.signature import takes
 from shoal.errors import ReleaseUnsafeError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
+    from shoal.auditing import Audit
     from shoal.cli.spec import ReleaseSpec
+    from shoal.verification import Failure
 
 __all__ = ["audit"]
 
+_SHOWN = 10
+"""Failing groups that are listed for each model."""
 
-@takes(("quasi_identifiers", "sensitive", "star"), options.PRIVACY, options.READING, options.REQUEST)
+
+@takes(
+    ("quasi_identifiers", "sensitive", "star"), options.PRIVACY, options.FORMS, options.READING, options.REQUEST,
+)  # fmt: skip
 def audit(terminal: Terminal, request: ReleaseSpec, *, source: options.Released) -> None:
     """Measure the privacy that a table has, whoever made it, and check it against a requirement if one is given.
 
@@ -30,32 +38,43 @@ def audit(terminal: Terminal, request: ReleaseSpec, *, source: options.Released)
     from shoal.auditing import audit as judge
 
     models = request.privacy.models()
-    judged = judge(source, privacy=models or None, **request.arguments(judge))
+    judged = judge(source, privacy=models or None, **request.arguments(judge, source=source))
     facts = judged.to_dict()
     if terminal.json:
         terminal.result(facts)
     else:
-        asked = [model.to_dict() for model in models]
-        terminal.say("", lines_of(_lines(facts["achieved"])), *_verdict(asked, facts), *_remarks(facts), "")
-    if facts["violations"]:
-        for violation in facts["violations"]:
-            terminal.note(violation)
+        lines = _lines(facts["achieved"], facts["risk"])
+        terminal.say("", lines_of(lines), *_verdict(judged), *_remarks(facts), "")
+    for failure in judged.failures:
+        terminal.note(f"{failure.told(terminal.voice)} {_groups_of(failure)}")
+    if judged.failures:
         raise typer.Exit(ReleaseUnsafeError.exit_code)
 
 
-def _verdict(asked: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> list[str]:
-    """Return whether the table meets what was asked; nothing where nothing was."""
+def _verdict(judged: Audit) -> list[str]:
+    """Return which of the requested models the table meets, and which it does not; nothing where none was."""
     from shoal.report.sentences import model_title
 
-    if not asked:
-        return []
-    wish = "; ".join(model_title(model) for model in asked)
-    return [plain(f"It does not meet {wish}." if facts["violations"] else f"It meets {wish}.")]
+    failed = [failure.model.to_dict() for failure in judged.failures]
+    unmet = "; ".join(dict.fromkeys(model_title(model) for model in failed))
+    met = "; ".join(model_title(model) for model in judged.requested if model not in failed)
+    said = (f"It meets {met}." if met else "", f"It does not meet {unmet}." if unmet else "")
+    return [plain(sentence) for sentence in said if sentence]
 
 
-def _lines(achieved: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return every measured quantity with its value; one line each."""
+def _groups_of(failure: Failure) -> str:
+    """Return the failing groups by number and size, the first ones where they are many."""
     from shoal.report.sentences import number
+
+    columns = zip(failure.numbers.tolist(), failure.sizes.tolist(), failure.first_rows.tolist(), strict=True)
+    shown = [f"{number(which)} ({number(size)}; row {number(row)})" for which, size, row in list(columns)[:_SHOWN]]
+    more = "" if len(failure.numbers) <= _SHOWN else ", ... (--json lists more)"
+    return f"Groups by number (records; first row): {', '.join(shown)}{more}."
+
+
+def _lines(achieved: Mapping[str, Any], risk: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """Return every measured quantity with its value; one line each."""
+    from shoal.report.sentences import found, number, percent
 
     lines: list[tuple[str, str]] = []
     for name, value in achieved.items():
@@ -67,6 +86,9 @@ def _lines(achieved: Mapping[str, Any]) -> list[tuple[str, str]]:
             lines.extend((f"{name} ({part}{measure})", number(one)) for part, one in value.items())
         elif value is not None:
             lines.append((name, number(value)))
+    if risk is not None:
+        above = f"{percent(risk['records_above'])} of the records above {percent(risk['threshold'])}"
+        lines.append(("risk", f"{found({'after': risk})}; {above}, {percent(risk['sample_uniques'])} alone"))
     return lines
 
 
@@ -92,5 +114,13 @@ def _remarks(facts: Mapping[str, Any]) -> list[str]:
             "Warning: l = 1. In some group all records have the same sensitive value: it is known of everyone there."
         )
     elif diversity is not None:
-        remarks.append(f"Nobody can be linked to a sensitive value with a confidence above 1 in {number(diversity)}.")
+        most = _share(achieved["alpha"])
+        remarks.append(f"Nobody can be linked to a sensitive value with a confidence above {most}.")
     return [plain(remark) for remark in remarks]
+
+
+def _share(confidence: float) -> str:
+    """Return a confidence as a percentage, rounded up: it must not be told lower than it is."""
+    from shoal.report.sentences import number
+
+    return f"{number(ceil(round(confidence * 1000, 6)) / 10)}%"

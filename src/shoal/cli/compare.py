@@ -30,7 +30,7 @@ _BAR, _NARROWEST = 20, 72
 
 @takes(
     options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, ("seed",), options.RECODING, options.PARAMETERS,
-    options.READING, options.REQUEST,
+    options.FORMS, options.READING, options.REQUEST,
 )  # fmt: skip
 def compare(
     terminal: Terminal,

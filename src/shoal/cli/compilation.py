@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+
+from shoal._compiling.notices import listening
 
 __all__ = ["WORDS", "announced_compilation"]
 
@@ -23,30 +24,30 @@ def announced_compilation(say: Callable[[str], None]) -> Iterator[None]:
     say : callable
         Called with the words for the user, at most once.
     """
-    # Whoever asks for this is about to import numba anyway.
-    from numba.core.event import Listener, install_listener
-
-    class Announcer(Listener):
-        """Adds up the time of compilations; numba tells of the beginning and the end of each, one within another."""
-
-        depth = 0
-        began = 0.0
-        spent = 0.0
-        told = False
-
-        def on_start(self, event: Any) -> None:
-            if self.depth == 0:
-                self.began = time.perf_counter()
-            self.depth += 1
-
-        def on_end(self, event: Any) -> None:
-            self.depth -= 1
-            passed = time.perf_counter() - self.began
-            if not self.told and self.spent + passed >= _PATIENCE:
-                self.told = True
-                say(WORDS)
-            if self.depth == 0:
-                self.spent += passed
-
-    with install_listener("numba:compile", Announcer()):
+    with listening(_Announcer(say)):
         yield
+
+
+class _Announcer:
+    """Adds up the time of compilations, which may be within one another."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._depth = 0
+        self._began = 0.0
+        self._spent = 0.0
+        self._told = False
+
+    def begin(self) -> None:
+        if self._depth == 0:
+            self._began = time.perf_counter()
+        self._depth += 1
+
+    def end(self) -> None:
+        self._depth -= 1
+        passed = time.perf_counter() - self._began
+        if not self._told and self._spent + passed >= _PATIENCE:
+            self._told = True
+            self._say(WORDS)
+        if self._depth == 0:
+            self._spent += passed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from shoal._messages import PYTHON
+from shoal._messages import PYTHON, Phrase
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from shoal._messages import Voice
     from shoal._progress import Progress
 
-__all__ = ["Terminal", "discard_if_unread", "folder_lines", "lines_of", "path_line", "plain"]
+__all__ = ["Terminal", "discard_if_unread", "folder_lines", "lines_of", "logged_notes", "path_line", "plain"]
 
 
 def plain(text: object) -> str:
@@ -41,6 +42,8 @@ class Terminal:
 
     json: bool = False
     """Whether standard output carries one JSON object and nothing else."""
+    published: bool = False
+    """Whether the call did what it was for: its release is in place, and an interrupt can undo nothing."""
     voice: Voice = PYTHON
     """What the user calls the parameters of the library."""
 
@@ -123,6 +126,37 @@ class Terminal:
                 bars.update(tasks[step], completed=done, total=total)
 
             yield told
+
+
+@contextmanager
+def logged_notes(terminal: Terminal) -> Iterator[None]:
+    """Say what the library logs, once each, while it works: how it reads a file, and what is odd about it."""
+
+    class Notes(logging.Handler):
+        """Passes each record on to the terminal."""
+
+        said: frozenset[str] = frozenset()
+
+        def emit(self, record: logging.LogRecord) -> None:
+            if logging.getLogger(record.name).handlers:
+                return  # its command says it
+            said: object = record.msg
+            text = said.told(terminal.voice) if isinstance(said, Phrase) else record.getMessage()
+            if text not in self.said:
+                self.said |= {text}
+                terminal.note(f"Warning: {text}" if record.levelno >= logging.WARNING else text)
+
+    logger, handler = logging.getLogger("shoal"), Notes(level=logging.INFO)
+    level, onwards = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = onwards
 
 
 class PathLine(str):

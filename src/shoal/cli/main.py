@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
@@ -19,16 +20,19 @@ from shoal.cli.attack_people import linking, minimality
 from shoal.cli.attack_release import attacks_release
 from shoal.cli.audit import audit
 from shoal.cli.compare import compare
-from shoal.cli.console import Terminal, discard_if_unread
+from shoal.cli.console import Terminal, discard_if_unread, logged_notes
+from shoal.cli.datasets import datasets
 from shoal.cli.demo import demo
 from shoal.cli.group import group
 from shoal.cli.group_labels import labels
 from shoal.cli.group_ordered import ordered
 from shoal.cli.group_points import points
 from shoal.cli.group_regions import regions
+from shoal.cli.inspect import inspect
 from shoal.cli.provenance import provenance
 from shoal.cli.query import query
 from shoal.cli.republish import republish
+from shoal.cli.risk import risk
 from shoal.cli.signature import whole_command
 from shoal.cli.tables import tables
 from shoal.cli.tune import tune
@@ -40,17 +44,18 @@ __all__ = ["Commands", "app", "run"]
 
 _ONCE, _AGAIN, _CLASSES, _ITSELF = "One table", "Tables that change", "Classes of values", "shoal itself"
 _COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
-    _ONCE: (anonymize, audit, compare, tune, provenance, demo),
+    _ONCE: (inspect, anonymize, audit, risk, compare, tune, provenance, demo),
     _AGAIN: (query,),
-    _ITSELF: (version,),
+    _ITSELF: (datasets, version),
 }
 """The commands by what they are for, as the help shows them; groups of commands join these below."""
 _SHOWN = (
-    *("anonymize", "audit", "compare", "tune", "provenance", "demo"),
-    *("republish", "query", "attack", "group", "list", "version"),
+    *("inspect", "anonymize", "audit", "risk", "compare", "tune", "provenance", "demo"),
+    *("republish", "query", "attack", "group", "datasets", "list", "version"),
 )
 
 INTERRUPTED = 130
+TERMINATED = 128 + signal.SIGTERM
 READER_LEFT = 141
 """What a shell reports for a process that wrote to a closed pipe."""
 
@@ -109,10 +114,10 @@ class Commands(TyperGroup):
 def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[], Mapping[str, str]]) -> int:
     """Return the exit code of a command, having said what went wrong, in terms of its flags, if something did."""
     try:
-        with interruptible():
+        with interruptible(), logged_notes(terminal):
             code = call() or 0
     except BrokenPipeError:
-        return READER_LEFT
+        code = READER_LEFT
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except NotUnderstoodError as error:
@@ -126,16 +131,26 @@ def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[],
     except SystemExit as leaving:
         if isinstance(leaving.__context__, BrokenPipeError):  # how rich leaves, which typer writes its help with
             return READER_LEFT
-        raise
+        if leaving.code != TERMINATED:
+            raise
+        code = TERMINATED
     except BaseException as bug:  # a panic of compiled code (Polars) is no Exception
         if os.environ.get("SHOAL_DEBUG") == "1":
             import traceback
 
             traceback.print_exception(bug)
         return terminal.fail(_report_of(bug), 70)
-    if code == INTERRUPTED:
-        return terminal.fail("Interrupted. No unfinished release was left behind.", INTERRUPTED)
+    if code in (INTERRUPTED, TERMINATED):  # typer makes the first of a KeyboardInterrupt, too
+        return _stopped(terminal, "Interrupted" if code == INTERRUPTED else "Terminated", code)
     return int(code)
+
+
+def _stopped(terminal: Terminal, how: str, code: int) -> int:
+    """Return the exit code of a call that a signal ended: that of success where its release is in place."""
+    if terminal.published:
+        terminal.note(f"{how} when the release was in place already.")
+        return 0
+    return terminal.fail(f"{how}. No unfinished release was left behind.", code)
 
 
 def _report_of(bug: BaseException) -> str:
@@ -189,8 +204,14 @@ app.add_typer(attack, rich_help_panel=_AGAIN)
 app.add_typer(group, rich_help_panel=_CLASSES)
 
 
+def _terminate(number: int, frame: object) -> None:
+    """Leave like after Ctrl-C: whatever is open is cleaned up on the way out."""
+    raise SystemExit(TERMINATED)
+
+
 def run() -> None:
     """Run the command line of this process."""
+    signal.signal(signal.SIGTERM, _terminate)
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - None where the caller closed it
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     try:

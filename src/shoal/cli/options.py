@@ -20,6 +20,7 @@ from shoal._validation import number_in
 
 __all__ = [
     "CELLS",
+    "FORMS",
     "INPUT",
     "METHOD",
     "METHOD_PANEL",
@@ -37,6 +38,8 @@ __all__ = [
     "Chart",
     "Coarsen",
     "ComparedLoss",
+    "Dates",
+    "Decimal",
     "Delimiter",
     "DemoOutput",
     "DirectIdentifiers",
@@ -47,6 +50,7 @@ __all__ = [
     "Insensitive",
     "Json",
     "KeepOrder",
+    "LargestSet",
     "MissingSensitive",
     "Output",
     "PublishProof",
@@ -56,6 +60,7 @@ __all__ = [
     "Seconds",
     "Seed",
     "Sensitive",
+    "Sheet",
     "Source",
     "Spec",
     "SpreadsheetSafe",
@@ -81,10 +86,12 @@ CELLS = ("missing_sensitive", "star")
 PRIVACY = ("privacy",)
 """The parameters of all models."""
 METHOD = ("algorithm", "seed", "keep_order")
-RECODING = ("recoding", "hierarchies", "coarsen")
+RECODING = ("recoding", "largest_set", "hierarchies", "coarsen")
 PARAMETERS = ("parameters",)
 """The parameters of all algorithms."""
-READING = ("delimiter", "encoding")
+FORMS = ("dates", "decimal")
+"""How dates and numbers are written, for commands that look at what cells mean."""
+READING = ("delimiter", "encoding", "sheet")
 OUTPUT = ("output", "format", "spreadsheet_safe", "publish_proof", "force")
 REQUEST = ("spec", "json")
 
@@ -92,7 +99,8 @@ Source = Annotated[
     str | None,
     typer.Argument(
         metavar="INPUT",
-        help="CSV, Parquet or Arrow file, sqlite:///file.db::table, or any SQLAlchemy URL with ::table or ::query.",
+        help="CSV (also packed: .gz, .zst), Excel, OpenDocument, Parquet or Arrow file, - for standard input, "
+        "sqlite:///file.db::table, or any SQLAlchemy URL with ::table or ::query.",
         show_default=False,
     ),
 ]
@@ -136,8 +144,8 @@ Format = Annotated[
     str | None,
     typer.Option(
         "--format",
-        metavar="csv|parquet",
-        help="Format of the release; as the input's unless given.",
+        metavar="FORMAT",
+        help="Format of the release: csv, parquet, xlsx or ods; as the input's unless given.",
         rich_help_panel=_FILES,
     ),
 ]
@@ -154,6 +162,30 @@ Encoding = Annotated[
     str | None,
     typer.Option(
         "--encoding", metavar="NAME", help="Encoding of a CSV input; detected unless given.", rich_help_panel=_FILES
+    ),
+]
+Sheet = Annotated[
+    str | None,
+    typer.Option(
+        "--sheet", metavar="NAME", help="The sheet of a workbook; needed where it has several.", rich_help_panel=_FILES
+    ),
+]
+Dates = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--date",
+        metavar="NAME=FORMAT",
+        help="How the dates of a column are written, as born=%d.%m.%Y; found out unless given. Repeat it for others.",
+        rich_help_panel=_FILES,
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(
+        "--decimal",
+        metavar="SIGN",
+        help="What stands before decimals in text, a comma or a point; found out unless given.",
+        rich_help_panel=_FILES,
     ),
 ]
 SpreadsheetSafe = Annotated[
@@ -290,13 +322,21 @@ Hierarchies = Annotated[
         rich_help_panel=_RECODING,
     ),
 ]
+LargestSet = Annotated[
+    int | None,
+    typer.Option(
+        "--largest-set",
+        metavar="NUMBER",
+        help="With --recoding generalization: a set of more values becomes a star; 16 unless given.",
+        rich_help_panel=_RECODING,
+    ),
+]
 TunedLoss = Annotated[
     str | None,
     typer.Option(
         "--loss",
         metavar="NAME",
-        help="What to minimize: kl_divergence (with --recoding suppression unless given), gcp (with generalization "
-        "unless given) or non_uniform_entropy.",
+        help="What to minimize: gcp unless given, kl_divergence or non_uniform_entropy.",
         rich_help_panel=METHOD_PANEL,
     ),
 ]

@@ -26,14 +26,14 @@ def takes(*groups: Sequence[str]) -> Callable[[Callable[..., None]], Callable[..
     Parameters
     ----------
     *groups : sequences of str
-        Groups of `shoal.cli.options`: the fields of the request that the command takes.
+        Groups of `shoal.cli.options`: the fields of the request, or of its sections, that the command takes.
 
     Examples
     --------
     >>> @takes(options.READING, options.REQUEST)
     ... def look(terminal, request): "Look at a table."
     >>> sorted(one for one in inspect.signature(whole_command(look)).parameters)
-    ['context', 'delimiter', 'encoding', 'json', 'spec']
+    ['context', 'delimiter', 'encoding', 'json', 'sheet', 'spec']
     """
     names = tuple(name for group in groups for name in group)
 
@@ -82,7 +82,7 @@ def _options_of(names: Sequence[str]) -> Iterator[tuple[str, Any]]:
     from shoal.cli.declared import declared_in
     from shoal.cli.spec import FLAGGED, Columns, Privacy, ReleaseSpec
 
-    fields, columns = declared_in(ReleaseSpec), declared_in(Columns)
+    fields, sections = declared_in(ReleaseSpec), declared_in(Columns) | declared_in(Privacy)
     for name in names:
         if name == "spec":
             yield name, options.Spec
@@ -91,4 +91,4 @@ def _options_of(names: Sequence[str]) -> Iterator[tuple[str, Any]]:
         else:
             if name == "parameters":
                 yield from ((key, fields[key].option) for key in FLAGGED)
-            yield name, (fields | columns)[name].option
+            yield name, (fields | sections)[name].option

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import shlex
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -25,6 +26,7 @@ from shoal.cli.declared import Declared, declared_in, of_parameter
 from shoal.cli.options import names_in
 from shoal.cli.privacy import Privacy, key_of
 from shoal.errors import UsageError, near_matches
+from shoal.io.readers import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from shoal._validation import Parameter
@@ -84,11 +86,15 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     seed: options.Seed = None
     keep_order: options.KeepOrder = None
     recoding: options.Recoding = None
+    largest_set: options.LargestSet = None
     hierarchies: Annotated[Said, Declared(options.Hierarchies, columns_and_words)] = None
     coarsen: Annotated[Said, Declared(options.Coarsen, columns_and_words)] = None
     parameters: Annotated[dict[str, Any] | None, Declared(options.Parameters, columns_and_words)] = None
+    dates: Annotated[Said, Declared(options.Dates, columns_and_words)] = None
+    decimal: options.Decimal = None
     delimiter: options.Delimiter = None
     encoding: options.Encoding = None
+    sheet: options.Sheet = None
     output: Annotated[str | None, Declared(options.Output, _text)] = None
     format: options.Format = None
     spreadsheet_safe: options.SpreadsheetSafe = None
@@ -101,7 +107,7 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         merged: ReleaseSpec = _overridden(self, flags)
         return merged
 
-    def source(self) -> str:
+    def source(self, command: str = "anonymize") -> str:
         """Return the input.
 
         Raises
@@ -110,7 +116,7 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             Where none was named.
         """
         if self.input is None:
-            raise UsageError("Name the table to read: shoal anonymize INPUT ... (or input = ... in the spec file).")
+            raise UsageError(f"Name the table to read: shoal {command} INPUT ... (or input = ... in the spec file).")
         return self.input
 
     def folder(self) -> Path:
@@ -130,7 +136,27 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         flags = {name: bool(getattr(self, name)) for name in ("force", "spreadsheet_safe", "publish_proof")}
         return {"format": self.format, **flags}
 
-    def arguments(self, function: Callable[..., Any]) -> dict[str, Any]:
+    def reading(self) -> dict[str, Any]:
+        """Return what was said of how the table is to be read, as arguments of a call."""
+        said = {name: getattr(self, name) for name in (*options.FORMS, *options.READING)}
+        return {name: value for name, value in said.items() if value is not None}
+
+    def _columns_to_choose_from(self, source: str | None) -> str:
+        """Return the end of a message to somebody who named no columns: which there are, and what to do."""
+        source = source or self.input
+        if source is None or source == STANDARD_INPUT:
+            return " shoal inspect INPUT proposes a role for each column."
+        from shoal.io import read_table
+
+        try:
+            found = read_table(source, delimiter=self.delimiter, encoding=self.encoding, sheet=self.sheet).frame.columns
+        except UsageError:
+            return ""
+        listed = ", ".join(found[:40]) + (", ..." if len(found) > 40 else "")
+        where = "INPUT" if "://" in source else shlex.quote(source)  # a URL may hold a password
+        return f" The columns are {listed}. shoal inspect {where} proposes a role for each."
+
+    def arguments(self, function: Callable[..., Any], *, source: str | None = None) -> dict[str, Any]:
         """Return what was said of the parameters of a function that a request asks to call.
 
         Parameters
@@ -138,6 +164,8 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         function : callable
             `shoal.anonymize`, say: whatever fields of a request are called like its parameters are its arguments, and
             where it takes any options, those that are called like parameters of `shoal.anonymize`.
+        source : str, optional
+            The table, where it is not the request's own input; its columns are named to those who named none.
 
         Raises
         ------
@@ -147,6 +175,7 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if self.columns.quasi_identifiers is None:
             raise UsageError(
                 "Name the quasi-identifiers with --qi age,zip,... (or quasi_identifiers = [...] in the spec file)."
+                f"{self._columns_to_choose_from(source)}"
             )
         values = msgspec.structs.asdict(self.columns) | {
             name: getattr(self, name) for name in self.__struct_fields__ if name not in _MADE
@@ -289,7 +318,7 @@ def read_spec(path: str | os.PathLike[str]) -> ReleaseSpec:
     """
     path = Path(path)
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows editors write a mark first
     except OSError as error:
         raise UsageError(f"The spec file '{path}' cannot be read: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -346,7 +375,7 @@ def _source_beside(path: Path, source: str) -> str:
     relative_database = "sqlite:///"
     if source.startswith(relative_database) and not source.startswith(relative_database + "/"):
         return relative_database + str(path.parent.resolve() / source.removeprefix(relative_database))
-    return source if "://" in source else str(path.parent / source)
+    return source if "://" in source or source == STANDARD_INPUT else str(path.parent / source)
 
 
 def _overridden(base: Any, by: Any) -> Any:

@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shoal.cli.console import folder_lines, lines_of, plain
-from shoal.report.sentences import achieved_for, counted, gap_sentence, listed, model_title, number, percent, promise
+from shoal.report.sentences import (
+    achieved_for,
+    counted,
+    found,
+    gap_sentence,
+    listed,
+    model_title,
+    number,
+    percent,
+    promise,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,6 +53,7 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
             "cost",
             f"{number(changed)} {word}, {percent(share)} of the cells, in {number(touched)} records{lost}",
         ),
+        ("risk", found(certificate["risk"])),
         ("bound", gap_sentence(cost)),
         (
             "method",
@@ -53,4 +64,4 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
     about = f"{number(source['rows'])} records, quasi-identifiers {listed(source['quasi_identifiers'])}"
     if source["sensitive"]:
         about += f"; sensitive {listed(source['sensitive'])}"
-    return ["", plain(about), lines_of(facts), *folder_lines(folder), ""]
+    return ["", plain(about), lines_of([(name, said) for name, said in facts if said]), *folder_lines(folder), ""]

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 __all__ = ["tables"]
 
-_TABLES = ("algorithms", "models", "metrics")
+_TABLES = ("algorithms", "models", "metrics", "measures")
 
 What = Annotated[str, typer.Argument(metavar="|".join(_TABLES), help="What to list.")]
 
 
 def tables(context: typer.Context, *, what: What, json: options.Json = None) -> None:
-    """List the algorithms with their parameters, the privacy models, or the metrics of information loss.
+    """List the algorithms with their parameters, the privacy models, the metrics of loss, or the measures of risk.
 
     Example: shoal list algorithms
     """
@@ -30,7 +30,7 @@ def tables(context: typer.Context, *, what: What, json: options.Json = None) -> 
         raise typer.BadParameter(f"'{what}' is none of {', '.join(_TABLES)}.", param_hint="what")
     terminal: Terminal = context.obj
     terminal.json = bool(json)
-    found = {"algorithms": _algorithms, "models": _models, "metrics": _metrics}[what]()
+    found = {"algorithms": _algorithms, "models": _models, "metrics": _metrics, "measures": _measures}[what]()
     if terminal.json:
         terminal.result({what: found})
         return
@@ -73,6 +73,12 @@ def _metrics() -> list[dict[str, Any]]:
     from shoal.metrics import METRICS
 
     return [{"name": one.name, "help": f"{one.title}: {one.meaning}."} for one in METRICS.values()]
+
+
+def _measures() -> list[dict[str, Any]]:
+    from shoal.disclosure_risk import MEASURES
+
+    return [{"name": one.name, "help": f"{one.title}: {one.meaning}"} for one in MEASURES]
 
 
 def _told(declared: Mapping[str, Parameter], otherwise: str) -> dict[str, str]:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shoal.cli import options
+from shoal.cli.anonymize import save
 from shoal.cli.console import Terminal, path_line, plain
 from shoal.cli.signature import takes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from rich.console import RenderableType
 
     from shoal.cli.spec import ReleaseSpec
-    from shoal.tuning import Setting, Tuning
+    from shoal.tuning import Tuning
 
 __all__ = ["tune"]
 
@@ -25,7 +25,7 @@ _SHOWN = 12
 
 @takes(
     options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, options.METHOD, options.RECODING, options.PARAMETERS,
-    options.OUTPUT, options.READING, options.REQUEST,
+    options.OUTPUT, options.FORMS, options.READING, options.REQUEST,
 )  # fmt: skip
 def tune(
     terminal: Terminal,
@@ -75,8 +75,7 @@ def tune(
 def _published(terminal: Terminal, tuning: Tuning, folder: Path, request: ReleaseSpec) -> dict[str, Any]:
     """Save the best release, say what it is, and return its certificate."""
     with terminal.progress() as progress:
-        certificate = tuning.release(progress=progress).save(folder, **request.saving())
-    facts = certificate.to_dict()
+        facts = save(terminal, tuning.release(progress=progress), folder, request)
     if not terminal.json:
         from shoal.cli.summary import summary_of
 
@@ -100,24 +99,24 @@ def _table_of(tuning: Tuning) -> RenderableType:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from shoal.report.sentences import number, percent
-
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("setting", overflow="fold", min_width=24)
-    for title in ("loss", "coarsening", "added", "stars", "of cells"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for setting in _shown(tuning):
-        coarse, added = setting.losses
-        stars = number(setting.stars), percent(setting.stars_share or 0)
-        figures = (number(setting.loss), number(coarse), number(added), *stars)
-        table.add_row(plain(setting.text), *figures, style="bold" if setting is tuning.best else None)
+    columns = tuning.columns()
+    for title in columns:
+        if title == "setting":
+            table.add_column(title, overflow="fold", min_width=24)
+        else:
+            table.add_column(title, justify="right", no_wrap=True)
+    places = _shown(tuning)
+    for at, row in enumerate(zip(*columns.values(), strict=True)):
+        if at in places:
+            table.add_row(*map(plain, row), style="bold" if tuning.trade_off[at] is tuning.best else None)
     return table
 
 
-def _shown(tuning: Tuning) -> Sequence[Setting]:
-    """Return the settings of the trade-off, spread evenly where they are many; the best is among them."""
+def _shown(tuning: Tuning) -> set[int]:
+    """Return which settings of the trade-off are shown, spread evenly where they are many; the best is among them."""
     front = list(tuning.trade_off)
     if len(front) <= _SHOWN:
-        return front
+        return set(range(len(front)))
     places = {round(at * (len(front) - 1) / (_SHOWN - 2)) for at in range(_SHOWN - 1)}
-    return [setting for at, setting in enumerate(front) if at in places or setting is tuning.best]
+    return places | {at for at, setting in enumerate(front) if setting is tuning.best}

@@ -1,7 +1,26 @@
-"""Tables to try things on: a census-like generator, real tables that other packages carry, a user's own extract."""
+"""Tables to try things on: made-up patients and people, real tables that other packages carry, a user's own extract."""
 
 from shoal.datasets._bundled import DemoTable, attendance, demo, fair, names
 from shoal.datasets._census import QUASI_IDENTIFIERS, census
+from shoal.datasets._files import FILES, DatasetFile, write_dataset
 from shoal.datasets._ipums import ipums
+from shoal.datasets._patients import age_hierarchy, disease_hierarchy, patients, quarters, zip_hierarchy
 
-__all__ = ["QUASI_IDENTIFIERS", "DemoTable", "attendance", "census", "demo", "fair", "ipums", "names"]
+__all__ = [
+    "FILES",
+    "QUASI_IDENTIFIERS",
+    "DatasetFile",
+    "DemoTable",
+    "age_hierarchy",
+    "attendance",
+    "census",
+    "demo",
+    "disease_hierarchy",
+    "fair",
+    "ipums",
+    "names",
+    "patients",
+    "quarters",
+    "write_dataset",
+    "zip_hierarchy",
+]

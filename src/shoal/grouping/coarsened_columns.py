@@ -11,7 +11,6 @@ from shoal.errors import DataError
 from shoal.grouping.base import SUPPRESSED
 from shoal.hierarchy import Coarsened
 from shoal.hierarchy.columns import encoded
-from shoal.recoding.generalization import LARGEST_SET
 from shoal.recoding.text import quoted
 
 if TYPE_CHECKING:
@@ -33,6 +32,8 @@ __all__ = [
 
 _FACTS = ("classes", "largest", "smallest", "lower_bound", "optimal", "overfull_ratio", "guarantee")
 """What a certificate tells of the grouping of a column."""
+_LONGEST_NAME = 256
+"""A class of more values has a number for a name."""
 
 
 def encoded_values(owner: str, series: pl.Series) -> Column:
@@ -81,7 +82,7 @@ def class_names(
     word : str
         What a class is called where its number is its name: `class 1`.
     numbered : bool
-        Whether that is so of all classes, or only of those of more values than a set may show.
+        Whether that is so of all classes, or only of those of more values than a name lists.
     left_out : str
         What values in no class are called.
     """
@@ -95,7 +96,7 @@ def class_names(
     for number, values in members.items():
         if number == SUPPRESSED:
             continue
-        if numbered or len(values) > LARGEST_SET:
+        if numbered or len(values) > _LONGEST_NAME:
             named[number] = f"{word} {number + 1}"
         elif len(values) == 1:
             named[number] = plain[values[0]]

@@ -46,10 +46,15 @@ class Coarsening(ABC):
     """How many columns it takes: 1, or 2 for the coordinates of points."""
     self_evident: ClassVar[bool] = False
     """Whether a reader of the coarser values who has `to_dict` knows which values they stand for."""
+    takes_text: ClassVar[bool] = False
+    """Whether text is taken as it is written, and not as the dates or numbers that it may mean."""
 
     @abstractmethod
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
-        """Return the coarser columns: as many, with the same names and lengths, nulls where the input has nulls.
+        """Return the coarser columns: as many, with the same names and lengths.
+
+        Nulls stay nulls, unless the coarsening says what becomes of them (the line of a hierarchy for the missing
+        value).
 
         The result depends on the columns alone, not on the order of their rows.
 

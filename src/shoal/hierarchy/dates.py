@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import polars as pl
 
-from shoal._messages import Allowed, Subject
+from shoal._messages import Allowed, Phrase, Subject, Suggestion
 from shoal._validation import Integer, OneOf, Optional, validate
 from shoal.errors import DataError, ParameterError
 from shoal.hierarchy.coarsening import Coarsening
@@ -124,6 +124,9 @@ def dates_of(owner: str, column: Column, pattern: str | None = None) -> pl.Serie
         wrong = read.is_null().to_numpy()
     if wrong.any():
         wrong = np.append(wrong, [False] * column.has_missing)
-        how = "as 2020-01-31 (say how it is written: format='%d.%m.%Y')" if pattern is None else f"as {pattern!r} says"
-        raise DataError(f"{owner} cannot read {first_row(column, wrong)} {how}.")
+        how = Phrase(f"as {pattern!r} says")
+        if pattern is None:
+            written = Suggestion("dates", "NAME=%d.%m.%Y", python="format='%d.%m.%Y'")
+            how = Phrase("as 2020-01-31: say how dates are written with ", written)
+        raise DataError(f"{owner} cannot read {first_row(column, wrong)} ", how, ".")
     return read

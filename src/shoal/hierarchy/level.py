@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -27,7 +27,8 @@ __all__ = ["Level", "as_hierarchy", "tree_after"]
 class Level(Coarsening):
     """Values become their nodes at one level of a hierarchy.
 
-    Where the values of the column are ordered and every node stands for a run of them, the nodes are ordered, too.
+    Where the values of the column are ordered and every node stands for a run of them, the nodes are ordered, too. A
+    missing value stays missing, unless the hierarchy has a line for it, whose value is empty.
 
     Parameters
     ----------
@@ -43,6 +44,8 @@ class Level(Coarsening):
     >>> Level(tree, 1).apply((pl.Series("disease", ["ulcer", "flu", None]),))[0].to_list()
     ['stomach', 'lung', None]
     """
+
+    takes_text: ClassVar[bool] = True
 
     hierarchy: Hierarchy | str | os.PathLike[str]
     """The tree."""
@@ -65,10 +68,15 @@ class Level(Coarsening):
         if column is None or self.level == 0:
             return Coarsened(columns=columns, classes={})
         tree = as_hierarchy("The hierarchy", self.hierarchy)
-        values = dictionary_text(column.dictionary.drop_nulls()).to_list()
-        nodes = tree.levels[self.level][tree.positions(values, column=series.name)]
-        labels = [tree.labels[self.level][node] for node in nodes.tolist()]
-        if column.ordered and _in_runs(nodes):
+        positions = tree.positions(dictionary_text(column.dictionary).to_list(), column=series.name)
+        names, nodes = tree.labels[self.level], tree.levels[self.level][positions[positions >= 0]]
+        labels = [names[node] for node in nodes.tolist()]
+        if len(labels) == column.size:  # no value is missing, or the hierarchy says what becomes of a missing one
+            present = column.size - column.has_missing
+            ordered = column.ordered and _in_runs(nodes[:present])
+            kind = pl.Enum(list(dict.fromkeys(labels))) if ordered else pl.String
+            coarser = pl.Series(labels, dtype=kind).gather(pl.Series(column.codes)).alias(series.name)
+        elif column.ordered and _in_runs(nodes):
             coarser = in_order(column, labels, series.name)
         else:
             coarser = by_code(column, pl.Series(labels, dtype=pl.String), series.name)

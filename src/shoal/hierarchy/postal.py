@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import polars as pl
 
 from shoal._messages import Subject
-from shoal._validation import Integer, Optional, validate
+from shoal._validation import Integer, Optional, spoken, validate
 from shoal.errors import DataError, ParameterError
 from shoal.hierarchy.coarsening import Coarsening
 from shoal.hierarchy.columns import by_code, encoded, first_row
@@ -51,6 +51,7 @@ class Prefix(Coarsening):
     """
 
     self_evident: ClassVar[bool] = True
+    takes_text: ClassVar[bool] = True
 
     n: int
     """How many characters stay."""
@@ -105,24 +106,33 @@ def codes_as_text(owner: str, column: Column, digits: int | None) -> pl.Series:
 class ThreeDigitZip(Coarsening):
     """U.S. ZIP codes keep three digits, and none (`000`) where few people live: the Safe Harbor rule of HIPAA.
 
-    Codes have five digits, or nine (`02139-4307`); numbers get their leading zeros back.
+    Codes have five digits, or nine (`02139-4307`). Shorter ones are an error: they may be codes of another country, or
+    have lost their leading zeros; say `digits=5` where they have.
 
     Parameters
     ----------
     sparse : sequence of str
         The three-digit areas of 20,000 people or fewer; `SPARSE_ZIP3` says where the default comes from.
+    digits : {5, 9}, optional
+        How many digits a code has, for columns of numbers that have lost their leading zeros: they get them back
+        before.
 
     Examples
     --------
     >>> import polars as pl
     >>> ThreeDigitZip().apply((pl.Series("zip", ["02139", "82190-0010"]),))[0].to_list()
     ['021', '000']
+    >>> ThreeDigitZip(digits=5).apply((pl.Series("zip", [2139, 10001]),))[0].to_list()
+    ['021', '100']
     """
 
     self_evident: ClassVar[bool] = True
+    takes_text: ClassVar[bool] = True
 
     sparse: tuple[str, ...] = SPARSE_ZIP3
     """The three-digit areas that are not told."""
+    digits: int | None = field(default=None, kw_only=True)
+    """How many digits a code has."""
 
     def __post_init__(self) -> None:
         sparse: object = self.sparse
@@ -131,6 +141,8 @@ class ThreeDigitZip(Coarsening):
         if wrong or (not listed and sparse != ()):
             raise ParameterError(Subject("ThreeDigitZip", "sparse"), " must list areas of three digits each.")
         object.__setattr__(self, "sparse", tuple(sorted(listed)))
+        if self.digits not in (None, 5, 9):
+            raise ParameterError.refusing("ThreeDigitZip", "digits", "None, 5 or 9", got=spoken(self.digits))
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
         """Return the column with three digits of each code; see `Coarsening.apply`."""
@@ -138,18 +150,22 @@ class ThreeDigitZip(Coarsening):
         column = encoded(series)
         if column is None:
             return columns
-        text = codes_as_text("ThreeDigitZip", column, 5)
+        codes = column.dictionary.drop_nulls()
+        text = codes.cast(pl.String) if codes.dtype.is_integer() else codes_as_text("ThreeDigitZip", column, None)
+        text = text if self.digits is None else text.str.zfill(self.digits)
         wrong = (~text.str.contains(r"^[0-9]{5}(-?[0-9]{4})?$")).to_numpy()
         if wrong.any():
             if column.has_missing:
                 wrong = pl.Series(wrong).extend_constant(value=False, n=1).to_numpy()
             raise DataError(
                 "ThreeDigitZip needs ZIP codes of five or nine digits. "
-                f"There is something else in {first_row(column, wrong)}."
+                f"There is something else in {first_row(column, wrong)}. Where leading zeros are gone, read the column "
+                "as text, or say how many digits a code has (digits=5)."
             )
         prefix = text.str.slice(0, 3)
         return (by_code(column, prefix.set(prefix.is_in(list(self.sparse)), "000"), series.name),)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the coarsening as it appears in a certificate."""
-        return {"coarsening": "three-digit-zip", "sparse": list(self.sparse)}
+        digits = {} if self.digits is None else {"digits": self.digits}
+        return {"coarsening": "three-digit-zip", "sparse": list(self.sparse), **digits}

@@ -142,7 +142,9 @@ class Hierarchy:
         return {value: position for position, value in enumerate(self.values)}
 
     def positions(self, values: Sequence[str | None], *, column: str) -> NDArray[np.int32]:
-        """Return where each value of a column stands in the hierarchy; -1 for a missing one (None).
+        """Return where each value of a column stands in the hierarchy.
+
+        A missing one (None) stands at the line whose value is empty, and at -1 where there is no such line.
 
         Parameters
         ----------
@@ -156,7 +158,9 @@ class Hierarchy:
         DataError
             Where the hierarchy misses values; says how many.
         """
-        found = np.array([-1 if value is None else self._position.get(value, -2) for value in values], dtype=np.int32)
+        missing_value = self._position.get("", -1)
+        places = [missing_value if value is None else self._position.get(value, -2) for value in values]
+        found = np.array(places, dtype=np.int32)
         if (found == -2).any():
             found = self._by_plain_names(values, found)
         missing = int(np.count_nonzero(found == -2))

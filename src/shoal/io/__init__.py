@@ -1,23 +1,33 @@
 """Input and output: frames of other libraries, files and databases to read, files and release folders to write."""
 
 from shoal.io.folder import StagedFolder, check_free, private_folder, staged_folder, sweep_folder, write_folder
+from shoal.io.forms import Forms, Understood, as_written, looks_like_dates, reads_alike, understand
 from shoal.io.frames import OpenedFrame, Restorer, open_frame
 from shoal.io.lines import read_lines, write_lines
-from shoal.io.readers import read
-from shoal.io.writers import spreadsheet_names, write_table
+from shoal.io.readers import ReadTable, read, read_table
+from shoal.io.writers import FORMATS, spreadsheet_names, write_table
 
 __all__ = [
+    "FORMATS",
+    "Forms",
     "OpenedFrame",
+    "ReadTable",
     "Restorer",
     "StagedFolder",
+    "Understood",
+    "as_written",
     "check_free",
+    "looks_like_dates",
     "open_frame",
     "private_folder",
     "read",
     "read_lines",
+    "reads_alike",
+    "read_table",
     "spreadsheet_names",
     "staged_folder",
     "sweep_folder",
+    "understand",
     "write_folder",
     "write_lines",
     "write_table",

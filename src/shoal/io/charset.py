@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import codecs
 import logging
-import re
 
+from shoal._messages import Suggestion
 from shoal.errors import DataError, ParameterError
+from shoal.io.encodings import likely_encodings
 
-__all__ = ["to_utf8"]
+__all__ = ["encoding_of", "to_utf8"]
 
 _log = logging.getLogger(__name__)
 
@@ -22,16 +23,15 @@ _BYTE_ORDER_MARKS = (
 )
 _BLOCK = 1 << 20
 _SAMPLE = 1 << 16
-_SYMBOL_INSIDE_WORD = re.compile(r"[\u00a1-\u00a9\u00ac-\u00b1\u00b3-\u00b9\u00bc-\u00be\u00bf](?=[a-z\u00df-\u00ff])")
-_WORD_WITH_ACCENT = re.compile(r"[A-Za-z]*[\u00c0-\u00ff][A-Za-z\u00c0-\u00ff]*")
+_LARGE_SAMPLE = 1 << 24
 
 
 def to_utf8(data: bytes, *, encoding: str | None, source: str) -> bytes:
     """Return a text file's bytes as UTF-8 without a byte order mark.
 
-    A byte order mark decides; else UTF-8 if the bytes are valid UTF-8; else cp1252 where the text looks West European;
-    else what charset-normalizer finds most likely. A file that is UTF-8 but for a few bytes is damaged, not another
-    encoding.
+    A byte order mark decides; else UTF-8 if the bytes are valid UTF-8; else the encoding that makes plausible words of
+    them, which is logged as a warning. Where no encoding does, or several do and read differently, it must be named. A
+    file that is UTF-8 but for a few bytes is damaged, not another encoding.
 
     Parameters
     ----------
@@ -47,12 +47,10 @@ def to_utf8(data: bytes, *, encoding: str | None, source: str) -> bytes:
     ParameterError
         Where there is no such encoding.
     DataError
-        Where the bytes cannot be text in that encoding; names the line.
+        Where the bytes cannot be text in that encoding, or it is not clear which one it is; names the line.
     """
     if encoding is None:
-        encoding = next((name for mark, name in _BYTE_ORDER_MARKS if data.startswith(mark)), None) or _detect(
-            data, source
-        )
+        encoding = encoding_of(data, source)
     try:
         codec = codecs.lookup(encoding).name
         if codec in {"utf-8", "utf-8-sig", "ascii"}:
@@ -71,6 +69,11 @@ def to_utf8(data: bytes, *, encoding: str | None, source: str) -> bytes:
         line = data[: error.start].decode(encoding, "ignore").count("\n") + 1
         hint = "It may be damaged; else name its encoding."
     raise DataError(f"Line {line} of {source} is not valid {encoding} text. {hint}")
+
+
+def encoding_of(data: bytes, source: str) -> str:
+    """Return the encoding of a text file, found by its byte order mark or by what it looks like; see `to_utf8`."""
+    return next((name for mark, name in _BYTE_ORDER_MARKS if data.startswith(mark)), None) or _detect(data, source)
 
 
 def _check_utf8(data: bytes, codec: str) -> None:
@@ -94,16 +97,39 @@ def _detect(data: bytes, source: str) -> str:
     except UnicodeDecodeError as error:
         sample = _telling_lines(data, error.start)
     else:
-        return "utf-8"
-    as_utf8 = sample.decode("utf-8", "replace")
-    broken = as_utf8.count("\ufffd")
-    if broken * 4 < sum(character > "\x7f" for character in as_utf8):
+        if b"\x1b$" not in data[:_SAMPLE]:
+            return "utf-8"
+        sample = data[:_SAMPLE]
+    if _looks_like_damaged_utf8(data):
         return "utf-8"  # and the caller's decoding names the line
-    found = "cp1252" if _looks_west_european(sample) else _most_likely(sample)
-    if found is None:
-        raise DataError(f"The encoding of {source} cannot be detected. Name it: 'cp1252' or 'utf-16', for example.")
-    _log.info("%s is not UTF-8; it is read as %s.", source, found)
-    return found
+    found = likely_encodings(sample)
+    if len(found) != 1:
+        what = f"may be {' or '.join(found)}" if found else "is none that is known"
+        line = data.count(b"\n", 0, _first_odd(data)) + 1
+        raise DataError(
+            f"{source} is not UTF-8 (line {line} is the first that is not), and its encoding {what}: nobody can be "
+            "sure. Name it, as in ",
+            Suggestion("encoding", "cp932"),
+            ".",
+        )
+    _log.warning("%s is not UTF-8; it is read as %s. Name its encoding if that is wrong.", source, found[0])
+    return found[0]
+
+
+def _looks_like_damaged_utf8(data: bytes) -> bool:
+    """Return whether at least as many characters beyond ASCII are UTF-8 as are not: other encodings hardly look so."""
+    lines = b"\n".join(line for line in data[:_LARGE_SAMPLE].split(b"\n") if not line.isascii())
+    as_utf8 = lines.decode("utf-8", "replace")
+    broken = as_utf8.count("\ufffd")
+    return 0 < broken <= sum(character > "\x7f" for character in as_utf8) - broken
+
+
+def _first_odd(data: bytes) -> int:
+    try:
+        _check_utf8(data, "utf-8")
+    except UnicodeDecodeError as error:
+        return error.start
+    return 0
 
 
 def _telling_lines(data: bytes, first: int) -> bytes:
@@ -111,23 +137,3 @@ def _telling_lines(data: bytes, first: int) -> bytes:
     start = max(0, first - _SAMPLE // 2)
     pieces = (data[:_SAMPLE] + b"\n" + data[start : start + _SAMPLE] if start else data[:_SAMPLE]).split(b"\n")
     return b"\n".join(line for line in pieces if not line.isascii())
-
-
-def _looks_west_european(sample: bytes) -> bool:
-    """Return whether cp1252 gives words that are mostly plain letters and hold no symbols."""
-    try:
-        text = sample.decode("cp1252")
-    except UnicodeDecodeError:
-        return False
-    words = "".join(_WORD_WITH_ACCENT.findall(text))
-    plain = sum(letter.isascii() for letter in words)
-    return plain * 2 >= len(words) and not _SYMBOL_INSIDE_WORD.search(text)
-
-
-def _most_likely(sample: bytes) -> str | None:
-    """Return the likeliest encoding that puts no symbols inside words, if there is one."""
-    from charset_normalizer import from_bytes
-
-    candidates = [match.encoding for match in from_bytes(sample)]
-    fitting = (name for name in candidates if not _SYMBOL_INSIDE_WORD.search(sample.decode(name)))
-    return next(fitting, candidates[0] if candidates else None)

@@ -8,25 +8,22 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import logging
-import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.errors import DataError, InternalError, NoRowsError
-from shoal.io.charset import to_utf8
+from shoal.io.charset import encoding_of, to_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["DELIMITERS", "read_delimited"]
+__all__ = ["DELIMITERS", "DelimitedText", "read_delimited"]
 
 DELIMITERS = (",", ";", "\t", "|")
 """Delimiters that are detected; the first wins where two explain a file equally well."""
@@ -38,16 +35,34 @@ _SAMPLE = 1 << 16
 _QUOTE, _LINE_FEED, _RETURN = 0x22, 0x0A, 0x0D
 
 
-def read_delimited(path: Path, *, delimiter: str | None = None, encoding: str | None = None) -> pl.DataFrame:
-    """Read a delimited text file with a header (RFC 4180, any line ends; `.gz` is unpacked).
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DelimitedText:
+    """A table of text, and how its file was written."""
+
+    frame: pl.DataFrame
+    encoding: str
+    """The encoding that was given or found."""
+    delimiter: str
+    """What separates fields: given or found."""
+
+    def __repr__(self) -> str:
+        return f"DelimitedText(rows={self.frame.height}, encoding={self.encoding!r}, delimiter={self.delimiter!r})"
+
+
+def read_delimited(
+    content: bytes, source: str, *, delimiter: str | None = None, encoding: str | None = None
+) -> DelimitedText:
+    """Read delimited text with a header (RFC 4180, any line ends).
 
     A field that is empty, in quotation marks or not, is missing. Empty lines at the end are ignored; a table of one
     column may have empty lines anywhere: missing values.
 
     Parameters
     ----------
-    path : Path
+    content : bytes
         The file.
+    source : str
+        Its name, for messages.
     delimiter : str, optional
         One ASCII character; None detects one of `DELIMITERS`.
     encoding : str, optional
@@ -58,8 +73,8 @@ def read_delimited(path: Path, *, delimiter: str | None = None, encoding: str | 
     DataError
         Where the file is not a table of text; names the line (from 1), never a cell.
     """
-    source = f"'{path.name}'"
-    text = to_utf8(_content(path, source), encoding=encoding, source=source)
+    encoding = encoding_of(content, source) if encoding is None else encoding
+    text = to_utf8(content, encoding=encoding, source=source)
     if b"\0" in text:
         raise DataError(
             f"Line {_line_of(text, text.index(0))} of {source} holds a NUL byte: it is not plain text, or its "
@@ -71,7 +86,7 @@ def read_delimited(path: Path, *, delimiter: str | None = None, encoding: str | 
         raise NoRowsError(f"{source} is empty. It needs a line of column names and a line for each row.")
     if delimiter is None:
         delimiter = _detect_delimiter(text)
-        _log.info("The fields of %s are taken to be delimited by %r.", source, delimiter)
+        _log.debug("The fields of %s are taken to be delimited by %r.", source, delimiter)
     header = _header(text)
     names = _names(header, delimiter, source)
     if len(names) > 1 and text.endswith((b"\n\n", b"\n\r\n")):
@@ -82,17 +97,7 @@ def read_delimited(path: Path, *, delimiter: str | None = None, encoding: str | 
     frame = _parse(text, delimiter, names, header.count("\n") + 1, source)
     if frame.height != rows:
         raise InternalError(f"{rows} rows were counted in a delimited file and {frame.height} read")
-    return frame
-
-
-def _content(path: Path, source: str) -> bytes:
-    content = path.read_bytes()
-    if path.suffix.lower() != ".gz":
-        return content
-    try:
-        return gzip.decompress(content)
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise DataError(f"{source} is not a gzip file, or is cut off. Unpack it, or copy it again.") from None
+    return DelimitedText(frame=frame, encoding=encoding.removesuffix("-sig"), delimiter=delimiter)
 
 
 def _parse(text: bytes, delimiter: str, names: list[str], skip: int, source: str) -> pl.DataFrame:

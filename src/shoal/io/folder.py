@@ -176,8 +176,8 @@ def staged_folder(
         raise
 
 
-def check_free(target: str | Path, *, force: bool = False) -> None:
-    """Say before the work, rather than after it, that an output folder with a private one cannot be written.
+def check_free(target: str | Path, *, private: bool = True, force: bool = False) -> None:
+    """Say before the work, rather than after it, that an output folder cannot be written, or the private one beside it.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def check_free(target: str | Path, *, force: bool = False) -> None:
     target = _resolved(target, shown)
     with _explaining(shown, target.parent):
         _recover(target)
-        _refuse(target, both=True, force=force, shown=shown)
+        _refuse(target, both=private, force=force, shown=shown)
 
 
 def sweep_folder(target: Path) -> bool:

@@ -1,50 +1,91 @@
-"""Reading a table from a file or a database, by what its name says."""
+"""Reading a table from a file, from standard input or a database, by what its name says."""
 
 from __future__ import annotations
 
 import difflib
+import io
 import os
+import sys
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from shoal._messages import Subject
 from shoal.errors import DataError, ParameterError, near_matches
+from shoal.io.compression import ENDINGS, unpacked
 from shoal.io.databases import database_source, read_database
 from shoal.io.delimited import read_delimited
 from shoal.io.frames import without_pandas_index
+from shoal.io.workbooks import WORKBOOKS, read_workbook
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     import polars as pl
 
-__all__ = ["read"]
+__all__ = ["STANDARD_INPUT", "ReadTable", "read", "read_table"]
 
-_DELIMITED = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
+STANDARD_INPUT = "-"
+"""In place of a file: what comes in on standard input."""
+
+_TEXT = (".csv", ".tsv", ".txt")
+_DELIMITED = (*_TEXT, *(text + packed for packed in ENDINGS for text in _TEXT))
 _PARQUET = (".parquet", ".pq")
 _ARROW = (".arrow", ".feather", ".ipc")
+_ENDINGS = {"text": _DELIMITED, "binary": (*_PARQUET, *_ARROW), "workbook": WORKBOOKS}
+_KNOWN = (*_TEXT, ".csv.gz", ".csv.zst", *_PARQUET, *_ARROW, *WORKBOOKS)
 _TAB = ("tab", "\\t")
 _LONGEST_SOURCE = 4096
 
 
-def read(source: str | Path, *, delimiter: str | None = None, encoding: str | None = None) -> pl.DataFrame:
-    r"""Read a table.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ReadTable:
+    """A table, and what kind of source it came from."""
+
+    frame: pl.DataFrame
+    format: str = "csv"
+    """What a release of it is written as: "csv", "parquet", "xlsx" or "ods"."""
+    encoding: str | None = None
+    """Of delimited text."""
+    delimiter: str | None = None
+    """Of delimited text."""
+    sheet: str | None = None
+    """Of a workbook."""
+
+    def __repr__(self) -> str:
+        return f"ReadTable(rows={self.frame.height}, columns={self.frame.width}, format={self.format!r})"
+
+
+def read(
+    source: str | Path, *, delimiter: str | None = None, encoding: str | None = None, sheet: str | None = None
+) -> pl.DataFrame:
+    """Read a table; see `read_table`."""
+    return read_table(source, delimiter=delimiter, encoding=encoding, sheet=sheet).frame
+
+
+def read_table(
+    source: str | Path, *, delimiter: str | None = None, encoding: str | None = None, sheet: str | None = None
+) -> ReadTable:
+    r"""Read a table, and say what it was.
 
     Parameters
     ----------
     source : str or Path
-        A path that ends in `.csv`, `.tsv`, `.txt` (each also with `.gz`), `.parquet`, `.arrow`, `.feather` or `.ipc`;
-        or a database and a table or query: `sqlite:///file.db::table`, or any SQLAlchemy URL followed by `::table` or
-        `::SELECT ...` (with the database's driver).
+        A path that ends in `.csv`, `.tsv`, `.txt` (each also with `.gz` or `.zst`), `.parquet`, `.arrow`, `.feather`,
+        `.ipc`, `.xlsx`, `.xls` or `.ods`; `-` for standard input, which may be any of these; or a database and a table
+        or query: `sqlite:///file.db::table`, or any SQLAlchemy URL followed by `::table` or `::SELECT ...` (with the
+        database's driver).
     delimiter : str, optional
         For delimited text: one ASCII character, or "tab". None detects one of `,` `;` tab `|`.
     encoding : str, optional
         For delimited text: its encoding. None detects it.
+    sheet : str, optional
+        For workbooks: the sheet. None reads the only one.
 
     Returns
     -------
-    polars.DataFrame
+    ReadTable
         The columns of delimited text are all text, so that "007" stays what it is; an empty field is missing.
 
     Raises
@@ -52,28 +93,64 @@ def read(source: str | Path, *, delimiter: str | None = None, encoding: str | No
     DataError
         Where the source cannot be read as a table with at least one row; for delimited text with the line (from 1).
     ParameterError
-        Where `delimiter` or `encoding` cannot be what they are, or are given for something that is not text.
+        Where `delimiter`, `encoding` or `sheet` cannot be what they are, or are given for something else.
     """
     if isinstance(source, str) and ("\n" in source or len(source) > _LONGEST_SOURCE) and not database_source(source):
         raise DataError("What was given as a path is too long for one, or has line ends. Give a file, not its content.")
-    given = "delimiter" if delimiter is not None else "encoding" if encoding is not None else None
+    text = {"delimiter": delimiter, "encoding": encoding}
     database = database_source(source)
-    path = Path() if database else Path(os.fspath(source)).expanduser()
-    if database is None and path.name.lower().endswith(_DELIMITED):
-        _check_file(path)
-        with _access(path):
-            return read_delimited(path, delimiter=_one_character(delimiter), encoding=encoding)
-    if given:
-        raise ParameterError(Subject("read", given), f" is for delimited text ({', '.join(_DELIMITED[:3])}) only.")
     if database is not None:
-        frame, spoken = read_database(database), "The result of the query"
-    else:
-        _check_file(path)
-        with _access(path):
-            frame, spoken = _read_binary(path), f"'{path.name}'"
-    if frame.height == 0 or frame.width == 0:
-        raise DataError(f"{spoken} has no {'row' if frame.width else 'column'}.")
-    return frame
+        _refuse(text, "delimited text")
+        _refuse({"sheet": sheet}, "workbooks")
+        return _with_rows(ReadTable(frame=read_database(database)), "The result of the query")
+    if source == STANDARD_INPUT:
+        content = unpacked(sys.stdin.buffer.read(), "standard input")
+        return _of_content(content, "standard input", kind=_kind_of(content), text=text, sheet=sheet)
+    path = Path(os.fspath(source)).expanduser()
+    _check_file(path)
+    kind = next(kind for kind, endings in _ENDINGS.items() if path.name.lower().endswith(endings))
+    with _access(path):
+        if kind == "binary":  # which need not be in memory as a whole
+            _refuse(text, "delimited text")
+            _refuse({"sheet": sheet}, "workbooks")
+            return _with_rows(ReadTable(frame=_read_binary(path, path.name), format="parquet"), f"'{path.name}'")
+        content = unpacked(path.read_bytes(), path.name)
+    return _of_content(content, f"'{path.name}'", kind=kind, text=text, sheet=sheet)
+
+
+def _kind_of(content: bytes) -> str:
+    """Return what comes in without a name: by how it starts."""
+    if content.startswith((b"PAR1", b"ARROW1")):
+        return "binary"
+    return "workbook" if content.startswith(b"PK") else "text"
+
+
+def _of_content(
+    content: bytes, shown: str, *, kind: str, text: Mapping[str, str | None], sheet: str | None
+) -> ReadTable:
+    if kind != "text":
+        _refuse(text, "delimited text")
+    if kind == "workbook":
+        frame, found = read_workbook(content, shown, sheet=sheet)
+        ods = b"opendocument.spreadsheet" in content[:200]
+        return ReadTable(frame=frame, format="ods" if ods else "xlsx", sheet=found)
+    _refuse({"sheet": sheet}, "workbooks")
+    if kind == "binary":
+        return _with_rows(ReadTable(frame=_read_binary(content, shown), format="parquet"), shown)
+    read = read_delimited(content, shown, delimiter=_one_character(text["delimiter"]), encoding=text["encoding"])
+    return ReadTable(frame=read.frame, encoding=read.encoding, delimiter=read.delimiter)
+
+
+def _with_rows(table: ReadTable, spoken: str) -> ReadTable:
+    if table.frame.height == 0 or table.frame.width == 0:
+        raise DataError(f"{spoken} has no {'row' if table.frame.width else 'column'}.")
+    return table
+
+
+def _refuse(options: Mapping[str, str | None], what: str) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise ParameterError(Subject("read", name), f" is for {what} only.")
 
 
 def _one_character(delimiter: str | None) -> str | None:
@@ -96,14 +173,13 @@ def _check_file(path: Path) -> None:
         raise DataError(f"There is no file '{path}'. {_neighbours(path)}".rstrip())
     if not path.is_file():
         raise DataError(f"'{path}' is not a regular file. Copy its content to one first.")
-    known = _DELIMITED + _PARQUET + _ARROW
-    if not path.name.lower().endswith(known):
-        raise DataError(f"The kind of '{path.name}' is unknown. Known are files that end in {', '.join(known)}.")
+    if not any(path.name.lower().endswith(endings) for endings in _ENDINGS.values()):
+        raise DataError(f"The kind of '{path.name}' is unknown. Known are files that end in {', '.join(_KNOWN)}.")
 
 
 def _file_of(path: Path) -> str:
     """Return which file of a folder may be meant: that of a release is known."""
-    released = [path / f"release.{ending}" for ending in ("csv", "parquet")]
+    released = [path / f"release.{ending}" for ending in ("csv", "parquet", "xlsx", "ods")]
     return next((f"Did you mean '{file}'?" for file in released if file.is_file()), "Name a file in it.")
 
 
@@ -125,23 +201,25 @@ def _access(path: Path) -> Iterator[None]:
         raise DataError(f"'{path}' cannot be read: {reason}.") from error
 
 
-def _read_binary(path: Path) -> pl.DataFrame:
+def _read_binary(source: Path | bytes, name: str) -> pl.DataFrame:
     import polars as pl
 
+    def opened() -> IO[bytes]:  # an open file, because a path could be taken for a pattern
+        return io.BytesIO(source) if isinstance(source, bytes) else source.open("rb")
+
     try:
-        if path.name.lower().endswith(_PARQUET):
-            return without_pandas_index(pl.read_parquet(path, hive_partitioning=False, glob=False))
-        with path.open("rb") as file:
-            in_file_format = file.read(6) == b"ARROW1"
-        # An open file, because a path could be taken for a pattern.
-        with path.open("rb") as file:
-            frame = pl.read_ipc(file) if in_file_format else pl.read_ipc_stream(file)
+        with opened() as file:
+            start = file.read(6)
+        if name.lower().endswith(_PARQUET) or start.startswith(b"PAR1"):
+            whole = io.BytesIO(source) if isinstance(source, bytes) else source
+            return without_pandas_index(pl.read_parquet(whole, hive_partitioning=False, glob=False))
+        with opened() as file:
+            frame = pl.read_ipc(file) if start == b"ARROW1" else pl.read_ipc_stream(file)
     except (pl.exceptions.PolarsError, OSError) as error:
         if isinstance(error, OSError) and error.errno:
             raise
         kind = type(error).__name__
     else:
         return without_pandas_index(frame)
-    raise DataError(
-        f"'{path.name}' is not a {path.suffix[1:]} file that can be read ({kind}). It may be damaged; write it again."
-    )
+    ending = Path(name).suffix[1:] or "Parquet or Arrow"
+    raise DataError(f"'{name}' is not a {ending} file that can be read ({kind}). It may be damaged; write it again.")

@@ -1,4 +1,4 @@
-"""Writing a table as CSV or Parquet."""
+"""Writing a table as CSV, Parquet, or the only sheet of a workbook."""
 
 from __future__ import annotations
 
@@ -10,22 +10,26 @@ from typing import TYPE_CHECKING
 
 from shoal.errors import DataError, OutputError
 from shoal.io.frames import PANDAS_INDEX
+from shoal.io.workbooks import write_workbook
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import polars as pl
 
-__all__ = ["spreadsheet_names", "write_table"]
+__all__ = ["FORMATS", "spreadsheet_names", "write_table"]
 
-_NUMBER = r"^[-+]?[0-9]+([.,][0-9]+)*([eE][-+]?[0-9]+)?$"
+FORMATS = ("csv", "parquet", "xlsx", "ods")
+"""What a table can be written as."""
+
+# OWASP's list (CSV Injection); "-1" and "+1" among them: nobody can tell the sign of a number from that of a formula.
 # Full-width signs too: spreadsheets in East Asian settings take them for plain ones.
 _FORMULA = r"^'*[=+\-@\t\r\n\u{FF1D}\u{FF0B}\u{FF0D}\u{FF20}]"
 _SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
 
 
 def write_table(frame: pl.DataFrame, path: str | Path, *, spreadsheet_safe: bool = False) -> None:
-    """Write a table in the format that the file's name ends in: `.csv` or `.parquet`.
+    """Write a table in the format that the file's name ends in: `.csv`, `.parquet`, `.xlsx` or `.ods`.
 
     CSV is UTF-8 with commas and line feeds; a missing value (null or NaN) is an empty field, an empty text is `""`.
     Most readers (that of shoal among them) take both for missing, so a column may hold one of them, not both. Parquet
@@ -39,8 +43,8 @@ def write_table(frame: pl.DataFrame, path: str | Path, *, spreadsheet_safe: bool
         Where to write; an existing file is replaced.
     spreadsheet_safe : bool, default False
         In CSV, put an apostrophe before every text that a spreadsheet would run as a formula: one that starts with
-        `=`, `+`, `-`, `@`, a tab or a line end, and is no number; column names too. A text that has apostrophes before
-        such a start gets one more, so that different texts stay different.
+        `=`, `+`, `-`, `@`, a tab or a line end; column names too. Columns of the type of a number stay as they are. A
+        text that has apostrophes before such a start gets one more, so that different texts stay different.
 
     Raises
     ------
@@ -67,10 +71,11 @@ def write_table(frame: pl.DataFrame, path: str | Path, *, spreadsheet_safe: bool
         _check_storable(plain)
         with _system_errors(path):
             plain.write_parquet(path)
+    elif suffix in (".xlsx", ".ods"):
+        with _system_errors(path):
+            write_workbook(plain, path)
     else:
-        raise OutputError(
-            f"'{path.name}' ends in neither .csv nor .parquet: those are the formats that can be written."
-        )
+        raise OutputError(f"'{path.name}' ends in none of {', '.join(FORMATS)}: those are what can be written.")
 
 
 def _check_storable(frame: pl.DataFrame) -> None:
@@ -130,8 +135,7 @@ def spreadsheet_names(names: Sequence[str]) -> list[str]:
 
 
 def _quoted(text: pl.Series) -> pl.Series:
-    # The sign of a negative number is no formula.
-    risky = text.str.contains(_FORMULA) & ~text.str.contains(_NUMBER)
+    risky = text.str.contains(_FORMULA)
     return text.zip_with(~risky.fill_null(value=False), "'" + text)
 
 

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from shoal._compiling import inlined, kernel
 
 __all__ = ["box_bits", "box_densities", "pattern_densities"]
 
@@ -18,7 +19,7 @@ for _position in range(64):
     _POSITIONS[((int(_SEQUENCE) << _position) & 0xFFFFFFFFFFFFFFFF) >> 58] = _position
 
 
-@njit(cache=True)
+@inlined
 def _agree(points, a, b, kept):
     """Whether two points have the same sensitive value (the last code) and the same kept codes."""
     last = kept.size
@@ -30,7 +31,7 @@ def _agree(points, a, b, kept):
     return True
 
 
-@njit(cache=True)
+@inlined
 def _project(points, multipliers, kept, start, stop, keys):
     """Write the keys of points[start:stop]: their kept codes and sensitive value, weighted and summed."""
     last = kept.size
@@ -43,7 +44,7 @@ def _project(points, multipliers, kept, start, stop, keys):
                 keys[i] += multiplier * points[attribute, start + i]
 
 
-@njit(cache=True)
+@inlined
 def _share(points, p, kept, offsets, shares):
     """Multiply the shares of a point's kept codes."""
     product = 1.0
@@ -53,7 +54,7 @@ def _share(points, p, kept, offsets, shares):
     return product
 
 
-@njit(cache=True)
+@kernel
 def pattern_densities(points, multipliers, injective, point_of_row, rows, starts, kept, weights, offsets, shares):
     """Sum over the star patterns: the release rows of pattern q that could be each point, times `weights[q]`.
 
@@ -123,7 +124,7 @@ def pattern_densities(points, multipliers, injective, point_of_row, rows, starts
     return densities
 
 
-@njit(cache=True)
+@kernel
 def box_bits(bits, labels, run_starts, run_first, run_last):
     """Set bit b of row c where box b allows code c of one attribute.
 
@@ -143,7 +144,7 @@ def box_bits(bits, labels, run_starts, run_first, run_last):
             bits[code, word] ^= bits[code - 1, word]
 
 
-@njit(cache=True)
+@kernel
 def box_densities(
     combinations,
     point_starts,

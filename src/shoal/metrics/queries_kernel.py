@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from shoal._compiling import kernel
 
 __all__ = ["count_rows", "estimate_rows"]
 
 
-@njit(cache=True)
+@kernel
 def count_rows(codes, low, high):
     """Return for each query how many rows are in its ranges: `codes` is of shape (n, q), the others (queries, q)."""
     counts = np.zeros(low.shape[0], dtype=np.int64)
@@ -24,7 +25,7 @@ def count_rows(codes, low, high):
     return counts
 
 
-@njit(cache=True)
+@kernel
 def estimate_rows(first, last, people, below, low, high):
     """Return for each query the paper's estimate from groups.
 

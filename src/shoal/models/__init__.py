@@ -11,6 +11,7 @@ from shoal.models.ground_distance import EqualDistance, GroundDistance, OrderedD
 from shoal.models.hierarchical_distance import HierarchicalDistance
 from shoal.models.linear import LinearForm, LinearRow
 from shoal.models.metric_distance import MetricDistance
+from shoal.models.population import Population
 from shoal.models.requirement import FrequencyForm, Requirement
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "MUniqueness",
     "MetricDistance",
     "OrderedDistance",
+    "Population",
     "PrivacyModel",
     "Requirement",
     "Rule",

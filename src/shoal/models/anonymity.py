@@ -20,23 +20,24 @@ if TYPE_CHECKING:
 
     from shoal._messages import Part
     from shoal.models.domain import Domain
+    from shoal.models.population import Population
 
 __all__ = ["AlphaKAnonymity", "KAnonymity", "KEAnonymity", "MUniqueness"]
 
 _K = parameter(Integer(low=1), "Every group has at least k records.", flag="-k", metavar="NUMBER")
 
 
-def _size_rule(k: int, table: GroupCounts) -> Rule:
+def _size_rule(k: int, table: Population) -> Rule:
     # A k beyond the table refuses every group; it need not fit into 64 bits to do so.
-    return Rule(kind=RuleKind.SIZE, a=min(k, int(table.sizes[0]) + 1))
+    return Rule(kind=RuleKind.SIZE, a=min(k, table.rows + 1))
 
 
-def _size_row(k: int, table: GroupCounts) -> LinearRow:
-    return LinearRow(coefficients={len(table.totals): 1}, constant=min(k, int(table.sizes[0]) + 1))
+def _size_row(k: int, table: Population) -> LinearRow:
+    return LinearRow(coefficients={len(table.totals): 1}, constant=min(k, table.rows + 1))
 
 
-def _largest_k(table: GroupCounts) -> str:
-    rows = int(table.sizes[0])
+def _largest_k(table: Population) -> str:
+    rows = table.rows
     return f"the table has {rows} {'row' if rows == 1 else 'rows'}, so k can be at most {rows}"
 
 
@@ -66,13 +67,13 @@ class KAnonymity(PrivacyModel):
     def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:  # noqa: D102
         return at_most(np.ones_like(groups.sizes), int(self.k), groups.sizes, 1)
 
-    def rules(self, table: GroupCounts) -> tuple[Rule, ...]:  # noqa: D102
+    def rules(self, table: Population) -> tuple[Rule, ...]:  # noqa: D102
         return (_size_rule(int(self.k), table),)
 
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
         return {"model": self.name, "k": int(self.k)}
 
-    def best_feasible(self, table: GroupCounts) -> str:  # noqa: D102
+    def best_feasible(self, table: Population) -> str:  # noqa: D102
         return _largest_k(table)
 
     def frequency_form(self) -> tuple[int, Fraction] | None:  # noqa: D102
@@ -82,7 +83,7 @@ class KAnonymity(PrivacyModel):
     def is_linear(self) -> bool:  # noqa: D102
         return True
 
-    def linear_form(self, table: GroupCounts) -> LinearForm:  # noqa: D102
+    def linear_form(self, table: Population) -> LinearForm:  # noqa: D102
         return LinearForm(rows=(_size_row(int(self.k), table),))
 
 
@@ -121,16 +122,16 @@ class AlphaKAnonymity(PrivacyModel):
         rare = at_most(groups.heights, share.denominator, groups.sizes, share.numerator)
         return rare & KAnonymity(self.k).acceptable(groups)
 
-    def rules(self, table: GroupCounts) -> tuple[Rule, ...]:  # noqa: D102
-        share = neighbours(self._share, int(table.sizes[0]))[0]
+    def rules(self, table: Population) -> tuple[Rule, ...]:  # noqa: D102
+        share = neighbours(self._share, table.rows)[0]
         frequency = Rule(kind=RuleKind.FREQUENCY, a=share.denominator, b=share.numerator)
         return _size_rule(int(self.k), table), frequency
 
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
         return {"model": self.name, "alpha": json_number(self.alpha), "k": int(self.k)}
 
-    def best_feasible(self, table: GroupCounts) -> str:  # noqa: D102
-        smallest = rounded_up(Fraction(int(table.heights[0]), int(table.sizes[0])), 4)
+    def best_feasible(self, table: Population) -> str:  # noqa: D102
+        smallest = rounded_up(Fraction(table.height, table.rows), 4)
         return f"{_largest_k(table)}, and the smallest feasible alpha is {smallest}"
 
     def frequency_form(self) -> tuple[int, Fraction] | None:  # noqa: D102
@@ -140,7 +141,7 @@ class AlphaKAnonymity(PrivacyModel):
     def is_linear(self) -> bool:  # noqa: D102
         return True
 
-    def linear_form(self, table: GroupCounts) -> LinearForm:  # noqa: D102
+    def linear_form(self, table: Population) -> LinearForm:  # noqa: D102
         return LinearForm(rows=(_size_row(int(self.k), table), *rare_rows(self._share, table)))
 
     def necessary_distinct(self) -> int:  # noqa: D102
@@ -187,14 +188,14 @@ class KEAnonymity(PrivacyModel):
     def misfit(self, domain: Domain) -> Part | None:  # noqa: D102
         return "it needs a numeric sensitive attribute" if domain.numbers is None else None
 
-    def _numbers(self, groups: GroupCounts) -> tuple[Fraction | None, ...]:
-        self.check_values(groups.domain)
-        return groups.numbers or ()
+    def _numbers(self, table: Population) -> tuple[Fraction | None, ...]:
+        self.check_values(table.domain)
+        return table.numbers or ()
 
     def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:  # noqa: D102
         if not len(groups.sizes):
             return np.zeros(0, dtype=np.bool_)
-        numbers = self._numbers(groups)
+        numbers = self._numbers(groups.population)
         present = np.array([number is not None for number in numbers], dtype=np.bool_)
         whole, distance = _on_one_scale([number or Fraction(0) for number in numbers], self._distance)
         # A code's place in the order of the numbers; one for "missing" beyond either end.
@@ -210,7 +211,7 @@ class KEAnonymity(PrivacyModel):
         apart[some] = (spread >= distance).astype(np.bool_)
         return apart & KAnonymity(self.k).acceptable(groups)
 
-    def rules(self, table: GroupCounts) -> tuple[Rule, ...]:  # noqa: D102
+    def rules(self, table: Population) -> tuple[Rule, ...]:  # noqa: D102
         numbers = [number for number in self._numbers(table) if number is not None]
         whole, distance = _on_one_scale(numbers, self._distance)
         bounds = np.searchsorted(whole, whole + distance).astype(np.int64)
@@ -220,7 +221,7 @@ class KEAnonymity(PrivacyModel):
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
         return {"model": self.name, "k": int(self.k), "e": json_number(self.e)}
 
-    def best_feasible(self, table: GroupCounts) -> str:  # noqa: D102
+    def best_feasible(self, table: Population) -> str:  # noqa: D102
         numbers = [number for number in self._numbers(table) if number is not None]
         if not numbers:
             return f"{_largest_k(table)}, and no e is feasible because all sensitive values are missing"
@@ -233,7 +234,7 @@ class KEAnonymity(PrivacyModel):
     def is_linear(self) -> bool:  # noqa: D102
         return True
 
-    def linear_form(self, table: GroupCounts) -> LinearForm:  # noqa: D102
+    def linear_form(self, table: Population) -> LinearForm:  # noqa: D102
         # Some value is chosen as the low one, and wherever one is, a value that is far enough above it as well.
         numbers = self._numbers(table)
         m = len(numbers)
@@ -248,7 +249,7 @@ class KEAnonymity(PrivacyModel):
         return LinearForm(auxiliaries=2 * len(present), binary=True, rows=tuple(rows))
 
 
-def rare_rows(share: Fraction, table: GroupCounts) -> tuple[LinearRow, ...]:
+def rare_rows(share: Fraction, table: Population) -> tuple[LinearRow, ...]:
     """Return the rows of "no value takes more than a share of the group"."""
     size = len(table.totals)
     return tuple(LinearRow(coefficients={v: -1, size: share}) for v in range(size))
@@ -288,14 +289,14 @@ class MUniqueness(PrivacyModel):
         differ: NDArray[np.bool_] = groups.heights <= 1
         return differ & KAnonymity(self.m).acceptable(groups)
 
-    def rules(self, table: GroupCounts) -> tuple[Rule, ...]:  # noqa: D102
+    def rules(self, table: Population) -> tuple[Rule, ...]:  # noqa: D102
         return _size_rule(int(self.m), table), Rule(kind=RuleKind.HEIGHT, a=1)
 
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
         return {"model": self.name, "m": int(self.m)}
 
-    def best_feasible(self, table: GroupCounts) -> str:  # noqa: D102
-        return f"the largest feasible m is {int(table.sizes[0]) // int(table.heights[0])}"
+    def best_feasible(self, table: Population) -> str:  # noqa: D102
+        return f"the largest feasible m is {table.rows // table.height}"
 
     def necessary_distinct(self) -> int:  # noqa: D102
         return int(self.m)

@@ -11,7 +11,7 @@ A model is a predicate on one group of rows. It says the same thing twice, for t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, fields
 from enum import IntEnum
 from functools import cached_property
 from numbers import Real
@@ -19,16 +19,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal.errors import ParameterError
-from shoal.models.domain import Domain
+from shoal.errors import InternalError, ParameterError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
     from shoal._messages import Part, Voice
+    from shoal.models.domain import Domain
     from shoal.models.linear import LinearForm
+    from shoal.models.population import Population
 
 __all__ = ["GroupCounts", "PrivacyModel", "Rule", "RuleKind"]
 
@@ -46,18 +48,74 @@ class GroupCounts:
     starts: NDArray[np.int64]
     """Where each group's entries start in `values` and `counts`; one more than there are groups."""
     values: NDArray[np.int64]
-    """Sensitive values as codes, 0 <= code < len(totals)."""
+    """Sensitive values as codes of the population."""
     counts: NDArray[np.int64]
     """Rows of the group with that value, at least 1."""
-    totals: NDArray[np.int64]
-    """Rows of the whole table with each sensitive value."""
-    domain: Domain = field(default_factory=Domain)
-    """What the codes stand for. Codes need not be in the order of the values."""
+    population: Population
+    """The whole table; the groups may be some of its groups only."""
+
+    @classmethod
+    def whole(cls, population: Population) -> GroupCounts:
+        """Return the whole table as one group."""
+        values = np.flatnonzero(population.totals)
+        return cls(
+            sizes=np.array([population.rows], dtype=np.int64),
+            starts=np.array([0, len(values)], dtype=np.int64),
+            values=values.astype(np.int64),
+            counts=population.totals[values].astype(np.int64),
+            population=population,
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[GroupCounts]) -> GroupCounts:
+        """Return the groups of several parts of one table, in their order.
+
+        Raises
+        ------
+        InternalError
+            Where there is no part, or they are not of one population.
+        """
+        if not parts or any(not np.array_equal(part.totals, parts[0].totals) for part in parts):
+            raise InternalError("groups can be joined only where they are of one population")
+        ends = np.cumsum([0, *(len(part.values) for part in parts)])
+        starts = [part.starts[:-1] + end for part, end in zip(parts, ends[:-1], strict=True)]
+        return cls(
+            sizes=np.concatenate([part.sizes for part in parts]),
+            starts=np.concatenate([*starts, ends[-1:]]).astype(np.int64),
+            values=np.concatenate([part.values for part in parts]),
+            counts=np.concatenate([part.counts for part in parts]),
+            population=parts[0].population,
+        )
+
+    def chosen(self, which: NDArray[Any] | slice) -> GroupCounts:
+        """Return some of the groups, of the same population.
+
+        Parameters
+        ----------
+        which : slice, or array of bool or int
+            The groups: a range of them, a truth value for each, or their numbers in any order.
+        """
+        numbers = np.arange(len(self.sizes))[which]
+        lengths = self.distinct[numbers]
+        starts = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+        entries = np.arange(starts[-1]) + np.repeat(self.starts[:-1][numbers] - starts[:-1], lengths)
+        return GroupCounts(
+            sizes=self.sizes[numbers],
+            starts=starts,
+            values=self.values[entries],
+            counts=self.counts[entries],
+            population=self.population,
+        )
 
     @property
-    def numbers(self) -> tuple[Fraction | None, ...] | None:
-        """The sensitive values as exact numbers, by code (None where missing), where they are numbers."""
-        return self.domain.numbers
+    def totals(self) -> NDArray[np.int64]:
+        """Rows of the whole table with each sensitive value."""
+        return self.population.totals
+
+    @property
+    def domain(self) -> Domain:
+        """What the codes stand for."""
+        return self.population.domain
 
     @cached_property
     def heights(self) -> NDArray[np.int64]:
@@ -155,6 +213,11 @@ class PrivacyModel(ABC):
         return False
 
     @property
+    def names_values(self) -> bool:
+        """Whether the model was given sensitive values by name, as they are written in the table."""
+        return False
+
+    @property
     def words(self) -> str:
         """The model as sentences name it.
 
@@ -225,15 +288,15 @@ class PrivacyModel(ABC):
         """Return for each group whether it is acceptable, decided exactly (or against the publisher)."""
 
     @abstractmethod
-    def rules(self, table: GroupCounts) -> tuple[Rule, ...]:
-        """Return the clauses that imply the predicate, given the counts of the whole table as one group."""
+    def rules(self, table: Population) -> tuple[Rule, ...]:
+        """Return the clauses that imply the predicate, given the whole table."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Return the request as it appears in a certificate: {"model": name, parameter: value, ...}."""
 
     @abstractmethod
-    def best_feasible(self, table: GroupCounts) -> str:
+    def best_feasible(self, table: Population) -> str:
         """Return the best parameters that the whole table, as one group, would meet: the end of an error message."""
 
     def measured(self, groups: GroupCounts) -> tuple[dict[str, Any], Fraction] | None:
@@ -255,14 +318,14 @@ class PrivacyModel(ABC):
         """Whether the predicate is linear inequalities on a group's counts: `linear_form` returns them."""
         return False
 
-    def linear_form(self, table: GroupCounts) -> LinearForm | None:
-        """Return the predicate as linear inequalities on a group's counts, given the whole table as one group.
+    def linear_form(self, table: Population) -> LinearForm | None:
+        """Return the predicate as linear inequalities on a group's counts, given the whole table.
 
         They hold of whole numbers if and only if the group is acceptable. None where `is_linear` is False.
         """
         return None
 
-    def drawing_order(self, table: GroupCounts) -> NDArray[np.integer] | None:
+    def drawing_order(self, table: Population) -> NDArray[np.integer] | None:
         """Return the codes of all sensitive values in an order in which values that are alike stand together.
 
         Algorithms that draw groups from a table in proportion draw in this order, so that a value may stand in for the

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from shoal._messages import Part
     from shoal.models.domain import Domain
     from shoal.models.linear import LinearForm
+    from shoal.models.population import Population
 
 __all__ = ["TCloseness"]
 
@@ -92,6 +93,10 @@ class TCloseness(PrivacyModel):
     def reads_values(self) -> bool:  # noqa: D102
         return self.ground.reads_values
 
+    @property
+    def names_values(self) -> bool:  # noqa: D102
+        return self.ground.names_values
+
     def misfit(self, domain: Domain) -> Part | None:  # noqa: D102
         return self.ground.misfit(domain)
 
@@ -99,13 +104,13 @@ class TCloseness(PrivacyModel):
         self.check_values(groups.domain)
         costs, unit = self.ground.costs(groups)
         t = exact_fraction(self.t)
-        return at_most(costs, t.denominator, groups.sizes, t.numerator * unit * int(groups.totals.sum()))
+        return at_most(costs, t.denominator, groups.sizes, t.numerator * unit * groups.population.rows)
 
-    def rules(self, table: GroupCounts) -> tuple[Rule, ...]:  # noqa: D102
+    def rules(self, table: Population) -> tuple[Rule, ...]:  # noqa: D102
         self.check_values(table.domain)
         return (self.ground.rule(table, exact_fraction(self.t)),)
 
-    def drawing_order(self, table: GroupCounts) -> NDArray[np.integer] | None:  # noqa: D102
+    def drawing_order(self, table: Population) -> NDArray[np.integer] | None:  # noqa: D102
         return self.ground.drawing_order(table)
 
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
@@ -116,13 +121,13 @@ class TCloseness(PrivacyModel):
             return None
         return self.ground.to_dict(), largest_distance(groups, self.ground)
 
-    def best_feasible(self, table: GroupCounts) -> str:  # noqa: D102
+    def best_feasible(self, table: Population) -> str:  # noqa: D102
         return "the whole table as one group meets every t"
 
     @property
     def is_linear(self) -> bool:  # noqa: D102
         return self.ground.is_linear
 
-    def linear_form(self, table: GroupCounts) -> LinearForm | None:  # noqa: D102
+    def linear_form(self, table: Population) -> LinearForm | None:  # noqa: D102
         self.check_values(table.domain)
         return self.ground.linear_form(table, exact_fraction(self.t))

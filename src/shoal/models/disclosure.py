@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from shoal.models.population import Population
+
 __all__ = ["BetaLikeness", "DeltaDisclosure"]
 
 SHARE_SCALE = 2**31
@@ -85,11 +87,11 @@ class BetaLikeness(PrivacyModel):
         return min(Fraction(1), (1 + gain) * share)
 
     def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:  # noqa: D102
-        top, bottom = _by_value(groups, lambda share, rows: neighbours(self._largest_share(share), rows)[0])
+        top, bottom = _by_value(groups.population, lambda share, rows: neighbours(self._largest_share(share), rows)[0])
         holds = groups.counts * bottom[groups.values] <= top[groups.values] * groups.sizes_by_entry
         return _all_entries(groups, holds)
 
-    def rules(self, table: GroupCounts) -> tuple[Rule, ...]:  # noqa: D102
+    def rules(self, table: Population) -> tuple[Rule, ...]:  # noqa: D102
         bounds = _by_value(
             table, lambda share, rows: _upper_bound(neighbours(self._largest_share(share), rows)[0], rows)
         )
@@ -98,14 +100,14 @@ class BetaLikeness(PrivacyModel):
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
         return {"model": self.name, "variant": self.variant, "beta": json_number(self.beta)}
 
-    def best_feasible(self, table: GroupCounts) -> str:  # noqa: D102
+    def best_feasible(self, table: Population) -> str:  # noqa: D102
         return "the whole table as one group meets every beta"
 
     @property
     def is_linear(self) -> bool:  # noqa: D102
         return True
 
-    def linear_form(self, table: GroupCounts) -> LinearForm:  # noqa: D102
+    def linear_form(self, table: Population) -> LinearForm:  # noqa: D102
         bounds = _by_value(table, lambda share, rows: neighbours(self._largest_share(share), rows)[0])
         return LinearForm(rows=_share_rows(bounds, 1))
 
@@ -154,15 +156,15 @@ class DeltaDisclosure(PrivacyModel):
         return _next_above(share / power, rows)
 
     def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:  # noqa: D102
-        top, bottom = _by_value(groups, self._largest_share)
+        top, bottom = _by_value(groups.population, self._largest_share)
         counts, values, sizes = groups.counts, groups.values, groups.sizes_by_entry
         holds = counts * bottom[values] <= top[values] * sizes
-        top, bottom = _by_value(groups, self._smallest_share)
+        top, bottom = _by_value(groups.population, self._smallest_share)
         holds &= counts * bottom[values] >= top[values] * sizes
-        complete: NDArray[np.bool_] = groups.distinct == np.count_nonzero(groups.totals)
+        complete: NDArray[np.bool_] = groups.distinct == groups.population.distinct
         return _all_entries(groups, holds) & complete
 
-    def rules(self, table: GroupCounts) -> tuple[Rule, ...]:  # noqa: D102
+    def rules(self, table: Population) -> tuple[Rule, ...]:  # noqa: D102
         upper, _ = _by_value(table, lambda share, rows: _upper_bound(self._largest_share(share, rows), rows))
         lower, _ = _by_value(table, lambda share, rows: _lower_bound(self._smallest_share(share, rows), rows))
         return (
@@ -173,26 +175,26 @@ class DeltaDisclosure(PrivacyModel):
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
         return {"model": self.name, "delta": json_number(self.delta)}
 
-    def best_feasible(self, table: GroupCounts) -> str:  # noqa: D102
+    def best_feasible(self, table: Population) -> str:  # noqa: D102
         return "the whole table as one group meets every delta"
 
     @property
     def is_linear(self) -> bool:  # noqa: D102
         return True
 
-    def linear_form(self, table: GroupCounts) -> LinearForm:  # noqa: D102
+    def linear_form(self, table: Population) -> LinearForm:  # noqa: D102
         above = _share_rows(_by_value(table, self._largest_share), 1)
         below = _share_rows(_by_value(table, self._smallest_share), -1)
         return LinearForm(rows=above + below)
 
 
-def _by_value(groups: GroupCounts, threshold: Callable[[Fraction, int], Fraction]) -> tuple[NDArray[Any], NDArray[Any]]:
+def _by_value(table: Population, threshold: Callable[[Fraction, int], Fraction]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return numerators and denominators of a threshold for each value, given its share and the number of rows.
 
     Values that are equally frequent have the same threshold, which leaves few to compute.
     """
-    rows = int(groups.totals.sum())
-    frequencies, which = np.unique(groups.totals, return_inverse=True)
+    rows = table.rows
+    frequencies, which = np.unique(table.totals, return_inverse=True)
     thresholds = [threshold(Fraction(total, rows), rows) if total else Fraction(0) for total in frequencies.tolist()]
     fits = np.int64 if rows < 2**31 else object
     numerators = np.array([bound.numerator for bound in thresholds], dtype=fits)

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from shoal.models.population import Population
+
 __all__ = ["LDiversity", "largest_entropy_l"]
 
 _POWERS_UP_TO = 20_000
@@ -126,8 +128,8 @@ class LDiversity(PrivacyModel):
             return _entropy_at_least(groups, self._l)
         return _recursive(groups, int(self._l), self._c)
 
-    def rules(self, table: GroupCounts) -> tuple[Rule, ...]:  # noqa: D102
-        rows, values = int(table.sizes[0]), int(table.distinct[0])
+    def rules(self, table: Population) -> tuple[Rule, ...]:  # noqa: D102
+        rows, values = table.rows, table.distinct
         # An l beyond the table refuses every group; it need not fit into 64 bits to do so.
         if self.variant == "frequency":
             return (Rule(kind=RuleKind.FREQUENCY, a=min(int(self._l), rows + 1), b=1),)
@@ -149,22 +151,22 @@ class LDiversity(PrivacyModel):
         asked = {"model": self.name, "variant": self.variant, "l": json_number(self.l)}
         return asked if self.c is None else {**asked, "c": json_number(self.c)}
 
-    def best_feasible(self, table: GroupCounts) -> str:  # noqa: D102
+    def best_feasible(self, table: Population) -> str:  # noqa: D102
         if self.variant == "frequency":
-            return f"the largest feasible l is {int(table.sizes[0]) // int(table.heights[0])}"
+            return f"the largest feasible l is {table.rows // table.height}"
         if self.variant == "distinct":
-            return f"the largest feasible l is {int(table.distinct[0])}"
+            return f"the largest feasible l is {table.distinct}"
         if self.variant == "entropy":
-            return f"the largest feasible l is {largest_entropy_l(table, 2)}"
+            return f"the largest feasible l is {largest_entropy_l(GroupCounts.whole(table), 2)}"
         largest = self._largest_recursive(table)
         if largest == 0:
-            least = Fraction(int(table.heights[0]), int(table.sizes[0]))
+            least = Fraction(table.height, table.rows)
             return f"no l is feasible unless c is more than {least}"
         return f"the largest feasible l at c = {self.c} is {largest}"
 
-    def _largest_recursive(self, table: GroupCounts) -> int:
+    def _largest_recursive(self, table: Population) -> int:
         """Return the largest `l` that the whole table meets at this `c`, 0 where there is none."""
-        descending = -np.sort(-table.counts)
+        descending = -np.sort(-table.totals[table.totals > 0])
         # tails[l - 1] = r_l + ... + r_m falls with l, so the l that are met are the first ones.
         tails = descending[::-1].cumsum()[::-1]
         refused = at_most(tails, self._c.numerator, np.full_like(tails, descending[0]), self._c.denominator)
@@ -180,11 +182,11 @@ class LDiversity(PrivacyModel):
     def is_linear(self) -> bool:  # noqa: D102
         return self.variant != "entropy" or self._l == 1
 
-    def linear_form(self, table: GroupCounts) -> LinearForm | None:  # noqa: D102
+    def linear_form(self, table: Population) -> LinearForm | None:  # noqa: D102
         if self.variant == "frequency":
             return LinearForm(rows=rare_rows(1 / self._l, table))
         if self.variant == "distinct":
-            return _distinct_form(min(int(self._l), int(table.distinct[0]) + 1), len(table.totals))
+            return _distinct_form(min(int(self._l), table.distinct + 1), len(table.totals))
         if self.variant == "recursive":
             return _recursive_form(int(self._l), self._c, len(table.totals))
         return LinearForm(rows=()) if self._l == 1 else None
@@ -289,22 +291,8 @@ def largest_entropy_l(groups: GroupCounts, digits: int) -> float:
     # Only groups that might be the least diverse ones are asked exactly.
     entropy, doubt = surplus / groups.sizes, error / groups.sizes
     lowest = np.flatnonzero(entropy - doubt <= (entropy + doubt).min())
-    candidates = _some_groups(groups, lowest)
+    candidates = groups.chosen(lowest)
     whole = math.floor(math.exp(float(entropy[lowest].min())) * 10**digits + 0.5)
     while whole > 10**digits and not bool(_entropy_at_least(candidates, Fraction(whole, 10**digits)).all()):
         whole -= 1
     return rounded_down(Fraction(max(whole, 10**digits), 10**digits), digits)
-
-
-def _some_groups(groups: GroupCounts, chosen: NDArray[np.intp]) -> GroupCounts:
-    """Return some of the groups, in the order of their numbers."""
-    kept = np.zeros(len(groups.sizes), dtype=np.bool_)
-    kept[chosen] = True
-    entries = np.repeat(kept, groups.distinct)
-    return GroupCounts(
-        sizes=groups.sizes[kept],
-        starts=np.concatenate(([0], np.cumsum(groups.distinct[kept]))),
-        values=groups.values[entries],
-        counts=groups.counts[entries],
-        totals=groups.totals,
-    )

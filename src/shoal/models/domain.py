@@ -67,5 +67,13 @@ class Domain:
         """
         return self.read_ranks()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # For workers: what is read from a table on demand is read now.
+        return _known, (self.labels, self.numbers, self.ranks)
+
     def __repr__(self) -> str:
         return "Domain()"
+
+
+def _known(labels: Any, numbers: Any, ranks: Any) -> Domain:
+    return Domain.of(labels=labels, numbers=numbers, ranks=ranks)

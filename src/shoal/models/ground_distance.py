@@ -21,7 +21,7 @@ from shoal.errors import ParameterError
 from shoal.models.base import GroupCounts, Rule, RuleKind
 from shoal.models.linear import LinearForm, LinearRow, transported
 from shoal.models.naming import places_of, repeated
-from shoal.models.rationals import neighbours
+from shoal.models.rationals import largest_ratio, neighbours
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from shoal._messages import Part
     from shoal.models.domain import Domain
+    from shoal.models.population import Population
 
 __all__ = ["EqualDistance", "GroundDistance", "OrderedDistance", "distances", "largest_distance"]
 
@@ -51,6 +52,11 @@ class GroundDistance(ABC):
     """How --t-distance names it; empty where it does not."""
     reads_values: ClassVar[bool] = True
     """Whether the distance depends on what the values are."""
+
+    @property
+    def names_values(self) -> bool:
+        """Whether the distance was given values by name."""
+        return self.reads_values
 
     def misfit(self, domain: Domain) -> Part | None:
         """Return why the distance says nothing of such values, in words that follow a colon; None where it does."""
@@ -77,7 +83,7 @@ class GroundDistance(ABC):
         """
 
     @abstractmethod
-    def rule(self, table: GroupCounts, t: Fraction) -> Rule:
+    def rule(self, table: Population, t: Fraction) -> Rule:
         """Return the clause "the distance is at most t" for the compiled kernels, never laxer."""
 
     @property
@@ -85,11 +91,11 @@ class GroundDistance(ABC):
         """Whether `linear_form` says what the distance is."""
         return False
 
-    def linear_form(self, table: GroupCounts, t: Fraction) -> LinearForm | None:
+    def linear_form(self, table: Population, t: Fraction) -> LinearForm | None:
         """Return "the distance is at most t" as linear inequalities on a group's counts; None where not `is_linear`."""
         return None
 
-    def drawing_order(self, table: GroupCounts) -> NDArray[np.integer] | None:
+    def drawing_order(self, table: Population) -> NDArray[np.integer] | None:
         """Return all codes in an order in which near values stand together; None where all are equally far apart."""
         return None
 
@@ -115,30 +121,28 @@ def distances(groups: GroupCounts, distance: GroundDistance) -> list[Fraction]:
 
     Examples
     --------
+    >>> from shoal.models import Population
     >>> table = GroupCounts(
     ...     sizes=np.array([2, 8]),
     ...     starts=np.array([0, 2, 5]),
     ...     values=np.array([0, 1, 0, 1, 2]),
     ...     counts=np.array([1, 1, 2, 2, 4]),
-    ...     totals=np.array([3, 3, 4]),
+    ...     population=Population(totals=np.array([3, 3, 4])),
     ... )
     >>> distances(table, EqualDistance())
     [Fraction(2, 5), Fraction(1, 10)]
     """
     costs, unit = distance.costs(groups)
-    rows = int(groups.totals.sum())
+    rows = groups.population.rows
     return [
         Fraction(cost, unit * size * rows) for cost, size in zip(costs.tolist(), groups.sizes.tolist(), strict=True)
     ]
 
 
 def largest_distance(groups: GroupCounts, distance: GroundDistance) -> Fraction:
-    """Return the largest distance of a group, exactly: floats find the candidates, fractions decide."""
+    """Return the largest distance of a group, exactly."""
     costs, unit = distance.costs(groups)
-    ratios = costs.astype(np.float64) / groups.sizes
-    near = np.flatnonzero(ratios >= ratios.max(initial=0.0) * (1 - 1e-9))
-    candidates = {(int(costs[at]), int(groups.sizes[at])) for at in near}
-    return max((Fraction(*pair) for pair in candidates), default=Fraction(0)) / (unit * int(groups.totals.sum()))
+    return largest_ratio(costs, groups.sizes) / (unit * groups.population.rows)
 
 
 def limit_of(t: Fraction, unit: int, rows: int) -> tuple[int, int, int, int]:
@@ -188,8 +192,8 @@ class EqualDistance(GroundDistance):
     def costs(self, groups: GroupCounts) -> tuple[NDArray[Any], int]:  # noqa: D102
         return _summed(np.maximum(_excess(groups), 0), groups), 1
 
-    def rule(self, table: GroupCounts, t: Fraction) -> Rule:  # noqa: D102
-        rows = int(table.totals.sum())
+    def rule(self, table: Population, t: Fraction) -> Rule:  # noqa: D102
+        rows = table.rows
         a, b, c, _ = limit_of(t, 1, rows)  # s is 0 for fewer than 2**31 rows
         return Rule(
             kind=RuleKind.CLOSE,
@@ -204,7 +208,7 @@ class EqualDistance(GroundDistance):
     def is_linear(self) -> bool:  # noqa: D102
         return True
 
-    def linear_form(self, table: GroupCounts, t: Fraction) -> LinearForm:  # noqa: D102
+    def linear_form(self, table: Population, t: Fraction) -> LinearForm:  # noqa: D102
         # Each value's excess over its share, where it is positive: one auxiliary variable a value.
         m = len(table.totals)
         shares = shares_of(table)
@@ -254,6 +258,10 @@ class OrderedDistance(GroundDistance):
         if twice is not None:
             raise ParameterError(f"The order names a value twice, as number {twice[0]} and as number {twice[1]}.")
 
+    @property
+    def names_values(self) -> bool:  # noqa: D102
+        return self.order is not None
+
     def misfit(self, domain: Domain) -> Part | None:  # noqa: D102
         if self.order is not None:
             return missed(domain, self.order, "the order")
@@ -272,24 +280,24 @@ class OrderedDistance(GroundDistance):
             )
         return None
 
-    def _ranks(self, groups: GroupCounts) -> NDArray[np.int64]:
+    def _ranks(self, table: Population) -> NDArray[np.int64]:
         """Return the place of each code among the values that occur, in their order; -1 for those that do not."""
-        domain = groups.domain
+        domain = table.domain
         places = domain.ranks if self.order is None else places_of(domain.labels or (), self.order)
         self.check_values(domain)
         assert places is not None
         ranks = np.full(len(places), -1, dtype=np.int64)
-        occurring = np.flatnonzero(groups.totals > 0)
+        occurring = np.flatnonzero(table.totals > 0)
         ranks[occurring[np.argsort(places[occurring], kind="stable")]] = np.arange(len(occurring))
         return ranks
 
     def costs(self, groups: GroupCounts) -> tuple[NDArray[Any], int]:  # noqa: D102
-        ranks = self._ranks(groups)
+        ranks = self._ranks(groups.population)
         return _path_costs(groups, ranks), max(int(ranks.max(initial=0)), 1)
 
-    def rule(self, table: GroupCounts, t: Fraction) -> Rule:  # noqa: D102
+    def rule(self, table: Population, t: Fraction) -> Rule:  # noqa: D102
         ranks = self._ranks(table)
-        rows, unit = int(table.totals.sum()), max(int(ranks.max()), 1)
+        rows, unit = table.rows, max(int(ranks.max()), 1)
         a, b, c, s = limit_of(t, unit, rows)
         by_rank = table.totals[np.argsort(ranks)[np.count_nonzero(ranks < 0) :]]
         return Rule(
@@ -305,7 +313,7 @@ class OrderedDistance(GroundDistance):
     def is_linear(self) -> bool:  # noqa: D102
         return True
 
-    def linear_form(self, table: GroupCounts, t: Fraction) -> LinearForm:  # noqa: D102
+    def linear_form(self, table: Population, t: Fraction) -> LinearForm:  # noqa: D102
         # Mass is carried from one value to the next, either way; what crosses a place is the prefix sum there.
         ranks = self._ranks(table)
         places = np.argsort(ranks)[np.count_nonzero(ranks < 0) :].tolist()
@@ -314,7 +322,7 @@ class OrderedDistance(GroundDistance):
         m = len(table.totals)
         return transported(shares_of(table), [(one, other, step) for one, other in pairs], m, m, t)
 
-    def drawing_order(self, table: GroupCounts) -> NDArray[np.integer]:  # noqa: D102
+    def drawing_order(self, table: Population) -> NDArray[np.integer]:  # noqa: D102
         return np.argsort(self._ranks(table), kind="stable")
 
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
@@ -334,14 +342,22 @@ def missed(domain: Domain, names: Sequence[Any], what: str) -> str | None:
     return f"{what} misses {absent} of its {len(domain.labels)} values; add them"
 
 
-def _excess(groups: GroupCounts) -> NDArray[np.int64]:
+def _excess(groups: GroupCounts) -> NDArray[Any]:
     """Return for each entry how far its share of the group exceeds its share of the table, times |G| n."""
-    return groups.counts * int(groups.totals.sum()) - groups.totals[groups.values] * groups.sizes_by_entry
+    rows = groups.population.rows
+    counts, totals, sizes = in_range(rows * rows, groups.counts, groups.totals[groups.values], groups.sizes_by_entry)
+    excess: NDArray[Any] = counts * rows - totals * sizes
+    return excess
 
 
-def shares_of(table: GroupCounts) -> dict[int, Fraction]:
-    """Return the share of each value in the table, given as one group or as its totals."""
-    rows = int(table.totals.sum())
+def in_range(largest: int, *arrays: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
+    """Return whole numbers whose products stay below a bound: as they are where it fits, else as Python's."""
+    return arrays if largest < EXACT else tuple(array.astype(object) for array in arrays)
+
+
+def shares_of(table: Population) -> dict[int, Fraction]:
+    """Return the share of each value in the table."""
+    rows = table.rows
     return {v: Fraction(total, rows) for v, total in enumerate(table.totals.tolist())}
 
 
@@ -358,7 +374,7 @@ def _path_costs(groups: GroupCounts, ranks: NDArray[np.int64]) -> NDArray[Any]:
     """
     if not len(groups.sizes):
         return groups.sizes
-    rows, values = int(groups.totals.sum()), int(np.count_nonzero(groups.totals))
+    rows, values = groups.population.rows, int(np.count_nonzero(groups.totals))
     places, counts = _in_order(groups, ranks[groups.values])
     by_rank = np.argsort(ranks)[np.count_nonzero(ranks < 0) :]
     below = np.cumsum(groups.totals[by_rank])
@@ -368,9 +384,9 @@ def _path_costs(groups: GroupCounts, ranks: NDArray[np.int64]) -> NDArray[Any]:
     inside = running - np.repeat(running[first] - counts[first], groups.distinct)
     following = np.append(places[1:], values - 1)
     following[groups.starts[1:] - 1] = values - 1
-    turn = np.clip(np.searchsorted(below, inside * rows // sizes, side="right"), places, following)
-    if rows * rows * values >= EXACT:
-        inside, sizes, sums = inside.astype(object), sizes.astype(object), sums.astype(object)
+    (wide,) = in_range(rows * rows, inside)
+    turn = np.clip(np.searchsorted(below, (wide * rows // sizes).astype(np.int64), side="right"), places, following)
+    inside, sizes, sums = in_range(rows * rows * values, inside, sizes, sums)
     level = inside * rows
     entries = (turn - places) * level - sizes * (sums[turn] - sums[places])
     entries += sizes * (sums[following] - sums[turn]) - (following - turn) * level

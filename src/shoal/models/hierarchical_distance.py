@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.models.base import GroupCounts, Rule, RuleKind
-from shoal.models.ground_distance import EXACT, GroundDistance, limit_of, missed, shares_of, smallest_group
+from shoal.models.ground_distance import EXACT, GroundDistance, in_range, limit_of, missed, shares_of, smallest_group
 from shoal.models.linear import LinearForm, transported
 from shoal.models.naming import places_of
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from shoal._messages import Part
     from shoal.hierarchy.tree import Hierarchy
     from shoal.models.domain import Domain
+    from shoal.models.population import Population
 
 __all__ = ["HierarchicalDistance"]
 
@@ -54,15 +55,15 @@ class HierarchicalDistance(GroundDistance):
     def misfit(self, domain: Domain) -> Part | None:  # noqa: D102
         return missed(domain, self.hierarchy.values, "the hierarchy")
 
-    def _nodes(self, groups: GroupCounts) -> NDArray[np.int64]:
+    def _nodes(self, table: Population) -> NDArray[np.int64]:
         """Return the node of each code on each level below the root: there, an edge leads up from it."""
-        self.check_values(groups.domain)
-        places = places_of(groups.domain.labels or (), self.hierarchy.values)
+        self.check_values(table.domain)
+        places = places_of(table.domain.labels or (), self.hierarchy.values)
         return self.hierarchy.levels[:-1, places].astype(np.int64)
 
     def costs(self, groups: GroupCounts) -> tuple[NDArray[Any], int]:  # noqa: D102
-        nodes = self._nodes(groups)
-        rows = int(groups.totals.sum())
+        nodes = self._nodes(groups.population)
+        rows = groups.population.rows
         exact = rows * rows * max(len(nodes), 1) < EXACT
         costs = np.zeros(len(groups.sizes), dtype=np.int64 if exact else object)
         group = np.repeat(np.arange(len(groups.sizes)), groups.distinct)
@@ -74,13 +75,15 @@ class HierarchicalDistance(GroundDistance):
             first = np.flatnonzero(np.r_[True, (node[1:] != node[:-1]) | (owner[1:] != owner[:-1])])
             totals = np.zeros(int(level.max()) + 1, dtype=np.int64)
             np.add.at(totals, level, groups.totals)
-            excess = np.add.reduceat(counts, first) * rows - totals[node[first]] * groups.sizes[owner[first]]
+            parts = (np.add.reduceat(counts, first), totals[node[first]], groups.sizes[owner[first]])
+            held, expected, sizes = in_range(rows * rows, *parts)
+            excess = held * rows - expected * sizes
             np.add.at(costs, owner[first], np.maximum(excess, 0))
         return costs, max(len(nodes), 1)
 
-    def rule(self, table: GroupCounts, t: Fraction) -> Rule:  # noqa: D102
+    def rule(self, table: Population, t: Fraction) -> Rule:  # noqa: D102
         nodes = self._nodes(table)
-        rows, unit = int(table.totals.sum()), max(len(nodes), 1)
+        rows, unit = table.rows, max(len(nodes), 1)
         a, b, c, s = limit_of(t, unit, rows)
         width = int(nodes.max(initial=0)) + 1
         totals = np.zeros((len(nodes), width), dtype=np.int64)
@@ -99,7 +102,7 @@ class HierarchicalDistance(GroundDistance):
     def is_linear(self) -> bool:  # noqa: D102
         return True
 
-    def linear_form(self, table: GroupCounts, t: Fraction) -> LinearForm:  # noqa: D102
+    def linear_form(self, table: Population, t: Fraction) -> LinearForm:  # noqa: D102
         # Mass goes up to a common ancestor and down again, half of the distance each way.
         nodes = np.vstack((np.arange(len(table.totals)), self._nodes(table)[1:]))
         starts = np.concatenate(([0], np.cumsum(nodes.max(axis=1, initial=0) + 1)))
@@ -109,7 +112,7 @@ class HierarchicalDistance(GroundDistance):
         arcs = [(*way, half) for low, high in edges for way in ((low, high), (high, low))]
         return transported(shares_of(table), arcs, int(starts[-1]) + 1, len(table.totals), t)
 
-    def drawing_order(self, table: GroupCounts) -> NDArray[np.integer]:  # noqa: D102
+    def drawing_order(self, table: Population) -> NDArray[np.integer]:  # noqa: D102
         nodes = self._nodes(table)
         return np.lexsort(nodes) if len(nodes) else np.arange(len(table.totals))
 

@@ -21,7 +21,7 @@ from shoal._validation import exact_fraction
 from shoal.errors import DataError, ParameterError
 from shoal.io import read_lines
 from shoal.models.base import GroupCounts, Rule, RuleKind
-from shoal.models.ground_distance import GroundDistance, limit_of, missed, shares_of, smallest_group
+from shoal.models.ground_distance import GroundDistance, in_range, limit_of, missed, shares_of, smallest_group
 from shoal.models.linear import LinearForm, transported
 from shoal.models.naming import places_of, repeated
 from shoal.models.transport import cheapest_transport
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from shoal._messages import Part
     from shoal.models.domain import Domain
+    from shoal.models.population import Population
 
 __all__ = ["MetricDistance"]
 
@@ -133,10 +134,10 @@ class MetricDistance(GroundDistance):
     def _exact(self) -> tuple[tuple[Fraction, ...], ...]:
         return self.matrix  # type: ignore[return-value]
 
-    def _among(self, groups: GroupCounts) -> list[list[Fraction]]:
+    def _among(self, table: Population) -> list[list[Fraction]]:
         """Return the distance of every two codes."""
-        self.check_values(groups.domain)
-        places = places_of(groups.domain.labels or (), self.values).tolist()
+        self.check_values(table.domain)
+        places = places_of(table.domain.labels or (), self.values).tolist()
         return [[self._exact[i][j] for j in places] for i in places]
 
     def costs(self, groups: GroupCounts) -> tuple[NDArray[Any], int]:  # noqa: D102
@@ -147,19 +148,19 @@ class MetricDistance(GroundDistance):
         return known[1].copy(), self._unit
 
     def _solved(self, groups: GroupCounts) -> NDArray[Any]:
-        whole = [[int(one * self._unit) for one in row] for row in self._among(groups)]
-        found: dict[bytes, int] = {}
+        whole = [[int(one * self._unit) for one in row] for row in self._among(groups.population)]
+        found: dict[bytes | tuple[int, ...], int] = {}
         costs = np.zeros(len(groups.sizes), dtype=object)
         for g, gains in _gains(groups):
-            key = gains.tobytes()
+            key = gains.tobytes() if gains.dtype != object else tuple(gains)
             if key not in found:
                 found[key] = _transport(gains, whole)
             costs[g] = found[key]
         return costs
 
-    def rule(self, table: GroupCounts, t: Fraction) -> Rule:  # noqa: D102
+    def rule(self, table: Population, t: Fraction) -> Rule:  # noqa: D102
         among = self._among(table)
-        rows = int(table.totals.sum())
+        rows = table.rows
         # Distances rounded up keep the triangle inequality, and only ever refuse.
         unit = min(self._unit, max((2**62 - 1) // rows**2, 1))
         scaled = np.array([math.ceil(one * unit) for row in among for one in row], dtype=np.int64)
@@ -179,12 +180,12 @@ class MetricDistance(GroundDistance):
     def is_linear(self) -> bool:  # noqa: D102
         return True
 
-    def linear_form(self, table: GroupCounts, t: Fraction) -> LinearForm:  # noqa: D102
+    def linear_form(self, table: Population, t: Fraction) -> LinearForm:  # noqa: D102
         among = self._among(table)
         arcs = [(i, j, one) for i, row in enumerate(among) for j, one in enumerate(row) if i != j]
         return transported(shares_of(table), arcs, len(among), len(among), t)
 
-    def drawing_order(self, table: GroupCounts) -> NDArray[np.integer]:  # noqa: D102
+    def drawing_order(self, table: Population) -> NDArray[np.integer]:  # noqa: D102
         # From each value to the nearest that is left.
         apart = np.array([[float(one) for one in row] for row in self._among(table)]).reshape(-1, len(table.totals))
         order = [0]
@@ -246,14 +247,15 @@ def _gains(groups: GroupCounts) -> Iterator[tuple[int, NDArray[np.int64]]]:
 
     What both have stays where it is: by the triangle inequality nothing is gained by moving it.
     """
-    rows, values = int(groups.totals.sum()), len(groups.totals)
+    rows, values = groups.population.rows, len(groups.totals)
     step = max(_CHUNK // max(values, 1), 1)
     for start in range(0, len(groups.sizes), step):
         sizes = groups.sizes[start : start + step]
         entries = slice(groups.starts[start], groups.starts[start + len(sizes)])
-        gains = -groups.totals * sizes[:, None]
+        totals, counts, sizes = in_range(rows * rows, groups.totals, groups.counts[entries], sizes)
+        gains = -totals * sizes[:, None]
         of_entry = np.repeat(np.arange(len(sizes)), groups.distinct[start : start + step])
-        gains[of_entry, groups.values[entries]] += groups.counts[entries] * rows
+        gains[of_entry, groups.values[entries]] += counts * rows
         for at in np.flatnonzero(gains.any(axis=1)).tolist():
             yield start + at, gains[at]
 

@@ -11,7 +11,7 @@ import math
 from decimal import Context, Decimal
 from fractions import Fraction
 from numbers import Rational
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +20,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["at_most", "exponential", "json_number", "logarithm", "neighbours", "rounded_down", "rounded_up"]
+__all__ = [
+    "at_most",
+    "exponential",
+    "json_number",
+    "largest_ratio",
+    "logarithm",
+    "neighbours",
+    "rounded_down",
+    "rounded_up",
+]
 
 _DIGITS = Context(prec=60)
 _MARGIN = Decimal(10) ** -50
@@ -84,6 +93,29 @@ def at_most(left: NDArray[np.int64], a: int, right: NDArray[np.int64], b: int) -
         return a * left <= b * right
     products = left.astype(object) * a <= right.astype(object) * b
     return products.astype(np.bool_)
+
+
+def largest_ratio(numerators: NDArray[Any], denominators: NDArray[Any]) -> Fraction:
+    """Return the largest of many fractions, exactly: floats find the candidates, fractions decide.
+
+    Examples
+    --------
+    >>> largest_ratio(np.array([1, 10**17, 10**17 + 1]), np.array([2, 3 * 10**17, 3 * 10**17 + 2]))
+    Fraction(1, 2)
+    """
+    if not len(numerators):
+        return Fraction(0)
+    ratios = (numerators / denominators).astype(np.float64)
+    near = ratios >= ratios.max() * (1 - 1e-12)
+    tops, bottoms = numerators[near], denominators[near]
+    divisors = np.gcd(tops, bottoms)
+    tops, bottoms = tops // divisors, bottoms // divisors
+    largest = Fraction(0)
+    while len(tops):  # once for each different fraction: few are so close to one another
+        largest = max(largest, Fraction(int(tops[0]), int(bottoms[0])))
+        others = (tops != tops[0]) | (bottoms != bottoms[0])
+        tops, bottoms = tops[others], bottoms[others]
+    return largest
 
 
 def logarithm(number: Fraction) -> tuple[Fraction, Fraction]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from shoal._messages import Suggestion
 from shoal.errors import InfeasibleError, ParameterError
+from shoal.models.base import GroupCounts, PrivacyModel
 from shoal.models.rationals import neighbours
 
 if TYPE_CHECKING:
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.models.base import GroupCounts, PrivacyModel, Rule
+    from shoal.models.base import Rule
     from shoal.models.linear import LinearForm
+    from shoal.models.population import Population
 
 __all__ = ["FrequencyForm", "Requirement"]
 
@@ -70,8 +72,6 @@ class Requirement:
             Where there is no model, something that is no model, or a model that needs a sensitive attribute and none
             is named.
         """
-        from shoal.models.base import PrivacyModel
-
         listed: tuple[Any, ...] = tuple(models) if isinstance(models, Iterable) else (models,)
         if not listed:
             raise ParameterError.refusing(
@@ -125,12 +125,12 @@ class Requirement:
         """Whether every model is linear inequalities on a group's counts."""
         return all(model.is_linear for model in self.models)
 
-    def linear_forms(self, tables: Sequence[GroupCounts]) -> tuple[tuple[int, LinearForm], ...]:
+    def linear_forms(self, tables: Sequence[Population]) -> tuple[tuple[int, LinearForm], ...]:
         """Return the form of every model with the position of its sensitive attribute (0 where it looks at none).
 
         Parameters
         ----------
-        tables : sequence of GroupCounts
+        tables : sequence of Population
             As for `rules`. The requirement is linear.
         """
         forms: list[tuple[int, LinearForm]] = []
@@ -141,7 +141,7 @@ class Requirement:
                 forms.append((position, form))
         return tuple(forms)
 
-    def drawing_order(self, table: GroupCounts) -> NDArray[np.integer]:
+    def drawing_order(self, table: Population) -> NDArray[np.integer]:
         """Return the codes of an attribute's values in an order in which values that are alike stand together.
 
         The first model that has such an order decides; without one the most frequent value comes first.
@@ -152,14 +152,13 @@ class Requirement:
                 return order
         return np.argsort(-table.totals, kind="stable")
 
-    def rules(self, tables: Sequence[GroupCounts]) -> tuple[tuple[int, Rule], ...]:
+    def rules(self, tables: Sequence[Population]) -> tuple[tuple[int, Rule], ...]:
         """Return every clause with the position of its sensitive attribute (0 where it looks at none).
 
         Parameters
         ----------
-        tables : sequence of GroupCounts
-            For each sensitive attribute the whole table as one group; where there is none, one with the table's size
-            and a single value.
+        tables : sequence of Population
+            The whole table: one for each sensitive attribute; where there is none, one with a single value.
         """
         clauses: list[tuple[int, Rule]] = []
         for model in self.models:
@@ -168,7 +167,7 @@ class Requirement:
                 clauses.extend((position, rule) for rule in model.rules(tables[position]))
         return tuple(clauses)
 
-    def check_feasible(self, tables: Sequence[GroupCounts]) -> None:
+    def check_feasible(self, tables: Sequence[Population]) -> None:
         """Check that the whole table, as one group, is acceptable: for monotone models, that some release exists.
 
         Raises
@@ -184,5 +183,5 @@ class Requirement:
                 about = f" of '{self.sensitive[position]}'" if model.needs_sensitive else ""
                 if model.needs_sensitive:
                     model.check_values(table.domain, attribute=self.sensitive[position])
-                if model.monotone and not bool(model.acceptable(table)[0]):
+                if model.monotone and not bool(model.acceptable(GroupCounts.whole(table))[0]):
                     raise InfeasibleError("No release can satisfy ", model, f"{about}: {model.best_feasible(table)}.")

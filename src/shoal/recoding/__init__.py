@@ -5,9 +5,11 @@ from shoal.recoding.composition import compose
 from shoal.recoding.frame import canonical_order, published_frame
 from shoal.recoding.levels import STAR_LEVEL, Levels
 from shoal.recoding.methods import METHODS, recode
+from shoal.recoding.penalty import LARGEST_SET
 from shoal.recoding.recoded import PublishedClasses, RecodedColumn, Recoding, SubDomains
 
 __all__ = [
+    "LARGEST_SET",
     "METHODS",
     "STAR_LEVEL",
     "Levels",

@@ -3,7 +3,8 @@
 What is published is the name of the node, with three exceptions:
 
 * a node that stands for all values of the hierarchy (the root) is a star: that says no more, and all stars read alike;
-* a group where some rows miss the value and others do not publishes a star: no node stands for a missing value;
+* a group where some rows miss the value and others do not publishes a star: no node stands for a missing value, unless
+  the hierarchy has a line for it, whose value is empty: a missing value is a leaf like the others then;
 * a group whose rows all miss the value keeps it: its cells stay missing.
 
 The hierarchy counts for the values that occur in the table: a node stands for those of them that are below it, and its
@@ -124,9 +125,9 @@ class _DepthFirst:
 
     tree: Hierarchy
     values: int
-    """How many values there are, without the missing one."""
+    """How many values the hierarchy has: all, or all but the missing one."""
     rank: NDArray[np.int32]
-    """Place of each code; that of the missing value, if there is one, is the last."""
+    """Place of each code; that of a missing value that the hierarchy has not is the last."""
     order: NDArray[np.int32]
     """Code at each place."""
     nodes: NDArray[np.int32]
@@ -136,10 +137,11 @@ class _DepthFirst:
 
     @classmethod
     def of(cls, tree: Hierarchy, column: Column, text: pl.Series) -> _DepthFirst:
-        positions = tree.positions(text.drop_nulls().to_list(), column=column.name)
+        positions = tree.positions(text.to_list(), column=column.name)
+        positions = positions[positions >= 0]  # the missing value comes last
         nodes = tree.levels[:, positions]
         values = nodes.shape[1]
-        order = np.append(np.lexsort(nodes), [values] * column.has_missing).astype(np.int32)
+        order = np.append(np.lexsort(nodes), np.arange(values, column.size)).astype(np.int32)
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
         present = order[:values]

@@ -46,20 +46,24 @@ def compose(original: Table, coarse: Table, recoding: Recoding) -> Recoding:
     Recoding
         The same labels and stars. A cell is kept where it stands for one original value. Its penalty is 1 for a star;
         an interval's where the original column is ordered and the cell stands for all of its values between two; else
-        a set's. Nodes of a hierarchy count the original values below them, without the missing one. A coarsened column
-        has no levels: any step from its values is a whole one for the precision.
+        the share of the domain that it stands for, and, where sets of coarse values are charged for what they show, no
+        less than that. Nodes of a hierarchy count the original values below them, without the missing one. A coarsened
+        column has no levels: any step from its values is a whole one for the precision.
     """
     if original.rows != coarse.rows:
         raise InternalError("a table and its coarse form have different rows")
     pairs = zip(original.quasi_identifiers, coarse.quasi_identifiers, recoding.columns, strict=True)
-    return replace(recoding, columns=tuple(_composed(*columns) for columns in pairs))
+    return replace(recoding, columns=tuple(_composed(*columns, recoding.largest_set) for columns in pairs))
 
 
-def _composed(original: Column, coarse: Column, recoded: RecodedColumn) -> RecodedColumn:
+def _composed(original: Column, coarse: Column, recoded: RecodedColumn, largest: int) -> RecodedColumn:
     if original is coarse:
         return recoded
     domains = _original_values(recoded.sub_domains, _became(original, coarse), original.size)
-    penalty = np.where(_stars_of_labels(recoded), 1.0, _penalty(original, domains, tree=recoded.levels is not None))
+    penalty = _penalty(original, domains, tree=recoded.levels is not None)
+    if recoded.levels is None and not coarse.ordered and coarse.size > largest + 1:
+        penalty = np.maximum(penalty, np.minimum(set_penalty(recoded.sub_domains.sizes, coarse.size, largest), 1.0))
+    penalty = np.where(_stars_of_labels(recoded), 1.0, penalty)
     return replace(
         recoded,
         kept=(domains.sizes == 1)[recoded.group_codes] & ~recoded.stars,

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from shoal._compiling import kernel
 
 __all__ = ["group_extents"]
 
 
-@njit(cache=True)
+@kernel
 def group_extents(codes, groups, count):
     """Return the smallest and the largest code of every group (int32 arrays); equal where all rows share the value.
 

@@ -7,7 +7,8 @@ coarsening made, the group's become the one interval that covers them all. Three
 * some rows of the group miss the value and others do not: no interval holds a missing value, and a set that names it
   would tell more than its values do;
 * the sub-domain is the whole domain: that says no more than a star, and a star is shorter;
-* a set would have more than 256 values: written out in every row of its group, it would fill disks and help nobody.
+* a set would have more values than may be shown (`largest_set`): it would show exact values of many people, of whom
+  each could be found, and help nobody.
 
 A group whose rows all miss the value keeps it: its cells stay missing. A value that holds a comma, a quote, a bracket
 or a brace stands in double quotes inside an interval or set, so that different sub-domains never read the same.
@@ -32,7 +33,7 @@ from shoal.errors import DataError, ParameterError
 from shoal.recoding.extents_kernel import group_extents
 from shoal.recoding.interval_ends import interval_ends
 from shoal.recoding.order import sort
-from shoal.recoding.penalty import interval_penalty, set_penalty
+from shoal.recoding.penalty import LARGEST_SET, interval_penalty, set_penalty
 from shoal.recoding.recoded import RecodedColumn, SubDomains, sub_domains_of
 from shoal.recoding.suppression import unchanged
 from shoal.recoding.text import check_star, dictionary_text, quoted
@@ -44,10 +45,7 @@ if TYPE_CHECKING:
     from shoal.recoding.interval_ends import IntervalEnds
     from shoal.table import Column
 
-__all__ = ["LARGEST_SET", "generalize_column"]
-
-LARGEST_SET = 256
-"""A set of more values than this is published as a star, and a class of more values gets a number for a name."""
+__all__ = ["generalize_column"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -76,6 +74,7 @@ def generalize_column(
     *,
     least: NDArray[np.int32] | None = None,
     spell_out: bool = False,
+    largest_set: int = LARGEST_SET,
 ) -> RecodedColumn:
     """Recode one quasi-identifier by generalization; a least level above 0 is a star, whatever a group shares.
 
@@ -104,7 +103,7 @@ def generalize_column(
     elif column.ordered:
         covered = _intervals(column, text, (low, high), whole | forced)
     else:
-        covered = _sets(column, text, groups, (low, high), whole, forced)
+        covered = _sets(column, text, groups, (low, high), (whole, forced), largest=largest_set)
     made = covered.text.filter(pl.Series(covered.made))
     if (made == star).any():
         raise ParameterError(
@@ -235,13 +234,14 @@ def _sets(
     text: pl.Series,
     groups: NDArray[np.int32],
     extents: tuple[NDArray[np.int32], NDArray[np.int32]],
-    whole: NDArray[np.bool_],
-    forced: NDArray[np.bool_],
+    starred: tuple[NDArray[np.bool_], NDArray[np.bool_]],
+    *,
+    largest: int,
 ) -> _Covered:
-    low, high = extents
+    (low, high), (whole, forced) = extents, starred
     starts, members = _members(column, groups, len(low))
     sizes = np.diff(starts)
-    stars = (sizes > LARGEST_SET) | _mixed(column, low, high)
+    stars = (sizes > largest) | _mixed(column, low, high)
     stars |= whole & (sizes == column.size)
     stars |= forced
     proper = np.flatnonzero(~stars & (sizes > 1))
@@ -271,7 +271,7 @@ def _sets(
         made=distinct["set"].to_numpy(),
         label_of_group=numbered["number"].fill_null(0).to_numpy(),
         sub_domains=_runs(starts, members, distinct["group"].to_numpy()),
-        penalty=set_penalty(sizes, column.size),
+        penalty=np.minimum(set_penalty(sizes, column.size, largest), 1.0),
         stars=stars,
     )
 

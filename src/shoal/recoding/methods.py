@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from shoal._validation import OneOf, validate
+from shoal._validation import Integer, OneOf, validate
 from shoal.errors import ParameterError
 from shoal.recoding.ancestors import generalize_by
 from shoal.recoding.generalization import generalize_column
+from shoal.recoding.penalty import LARGEST_SET
 from shoal.recoding.recoded import RecodedColumn, Recoding
 from shoal.recoding.suppression import suppress
 
@@ -40,6 +41,7 @@ def recode(
     hierarchies: Mapping[str, Hierarchy] = _NONE,
     spell_out: bool = False,
     least: NDArray[np.int32] | None = None,
+    largest_set: int = LARGEST_SET,
 ) -> Recoding:
     """Decide what every group of a partition publishes.
 
@@ -64,6 +66,8 @@ def recode(
         column without a hierarchy has stars above that.
     spell_out : bool
         Whether generalization writes a sub-domain that is the whole domain as an interval or a set, not as a star.
+    largest_set : int
+        Generalization publishes a star where a set would have more values than this.
 
     Returns
     -------
@@ -78,18 +82,23 @@ def recode(
     """
     if hierarchies and method != "generalization":
         raise ParameterError("Hierarchies need recoding='generalization': suppression publishes values and stars only.")
-    validate("recode", {"recoding": method}, {"recoding": OneOf(tuple(METHODS))})
+    validate(
+        "recode",
+        {"recoding": method, "largest_set": largest_set},
+        {"recoding": OneOf(tuple(METHODS)), "largest_set": Integer(low=1)},
+    )
     symbol: object = star
     if not isinstance(symbol, str) or not symbol:
         raise ParameterError.refusing("recode", "star", "a text of at least one character", got=repr(symbol))
     groups = np.ascontiguousarray(groups, dtype=np.int32)
-    by_default = (
-        partial(generalize_column, spell_out=True) if spell_out and method == "generalization" else METHODS[method]
-    )
+    by_default = METHODS[method]
+    if method == "generalization":
+        by_default = partial(generalize_column, spell_out=spell_out, largest_set=largest_set)
     by_column = {name: partial(generalize_by, tree) for name, tree in hierarchies.items()}
     return Recoding(
         method=method,
         star=star,
+        largest_set=largest_set,
         columns=tuple(
             by_column.get(column.name, by_default)(
                 column, groups, count, star, least=None if least is None else least[:, a]

@@ -12,7 +12,11 @@ if TYPE_CHECKING:
 
     from shoal.table import Column
 
-__all__ = ["distances", "interval_penalty", "set_penalty"]
+__all__ = ["LARGEST_SET", "distances", "interval_penalty", "set_penalty"]
+
+LARGEST_SET = 16
+"""A set of more values is published as a star, unless another number is asked for: it would show exact values of so
+many people that nobody could learn much from it, and whoever is in the table would find themselves there."""
 
 
 def distances(column: Column) -> NDArray[np.float64]:
@@ -59,6 +63,11 @@ def interval_penalty(column: Column, low: NDArray[np.int32], high: NDArray[np.in
     return np.asarray((distance[high] - distance[low]) / max(distance[-1], np.finfo(np.float64).tiny))
 
 
-def set_penalty(sizes: NDArray[np.int64], domain: int) -> NDArray[np.float64]:
-    """Return for each set of values (size - 1) / (domain size - 1), in [0, 1]; 0 in a domain of one value."""
-    return (sizes - 1) / max(domain - 1, 1)
+def set_penalty(sizes: NDArray[np.int64], domain: int, largest: int | None = None) -> NDArray[np.float64]:
+    """Return for each set of values (size - 1) / (domain size - 1), in [0, 1]; 0 in a domain of one value.
+
+    Where sets of more than `largest` values are published as stars, a wider domain counts like one of `largest + 1`
+    values: a set is charged for the number of values that it shows, and one that is as large as may be costs nearly as
+    much as a star.
+    """
+    return (sizes - 1) / max(domain - 1 if largest is None else min(domain - 1, largest), 1)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.recoding.order import rank
+from shoal.recoding.penalty import LARGEST_SET
 
 if TYPE_CHECKING:
     import polars as pl
@@ -122,6 +123,8 @@ class Recoding:
     """The quasi-identifiers, in the order of the table."""
     sizes: NDArray[np.int64]
     """Rows of each group."""
+    largest_set: int = LARGEST_SET
+    """Sets of more values were published as stars."""
 
     @cached_property
     def rows(self) -> int:

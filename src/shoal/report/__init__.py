@@ -1,7 +1,8 @@
 """The pages of a release, one for readers and one for the publisher: facts, plain sentences, one HTML file each."""
 
 from shoal.report.facts import AttributeLoss, PublicFacts, ReportFacts, SizeBin, TradeOff, public_facts, size_bins
-from shoal.report.page import render, render_public, render_publication, write_report
+from shoal.report.inspection_page import render_inspection
+from shoal.report.page import render, render_public, render_publication, render_risk, write_report
 from shoal.report.sentences import achieved_for, gap_sentence, model_title, promise, reservations
 
 __all__ = [
@@ -16,8 +17,10 @@ __all__ = [
     "promise",
     "public_facts",
     "render",
+    "render_inspection",
     "render_public",
     "render_publication",
+    "render_risk",
     "reservations",
     "size_bins",
     "write_report",

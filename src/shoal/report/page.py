@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.disclosure_risk import MEASURES
 from shoal.errors import OutputError
 from shoal.metrics import METRICS
 from shoal.report import sentences
@@ -18,11 +19,14 @@ if TYPE_CHECKING:
 
     from shoal.report.facts import PublicFacts, ReportFacts
 
-__all__ = ["render", "render_public", "render_publication", "write_report"]
+__all__ = ["render", "render_public", "render_publication", "render_risk", "template", "write_report"]
+_SHOWN_COMBINATIONS = 30
+"""Combinations of columns in the page of a table's risk."""
 
 
 @cache
-def _template(name: str) -> Template:
+def template(name: str) -> Template:
+    """Return one of the templates of pages, with the filters that all of them share."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -33,7 +37,11 @@ def _template(name: str) -> Template:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        number=sentences.number, percent=sentences.percent, factor=sentences.factor, listed=sentences.listed
+        number=sentences.number,
+        percent=sentences.percent,
+        factor=sentences.factor,
+        listed=sentences.listed,
+        as_sentence=lambda text: text[:1].upper() + text[1:],
     )
     return environment.get_template(name)
 
@@ -53,7 +61,7 @@ def render(facts: ReportFacts) -> str:
     """
     certificate = facts.certificate
     source, rows = certificate["input"], _published_rows(certificate)
-    return _template("release.html.j2").render(
+    return template("release.html.j2").render(
         private=True,
         title=facts.title,
         facts=facts,
@@ -62,6 +70,7 @@ def render(facts: ReportFacts) -> str:
         rows_out=rows,
         measures=_measures(facts.metrics),
         **_asked(certificate, source, facts.insensitive),
+        **_risk(certificate, source["quasi_identifiers"], rows),
         **_cost(certificate["cost"]),
     )
 
@@ -76,7 +85,7 @@ def render_public(facts: PublicFacts) -> str:
     """
     certificate = facts.certificate
     columns, parameters = certificate["columns"], certificate["parameters"]
-    return _template("public.html.j2").render(
+    return template("public.html.j2").render(
         private=False,
         title=facts.title,
         facts=facts,
@@ -87,6 +96,7 @@ def render_public(facts: PublicFacts) -> str:
         reading=sentences.reading(parameters),
         prepared={name: parameters[name] for name in ("coarsen", "hierarchies") if parameters.get(name)},
         **_asked(certificate, columns, columns["insensitive"]),
+        **_risk(certificate, columns["quasi_identifiers"], facts.rows),
         **(_cost(certificate["cost"]) if "cost" in certificate else {"cost": None}),
     )
 
@@ -102,7 +112,7 @@ def render_publication(certificate: Mapping[str, Any], *, private: bool) -> str:
         Whether it is the full certificate, for the publisher, or the public one.
     """
     series, rows = certificate["series"], _published_rows(certificate)
-    return _template("publication.html.j2").render(
+    return template("publication.html.j2").render(
         private=private,
         title=f"{series['name']}: release {series['release']}",
         certificate=certificate,
@@ -113,6 +123,30 @@ def render_publication(certificate: Mapping[str, Any], *, private: bool) -> str:
         achieved=certificate["achieved"],
         people=rows - certificate["cost"]["counterfeits"],
         rows=rows,
+    )
+
+
+def render_risk(facts: Mapping[str, Any], *, title: str) -> str:
+    """Return the disclosure risk of a table as one HTML page.
+
+    Parameters
+    ----------
+    facts : mapping
+        What `shoal.Risk.to_dict` returns. It holds no cell of the table, so the page shows none.
+    title : str
+        The heading.
+    """
+    ranked = facts["quasi_identifiers"]
+    return template("risk.html.j2").render(
+        title=title,
+        facts=facts,
+        measured=[
+            (measure, sentence)
+            for measure in MEASURES
+            if measure.name != "identifiers" and (sentence := measure.sentence(facts)) is not None
+        ],
+        combinations=ranked[:_SHOWN_COMBINATIONS],
+        more=max(len(ranked) - _SHOWN_COMBINATIONS, 0),
     )
 
 
@@ -149,6 +183,18 @@ def _asked(
         ],
         "reservations": sentences.reservations(asked, columns["quasi_identifiers"], insensitive),
     }
+
+
+def _risk(certificate: Mapping[str, Any], known: Sequence[str], rows: int) -> dict[str, Any]:
+    """Return what both pages say of re-identification: figures, what they mean, and what they rest on."""
+    measured = certificate.get("risk") or {}
+    explained = [one for one in MEASURES if one.name in ("prosecutor", "sample_uniques")]
+    told = {}
+    for when, figures in measured.items():
+        alone = figures["sample_uniques"]
+        facts = {"rows": rows, "columns": known, "prosecutor": figures, "sample_uniques": alone}
+        told[when] = [one.sentence(facts) for one in explained]
+    return {"risk": measured, "found": told, "explained": explained}
 
 
 def _cost(cost: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
+from shoal._words import factor, listed, number, percent
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 __all__ = [
     "achieved_for",
     "factor",
+    "found",
     "gap_sentence",
     "listed",
     "model_title",
@@ -20,64 +23,6 @@ __all__ = [
     "reading",
     "reservations",
 ]
-
-
-def number(value: object) -> str:
-    """Return a number as people write it: thousands apart, and no more digits than matter.
-
-    Examples
-    --------
-    >>> number(600000), number(4.0), number(0.31415926), number(None)
-    ('600,000', '4', '0.3142', 'not known')
-    """
-    if value is None:
-        return "not known"
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    if float(value).is_integer() and abs(value) < 1e15:
-        return f"{int(value):,}"
-    if abs(value) >= 1000:
-        return f"{value:,.1f}"
-    return f"{value:.4g}"
-
-
-def factor(value: float) -> str:
-    """Return a factor that something is at most: rounded up in the third decimal.
-
-    Examples
-    --------
-    >>> factor(1.0362), factor(2.0), factor(12)
-    ('1.037', '2', '12')
-    """
-    return number(ceil(round(value * 1000, 6)) / 1000)
-
-
-def percent(share: float) -> str:
-    """Return a share between 0 and 1 as a percentage that never rounds something to nothing, or not all to all.
-
-    Examples
-    --------
-    >>> percent(0.25), percent(0.00001), percent(0.99999), percent(1)
-    ('25%', '<0.1%', '>99.9%', '100%')
-    """
-    if 0 < share < 0.001:
-        return "<0.1%"
-    if 0.999 < share < 1:
-        return ">99.9%"
-    return f"{100 * share:.1f}".removesuffix(".0") + "%"
-
-
-def listed(names: Sequence[str], word: str = "and") -> str:
-    """Return names as a list in a sentence.
-
-    Examples
-    --------
-    >>> listed(["age", "gender", "zip"])
-    'age, gender and zip'
-    """
-    if len(names) < 2:
-        return "".join(names)
-    return f"{', '.join(names[:-1])} {word} {names[-1]}"
 
 
 def model_title(request: Mapping[str, Any]) -> str:
@@ -230,6 +175,22 @@ def _cautious(letter: str, value: object) -> str:
     if not isinstance(value, float):
         return number(value)
     return number((floor if letter in ("k", "l", "e") else ceil)(value * 1000) / 1000)
+
+
+def found(risk: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return how easily people are found, as `risk` of a certificate says it; empty where nothing was measured.
+
+    Examples
+    --------
+    >>> found({"before": {"highest": 1.0, "average": 0.5}, "after": {"highest": 0.25, "average": 0.1}})
+    "a person's row is found with a probability of at most 25%, on average 10%; before, of 100% and 50%"
+    """
+    if "after" not in risk:
+        return ""
+    highest, average = (percent(risk["after"][name]) for name in ("highest", "average"))
+    said = f"a person's row is found with a probability of at most {highest}, on average {average}"
+    before = risk.get("before")
+    return f"{said}; before, of {percent(before['highest'])} and {percent(before['average'])}" if before else said
 
 
 def gap_sentence(cost: Mapping[str, Any]) -> str:

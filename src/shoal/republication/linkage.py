@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import ColumnError, DataError, InfeasibleError, NoRowsError, near_matches
+from shoal.publish import rows_without
 from shoal.republication.ledger.memory import Memory
 from shoal.republication.ledger.persons import RECORD
 from shoal.republication.ledger.records import canonical
@@ -162,7 +163,7 @@ def link(
         raise NoRowsError(f"The table has no rows. {NOBODY}")
     ids = _identifiers(frame, columns.identifier)
     rows = np.arange(frame.height)
-    absent = _missing(frame, columns.sensitive)
+    absent = rows_without(frame, columns.sensitive)
     dropped = int(absent.sum())
     if dropped and missing_sensitive == "error":
         raise DataError(
@@ -271,14 +272,6 @@ def _check_spelling(unknown: pl.Series, memory: Memory, keys: SeriesKeys) -> Non
             "releases together would betray them. Write the ids as in the earlier releases; in pandas, read them as "
             "text (dtype=str)."
         )
-
-
-def _missing(frame: pl.DataFrame, names: Sequence[str]) -> NDArray[np.bool_]:
-    absent = np.zeros(frame.height, dtype=np.bool_)
-    for name in names:
-        column = frame.get_column(name)
-        absent |= (column.fill_nan(None) if column.dtype.is_float() else column).is_null().to_numpy()
-    return absent
 
 
 def _sensitive(frame: pl.DataFrame) -> tuple[list[str], NDArray[np.integer]]:

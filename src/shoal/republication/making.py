@@ -1,8 +1,11 @@
-"""From linked rows to a verified release: groups, published cells, and what they achieve."""
+"""The stages of a release of a series: linked rows, groups and their published cells, the verified release.
+
+They are those of `shoal.stages`, with types of their own: a series adds counterfeits, and verifies a release against
+what it remembers. `LinkedTable` stands for what is prepared.
+"""
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +16,7 @@ from shoal.metrics.certainty import gcp
 from shoal.republication.m_invariance.generalization import generalize
 from shoal.republication.m_invariance.verification import verify_invariance, verify_release, verify_truth
 from shoal.republication.published import published_tables
+from shoal.stages import generator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +29,7 @@ if TYPE_CHECKING:
     from shoal.republication.linkage import LinkedTable
     from shoal.republication.m_invariance.generalization import Generalization
 
-__all__ = ["MadeRelease", "make_release"]
+__all__ = ["MadeRelease", "RecodedPublication", "generalize_and_recode", "verified_publication"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -59,8 +63,26 @@ class MadeRelease:
         }
 
 
-def make_release(linked: LinkedTable, series: RecordedSeries, *, seed: int | None, clock: Clock) -> MadeRelease:
-    """Group the rows, recode them, and verify what would be published.
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class RecodedPublication:
+    """The groups of linked rows, and what they would publish. Nothing of it is verified yet."""
+
+    linked: LinkedTable
+    series: RecordedSeries
+    groups: Generalization
+    """The group of each row, and the counterfeits."""
+    frame: pl.DataFrame
+    """The table to publish."""
+    counterfeit_frame: pl.DataFrame
+    """How many counterfeits the groups have."""
+    recoding: Recoding
+    """What every group publishes."""
+
+
+def generalize_and_recode(
+    linked: LinkedTable, series: RecordedSeries, *, seed: int | None, clock: Clock
+) -> RecodedPublication:
+    """Group the rows so that every person keeps a signature, and recode the groups.
 
     Parameters
     ----------
@@ -71,35 +93,53 @@ def make_release(linked: LinkedTable, series: RecordedSeries, *, seed: int | Non
     seed : int, optional
         For reproducible experiments; by default randomness comes from the operating system.
     clock : Clock
-        Measures the steps "generalize", "recode" and "verify".
+        Measures the steps "generalize" and "recode".
 
     Raises
     ------
     InfeasibleError
         Where the new rows are not m-eligible.
-    ReleaseUnsafeError
-        Where the release failed its verification.
     """
     table = linked.table
-    known = linked.memory.signatures
     with clock.step("generalize"):
         made = generalize(
             quasi_identifiers=np.column_stack([column.codes.astype(np.int32) for column in table.quasi_identifiers]),
             sensitive=linked.sensitive,
             values=len(linked.values),
             signature_of=linked.signature_of,
-            signatures=known,
+            signatures=linked.memory.signatures,
             m=series.m,
-            rng=np.random.default_rng(secrets.randbits(256) if seed is None else seed),
+            rng=generator(seed),
             balancing=series.counterfeits,
             progress=clock.progress,
         )
     with clock.step("recode"):
         frame, counterfeit_frame, recoding = published_tables(table, linked.sensitive, linked.values, made)
+    return RecodedPublication(
+        linked=linked, series=series, groups=made, frame=frame, counterfeit_frame=counterfeit_frame, recoding=recoding
+    )
+
+
+def verified_publication(recoded: RecodedPublication, clock: Clock) -> MadeRelease:
+    """Verify what would be published: the cells by themselves, and against what the series remembers.
+
+    Parameters
+    ----------
+    recoded : RecodedPublication
+    clock : Clock
+        Measures the step "verify".
+
+    Raises
+    ------
+    ReleaseUnsafeError
+        Where the release failed its verification.
+    """
+    linked, series, made = recoded.linked, recoded.series, recoded.groups
+    known = linked.memory.signatures
     with clock.step("verify"):
         achieved = verify_release(
-            frame,
-            counterfeit_frame,
+            recoded.frame,
+            recoded.counterfeit_frame,
             quasi_identifiers=series.columns.quasi_identifiers,
             sensitive=series.columns.sensitive,
             m=series.m,
@@ -113,14 +153,18 @@ def make_release(linked: LinkedTable, series: RecordedSeries, *, seed: int | Non
             signatures=[known[number] for number in range(len(known))],
         )
         verify_truth(
-            frame,
+            recoded.frame,
             linked.frame,
             made.groups,
             quasi_identifiers=series.columns.quasi_identifiers,
             sensitive=series.columns.sensitive,
         )
-        if frame.height != table.rows + made.counterfeits:
+        if recoded.frame.height != linked.table.rows + made.counterfeits:
             raise InternalError("a release has more or fewer rows than were to be published")
     return MadeRelease(
-        groups=made, frame=frame, counterfeit_frame=counterfeit_frame, recoding=recoding, achieved=achieved
+        groups=made,
+        frame=recoded.frame,
+        counterfeit_frame=recoded.counterfeit_frame,
+        recoding=recoded.recoding,
+        achieved=achieved,
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from shoal._validation import Boolean, Integer, OneOf, RationalIn, validate
 from shoal.errors import LedgerError, ParameterError, near_matches
-from shoal.publish import roles
+from shoal.opening import roles
 from shoal.republication.ledger.acceptance import RISK, accept
 from shoal.republication.ledger.records import RecordedSeries, SeriesColumns, series_names, series_row
 from shoal.republication.ledger.rotation import rotate

@@ -15,14 +15,15 @@ from shoal._validation import Boolean, Constraint, Integer, OneOf, Optional, val
 from shoal.certificate import FORMAT
 from shoal.errors import LedgerError, NoRowsError
 from shoal.io import check_free, staged_folder
-from shoal.publish import input_hash, open_data
+from shoal.opening import open_data
+from shoal.publish import input_hash
 from shoal.republication.guarantee import guarantee_of
 from shoal.republication.ledger import journal
 from shoal.republication.ledger.memory import encrypted_pieces, read_memory
 from shoal.republication.ledger.records import RecordedRelease
 from shoal.republication.ledger.storage import now
 from shoal.republication.linkage import NOBODY, link
-from shoal.republication.making import make_release
+from shoal.republication.making import generalize_and_recode, verified_publication
 from shoal.republication.publication import FilesOf, Publication, PublicationCertificate
 from shoal.republication.series_audit import SeriesAudit, audit_series, unknown_beside
 from shoal.table import KEYED
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     import sqlalchemy as sa
 
-    from shoal.publish import OpenedData
+    from shoal.opening import OpenedData
     from shoal.republication.ledger.memory import Memory
     from shoal.republication.ledger.records import RecordedSeries, SeriesColumns
     from shoal.republication.ledger.store import Store
@@ -344,7 +345,8 @@ class Series:
     ) -> tuple[Publication, RecordedRelease, list[bytes]]:
         """Make a release of linked rows: the publication, its record and what is remembered after it, encrypted."""
         seed = None if release.seed is None else int(release.seed)
-        made = make_release(linked, series, seed=seed, clock=clock)
+        recoded = generalize_and_recode(linked, series, seed=seed, clock=clock)
+        made = verified_publication(recoded, clock)
         with clock.step("remember"):
             after, counts = linked.remembered(made.groups, release.number)
             keys = self._store.keys(series)

@@ -38,10 +38,11 @@ _CHECKED = 1e-6
 """How far a row may be missed once the integer variables are whole, in parts of its largest term (or of 1)."""
 _MARGIN = 1e-6
 """How far below a whole number the solver's bound may lie and still prove it, in parts of the bound (or of 1)."""
+_UNLIMITED = (1 << 31) - 1
 _POLL = 0.1
 """Seconds between two looks at the clock and at the keyboard."""
 
-Status = Literal["optimal", "within-gap", "time-limit", "interrupted", "infeasible", "unbounded"]
+Status = Literal["optimal", "within-gap", "time-limit", "work-limit", "interrupted", "infeasible", "unbounded"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -146,8 +147,8 @@ class Solution:
     """What the solver found and what it proved."""
 
     status: Status
-    """optimal: nothing is cheaper. within-gap: nothing is cheaper by more than the gap that was asked for. time-limit
-    and interrupted: what was found until then. infeasible and unbounded: there is nothing to find."""
+    """optimal: nothing is cheaper. within-gap: nothing is cheaper by more than the gap that was asked for. time-limit,
+    work-limit and interrupted: what was found until then. infeasible and unbounded: there is nothing to find."""
     values: NDArray[np.float64] | None
     """The variables of the best solution found, integer ones rounded and the rows checked again; None without one."""
     objective: float
@@ -176,6 +177,7 @@ def solve(
     program: Program,
     *,
     time_limit: float | None = None,
+    work: int | None = None,
     gap: float = 0.0,
     start: NDArray[np.float64] | None = None,
     keep_interrupted: bool = False,
@@ -189,6 +191,9 @@ def solve(
     program : Program
     time_limit : float, optional
         Seconds of wall time after which the best solution so far is returned.
+    work : int, optional
+        Nodes of the search tree, for a linear program steps of the simplex algorithm, after which the best solution so
+        far is returned; other than seconds they are the same on every machine.
     gap : float, default 0
         Stop as soon as no solution can be cheaper by more than this part of the cost.
     start : array, optional
@@ -214,8 +219,9 @@ def solve(
         Where the solver gives up for a reason that no program should give it.
     """
     return LiveProgram(program).solve(
-        time_limit=time_limit, gap=gap, start=start, keep_interrupted=keep_interrupted, step=step, progress=progress
-    )
+        time_limit=time_limit, work=work, gap=gap, start=start, keep_interrupted=keep_interrupted, step=step,
+        progress=progress,
+    )  # fmt: skip
 
 
 class LiveProgram:
@@ -331,6 +337,7 @@ class LiveProgram:
         self,
         *,
         time_limit: float | None = None,
+        work: int | None = None,
         gap: float = 0.0,
         start: NDArray[np.float64] | None = None,
         keep_interrupted: bool = False,
@@ -343,6 +350,8 @@ class LiveProgram:
             return self._without_variables()
         self._set({"mip_rel_gap": gap, "mip_abs_gap": 0.0 if gap == 0 else _MARGIN})
         self._set({"time_limit": math.inf if time_limit is None else max(time_limit, 0.0)})
+        limit = "mip_max_nodes" if self._program.integer.any() else "simplex_iteration_limit"
+        self._set({limit: _UNLIMITED if work is None else work})
         if start is not None:
             given = np.flatnonzero(np.isfinite(start)).astype(np.int32)
             self._solver.setSolution(len(given), given, np.asarray(start, dtype=np.float64)[given])
@@ -352,7 +361,9 @@ class LiveProgram:
             # HiGHS has been seen to call a start optimal without a bound, where presolve left nothing to search.
             self._solver.clearSolver()
             left = None if time_limit is None else max(time_limit - found.seconds, 0.0)
-            return self.solve(time_limit=left, gap=gap, keep_interrupted=keep_interrupted, step=step, progress=progress)
+            return self.solve(
+                time_limit=left, work=work, gap=gap, keep_interrupted=keep_interrupted, step=step, progress=progress
+            )
         return found
 
     def _set(self, options: dict[str, Any]) -> None:
@@ -430,7 +441,12 @@ class LiveProgram:
             return Solution(
                 status=nothing[ended][0], values=None, objective=math.inf, bound=nothing[ended][1], seconds=seconds
             )
-        stopped: dict[Any, Status] = {kinds.kTimeLimit: "time-limit", kinds.kInterrupt: "interrupted"}
+        stopped: dict[Any, Status] = {
+            kinds.kTimeLimit: "time-limit",
+            kinds.kSolutionLimit: "work-limit",
+            kinds.kIterationLimit: "work-limit",
+            kinds.kInterrupt: "interrupted",
+        }
         if ended not in {kinds.kOptimal, *stopped}:
             raise InternalError(f"the solver ended with the status {self._solver.modelStatusToString(ended)}")
         whole = bool(self._program.integer.any())

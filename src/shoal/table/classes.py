@@ -55,6 +55,12 @@ class EquivalenceClasses:
         """Rows of each class: the paper's |Q|."""
         return np.diff(self.cell_starts[self.class_starts]).astype(np.int64)
 
+    @property
+    def sizes_counted(self) -> dict[int, int]:
+        """How many classes have each size that occurs."""
+        found, counts = np.unique(self.class_sizes, return_counts=True)
+        return dict(zip(found.tolist(), counts.tolist(), strict=True))
+
     @classmethod
     def of(cls, quasi_identifiers: Sequence[Coded], sensitive: Coded | None, rows: int) -> EquivalenceClasses:
         """Group rows; linear in rows times quasi-identifiers.
@@ -83,9 +89,7 @@ class EquivalenceClasses:
         return f"EquivalenceClasses(rows={len(self.order)}, cells={len(self.cell_values)}, classes={self.count})"
 
 
-def mixed_radix_keys(
-    columns: Sequence[tuple[NDArray[np.unsignedinteger], int]], rows: int
-) -> tuple[NDArray[np.int64], int]:
+def mixed_radix_keys(columns: Sequence[tuple[NDArray[np.integer], int]], rows: int) -> tuple[NDArray[np.int64], int]:
     """Combine columns of codes into one integer per row that sorts as the columns do, the first one weighing most.
 
     Where the product of the domains leaves 62 bits, the columns so far are replaced by the rank of their combination,

@@ -48,7 +48,8 @@ class Schema:
             shown = ", ".join(f"'{name}'" for name in without[:10]) + (" and more" if len(without) > 10 else "")
             raise ColumnError(
                 f"{len(without)} column(s) have no role: {shown}. Name each as a quasi-identifier, sensitive, a direct "
-                "identifier (dropped) or insensitive (published as it is)."
+                "identifier (dropped) or insensitive (published as it is). shoal.inspect(data) (shoal inspect) "
+                "proposes a role for each."
             )
 
     def check_known(self, columns: Sequence[str]) -> None:

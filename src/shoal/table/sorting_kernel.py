@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from shoal._compiling import kernel
 
 __all__ = ["MAX_DIGIT_BITS", "cell_runs", "dense_ranks", "sort_by_key"]
 
 MAX_DIGIT_BITS = 11
 
 
-@njit(cache=True)
+@kernel
 def sort_by_key(keys, order, bits):
     """Sort `keys` (int64, 0 <= key < 2**bits) and carry `order` (int32) along; stable, least significant digit first.
 
@@ -52,7 +53,7 @@ def sort_by_key(keys, order, bits):
     return keys, order
 
 
-@njit(cache=True)
+@kernel
 def dense_ranks(sorted_keys, order):
     """Return for each item the rank of its key among the distinct keys, and how many there are."""
     ranks = np.empty(order.size, dtype=np.int64)
@@ -66,7 +67,7 @@ def dense_ranks(sorted_keys, order):
     return ranks, rank + 1
 
 
-@njit(cache=True)
+@kernel
 def cell_runs(sorted_keys, radix):
     """Find the cells and classes of rows sorted by `class * radix + value`.
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._progress import Clock
 from shoal._validation import OneOf, validate
-from shoal.algorithms import Problem
 from shoal.errors import InfeasibleError, UsageError
-from shoal.hierarchy import coarsen_columns, tree_after
 from shoal.metrics import METRICS, gcp, kl_divergence, non_uniform_entropy
-from shoal.publish import automatic_trees, columns_before, drawn_order
+from shoal.publish import encoded_columns, encoded_table
 from shoal.recoding import Recoding, compose, recode
-from shoal.table import Schema, encode
+from shoal.stages import STEPS, drawn, partition_and_recode
+from shoal.table import Schema
 from shoal.tuning.result import Setting
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.algorithms import Algorithm
-    from shoal.hierarchy import Coarsening, Hierarchy
-    from shoal.models import Requirement
-    from shoal.table import Column, Table
+    from shoal.opening import OpenedData
+    from shoal.stages import Encoded, Prepared, Request
+    from shoal.table import Table
     from shoal.tuning.ladders import Ladder, Rung
     from shoal.tuning.search import Node
 
@@ -36,10 +36,10 @@ LOSSES = tuple(name for name, metric in METRICS.items() if metric.tunable)
 """The metrics that can be minimized."""
 
 
-def check_loss(owner: str, loss: str | None, recoding: str) -> str:
-    """Return the loss that is asked for, or the one that fits a recoding best."""
+def check_loss(owner: str, loss: str | None) -> str:
+    """Return the loss that is asked for; the global certainty penalty where none is."""
     if loss is None:
-        return "kl_divergence" if recoding == "suppression" else "gcp"
+        return "gcp"
     validate(owner, {"loss": loss}, {"loss": OneOf(LOSSES)})
     return loss
 
@@ -65,73 +65,44 @@ def loss_of_recoding(loss: str, original: Table, composed: Recoding, groups: NDA
     return divergence.value
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class _Prepared:
-    """The columns of one rung, encoded, with the hierarchies that they have under generalization."""
-
-    columns: Mapping[str, Column]
-    trees: Mapping[str, Hierarchy]
-
-
 @dataclass(kw_only=True, repr=False, eq=False)
 class Evaluator:
     """Evaluates settings of a table: a pure function of the setting, with the parts of settings kept."""
 
+    opened: OpenedData
+    """The table."""
     frame: pl.DataFrame
     """The rows to publish, before any coarsening."""
-    schema: Schema
-    requirement: Requirement
-    algorithm: Algorithm
-    recoding: Literal["suppression", "generalization"]
-    star: str
-    keep_order: bool
+    rows: NDArray[np.int32]
+    """Their numbers in the table."""
+    request: Request
+    """What is asked of it; its coarsenings are those that every setting has."""
     loss: str
-    seed: int
     ladders: Sequence[Ladder]
-    trees: Mapping[str, Hierarchy]
-    """The given hierarchies, for generalization."""
-    always: Mapping[str | tuple[str, ...], Coarsening] = field(default_factory=dict)
-    """Coarsenings that every setting has."""
 
     def __post_init__(self) -> None:
-        names = self.schema.quasi_identifiers
-        coarsened = coarsen_columns(self.frame, self.always, names)
-        coarse = coarsened.frame
-        self.table = encode(coarse, self.schema, of_intervals=coarsened.of_intervals)
-        """The table of the untouched setting."""
-        self._told = coarse.get_column(self.schema.sensitive[0]) if self.schema.sensitive else None
-        self._before = columns_before(self.frame, self.always)
-        trees = {name: tree_after(tree, self.always.get(name)) for name, tree in self.trees.items()}
-        self._untouched = trees | self._automatic(coarse.select(names).get_columns(), known=trees)
-        self._rungs: dict[tuple[tuple[str, ...], int], _Prepared] = {}
+        request = self.request
+        self._told = self.frame.get_column(request.schema.sensitive[0]) if request.schema.sensitive else None
+        self.untouched = encoded_table(self.frame, request, Clock(STEPS))
+        """The columns of the untouched setting."""
+        self._rungs: dict[tuple[tuple[str, ...], int], Encoded] = {}
 
-    def _automatic(self, columns: Sequence[pl.Series], known: Mapping[str, Hierarchy]) -> dict[str, Hierarchy]:
-        if self.recoding != "generalization" or not getattr(self.algorithm, "hierarchical", False):
-            return {}
-        return automatic_trees(columns, self._told, known=known)
-
-    def _prepared(self, ladder: Ladder, step: int) -> _Prepared:
+    def _encoded(self, ladder: Ladder, step: int) -> Encoded:
         """Return what the columns of a ladder are at one of its rungs."""
         key = (ladder.columns, step)
         if key not in self._rungs:
-            coarsening = ladder.rungs[step - 1].coarsening
-            fine = self.frame.select(ladder.columns)
-            coarsened = coarsen_columns(fine, {ladder.key: coarsening}, ladder.columns)
-            coarse, roles = coarsened.frame, Schema(quasi_identifiers=ladder.columns)
-            table = encode(coarse, roles, of_intervals=coarsened.of_intervals)
-            given = {name: tree_after(self.trees[name], coarsening) for name in ladder.columns if name in self.trees}
-            self._rungs[key] = _Prepared(
-                columns={column.name: column for column in table.quasi_identifiers},
-                trees=given | self._automatic(coarse.get_columns(), known=given),
-            )
+            asked = replace(self.request, coarsen={ladder.key: ladder.rungs[step - 1].coarsening})
+            columns = self.frame.select(ladder.columns)
+            schema = Schema(quasi_identifiers=ladder.columns)
+            self._rungs[key] = encoded_columns(columns, schema, asked, self._told, Clock(STEPS))
         return self._rungs[key]
 
     def rungs_of(self, node: Node) -> dict[str | tuple[str, ...], Rung]:
         """Return the rung of each ladder that a setting climbs."""
         return {ladder.key: ladder.rungs[step - 1] for ladder, step in zip(self.ladders, node, strict=True) if step > 0}
 
-    def evaluate(self, node: Node) -> Setting:
-        """Return what a setting loses, or why it cannot be published.
+    def evaluate(self, node: Node, algorithm: Algorithm | None = None) -> Setting:
+        """Return what a setting loses, or why it cannot be published; with another algorithm where one is given.
 
         Raises
         ------
@@ -140,55 +111,41 @@ class Evaluator:
         """
         start = time.perf_counter()
         rungs = self.rungs_of(node)
-        prepared = [self._prepared(ladder, step) for ladder, step in zip(self.ladders, node, strict=True) if step > 0]
+        encoded = [self._encoded(ladder, step) for ladder, step in zip(self.ladders, node, strict=True) if step > 0]
         try:
-            measured = self._measured(prepared)
+            measured = self._measured(encoded, algorithm)
         except (InfeasibleError, UsageError) as error:
             return Setting(rungs=rungs, error=error, seconds=time.perf_counter() - start)
         return Setting(rungs=rungs, seconds=time.perf_counter() - start, **measured)
 
-    def _measured(self, prepared: Sequence[_Prepared]) -> dict[str, Any]:
-        columns = {name: column for one in prepared for name, column in one.columns.items()}
-        trees = dict(self._untouched)
-        for one in prepared:
-            trees |= one.trees
-        table = self.table.with_quasi_identifiers(columns)
-        before = {column.name: column for column in self.table.quasi_identifiers if column.name in columns}
-        before |= self._before
-        rng = np.random.default_rng(self.seed)
-        order = drawn_order(table, rng, keep_order=self.keep_order)
-        if order is not None:
-            table, before = table.gather(order), {name: column.gather(order) for name, column in before.items()}
-        original = table.with_quasi_identifiers(before)
-        problem = Problem(table=table, requirement=self.requirement, rng=rng, recoding=self.recoding, hierarchies=trees)
-        partition = self.algorithm.partition(problem)
-        recoded = recode(
-            table,
-            partition.groups,
-            partition.count,
-            method=self.recoding,
-            star=self.star,
-            hierarchies=trees,
-            least=partition.least,
-        )
-        composed = compose(original, table, recoded)
+    def _measured(self, rungs: Sequence[Encoded], algorithm: Algorithm | None) -> dict[str, Any]:
+        encoded = self.untouched
+        for one in rungs:
+            encoded = encoded.coarser(one)
+        request = self.request if algorithm is None else replace(self.request, algorithm=algorithm)
+        prepared = drawn(encoded, request, self.opened, self.rows)
+        recoded = partition_and_recode(prepared, Clock(STEPS))
+        recoding = recoded.recoding
+        cells = max(recoding.rows * len(recoding.columns), 1)
         return {
-            "loss": loss_of_recoding(self.loss, original, composed, partition.groups),
-            "loss_of_coarsening": self._loss_of_coarsening(original, table) if before else 0.0,
-            "stars": recoded.stars,
-            "stars_share": recoded.stars / max(recoded.rows * len(recoded.columns), 1),
-            "suppressed_tuples": recoded.suppressed_tuples,
-            "groups": recoded.classes.count,
+            "loss": loss_of_recoding(self.loss, prepared.original, recoded.composed, recoded.partition.groups),
+            "loss_of_coarsening": self._loss_of_coarsening(prepared) if encoded.before else 0.0,
+            "kept_share": 1 - recoded.composed.recoded_cells / cells,
+            "stars": recoding.stars,
+            "stars_share": recoding.stars / cells,
+            "suppressed_tuples": recoding.suppressed_tuples,
+            "groups": recoding.classes.count,
         }
 
-    def _loss_of_coarsening(self, original: Table, coarse: Table) -> float:
+    def _loss_of_coarsening(self, prepared: Prepared) -> float:
         """Return what the coarsening loses alone: as if the coarse table were published as it is."""
+        coarse, original = prepared.table, prepared.original
         classes = coarse.classes
         rows_of_class = np.diff(classes.cell_starts[classes.class_starts])
         groups = np.empty(coarse.rows, dtype=np.int32)
         groups[classes.order] = np.repeat(np.arange(classes.count, dtype=np.int32), rows_of_class)
-        composed = compose(original, coarse, recode(coarse, groups, classes.count, star=self.star))
+        composed = compose(original, coarse, recode(coarse, groups, classes.count, star=self.request.star))
         return loss_of_recoding(self.loss, original, composed, groups)
 
     def __repr__(self) -> str:
-        return f"Evaluator(rows={self.frame.height}, ladders={len(self.ladders)})"
+        return f"Evaluator(rows={len(self.rows)}, ladders={len(self.ladders)})"

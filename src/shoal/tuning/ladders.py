@@ -20,7 +20,9 @@ from shoal.errors import ColumnError, ParameterError, UsageError, near_matches
 from shoal.grouping import Labels, Ordered
 from shoal.hierarchy import Bins, Coarsening, DatePart, Level, OneValue, Prefix, coarsen_columns
 from shoal.hierarchy.columns import encoded
+from shoal.io import looks_like_dates
 from shoal.recoding import check_coverage
+from shoal.table.names import means_postal_code
 from shoal.tuning.words import in_words
 
 if TYPE_CHECKING:
@@ -114,7 +116,10 @@ def ladder_of(series: pl.Series, *, tree: Hierarchy | None = None, file: str = "
     elif _dated(column):
         coarsenings = [DatePart("month"), DatePart("quarter"), DatePart("year")]
     elif column.numbers is not None:
-        coarsenings = _bins(column.numbers)
+        prefixes = list(_prefixes(column)) if means_postal_code(series.name) else []
+        coarsenings = prefixes or _bins(column.numbers)
+    elif looks_like_dates(series):
+        coarsenings = []  # its values are dates that nobody could read: no prefix of them means anything
     else:
         coarsenings = list(_prefixes(column)) or _classes(column)
     rungs, left = [], values

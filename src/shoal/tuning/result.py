@@ -7,14 +7,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from shoal._figures import svg_element, write_picture
 from shoal._unpicklable import Unpicklable
 from shoal.metrics import METRICS
-from shoal.publish import OpenedData, anonymize, coarsenings_for_readers
+from shoal.publish import anonymize
 from shoal.report import TradeOff
 from shoal.report.sentences import number, percent
+from shoal.stages import coarsenings_for_readers
 from shoal.tuning.picture import plot_trade_off
 from shoal.tuning.words import in_words
 
@@ -26,10 +27,13 @@ if TYPE_CHECKING:
 
     from shoal.errors import ShoalError
     from shoal.hierarchy import Coarsening
+    from shoal.opening import OpenedData
     from shoal.release import Release
     from shoal.tuning.ladders import Ladder, Rung
 
-__all__ = ["Setting", "Tuning"]
+__all__ = ["Setting", "Tuning", "trade_off_of"]
+
+_Key = TypeVar("_Key")
 
 _ENDS = {
     "complete": "every setting was tried",
@@ -51,6 +55,8 @@ class Setting:
     """What coarsening and anonymization lose together, against the original table; None where there is no release."""
     loss_of_coarsening: float | None = None
     """What the coarsening alone loses: as if the coarser table were published as it is."""
+    kept_share: float | None = None
+    """Share of the cells of quasi-identifiers that are published as they were before any coarsening."""
     stars: int | None = None
     """Suppressed cells of the release."""
     stars_share: float | None = None
@@ -88,6 +94,7 @@ class Setting:
             "loss": self.loss,
             "loss_of_coarsening": self.loss_of_coarsening,
             "loss_of_anonymization": self.loss_of_anonymization,
+            "kept_share": self.kept_share,
             "stars": self.stars,
             "stars_share": self.stars_share,
             "suppressed_tuples": self.suppressed_tuples,
@@ -112,6 +119,10 @@ class Tuning(Unpicklable):
     """The setting with the lowest loss."""
     settings: tuple[Setting, ...]
     """All that were tried, in their order; the first one leaves the columns that are tuned untouched."""
+    screened: int = 0
+    """How many settings were tried with a quick algorithm first, where the one that was asked for searches long."""
+    stand_in: str | None = None
+    """The quick algorithm, where one was used."""
     ladders: tuple[Ladder, ...]
     """What there was to choose from."""
     always: Mapping[str | tuple[str, ...], Coarsening] = field(default_factory=dict)
@@ -162,13 +173,8 @@ class Tuning(Unpicklable):
 
         The loss of the coarsening grows from one to the next, what anonymization adds falls. The best is among them.
         """
-        able = [setting for setting in self.settings if setting.loss is not None]
-        able.sort(key=lambda setting: setting.losses)
-        front: list[Setting] = []
-        for setting in able:
-            if not front or setting.losses[1] < front[-1].losses[1]:
-                front.append(setting)
-        return tuple(front)
+        able = {at: setting for at, setting in enumerate(self.settings) if setting.loss is not None}
+        return tuple(able[at] for at in trade_off_of(able))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as a dictionary, for JSON."""
@@ -177,6 +183,8 @@ class Tuning(Unpicklable):
             "ended": self.ended,
             "seconds": round(self.seconds, 4),
             "settings": self.size,
+            "screened": self.screened,
+            "stand_in": self.stand_in,
             "coarsen": self.words,
             "best": self.best.to_dict(),
             "untouched": self.untouched.to_dict(),
@@ -213,7 +221,7 @@ class Tuning(Unpicklable):
         **changes
             Arguments of `shoal.anonymize` that shall differ from those that were tuned with.
         """
-        release = anonymize(self.opened.frame, **{**self.request, "coarsen": self.coarsen, **changes})
+        release = anonymize(self.opened.as_it_came, **{**self.request, "coarsen": self.coarsen, **changes})
         certificate = release.certificate
         if "coarsen" not in changes:  # what the search found depends on the table
             asked = {**certificate.for_readers, "coarsen": coarsenings_for_readers(self.always), "tuned": True}
@@ -222,43 +230,71 @@ class Tuning(Unpicklable):
             release,
             certificate=certificate,
             source_format=self.opened.format,
-            restore=self.opened.restore.of(release.frame),
+            restore=self.opened.restore.of(release.published),
             trade_off=self._for_report,
         )
 
+    def shown_loss(self, loss: float | None) -> str:
+        """Return a loss as people read it: a percentage where the whole information is 100%."""
+        if loss is None:
+            return "-"
+        return number(loss) if self.loss == "kl_divergence" else percent(max(loss, 0.0))
+
+    def columns(self) -> dict[str, list[str]]:
+        """Return the settings of the trade-off as a table to read, by the titles of its columns.
+
+        How many cells stay as they are, what is lost by coarsening and by anonymization, and the stars where there are
+        some.
+        """
+        shown = self.trade_off
+        table = {
+            "setting": [setting.text for setting in shown],
+            "cells kept": [percent(setting.kept_share or 0.0) for setting in shown],
+            "loss": [self.shown_loss(setting.loss) for setting in shown],
+            "by coarsening": [self.shown_loss(setting.losses[0]) for setting in shown],
+            "by anonymization": [self.shown_loss(setting.losses[1]) for setting in shown],
+        }
+        if any(setting.stars for setting in shown):
+            table["stars"] = [percent(setting.stars_share or 0.0) for setting in shown]
+        return table
+
     def sentences(self) -> tuple[str, ...]:
-        """Return what was searched, how that ended, and what was chosen."""
-        best, untouched, name = self.best, self.untouched, METRICS[self.loss].title
-        searched = (
-            f"{number(len(self.settings))} of {number(self.size)} settings were tried in {self.seconds:.1f} s, until "
-            f"{_ENDS[self.ended]}."
+        """Return what was searched and how that ended, and what is recommended."""
+        tried = f"{number(len(self.settings))} of {number(self.size)} settings were tried"
+        if self.stand_in is not None:
+            tried = (
+                f"{number(self.screened)} of {number(self.size)} settings were looked at with {self.stand_in}, which "
+                f"is quick, and the {number(len(self.settings))} most promising ones were tried"
+            )
+        return f"{tried} in {self.seconds:.1f} s, until {_ENDS[self.ended]}.", self._recommendation()
+
+    def _recommendation(self) -> str:
+        best, untouched = self.best, self.untouched
+        what = "no coarsening" if best is untouched else best.text
+        unit = "" if self.loss == "kl_divergence" else " of the information"
+        said = (
+            f"Recommended: {what}. It keeps {percent(best.kept_share or 0.0)} of the cells as they are and loses "
+            f"{self.shown_loss(best.loss)}{unit} ({METRICS[self.loss].title})"
         )
-        if untouched.loss is None:
-            return searched, f"The best loses {number(best.loss)} ({name}); without a coarsening there is no release."
         if best is untouched:
-            return searched, f"No coarsening loses less than none: {number(best.loss)} ({name})."
-        change = percent(1 - (best.loss or 0) / untouched.loss) if untouched.loss else percent(0)
-        chosen = (
-            f"The best loses {number(best.loss)} ({name}) in place of {number(untouched.loss)} without a coarsening, "
-            f"{change} less: {number(best.loss_of_coarsening)} by the coarsening and "
-            f"{number(best.loss_of_anonymization)} by anonymization."
+            return f"{said}; every coarsening that was tried loses more."
+        if untouched.loss is None:
+            return f"{said}; without a coarsening there is no release."
+        return (
+            f"{said}, in place of {percent(untouched.kept_share or 0.0)} kept and {self.shown_loss(untouched.loss)} "
+            "lost without a coarsening."
         )
-        return searched, chosen
 
     def _for_report(self) -> TradeOff:
+        table = self.columns()
+        table["setting"] = [
+            f"{text} (best)" if setting is self.best else text
+            for text, setting in zip(table["setting"], self.trade_off, strict=True)
+        ]
         return TradeOff(
             sentences=self.sentences(),
-            header=("Setting", "Loss", "by coarsening", "by anonymization", "stars"),
-            rows=tuple(
-                (
-                    f"{setting.text} (best)" if setting is self.best else setting.text,
-                    number(setting.loss),
-                    number(setting.loss_of_coarsening),
-                    number(setting.loss_of_anonymization),
-                    number(setting.stars),
-                )
-                for setting in self.trade_off
-            ),
+            header=tuple(title.capitalize() for title in table),
+            rows=tuple(zip(*table.values(), strict=True)),
             picture=svg_element(self.plot()),
         )
 
@@ -271,3 +307,18 @@ class Tuning(Unpicklable):
 
 def _name(key: str | tuple[str, ...]) -> str:
     return key if isinstance(key, str) else ",".join(key)
+
+
+def trade_off_of(able: Mapping[_Key, Setting]) -> list[_Key]:
+    """Return the settings that no other one beats in both kinds of loss, from the finest to the coarsest.
+
+    Parameters
+    ----------
+    able : mapping of key to Setting
+        Settings that can be published.
+    """
+    front: list[_Key] = []
+    for key in sorted(able, key=lambda key: able[key].losses):
+        if not front or able[key].losses[1] < able[front[-1]].losses[1]:
+            front.append(key)
+    return front

@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Unpack
 
 from shoal._progress import Progress, interruptible, silent
 from shoal._validation import RationalIn, validate
-from shoal.algorithms import choose, table_counts
 from shoal.errors import InfeasibleError, ParameterError
-from shoal.models import Requirement
-from shoal.publish import CONSTRAINTS, Options, all_options, open_data, roles, rows_to_publish, trees_of
+from shoal.opening import open_data, roles
+from shoal.publish import CONSTRAINTS, Options, all_options, meant, requested, rows_to_publish
 from shoal.tuning.evaluation import Evaluator, check_loss
 from shoal.tuning.ladders import given_ladders, ladder_of
-from shoal.tuning.result import Setting, Tuning
+from shoal.tuning.result import Setting, Tuning, trade_off_of
 from shoal.tuning.search import lattice_search
 
 if TYPE_CHECKING:
@@ -36,6 +36,14 @@ _SECONDS = RationalIn(low=Fraction(0), low_included=False)
 """How long a search may take."""
 _PATIENCE = 10
 """Settings per rung that may bring nothing after the descent, before the search ends."""
+_FEW = 500
+"""Tables of so many rows need no stand-in: every algorithm is quick with them."""
+_SCREENING = 0.5
+"""Share of the time for the stand-in's search; the rest is for trying what it found."""
+_PROMISING = 4
+"""Settings that are tried because they lose least with the stand-in."""
+_OF_TRADE_OFF = 6
+"""Further ones, from the finest to the coarsest, that no other beats in both kinds of loss."""
 
 
 class _TimeIsOverError(Exception):
@@ -65,12 +73,13 @@ def tune(
     ----------
     data, quasi_identifiers, sensitive, privacy, algorithm
         As for `shoal.anonymize`.
-    loss : {"kl_divergence", "gcp", "non_uniform_entropy"}, optional
-        What to minimize; the KL-divergence under suppression, the global certainty penalty under generalization, unless
-        named. With the KL-divergence names that occur rarely are dear to merge with frequent ones; the certainty
-        penalty counts how many values a cell may be, however often they occur.
+    loss : {"gcp", "kl_divergence", "non_uniform_entropy"}, optional
+        What to minimize; the global certainty penalty unless named, which counts how many values a cell may be, however
+        often they occur. With the KL-divergence names that occur rarely are dear to merge with frequent ones.
     seconds : number
-        How long to search. The setting that is being tried when they are over is still finished.
+        How long to search. The setting that is being tried when they are over is still finished. An algorithm that
+        searches long itself (`cluster`, `sabre`) is asked for the settings only that lose least, or trade one kind of
+        loss for the other, with a quick one in its place.
     ladders : mapping of column to list of Coarsening, optional
         The coarsenings to choose from, the finest first; an empty list leaves a column untouched. By default the levels
         of the column's hierarchy where it has one, else what fits its values; see `shoal.tuning.ladder_of`.
@@ -109,34 +118,33 @@ def tune(
     given = all_options(tune, options)
     validate("tune", {"seconds": seconds, **given}, {"seconds": _SECONDS, **CONSTRAINTS})
     recoding, hierarchies, always = given["recoding"], given["hierarchies"] or {}, given["coarsen"] or {}
-    loss = check_loss("tune", loss, recoding)
+    loss = check_loss("tune", loss)
     start = time.perf_counter()
     told = progress or silent
     told("read", 0, 1)
-    opened = open_data(data, delimiter=given["delimiter"], encoding=given["encoding"])
+    opened = open_data(data, delimiter=given["delimiter"], encoding=given["encoding"], sheet=given["sheet"])
     schema = roles(quasi_identifiers, sensitive, given["direct_identifiers"], given["insensitive"])
     schema.check(opened.frame.columns)
-    requirement = Requirement.of(privacy, schema.sensitive)
-    trees = trees_of(hierarchies, schema.quasi_identifiers)
-    chosen, _ = choose(algorithm, requirement, recoding)
-    frame, _ = rows_to_publish(opened.frame, schema, given["missing_sensitive"])
+    asked = requested(schema, privacy, algorithm, given)
+    opened = meant(opened, asked, given)
+    frame, rows = rows_to_publish(opened.frame, schema, given["missing_sensitive"])
     evaluator = Evaluator(
+        opened=opened,
         frame=frame,
-        schema=schema,
-        requirement=requirement,
-        algorithm=chosen,
-        recoding=recoding,
-        star=given["star"],
-        keep_order=given["keep_order"],
+        rows=rows,
+        # The levels of hierarchies are coarsenings to choose from; only generalization recodes to their nodes.
+        request=replace(
+            asked, seed=asked.seed or 0, hierarchies=asked.hierarchies if recoding == "generalization" else {}
+        ),
         loss=loss,
-        seed=given["seed"] or 0,
-        ladders=_ladders(frame, schema, always, ladders or {}, trees, hierarchies),
-        trees=trees if recoding == "generalization" else {},
-        always=always,
+        ladders=_ladders(frame, schema, always, ladders or {}, asked.hierarchies, hierarchies),
     )
-    requirement.check_feasible(table_counts(evaluator.table))
-    settings, ended = _search(evaluator, start=start, seconds=float(seconds), progress=told)
-    unused = {"coarsen", "delimiter", "encoding"} | (set() if recoding == "generalization" else {"hierarchies"})
+    evaluator.untouched.check(asked.requirement)
+    stand_in = getattr(asked.algorithm, "stand_in", None) if len(rows) > _FEW else None
+    found = _Search(evaluator=evaluator, deadline=start + float(seconds), seconds=float(seconds), progress=told)
+    ended = found.run(stand_in)
+    unused = {"coarsen", "delimiter", "encoding", "sheet"}
+    unused |= set() if recoding == "generalization" else {"hierarchies"}
     request = {
         "quasi_identifiers": schema.quasi_identifiers,
         "sensitive": schema.sensitive,
@@ -146,8 +154,10 @@ def tune(
     }
     return Tuning(
         loss=loss,
-        settings=tuple(settings.values()),
-        best=_best(settings),
+        settings=tuple(found.settings.values()),
+        best=_best(found.settings),
+        screened=len(found.screened),
+        stand_in=None if stand_in is None else stand_in.name,
         ladders=tuple(evaluator.ladders),
         always=dict(always),
         ended=ended,
@@ -191,33 +201,82 @@ def _ladders(
     return sorted(ladders, key=lambda ladder: names.index(ladder.columns[0]))
 
 
-def _search(
-    evaluator: Evaluator, *, start: float, seconds: float, progress: Progress
-) -> tuple[dict[Node, Setting], str]:
-    """Try settings until all were tried, nothing better is in sight or the time is over, and say which."""
-    settings: dict[Node, Setting] = {}
+@dataclass(kw_only=True, repr=False, eq=False)
+class _Search:
+    """A search that a clock or Ctrl-C may end, and what it has found."""
 
-    def loss_of(node: Node) -> float:
-        elapsed = time.perf_counter() - start
-        if settings and elapsed >= seconds:
+    evaluator: Evaluator
+    deadline: float
+    """When it must end, by the clock of `time.perf_counter`."""
+    seconds: float
+    progress: Progress
+    settings: dict[Node, Setting] = field(default_factory=dict)
+    """What was tried, in this order; the untouched setting comes first."""
+    screened: dict[Node, Setting] = field(default_factory=dict)
+    """What was tried with the stand-in."""
+
+    def run(self, stand_in: Algorithm | None) -> str:
+        """Try settings until all were tried, nothing better is in sight or the time is over, and say which."""
+        heights = [len(ladder.rungs) for ladder in self.evaluator.ladders]
+        patience = _PATIENCE * sum(heights)
+        try:
+            with interruptible():
+                if stand_in is None:
+                    complete = lattice_search(heights, self._try, patience=patience)
+                    return "complete" if complete else "settled"
+                return self._run_with(stand_in, heights, patience)
+        except _TimeIsOverError:
+            return "time"
+        except KeyboardInterrupt:
+            if all(setting.loss is None for setting in self.settings.values()):
+                raise
+            return "interrupted"
+
+    def _run_with(self, stand_in: Algorithm, heights: Sequence[int], patience: int) -> str:
+        self._try((0,) * len(heights))
+        left = max(self.deadline - time.perf_counter(), 0.0)
+        until = time.perf_counter() + left * _SCREENING
+
+        def screen(node: Node) -> float:
+            if self.screened and time.perf_counter() >= until:
+                raise _TimeIsOverError
+            self._tell()
+            setting = self.screened[node] = self.evaluator.evaluate(node, stand_in)
+            return math.inf if setting.loss is None else setting.loss
+
+        ended = "settled"
+        try:
+            lattice_search(heights, screen, patience=patience)
+        except _TimeIsOverError:
+            ended = "time"
+        for node in _worth_trying(self.screened):
+            if node not in self.settings:
+                self._try(node, even_late=len(self.settings) == 1)
+        return ended
+
+    def _try(self, node: Node, *, even_late: bool = False) -> float:
+        if self.settings and not even_late and time.perf_counter() >= self.deadline:
             raise _TimeIsOverError
-        progress("search", min(int(elapsed * 1000), int(seconds * 1000)), max(int(seconds * 1000), 1))
-        setting = settings[node] = evaluator.evaluate(node)
-        if len(settings) == 1 and setting.error is not None and not isinstance(setting.error, InfeasibleError):
+        self._tell()
+        setting = self.settings[node] = self.evaluator.evaluate(node)
+        if len(self.settings) == 1 and setting.error is not None and not isinstance(setting.error, InfeasibleError):
             raise setting.error
         return math.inf if setting.loss is None else setting.loss
 
-    heights = [len(ladder.rungs) for ladder in evaluator.ladders]
-    try:
-        with interruptible():
-            complete = lattice_search(heights, loss_of, patience=_PATIENCE * sum(heights))
-    except _TimeIsOverError:
-        return settings, "time"
-    except KeyboardInterrupt:
-        if all(setting.loss is None for setting in settings.values()):
-            raise
-        return settings, "interrupted"
-    return settings, "complete" if complete else "settled"
+    def _tell(self) -> None:
+        total = max(int(self.seconds * 1000), 1)
+        left = max(int((self.deadline - time.perf_counter()) * 1000), 0)
+        self.progress("search", max(total - left, 0), total)
+
+
+def _worth_trying(screened: Mapping[Node, Setting]) -> list[Node]:
+    """Return the settings that lose least with the stand-in, then some of its trade-off."""
+    able = {node: setting for node, setting in screened.items() if setting.loss is not None}
+    ranked = sorted(able, key=lambda node: (able[node].loss, sum(node), node))
+    front = trade_off_of(able)
+    step = max(len(front) / _OF_TRADE_OFF, 1.0)
+    spread = [front[int(at * step)] for at in range(min(len(front), _OF_TRADE_OFF))]
+    return list(dict.fromkeys([*ranked[:_PROMISING], *spread]))
 
 
 def _best(settings: Mapping[Node, Setting]) -> Setting:

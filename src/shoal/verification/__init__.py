@@ -6,7 +6,8 @@ read here, for whoever asks what they stand for: `read_table`.
 
 from shoal.verification.achieved import Achieved, measure
 from shoal.verification.columns import ReadColumn, ReadTable, read_table
-from shoal.verification.counting import count_groups
+from shoal.verification.counting import count_groups, count_population
+from shoal.verification.failures import Failure, failures
 from shoal.verification.faithfulness import check_faithful
 from shoal.verification.meaning import Meaning, declared_meanings
 from shoal.verification.node_names import names_read_as
@@ -14,12 +15,15 @@ from shoal.verification.verify import verify
 
 __all__ = [
     "Achieved",
+    "Failure",
     "Meaning",
     "ReadColumn",
     "ReadTable",
     "check_faithful",
     "count_groups",
+    "count_population",
     "declared_meanings",
+    "failures",
     "measure",
     "names_read_as",
     "read_table",

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.errors import DataError
+from shoal.errors import DataError, InternalError
 from shoal.models.diversity import largest_entropy_l
-from shoal.models.rationals import rounded_down, rounded_up
+from shoal.models.ground_distance import EqualDistance, largest_distance
+from shoal.models.rationals import largest_ratio, rounded_down, rounded_up
 from shoal.verification.counting import count_groups
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import polars as pl
-    from numpy.typing import NDArray
 
     from shoal.models.base import GroupCounts, PrivacyModel
+    from shoal.models.population import Population
 
 __all__ = ["Achieved", "achieved", "measure"]
 
@@ -50,7 +51,10 @@ class Achieved:
     """For each sensitive attribute the largest distance of a group's distribution from the table's: half the L1 norm,
     which is the earth mover's distance where all values are equally far apart."""
     closeness: tuple[dict[str, Any], ...] = ()
-    """The same under every other distance that was asked for: how a certificate describes it, and its own `t`."""
+    """The same under every other distance that was asked for, in the order of the models: how a certificate describes
+    it, and its own `t`."""
+    sizes_counted: dict[int, int] = field(default_factory=dict, repr=False)
+    """How many groups have each size that occurs."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the measurements with the keys of a certificate's "achieved"."""
@@ -60,10 +64,54 @@ class Achieved:
             "k": self.k,
             "l": {"frequency": self.l_frequency, "distinct": self.l_distinct, "entropy": self.l_entropy},
             "t": dict(self.t),
-            **({"closeness": [dict(one) for one in self.closeness]} if self.closeness else {}),
+            **({"closeness": _different(self.closeness)} if self.closeness else {}),
             "alpha": self.alpha,
             "groups": self.groups,
         }
+
+    @classmethod
+    def merged(cls, parts: Sequence[Achieved]) -> Achieved:
+        """Return what a table achieves whose groups were measured in parts, each against the population of the table.
+
+        It is what measuring the whole table gives, for every division of its groups.
+
+        Raises
+        ------
+        InternalError
+            Where there is no part, or other things were measured of them.
+        """
+        if not parts or len({(one.l_frequency is None, *one.t, len(one.closeness)) for one in parts}) > 1:
+            raise InternalError("what parts of a table achieve can be merged only where the same was measured of them")
+        k, groups = min(one.k for one in parts), sum(one.groups for one in parts)
+        counted: Counter[int] = Counter()
+        for one in parts:
+            counted.update(one.sizes_counted)
+        sizes = dict(sorted(counted.items()))
+        if parts[0].l_frequency is None:
+            return cls(k=k, groups=groups, sizes_counted=sizes)
+        return cls(
+            k=k,
+            groups=groups,
+            l_frequency=min(one.l_frequency for one in parts if one.l_frequency is not None),
+            l_distinct=min(one.l_distinct for one in parts if one.l_distinct is not None),
+            l_entropy=min(one.l_entropy for one in parts if one.l_entropy is not None),
+            alpha=max(one.alpha for one in parts if one.alpha is not None),
+            t={name: max(one.t[name] for one in parts) for name in parts[0].t},
+            closeness=tuple(
+                {**first, "t": {name: max(one["t"][name] for one in same) for name in first["t"]}}
+                for first, *others in zip(*(one.closeness for one in parts), strict=True)
+                for same in [(first, *others)]
+            ),
+            sizes_counted=sizes,
+        )
+
+
+def _different(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return each of some entries once: several models may ask for one distance."""
+    found: list[dict[str, Any]] = []
+    for entry in entries:
+        found += [] if entry in found else [dict(entry)]
+    return found
 
 
 def measure(
@@ -71,6 +119,7 @@ def measure(
     quasi_identifiers: Sequence[str],
     sensitive: Sequence[str],
     models: Sequence[PrivacyModel] = (),
+    populations: Sequence[Population] | None = None,
 ) -> Achieved:
     """Measure the privacy of any table, whoever made it, from its cells alone.
 
@@ -84,6 +133,9 @@ def measure(
         Columns that must not be linked to a person; may be empty.
     models : sequence of PrivacyModel
         Models with a distance of their own: it is measured too.
+    populations : sequence of Population, optional
+        What the whole table holds (`count_population`), where `frame` is a part of it: some of its groups, each
+        complete.
 
     Returns
     -------
@@ -105,16 +157,16 @@ def measure(
     {'k': 3, 'l': {'frequency': 1.5, 'distinct': 2, 'entropy': 1.8898}, 't': {'disease': 0.0}, 'alpha': 0.6667,
      'groups': 1}
     """
-    return achieved(count_groups(frame, quasi_identifiers, sensitive), sensitive, models)
+    return achieved(count_groups(frame, quasi_identifiers, sensitive, populations), sensitive, models)
 
 
 def achieved(counts: Sequence[GroupCounts], sensitive: Sequence[str], models: Sequence[PrivacyModel] = ()) -> Achieved:
-    """Measure the privacy of counted groups.
+    """Measure the privacy of counted groups, in comparison with the whole table that they are of.
 
     Parameters
     ----------
     counts : sequence of GroupCounts
-        One per sensitive attribute, or one in all where there is none.
+        One per sensitive attribute, or one in all where there is none: all groups of a table, or some of them.
     sensitive : sequence of str
         Names of the sensitive attributes.
     models : sequence of PrivacyModel
@@ -129,9 +181,11 @@ def achieved(counts: Sequence[GroupCounts], sensitive: Sequence[str], models: Se
     if not len(sizes):
         raise DataError("The table has no row: there is nothing to measure.")
     k, groups = int(sizes.min()), len(sizes)
+    found, times = np.unique(sizes, return_counts=True)
+    counted = dict(zip(found.tolist(), times.tolist(), strict=True))
     if not sensitive:
-        return Achieved(k=k, groups=groups)
-    alpha = max(_largest_ratio(groups_of.heights, groups_of.sizes) for groups_of in counts)
+        return Achieved(k=k, groups=groups, sizes_counted=counted)
+    alpha = max(largest_ratio(groups_of.heights, groups_of.sizes) for groups_of in counts)
     return Achieved(
         k=k,
         groups=groups,
@@ -140,10 +194,11 @@ def achieved(counts: Sequence[GroupCounts], sensitive: Sequence[str], models: Se
         l_entropy=min(largest_entropy_l(groups_of, _DIGITS) for groups_of in counts),
         alpha=rounded_up(alpha, _DIGITS),
         t={
-            name: rounded_up(_largest_distance(groups_of), _DIGITS)
+            name: rounded_up(largest_distance(groups_of, EqualDistance()), _DIGITS)
             for name, groups_of in zip(sensitive, counts, strict=True)
         },
         closeness=_by_distance(counts, sensitive, models),
+        sizes_counted=counted,
     )
 
 
@@ -156,33 +211,7 @@ def _by_distance(
         measured = [model.measured(groups_of) for groups_of in counts]
         stated = {name: one for name, one in zip(sensitive, measured, strict=True) if one is not None}
         for described, _ in list(stated.values())[:1]:
-            one = {**described, "t": {name: rounded_up(largest, _DIGITS) for name, (_, largest) in stated.items()}}
-            found += [] if one in found else [one]
+            found.append(
+                {**described, "t": {name: rounded_up(largest, _DIGITS) for name, (_, largest) in stated.items()}}
+            )
     return tuple(found)
-
-
-def _largest_ratio(numerators: NDArray[np.int64], denominators: NDArray[np.int64]) -> Fraction:
-    """Return the largest of many fractions, exactly: floats find the candidates, fractions decide."""
-    ratios = numerators / denominators
-    near = ratios >= ratios.max() * (1 - 1e-12)
-    tops, bottoms = numerators[near], denominators[near]
-    divisors = np.gcd(tops, bottoms)
-    tops, bottoms = tops // divisors, bottoms // divisors
-    largest = Fraction(0)
-    while len(tops):  # once for each different fraction: few are so close to one another
-        largest = max(largest, Fraction(int(tops[0]), int(bottoms[0])))
-        others = (tops != tops[0]) | (bottoms != bottoms[0])
-        tops, bottoms = tops[others], bottoms[others]
-    return largest
-
-
-def _largest_distance(groups: GroupCounts) -> Fraction:
-    """Return the largest half L1 distance of a group's distribution from the table's.
-
-    Half the L1 norm of two distributions is the sum of the positive differences, and only values that occur in the
-    group can have more than their share. In units of 1 / (|G| n) the differences are whole numbers below 2**62.
-    """
-    rows = int(groups.sizes.sum())
-    excess = groups.counts * rows - groups.totals[groups.values] * groups.sizes_by_entry
-    distances = np.add.reduceat(np.maximum(excess, 0), groups.starts[:-1])
-    return _largest_ratio(distances, groups.sizes) / rows

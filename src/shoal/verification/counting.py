@@ -12,7 +12,7 @@ import polars as pl
 
 from shoal.errors import ColumnError, DataError, near_matches
 from shoal.models.base import GroupCounts
-from shoal.models.domain import Domain
+from shoal.models.population import Population
 from shoal.verification.reading import published_domain
 
 if TYPE_CHECKING:
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["count_groups"]
+    from shoal.models.domain import Domain
+
+__all__ = ["count_and_place_groups", "count_groups", "count_population"]
 
 _WIDEST = 2**62
 """Combined codes stay below this, so that they fit into 64 bits."""
@@ -31,8 +33,24 @@ _NARROW = 2**31
 _Codes: TypeAlias = "NDArray[np.int32] | NDArray[np.int64]"
 
 
+def count_population(frame: pl.DataFrame, sensitive: Sequence[str]) -> tuple[Population, ...]:
+    """Count the sensitive values of a whole table, for `count_groups` of parts of it.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The whole table; its sensitive columns are enough.
+    sensitive : sequence of str
+        Columns whose values are counted; without any, there is one population with a single value.
+    """
+    return tuple(counts.population for counts in count_groups(frame, (), sensitive))
+
+
 def count_groups(
-    frame: pl.DataFrame, quasi_identifiers: Sequence[str], sensitive: Sequence[str]
+    frame: pl.DataFrame,
+    quasi_identifiers: Sequence[str],
+    sensitive: Sequence[str],
+    populations: Sequence[Population] | None = None,
 ) -> tuple[GroupCounts, ...]:
     """Count the sensitive values of every group of rows with the same published quasi-identifiers.
 
@@ -44,20 +62,42 @@ def count_groups(
         Columns whose combinations make the groups; without any, all rows are one group.
     sensitive : sequence of str
         Columns whose values are counted.
+    populations : sequence of Population, optional
+        What the whole table holds, where `frame` is a part of it; by default `frame` is the whole table.
 
     Returns
     -------
     tuple of GroupCounts
         One per sensitive attribute, with the same groups in the same order; without any, one with a single value. What
-        the values are (`GroupCounts.domain`) is read from the cells when a model asks for it.
+        the values are (`GroupCounts.domain`) is read from the cells when a model asks for it. Groups of parts have the
+        codes of the population, so that they can be joined.
 
     Raises
     ------
     ColumnError
         Where a column does not exist.
     DataError
-        Where a column holds nested data or Python objects, which cannot be compared.
+        Where a column holds nested data or Python objects, which cannot be compared, or a part holds values that the
+        population does not.
     """
+    return _counted(frame, quasi_identifiers, sensitive, populations)[0]
+
+
+def count_and_place_groups(
+    frame: pl.DataFrame, quasi_identifiers: Sequence[str], sensitive: Sequence[str]
+) -> tuple[tuple[GroupCounts, ...], NDArray[np.int64]]:
+    """Count like `count_groups`, and find the row, from 0, in which each group occurs first."""
+    counts, group = _counted(frame, quasi_identifiers, sensitive)
+    return counts, np.unique(group, return_index=True)[1]
+
+
+def _counted(
+    frame: pl.DataFrame,
+    quasi_identifiers: Sequence[str],
+    sensitive: Sequence[str],
+    populations: Sequence[Population] | None = None,
+) -> tuple[tuple[GroupCounts, ...], _Codes]:
+    """Return the counts, and for each row a code of its group; the groups are in the order of their codes."""
     for name in (*quasi_identifiers, *sensitive):
         if name not in frame.columns:
             raise ColumnError(f"There is no column '{name}'. {near_matches(name, frame.columns)}")
@@ -70,12 +110,33 @@ def count_groups(
         codes, size = _codes(columns[name])
         group, width = _combined(group, width, codes, size)
     if not sensitive:
-        return (_sorted_counts(group, width, np.zeros(frame.height, dtype=np.int32), 1),)
+        codes = np.zeros(frame.height, dtype=np.int32)
+        (whole,) = populations or (Population(totals=np.array([frame.height], dtype=np.int64)),)
+        return (_sorted_counts(group, width, codes, 1, whole),), group
     counts = []
-    for name in sensitive:
+    for place, name in enumerate(sensitive):
         codes, size = _dense(*_codes(columns[name]))
-        counts.append(_sorted_counts(group, width, codes, size, domain=published_domain(frame[name], codes, size)))
-    return tuple(counts)
+        domain = published_domain(frame[name], codes, size)
+        if populations is None:
+            whole = Population(totals=np.bincount(codes, minlength=size).astype(np.int64), domain=domain)
+        else:
+            whole = populations[place]
+            codes, size = _codes_among(name, domain, whole)[codes], len(whole.totals)
+        counts.append(_sorted_counts(group, width, codes, size, whole))
+    return tuple(counts), group
+
+
+def _codes_among(name: str, part: Domain, whole: Population) -> NDArray[np.int64]:
+    """Return the code in a population of each value of a part."""
+    # A number is a fraction, whatever the type of its column is; other values are as they are read.
+    code_of = {label: code for code, label in enumerate(whole.domain.labels or ())}
+    codes = np.array([code_of.get(label, -1) for label in part.labels or ()], dtype=np.int64)
+    if (codes < 0).any():
+        raise DataError(
+            f"The column '{name}' holds {int((codes < 0).sum())} values that the whole table does not: this is no part "
+            "of it."
+        )
+    return codes
 
 
 def _without_text(frame: pl.DataFrame) -> pl.DataFrame:
@@ -132,7 +193,7 @@ def _dense(codes: _Codes, size: int) -> tuple[_Codes, int]:
     return position[codes], int(np.count_nonzero(occurs))
 
 
-def _sorted_counts(group: _Codes, width: int, codes: _Codes, size: int, *, domain: Domain | None = None) -> GroupCounts:
+def _sorted_counts(group: _Codes, width: int, codes: _Codes, size: int, population: Population) -> GroupCounts:
     """Count how often each code occurs in each group: equal pairs stand together once they are sorted."""
     pairs, _ = _combined(group, width, codes, max(size, 1))
     pairs.sort()
@@ -145,8 +206,7 @@ def _sorted_counts(group: _Codes, width: int, codes: _Codes, size: int, *, domai
         starts=np.append(starts, len(counts)),
         values=values,
         counts=counts,
-        totals=np.bincount(codes, minlength=size).astype(np.int64),
-        domain=domain or Domain(),
+        population=population,
     )
 
 

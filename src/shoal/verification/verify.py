@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import polars as pl
+    from numpy.typing import NDArray
 
-    from shoal.models import Requirement
+    from shoal.models import Population, PrivacyModel, Requirement
     from shoal.models.base import GroupCounts
 
-__all__ = ["verify"]
+__all__ = ["refused", "verify"]
 
 
 def verify(
@@ -28,6 +29,7 @@ def verify(
     sensitive: Sequence[str],
     requirement: Requirement,
     published: Sequence[str] | None = None,
+    populations: Sequence[Population] | None = None,
 ) -> Achieved:
     """Check that every group of a release satisfies every model, and measure what the release achieves.
 
@@ -43,6 +45,9 @@ def verify(
         The models, asked of these sensitive attributes.
     published : sequence of str, optional
         The columns that the release may have, in their order; by default the quasi-identifiers and the sensitive ones.
+    populations : sequence of Population, optional
+        What the whole release holds (`count_population`), where `frame` is a part of it: some of its groups, each
+        complete.
 
     Returns
     -------
@@ -60,7 +65,7 @@ def verify(
             f"The release was to be checked for {_listed(sensitive)}, but the requirement speaks of "
             f"{_listed(requirement.sensitive)}. Nothing was published."
         )
-    counts = count_groups(frame, quasi_identifiers, sensitive)
+    counts = count_groups(frame, quasi_identifiers, sensitive, populations)
     _check_models(counts, requirement)
     return achieved(counts, sensitive, requirement.models)
 
@@ -85,17 +90,22 @@ def _check_models(counts: Sequence[GroupCounts], requirement: Requirement) -> No
         if not asked:
             raise ReleaseUnsafeError(model, " cannot be checked without a sensitive attribute. Nothing was published.")
         for position in asked:
-            groups = counts[position]
-            accepted = model.acceptable(groups)
-            # An answer that is not one truth value per group is no answer.
-            if accepted.shape != groups.sizes.shape or accepted.dtype != np.bool_ or not bool(accepted.all()):
-                failed = len(groups.sizes) - int(np.count_nonzero(accepted == np.True_))
+            failing = refused(model, counts[position])
+            if failing.any():
                 about = f" of '{requirement.sensitive[position]}'" if model.needs_sensitive else ""
                 raise ReleaseUnsafeError(
                     "The release fails ",
                     model,
-                    f"{about} in {failed} of {len(groups.sizes)} groups. Nothing was published.",
+                    f"{about} in {int(failing.sum())} of {len(failing)} groups. Nothing was published.",
                 )
+
+
+def refused(model: PrivacyModel, groups: GroupCounts) -> NDArray[np.bool_]:
+    """Return which groups a model does not accept; all of them where it gives no truth value for each."""
+    accepted = model.acceptable(groups)
+    if accepted.shape != groups.sizes.shape or accepted.dtype != np.bool_:
+        return np.ones(groups.sizes.shape, dtype=np.bool_)
+    return ~accepted
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -10,15 +10,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from shoal.algorithms.bounds import stars_kernel as kernels
-from shoal.algorithms.bounds.stars_kernel import WEIGHT_UNIT
+from shoal.algorithms.bounds.stars import scale_of_cells
+from shoal.algorithms.bounds.stars_kernel import WEIGHT_UNIT, Items
 from shoal.testing.oracles import frequency_diverse, optimal_partition
 from shoal.testing.strategies import code_tables
 from shoal.testing.three_phase import phase_one
 
-COMPILED = {
-    name: getattr(kernels, name)
-    for name in ("bound_of_weights", "raise_weights", "viable_cells", "_project_on_simplex")
-}
+COMPILED = {name: getattr(kernels, name) for name in ("bound_of_weights", "raise_weights", "viable_cells")}
 PLAIN = {name: kernel.py_func for name, kernel in COMPILED.items()}
 BOTH = pytest.mark.parametrize("run", [COMPILED, PLAIN], ids=["compiled", "plain"])
 
@@ -56,16 +54,15 @@ def nearest_on_simplex(point):
     return np.maximum(point - thresholds[last], 0)
 
 
-@BOTH
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(st.floats(-50, 50) | st.sampled_from([0.0, 1.0, 0.5]), min_size=1, max_size=12),
     st.integers(0, 3),
     st.integers(0, 3),
 )
-def test_projection_on_the_simplex(run, point, before, after):
+def test_projection_on_the_simplex(point, before, after):
     beta = np.array([7.0] * before + point[1:] + [7.0] * after)
-    lam = run["_project_on_simplex"](point[0], beta, before, before + len(point) - 1)
+    lam = kernels._project_on_simplex(point[0], beta, before, before + len(point) - 1)
     expected = nearest_on_simplex(np.array(point))
     assert np.allclose([lam, *beta[before : before + len(point) - 1]], expected, atol=1e-9)
     assert beta[:before].tolist() == [7.0] * before
@@ -103,6 +100,10 @@ class Families:
         self.pair_of = np.array([[pairs.index(place) for place in row] for row in places], dtype=np.int32)
         starts = [sum(pair[:2] < cell for pair in pairs) for cell in cells]
         self.pair_starts = np.array([*starts, len(pairs)], dtype=np.int64)
+
+    def items(self):
+        """The same for the kernels."""
+        return Items(self.cell_of, self.pair_of, self.stars, self.pair_starts, self.rows)
 
     def owners(self):
         """The cell of every pair."""
@@ -145,9 +146,7 @@ def test_weak_duality(run, data):
         totals = np.maximum(lam + np.bincount(families.owners(), beta, minlength=cells), 1)
         lam, beta = lam / totals, beta / totals[families.owners()]
         in_units = [np.floor(part * (WEIGHT_UNIT - 1)).astype(np.int64) for part in (lam, beta)]
-        bound = run["bound_of_weights"](
-            families.cell_of, families.pair_of, families.stars, families.rows, l, 1, *in_units
-        )
+        bound = run["bound_of_weights"](families.items(), l, 1, *in_units)
         assert ceil(bound / WEIGHT_UNIT) <= optimum
         assert bound / WEIGHT_UNIT == pytest.approx(families.value(lam, beta, l), abs=1e-3)
 
@@ -165,10 +164,8 @@ def test_raised_weights_are_on_the_simplices_and_no_worse(run, data):
     target = data.draw(st.sampled_from([0.0, float(len(codes.values)), 1e9]))
     steps = data.draw(st.sampled_from([0, 1, 30]))
     start = families.value(lam, beta, l)
-    lam, beta = run["raise_weights"](
-        families.cell_of, families.pair_of, families.stars, families.pair_starts, families.rows, float(l), lam, beta,
-        target, steps, 0.05,
-    )  # fmt: skip
+    items = families.items()
+    lam, beta = run["raise_weights"](items, scale_of_cells(items), float(l), lam, beta, target, steps, 0.05)
     assert lam.min() >= 0
     assert beta.min(initial=0) >= 0
     assert np.allclose(lam + np.bincount(families.owners(), beta, minlength=cells), 1, atol=1e-6)
@@ -181,8 +178,8 @@ def test_raised_weights_find_a_common_group(run):
     # them has four rows at l = 2, which lam = 1 alone does not see.
     one_family = {"cell_of": [[0], [0]], "pair_of": [[0], [1]], "stars": [1], "pair_starts": [0, 2], "rows": [2, 1]}
     kinds = {"cell_of": np.int32, "pair_of": np.int32}
-    arrays = [np.array(values, dtype=kinds.get(name, np.int64)) for name, values in one_family.items()]
-    lam, beta = run["raise_weights"](*arrays, 2.0, np.ones(1), np.zeros(2), 4.0, 100, 0.05)
+    items = Items(**{name: np.array(values, dtype=kinds.get(name, np.int64)) for name, values in one_family.items()})
+    lam, beta = run["raise_weights"](items, scale_of_cells(items), 2.0, np.ones(1), np.zeros(2), 4.0, 100, 0.05)
     in_units = [np.floor(part * (WEIGHT_UNIT - 1)).astype(np.int64) for part in (lam, beta)]
-    bound = run["bound_of_weights"](arrays[0], arrays[1], arrays[2], arrays[4], 2, 1, *in_units)
+    bound = run["bound_of_weights"](items, 2, 1, *in_units)
     assert ceil(bound / WEIGHT_UNIT) == 4

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.algorithms.common import predicate_kernel as predicate
-from shoal.algorithms.common.compiled import compile_requirement, table_counts
+from shoal.algorithms.common.compiled import compile_requirement, populations_of
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.errors import ParameterError
 from shoal.models import (
@@ -22,6 +22,7 @@ from shoal.models import (
     KEAnonymity,
     LDiversity,
     MUniqueness,
+    Population,
     Requirement,
     RuleKind,
     TCloseness,
@@ -81,7 +82,7 @@ def compiled_answers(table, requirement, groups, *, function=acceptable):
 
 def exact_answers(table, requirement, groups):
     accepted = np.ones(len(groups), dtype=bool)
-    whole = table_counts(table)
+    whole = populations_of(table)
     for model in requirement.models:
         for position in range(len(requirement.sensitive)) if model.needs_sensitive else range(1):
             column = table.sensitive[position]
@@ -91,8 +92,7 @@ def exact_answers(table, requirement, groups):
                 starts=np.cumsum([0, *(len(values) for values, _ in found)]),
                 values=np.concatenate([values for values, _ in found]).astype(np.int64),
                 counts=np.concatenate([count for _, count in found]),
-                totals=whole[position].totals,
-                domain=whole[position].domain,
+                population=whole[position],
             )
             accepted &= model.acceptable(counts)
     return accepted.tolist()
@@ -207,8 +207,8 @@ def test_a_table_without_sensitive_attribute_has_one_column_of_zeros():
     assert compiled.starts.tolist() == [0, 1]
     assert compiled.smallest == 2
     assert compiled_answers(table, requirement, [np.array([0, 1]), np.array([2])]) == [True, False]
-    whole = table_counts(table)[0]
-    assert (whole.sizes.tolist(), whole.totals.tolist(), whole.numbers) == ([3], [3], None)
+    whole = populations_of(table)[0]
+    assert (whole.rows, whole.totals.tolist(), whole.numbers) == (3, [3], None)
 
 
 def test_cheap_clauses_come_first():
@@ -250,7 +250,7 @@ def test_the_smallest_acceptable_group_is_bounded(model, smallest):
 
 def test_the_numbers_of_a_table_are_exact_and_a_missing_value_has_none():
     table, _ = encoded([(0, 3, 1), (0, None, 1), (0, 1, 1)])
-    assert [counts.numbers for counts in table_counts(table)] == [(1, 3, None), (1,)]
+    assert [population.numbers for population in populations_of(table)] == [(1, 3, None), (1,)]
 
 
 def test_a_model_of_numbers_cannot_be_compiled_without_them():
@@ -271,13 +271,13 @@ def test_a_model_of_numbers_cannot_be_compiled_without_them():
 def test_shares_of_large_tables_are_rounded_against_the_publisher(rows, share, beta, group, offset):
     # Two values with totals that 2**31 units per share cannot all tell apart, and a group on the border of beta.
     first = min(max(1, int(rows * share)), rows - 1)
-    whole = replace(_pair(np.array([rows]), np.array([[first, rows - first]])), totals=np.array([first, rows - first]))
+    whole = Population(totals=np.array([first, rows - first]))
     border = int((1 + Fraction(str(beta))) * Fraction(first, rows) * group) + offset
     count = min(max(border, 1), group)
     if count == group:
         return
     model = BetaLikeness(beta)
-    counts = replace(_pair(np.array([group]), np.array([[count, group - count]])), totals=whole.totals)
+    counts = replace(_pair(np.array([group]), np.array([[count, group - count]])), population=whole)
     (rule,) = model.rules(whole)
     kernel = acceptable(
         group,
@@ -297,5 +297,5 @@ def _pair(sizes, matrix):
         starts=np.array([0, 2]),
         values=np.array([0, 1]),
         counts=matrix.ravel(),
-        totals=matrix.sum(axis=0),
+        population=Population(totals=matrix.sum(axis=0)),
     )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from shoal import KAnonymity, LDiversity, MUniqueness
-from shoal.algorithms import Exact, table_counts
+from shoal.algorithms import Exact, populations_of
 from shoal.algorithms.common.row_types import counted_groups
 from shoal.algorithms.exact.subsets import SubsetProgram
 from shoal.algorithms.exact.subsets_kernel import close_vectors
@@ -131,7 +131,7 @@ def test_the_compiled_clause_of_a_metric_decides_as_the_model_does(problem_of, s
     matrix = [[abs(one - other) + (i != j) for j, other in enumerate(places)] for i, one in enumerate(places)]
     asked = TCloseness(Fraction(chance.randint(1, 3), 10), distance=MetricDistance(range(4), matrix))
     sensitive = [value for value, total in enumerate(totals) for _ in range(total)]
-    (table,) = table_counts(problem_of([[0] * len(sensitive)], [sensitive], asked).table)
+    (table,) = populations_of(problem_of([[0] * len(sensitive)], [sensitive], asked).table)
     (rule,) = asked.rules(table)
     assert rule.exact
     radices = np.cumprod([1, *(total + 1 for total in totals[:-1])])

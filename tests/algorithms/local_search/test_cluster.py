@@ -1,3 +1,4 @@
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -155,6 +156,17 @@ def test_its_loss_is_the_one_that_is_published(recoding, missing):
         published = gcp(recode(asked.table, result.groups, result.count, method=recoding, hierarchies=trees))
         assert result.details["loss"] == pytest.approx(published)
     assert result.details["loss"] < result.details["growing_loss"]
+
+
+@pytest.mark.parametrize("largest", [1, 3, 16])
+def test_large_sets_cost_what_stars_do(largest):
+    rng = np.random.default_rng(2)
+    names, ages = [f"name {value}" for value in rng.integers(0, 60, 200)], rng.integers(0, 30, 200).tolist()
+    asked = replace(problem([names, ages], ["x"] * 200, KAnonymity(5)), largest_set=largest)
+    result = Cluster(effort=20).partition(asked)
+    recoded = recode(asked.table, result.groups, result.count, method="generalization", largest_set=largest)
+    assert result.details["loss"] == pytest.approx(gcp(recoded))
+    assert recoded.columns[0].sub_domains.sizes[:-1].max() <= largest
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,17 @@ import numpy as np
 import pytest
 
 from shoal.algorithms.local_search.dealing_kernel import count_failures, deal, deal_in_two, join_failing
+from shoal.algorithms.local_search.group_state_kernel import Asked
 
 
-def predicate(k, l, values):
+def asked_of(sensitive, k, l, values):
     """At least k rows and l different values."""
-    starts = np.array([0, values], dtype=np.int64)
-    return starts, np.array([(0, 0, k, 0, 0, 0), (2, 0, l, 0, 0, 0)], dtype=np.int64), np.empty(0, dtype=np.int64)
+    return Asked(
+        sensitive=sensitive,
+        starts=np.array([0, values], dtype=np.int64),
+        rules=np.array([(0, 0, k, 0, 0, 0), (2, 0, l, 0, 0, 0)], dtype=np.int64),
+        bounds=np.empty(0, dtype=np.int64),
+    )
 
 
 def accepts(group, k, l):
@@ -25,7 +30,7 @@ def test_failures_are_counted(seed):
         begins = np.linspace(0, 40, count + 1).astype(np.int64)
         groups = [values[order[first:last], 0].tolist() for first, last in pairwise(begins)]
         failures = sum(not accepts(group, 3, 3) for group in groups)
-        asked = order, begins, values, *predicate(3, 3, 4)
+        asked = order, begins, asked_of(values, 3, 3, 4)
         assert count_failures(*asked, 100) == failures
         assert count_failures(*asked, 0) == min(failures, 1)
 
@@ -74,7 +79,7 @@ def test_joined_groups_are_stretches_that_are_acceptable(kernel, seed):
     order = rng.permutation(n).astype(np.int32)
     begins = np.searchsorted(labels, np.arange(count + 1)).astype(np.int64)
     joined = np.empty(count, dtype=np.int32)
-    left = kernel(order, begins, values, *predicate(4, 3, 5), joined)
+    left = kernel(order, begins, asked_of(values, 4, 3, 5), joined)
     assert (np.diff(joined) >= 0).all()
     assert sorted(set(joined.tolist())) == list(range(left))
     for g in range(left):
@@ -89,16 +94,19 @@ def test_halves_share_every_kind(kernel, seed):
     rng = np.random.default_rng(seed)
     n = 48
     kinds = rng.integers(0, 4, n).astype(np.int32)
-    members = rng.permutation(n).astype(np.int32)
-    groups = np.array([(0, 20, 20), (20, 4, 4), (24, 24, 24)], dtype=np.int64)
+    begins = np.array([0, 20, 24, 48], dtype=np.int64)
     standing = rng.permutation(n).astype(np.int32)
+    members = rng.permutation(n)
+    order = np.concatenate(
+        [part[np.lexsort((standing[part], kinds[part]))] for part in np.split(members, begins[1:-1])]
+    )
     labels = np.empty(n, dtype=np.int32)
-    count = kernel(members, groups, kinds, standing, kinds.reshape(-1, 1), *predicate(3, 2, 4), 3, labels)
+    count = kernel(order.astype(np.int32), begins, kinds, asked_of(kinds.reshape(-1, 1), 3, 2, 4), 3, labels)
     assert sorted(set(labels.tolist())) == list(range(count))
     assert count >= 3
-    assert (labels[members[20:24]] == 1).all(), "too small to be cut"
+    assert (labels[order[20:24]] == 1).all(), "too small to be cut"
     for begin, size in ((0, 20), (24, 24)):
-        rows = members[begin : begin + size]
+        rows = order[begin : begin + size]
         parts = [rows[labels[rows] == g] for g in sorted(set(labels[rows].tolist()))]
         for part in parts:
             assert accepts(kinds[part].tolist(), 3, 2)

@@ -107,5 +107,5 @@ def test_apart_is_what_two_lose():
     losses = classes(4, 30)
     for one in range(len(losses.codes)):
         for other in range(len(losses.codes)):
-            total = sum(apart(losses.codes[one, c], losses.codes[other, c], c, *losses[1:]) for c in range(4))
+            total = sum(apart(losses.codes[one, c], losses.codes[other, c], c, *losses[1:4]) for c in range(4))
             assert total == pytest.approx(distance(losses, one, other))

@@ -6,9 +6,26 @@ from random import Random
 import numpy as np
 import pytest
 
-from shoal.algorithms.tp.donors_kernel import complete_with_donors, complete_with_spare_rows, spare_of_groups
+from shoal.algorithms.tp.cascade_kernel import Frequency, Waiting
+from shoal.algorithms.tp.donors_kernel import (
+    Made,
+    Offer,
+    Spare,
+    complete_with_donors,
+    complete_with_spare_rows,
+    spare_of_groups,
+)
+
+pytestmark = pytest.mark.usefixtures("_wrapping")
 
 BOTH = pytest.mark.parametrize("run", [complete_with_donors, complete_with_donors.py_func], ids=["compiled", "plain"])
+
+
+@pytest.fixture
+def _wrapping():
+    """Numbers wrap around where keys are hashed, of which NumPy warns in plain Python."""
+    with np.errstate(over="ignore"):
+        yield
 
 
 def acceptable(counts, num, den, k):
@@ -50,14 +67,33 @@ class Instance:
         self.keys = keys[self.items]
         self.left, self.taken = lengths.astype(np.int32), np.zeros(len(waiting), dtype=np.int32)
 
+    def waiting(self):
+        return Waiting.of(
+            self.keys,
+            self.items,
+            self.radix,
+            left=self.left,
+            taken=self.taken,
+            first_row=self.first_row,
+            rows=self.rows,
+            groups=self.groups,
+        )
+
     def complete(self, run, num, den, k, *, stars, price, chain=50):
         before = self.groups.copy()
         made = len(self.group_keys)
-        still, next_group = run(
-            self.keys, self.items, self.radix, self.left, self.taken, self.first_row, self.rows, self.groups, made,
-            num, den, k, stars, price, chain, self.group_keys, self.group_stars, self.values, self.counts, self.starts,
-            self.cell_first, self.cell_rows, self.sizes,
-        )  # fmt: skip
+        donors = Made(
+            keys=self.group_keys,
+            stars=self.group_stars,
+            values=self.values,
+            counts=self.counts,
+            starts=self.starts,
+            first_rows=self.cell_first,
+            rows=self.cell_rows,
+            sizes=self.sizes,
+        )
+        offer = Offer(stars=stars, price=price, longest_chain=chain)
+        still, next_group = run(self.waiting(), Frequency(num, den, k), donors, offer, made)
         self.check(before, still.tolist(), int(next_group), num, den, k, stars, price)
         return int(next_group) - made
 
@@ -69,10 +105,8 @@ class Instance:
         loose[loose] = spare[group[loose]] > 0
         candidates, group = self.cell_rows[loose], group[loose]
         keys, values = self.projection_of[candidates], self.value_of[candidates]
-        still, next_group = run(
-            self.keys, self.items, self.radix, self.left, self.taken, self.first_row, self.rows, self.groups, made,
-            num, den, k, keys, values, candidates, group, spare,
-        )  # fmt: skip
+        loose = Spare(keys=keys, values=values, rows=candidates, groups=group, left=spare)
+        still, next_group = run(self.waiting(), Frequency(num, den, k), loose, made)
         for number in range(next_group):
             counts, members = self.counts_of(number), np.flatnonzero(self.groups == number)
             assert acceptable(counts, num, den, k), f"group {number} is not acceptable: {counts}"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.algorithms.bounds.stars_kernel import WEIGHT_UNIT, bound_of_weights, raise_weights, viable_cells
+from shoal.algorithms.bounds.stars_kernel import WEIGHT_UNIT, Items, bound_of_weights, raise_weights, viable_cells
 from shoal.algorithms.tp.three_phase_kernel import phase_one
 from shoal.models import FrequencyForm
 from shoal.table.classes import mixed_radix_keys
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from shoal.models import Requirement
     from shoal.table import Table
 
-__all__ = ["LowerBound", "lower_bound"]
+__all__ = ["LowerBound", "lower_bound", "scale_of_cells"]
 
 _DUAL_WORK = 4_000_000
 """Operations that the dual ascent may take unless told otherwise."""
@@ -85,16 +85,6 @@ class _Relaxation:
         return cls(k=max(k, distinct, -(-l.numerator // l.denominator)), l=l, distinct=distinct)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class _Families:
-    """The projections that could hold the rows that must change, one family a pattern of stars."""
-
-    cell_of: NDArray[np.int32]
-    pair_of: NDArray[np.int32]
-    stars: NDArray[np.int64]
-    pair_starts: NDArray[np.int64]
-
-
 def lower_bound(table: Table, requirement: Requirement, *, target: int, work: int = _DUAL_WORK) -> LowerBound:
     """Bound the cost of every release of a table from below.
 
@@ -130,9 +120,8 @@ def lower_bound(table: Table, requirement: Requirement, *, target: int, work: in
     tuples, why = _fewest_tuples(relaxed, moved, keep, classes.class_sizes)
     if len(table.quasi_identifiers) < 2:
         return LowerBound(stars=tuples, suppressed_tuples=tuples, why=why)
-    families = _families(table, relaxed, np.flatnonzero(counts - keep))
-    rows = (counts - keep)[counts > keep].astype(np.int64)
-    stars = _dual_bound(families, rows, relaxed.l, target=target, work=work)
+    items = _items(table, relaxed, counts - keep)
+    stars = _dual_bound(items, relaxed.l, target=target, work=work)
     if stars > tuples:
         why = "rows that no group of identical rows can hold, priced by the cheapest projections that could hold them"
     return LowerBound(stars=max(stars, tuples), suppressed_tuples=tuples, why=why)
@@ -156,13 +145,14 @@ def _fewest_tuples(
     return max(bounds, key=lambda bound: bound[0])
 
 
-def _families(table: Table, relaxed: _Relaxation, items: NDArray[np.intp]) -> _Families:
-    """Sort the items (cells with rows that must change) into the projections of every pattern.
+def _items(table: Table, relaxed: _Relaxation, changing: NDArray[np.int32]) -> Items:
+    """Sort the items (cells with rows that must change, so many of each) into the projections of every pattern.
 
     Patterns with one star have a family each, those with two as well where that is not too much work; all others share
     one family, as if any rows could meet there.
     """
     classes = table.classes
+    items = np.flatnonzero(changing)
     d = len(table.quasi_identifiers)
     representatives = classes.order[classes.cell_starts[:-1]]
     codes = [column.codes[representatives] for column in table.quasi_identifiers]
@@ -198,11 +188,12 @@ def _families(table: Table, relaxed: _Relaxation, items: NDArray[np.intp]) -> _F
         pairs += int(starts[-1])
     least = [len(stars) for stars in patterns]
     least[-1] = least[-2] + 1
-    return _Families(
+    return Items(
         cell_of=cell_of,
         pair_of=pair_of,
         stars=np.array(least, dtype=np.int64),
         pair_starts=np.concatenate([*pair_starts, [pairs]]).astype(np.int64),
+        rows=changing[items].astype(np.int64),
     )
 
 
@@ -220,31 +211,24 @@ def _runs_of(
     return pair, cell, starts.astype(np.int64)
 
 
-def _dual_bound(families: _Families, rows: NDArray[np.int64], l: Fraction, *, target: int, work: int) -> int:
-    cells = len(families.pair_starts) - 1
+def _dual_bound(items: Items, l: Fraction, *, target: int, work: int) -> int:
+    cells = len(items.pair_starts) - 1
     lam = np.ones(cells)
-    beta = np.zeros(int(families.pair_starts[-1]))
+    beta = np.zeros(int(items.pair_starts[-1]))
     # Fewer steps than `_FEWEST_STEPS` do not get beyond where they start: spend more work on them, or none. On small
     # tables, where steps cost next to nothing, they are close to the best that can be had after some hundreds.
-    size = families.cell_of.size
+    size = items.cell_of.size
     steps = max(_FEWEST_STEPS, min(work // size, _MOST_STEPS * max(work // _DUAL_WORK, 1)))
     if l == 1 or steps * size > _OVERDRAFT * work:
         steps = 0
-    lam, beta = raise_weights(
-        families.cell_of,
-        families.pair_of,
-        families.stars,
-        families.pair_starts,
-        rows,
-        float(l),
-        lam,
-        beta,
-        float(target),
-        steps,
-        _TOLERANCE,
-    )
-    total = bound_of_weights(
-        families.cell_of, families.pair_of, families.stars, rows, l.numerator, l.denominator,
-        np.floor(lam * (WEIGHT_UNIT - 1)).astype(np.int64), np.floor(beta * (WEIGHT_UNIT - 1)).astype(np.int64),
-    )  # fmt: skip
+    lam, beta = raise_weights(items, scale_of_cells(items), float(l), lam, beta, float(target), steps, _TOLERANCE)
+    lam, beta = (np.floor(weights * (WEIGHT_UNIT - 1)).astype(np.int64) for weights in (lam, beta))
+    total = bound_of_weights(items, l.numerator, l.denominator, lam, beta)
     return int(-(-int(total) // WEIGHT_UNIT))
+
+
+def scale_of_cells(items: Items) -> NDArray[np.float64]:
+    """Return what the steps of each cell are divided by: the stars of the rows that it could hold, at least 1."""
+    held = items.cell_of >= 0
+    stars = (items.rows[:, None] * items.stars)[held]
+    return np.maximum(np.bincount(items.cell_of[held], weights=stars, minlength=len(items.pair_starts) - 1), 1.0)

@@ -3,17 +3,41 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from shoal._compiling import kernel, kernel_step
 from shoal.algorithms.tp.three_phase_kernel import largest_height
 
-__all__ = ["WEIGHT_UNIT", "bound_of_weights", "raise_weights", "viable_cells"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["WEIGHT_UNIT", "Items", "bound_of_weights", "raise_weights", "viable_cells"]
 
 WEIGHT_UNIT = 1 << 24
+"""Weights are rounded down to multiples of 1 / WEIGHT_UNIT before the bound is computed, in integers."""
 
 
-@njit(cache=True)
+class Items(NamedTuple):
+    """Rows that must be starred, and the projections that could hold them.
+
+    Item i stands for `rows[i]` rows. A family f of projections is a pattern, or all patterns with at least so many
+    stars.
+    """
+
+    cell_of: NDArray[np.int32]
+    """The cell of item i in family f, shape (items, families); -1 where that cannot hold a group."""
+    pair_of: NDArray[np.int32]
+    """The pair of a cell and a value that it is, numbered cell by cell."""
+    stars: NDArray[np.int64]
+    """Stars of a row in each family."""
+    pair_starts: NDArray[np.int64]
+    """The pairs of cell c are `pair_starts[c]:pair_starts[c + 1]`."""
+    rows: NDArray[np.int64]
+
+
+@kernel
 def viable_cells(keys, cells, radix, counts, num, den, k, distinct):
     """Tell for each cell whether its projection can hold an acceptable group.
 
@@ -22,7 +46,7 @@ def viable_cells(keys, cells, radix, counts, num, den, k, distinct):
     """
     n = cells.size
     viable = np.zeros(counts.size, dtype=np.bool_)
-    merged = np.empty(n, dtype=np.int64)
+    merged = np.empty(n, dtype=np.int32)
     i = 0
     while i < n:
         end = (keys[i] // radix + 1) * radix
@@ -43,7 +67,7 @@ def viable_cells(keys, cells, radix, counts, num, den, k, distinct):
     return viable
 
 
-@njit(cache=True)
+@kernel_step
 def _project_on_simplex(lam, beta, start, stop):
     """Replace (lam, beta[start:stop]) by the nearest point with no negative entry and sum 1; return the new lam."""
     count = stop - start + 1
@@ -71,20 +95,7 @@ def _project_on_simplex(lam, beta, start, stop):
     return max(lam - threshold, 0.0)
 
 
-@njit(cache=True)
-def _rows_of_cells(cell_of, stars, rows, cells):
-    """Return what the step of each cell is scaled down by: its rows times its stars."""
-    scale = np.zeros(cells)
-    for i in range(cell_of.shape[0]):
-        for f in range(cell_of.shape[1]):
-            if cell_of[i, f] >= 0:
-                scale[cell_of[i, f]] += rows[i] * stars[f]
-    for c in range(cells):
-        scale[c] = max(scale[c], 1.0)
-    return scale
-
-
-@njit(cache=True)
+@kernel_step
 def _deflected(lam_step, beta_step, lam_last, beta_last, pair_starts, scale):
     """Turn a step along the simplices, and away from the last one where they disagree; return its squared length."""
     inner = 0.0
@@ -118,30 +129,27 @@ def _deflected(lam_step, beta_step, lam_last, beta_last, pair_starts, scale):
     return length
 
 
-@njit(cache=True)
-def raise_weights(cell_of, pair_of, stars, pair_starts, rows, l, lam, beta, target, steps, tolerance):
+@kernel
+def raise_weights(items, scale, l, lam, beta, target, steps, tolerance):
     """Raise the dual bound by projected subgradient steps towards `target`; return the best weights found.
 
-    Item i stands for `rows[i]` rows that must be starred. In family f (a pattern, or all patterns with at least so many
-    stars) it lies in cell `cell_of[i, f]` (-1: that cannot hold a group) and is pair `pair_of[i, f]` (cell and value);
-    the pairs of cell c are `pair_starts[c]:pair_starts[c + 1]`. A group in cell c with n_v rows of value v has at least
-    `sum_v n_v * (lam[c] + l * beta[c, v])` rows when lam and beta are a convex combination. `lam` and `beta` are where
-    it starts. A step shares each item among the families that are within `tolerance` of its least (relatively), is as
-    long as the rows of each cell allow, and is deflected by the last one where they disagree (Camerini, Fratta,
-    Maffioli 1975).
+    A group in cell c with n_v rows of value v has at least `sum_v n_v * (lam[c] + l * beta[c, v])` rows when lam and
+    beta are a convex combination. `lam` and `beta` are where it starts, and change. A step shares each item among the
+    families that are within `tolerance` of its least (relatively), is as long as the rows of each cell allow
+    (`scale[c]`: what a step of the cell is divided by), and is deflected by the last one where they disagree (Camerini,
+    Fratta, Maffioli 1975).
     """
-    items, families = cell_of.shape
-    cells = pair_starts.size - 1
-    pairs = beta.size
-    best_lam = np.ones(cells)
-    best_beta = np.zeros(pairs)
+    cell_of, pair_of, stars, pair_starts, rows = items
+    families = cell_of.shape[1]
+    cells, pairs = lam.size, beta.size
+    best_lam = np.empty(cells, np.float64)
+    best_beta = np.empty(pairs, np.float64)
     best = -1.0
-    lam_step = np.zeros(cells)
-    beta_step = np.zeros(pairs)
-    lam_last = np.zeros(cells)
-    beta_last = np.zeros(pairs)
-    share = np.empty(families)
-    scale = _rows_of_cells(cell_of, stars, rows, cells)
+    lam_step = np.zeros(cells, np.float64)
+    beta_step = np.zeros(pairs, np.float64)
+    lam_last = np.zeros(cells, np.float64)
+    beta_last = np.zeros(pairs, np.float64)
+    share = np.empty(families, np.float64)
     # Whole-array expressions would read better here, and take several times as long to compile.
     for taken in range(steps + 1):
         value = 0.0
@@ -149,7 +157,7 @@ def raise_weights(cell_of, pair_of, stars, pair_starts, rows, l, lam, beta, targ
             lam_step[c] = 0.0
         for p in range(pairs):
             beta_step[p] = 0.0
-        for i in range(items):
+        for i in range(rows.size):
             least = np.inf
             for f in range(families):
                 share[f] = np.inf
@@ -187,16 +195,15 @@ def raise_weights(cell_of, pair_of, stars, pair_starts, rows, l, lam, beta, targ
     return best_lam, best_beta
 
 
-@njit(cache=True)
-def bound_of_weights(cell_of, pair_of, stars, rows, num, den, lam, beta):
+@kernel
+def bound_of_weights(items, num, den, lam, beta):
     """Return the bound in units of 1 / WEIGHT_UNIT stars, in integers; a cell's weights sum to at most WEIGHT_UNIT."""
-    items, families = cell_of.shape
     total = np.int64(0)
-    for i in range(items):
+    for i in range(items.rows.size):
         least = np.int64(1) << 60
-        for f in range(families):
-            c = cell_of[i, f]
+        for f in range(items.stars.size):
+            c = items.cell_of[i, f]
             if c >= 0:
-                least = min(least, stars[f] * (lam[c] + num * beta[pair_of[i, f]] // den))
-        total += rows[i] * least
+                least = min(least, items.stars[f] * (lam[c] + num * beta[items.pair_of[i, f]] // den))
+        total += items.rows[i] * least
     return total

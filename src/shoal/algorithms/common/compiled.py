@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.algorithms.common.predicate_kernel import SHARE_SCALE
-from shoal.models.base import GroupCounts, Rule, RuleKind
+from shoal.errors import InternalError
+from shoal.models.base import Rule, RuleKind
 from shoal.models.domain import Domain
+from shoal.models.population import Population
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from fractions import Fraction
 
     from numpy.typing import NDArray
@@ -19,8 +22,10 @@ if TYPE_CHECKING:
     from shoal.models import Requirement
     from shoal.table import Column, Table
 
-__all__ = ["CompiledRequirement", "compile_requirement", "table_counts"]
+__all__ = ["CompiledRequirement", "compile_requirement", "populations_of"]
 
+_MOST_ROWS = 2**31
+"""Populations have fewer rows: products of two counts fit into 62 bits."""
 _CHEAPEST_FIRST = (
     RuleKind.SIZE,
     RuleKind.DISTINCT,
@@ -61,11 +66,11 @@ class CompiledRequirement:
         )
 
 
-def table_counts(table: Table) -> tuple[GroupCounts, ...]:
-    """Return for each sensitive attribute the whole table as one group.
+def populations_of(table: Table) -> tuple[Population, ...]:
+    """Return what the sensitive attributes of a table hold in all.
 
-    Where there is no sensitive attribute, there is one entry with the table's size and a single value, so that models
-    that ask nothing of sensitive values can be asked all the same.
+    Where there is no sensitive attribute, there is one population with a single value, so that models that ask nothing
+    of sensitive values can be asked all the same.
 
     Parameters
     ----------
@@ -74,15 +79,17 @@ def table_counts(table: Table) -> tuple[GroupCounts, ...]:
 
     Returns
     -------
-    tuple of GroupCounts
+    tuple of Population
         One per sensitive attribute, or one in all.
     """
     if not table.sensitive:
-        return (_one_group(np.array([table.rows], dtype=np.int64), Domain()),)
-    return tuple(_column_counts(column) for column in table.sensitive)
+        return (Population(totals=np.array([table.rows], dtype=np.int64)),)
+    return tuple(_population(column) for column in table.sensitive)
 
 
-def compile_requirement(table: Table, requirement: Requirement) -> CompiledRequirement:
+def compile_requirement(
+    table: Table, requirement: Requirement, populations: Sequence[Population] | None = None
+) -> CompiledRequirement:
     """Lay a requirement out as arrays for the compiled predicate.
 
     Parameters
@@ -91,6 +98,9 @@ def compile_requirement(table: Table, requirement: Requirement) -> CompiledRequi
         Encoded microdata with at least one row and fewer than 2**31.
     requirement : Requirement
         What each group must satisfy; its sensitive attributes are those of the table.
+    populations : sequence of Population, optional
+        What the groups are compared with, where the table is a part of a larger one of fewer than 2**31 rows; by code
+        of the table's columns. By default what the table holds.
 
     Returns
     -------
@@ -102,19 +112,22 @@ def compile_requirement(table: Table, requirement: Requirement) -> CompiledRequi
     ParameterError
         Where a sensitive attribute is of no kind that a model can be asked of.
     """
-    counts = table_counts(table)
-    starts = np.concatenate(([0], np.cumsum([len(group.totals) for group in counts]))).astype(np.int64)
-    codes = np.zeros((table.rows, len(counts)), dtype=np.int32)
+    if populations is None:
+        populations = populations_of(table)
+    if max(population.rows for population in populations) >= _MOST_ROWS:
+        raise InternalError("compiled clauses count the rows of a table in 31 bits")
+    starts = np.concatenate(([0], np.cumsum([len(one.totals) for one in populations]))).astype(np.int64)
+    codes = np.zeros((table.rows, len(populations)), dtype=np.int32)
     for position, column in enumerate(table.sensitive):
         codes[:, position] = column.codes.astype(np.int32) + np.int32(starts[position])
-    clauses = sorted(requirement.rules(counts), key=lambda clause: _CHEAPEST_FIRST.index(clause[1].kind))
+    clauses = sorted(requirement.rules(populations), key=lambda clause: _CHEAPEST_FIRST.index(clause[1].kind))
     rows, bounds, offset = [], [np.empty(0, dtype=np.int64)], 0
     for position, rule in clauses:
         rows.append((int(rule.kind), position, rule.a, rule.b, rule.c, offset))
         if rule.bounds is not None:
             bounds.append(rule.bounds.astype(np.int64))
             offset += len(rule.bounds)
-    smallest = max([1, *(_smallest(rule, len(counts[position].totals), table.rows) for position, rule in clauses)])
+    smallest = max([1, *(_smallest(rule, len(populations[position].totals), table.rows) for position, rule in clauses)])
     return CompiledRequirement(
         codes=codes,
         starts=starts,
@@ -124,12 +137,12 @@ def compile_requirement(table: Table, requirement: Requirement) -> CompiledRequi
     )
 
 
-def _column_counts(column: Column) -> GroupCounts:
+def _population(column: Column) -> Population:
     totals = np.bincount(column.codes, minlength=column.size).astype(np.int64)
     domain = Domain(
         read_labels=lambda: _labels(column), read_numbers=lambda: _numbers(column), read_ranks=lambda: _ranks(column)
     )
-    return _one_group(totals, domain)
+    return Population(totals=totals, domain=domain)
 
 
 def _labels(column: Column) -> tuple[Any, ...]:
@@ -150,17 +163,6 @@ def _ranks(column: Column) -> NDArray[np.int64] | None:
     ranks = np.arange(column.size, dtype=np.int64)
     ranks[column.size - column.has_missing :] = -1
     return ranks
-
-
-def _one_group(totals: NDArray[np.int64], domain: Domain) -> GroupCounts:
-    return GroupCounts(
-        sizes=np.array([totals.sum()], dtype=np.int64),
-        starts=np.array([0, len(totals)], dtype=np.int64),
-        values=np.arange(len(totals), dtype=np.int64),
-        counts=totals,
-        totals=totals,
-        domain=domain,
-    )
 
 
 def _smallest(rule: Rule, values: int, rows: int) -> int:

@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from shoal._compiling import inlined, kernel_step
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +26,7 @@ _FAR = 2**62
 """More than the length of any way."""
 
 
-@njit(cache=True)
+@inlined
 def within_equal(
     size: int,
     touched: Codes,
@@ -50,7 +51,7 @@ def within_equal(
     return cost <= limit
 
 
-@njit(cache=True)
+@kernel_step
 def within_ordered(
     size: int,
     touched: Codes,
@@ -85,7 +86,7 @@ def within_ordered(
     return True
 
 
-@njit(cache=True)
+@kernel_step
 def within_hierarchical(
     size: int,
     touched: Codes,
@@ -127,7 +128,7 @@ def within_hierarchical(
     return True
 
 
-@njit(cache=True)
+@kernel_step
 def within_metric(
     size: int,
     touched: Codes,

@@ -11,8 +11,8 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
+from shoal._compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.emd_kernel import within_equal, within_hierarchical, within_metric, within_ordered
 from shoal.algorithms.common.whole_kernel import NO, ONE, YES
 
@@ -34,7 +34,7 @@ _ERROR = 1e-15
 """Relative error per term of the float sums of `c * log(c)`: four units in the last place, more than any libm makes."""
 
 
-@njit(cache=True)
+@inlined
 def _frequency(touched: Codes, distinct: int, counts: Counts, first: int, last: int, a: int, limit: int) -> bool:
     """Return whether a * c(v) <= limit for every value v."""
     for i in range(distinct):
@@ -44,7 +44,7 @@ def _frequency(touched: Codes, distinct: int, counts: Counts, first: int, last: 
     return True
 
 
-@njit(cache=True)
+@inlined
 def _distinct(touched: Codes, distinct: int, first: int, last: int) -> int:
     """Count the different values of one attribute."""
     found = 0
@@ -54,7 +54,7 @@ def _distinct(touched: Codes, distinct: int, first: int, last: int) -> int:
     return found
 
 
-@njit(cache=True)
+@kernel_step
 def _entropy(size: int, touched: Codes, distinct: int, counts: Counts, first: int, last: int, a: int, b: int) -> bool:
     """Return whether |G| log |G| - sum c log c >= |G| log(a / b): the entropy times |G|."""
     values = 0
@@ -78,7 +78,7 @@ def _entropy(size: int, touched: Codes, distinct: int, counts: Counts, first: in
     return whole - spread - size * math.log(a / b) >= (values + 8) * _ERROR * whole
 
 
-@njit(cache=True)
+@kernel_step
 def _recursive(
     size: int,
     touched: Codes,
@@ -108,7 +108,7 @@ def _recursive(
     return bool(b * largest[0] < a * tail)
 
 
-@njit(cache=True)
+@inlined
 def _spread(touched: Codes, distinct: int, first: int, numbers: int, bounds: Counts, offset: int) -> bool:
     """Return whether largest code in G >= bounds[smallest code in G], among the attribute's first `numbers` codes."""
     least = numbers
@@ -121,7 +121,7 @@ def _spread(touched: Codes, distinct: int, first: int, numbers: int, bounds: Cou
     return most >= 0 and bool(most >= bounds[offset + least])
 
 
-@njit(cache=True)
+@inlined
 def _share(
     size: int,
     touched: Codes,
@@ -143,7 +143,7 @@ def _share(
     return True
 
 
-@njit(cache=True)
+@kernel
 def acceptable(
     size: int, touched: Codes, distinct: int, counts: Counts, starts: Counts, rules: Counts, bounds: Counts
 ) -> bool:

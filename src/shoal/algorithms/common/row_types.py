@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.models.base import GroupCounts
 from shoal.table.classes import mixed_radix_keys
 from shoal.table.sorting_kernel import sort_by_key
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.models import GroupCounts, Requirement
+    from shoal.models import Population, Requirement
     from shoal.table import Table
 
 __all__ = ["RowTypes", "counted_groups", "one_value"]
@@ -88,20 +89,18 @@ class RowTypes:
         return f"RowTypes(rows={len(self.order)}, types={len(self.codes)})"
 
 
-def one_value(table: GroupCounts, rows: int) -> GroupCounts:
-    """Return the whole table as one group of so many rows with a single sensitive value, for models that see none."""
-    whole = np.array([rows], dtype=np.int64)
-    place = np.zeros(1, dtype=np.int64)
-    return replace(table, sizes=whole, starts=np.array([0, 1]), values=place, counts=whole, totals=whole)
+def one_value(table: Population) -> Population:
+    """Return the whole table with a single sensitive value, for models that see none."""
+    return replace(table, totals=np.array([table.rows], dtype=np.int64))
 
 
-def counted_groups(vectors: NDArray[np.int64], table: GroupCounts) -> GroupCounts:
+def counted_groups(vectors: NDArray[np.int64], table: Population) -> GroupCounts:
     """Return groups of rows, each given by how many rows it has of each sensitive value of a table; none is empty."""
     group, values = np.nonzero(vectors)
-    return replace(
-        table,
+    return GroupCounts(
         sizes=vectors.sum(axis=1),
         starts=np.searchsorted(group, np.arange(len(vectors) + 1)).astype(np.int64),
         values=values.astype(np.int64),
         counts=vectors[group, values],
+        population=table,
     )

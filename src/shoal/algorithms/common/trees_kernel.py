@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from numba import njit
+from shoal._compiling import inlined
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +33,7 @@ class Trees(NamedTuple):
     """What a cell loses that publishes this node."""
 
 
-@njit(cache=True)
+@inlined
 def meeting_level(trees: Trees, a: int, low: int, high: int) -> int:
     """Return the lowest level at which two places of an attribute have the same node."""
     level = 0
@@ -46,7 +46,7 @@ def meeting_level(trees: Trees, a: int, low: int, high: int) -> int:
     return level
 
 
-@njit(cache=True)
+@inlined
 def node_penalty(trees: Trees, a: int, low: int, high: int) -> float:
     """Return what a cell loses that publishes the lowest node above all places between two of an attribute."""
     return float(trees.penalty[trees.begins[a] + meeting_level(trees, a, low, high) * trees.sizes[a] + low])

@@ -18,7 +18,7 @@ import numpy as np
 
 from shoal._validation import Integer, parameter, validate_declared
 from shoal.algorithms.base import Guarantee, Partition
-from shoal.algorithms.common.compiled import table_counts
+from shoal.algorithms.common.compiled import populations_of
 from shoal.algorithms.common.row_types import RowTypes, counted_groups, one_value
 from shoal.algorithms.exact.subsets import SubsetProgram
 from shoal.algorithms.exact.subsets_kernel import close_vectors
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.algorithms.base import Problem
-    from shoal.models import GroupCounts, PrivacyModel, Requirement
+    from shoal.models import Population, PrivacyModel, Requirement
 
 __all__ = ["Exact"]
 
@@ -149,16 +149,16 @@ def _judged(problem: Problem, attributes: Sequence[int], counted: Sequence[NDArr
     """Give for each attribute whether a group with each vector of counts is acceptable, by number of the vector."""
     models = problem.requirement.models
     if not attributes:
-        yield _acceptable_vectors(models, one_value(table_counts(problem.table)[0], problem.table.rows), counted[0])
+        yield _acceptable_vectors(models, one_value(populations_of(problem.table)[0]), counted[0])
         return
-    tables = table_counts(problem.table)
+    tables = populations_of(problem.table)
     for place, position in enumerate(attributes):
         asked = [model for model in models if model.needs_sensitive or place == 0]
         yield _acceptable_vectors(asked, tables[position], counted[place])
 
 
 def _acceptable_vectors(
-    models: Sequence[PrivacyModel], table: GroupCounts, totals: NDArray[np.int64]
+    models: Sequence[PrivacyModel], table: Population, totals: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Return whether all models accept a group with each vector of counts up to the table's."""
     radices = _radices(totals)

@@ -10,8 +10,8 @@ inner loops run through tables.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from shoal._compiling import kernel
 from shoal.algorithms.common.emd_kernel import within_metric
 from shoal.algorithms.common.whole_kernel import ZERO
 
@@ -21,7 +21,7 @@ NEVER = np.int32(1 << 29)
 """The price of a group that is not acceptable; the sum of two of them fits into 32 bits."""
 
 
-@njit(cache=True)
+@kernel
 def close_vectors(numbers, radices, totals, a, b, c, bounds):
     """Return whether groups are close to the table under a metric, each given by the number of its vector of counts.
 
@@ -51,7 +51,7 @@ def close_vectors(numbers, radices, totals, a, b, c, bounds):
     return accepted
 
 
-@njit(cache=True)
+@kernel
 def price_groups(low_shared, high_shared, low_sums, high_sums, offsets, acceptable, prices):
     """Fill in what every state costs as one group: its stars, NEVER where it is not acceptable or has no row.
 
@@ -89,7 +89,7 @@ def price_groups(low_shared, high_shared, low_sums, high_sums, offsets, acceptab
             prices[state] = stars * rows
 
 
-@njit(cache=True)
+@kernel
 def cheapest_covers(low_parts, high_parts, prices, best, first, last):
     """Fill in `best[first:last]`: the least cost of any partition of each state into acceptable groups.
 
@@ -128,7 +128,7 @@ def cheapest_covers(low_parts, high_parts, prices, best, first, last):
         best[state] = least
 
 
-@njit(cache=True)
+@kernel
 def cheapest_first_group(low_parts, high_parts, prices, best, state):
     """Return the first group of a cheapest partition of a state: one that holds a row of its most significant type."""
     low_starts, low_items, low_firsts = low_parts

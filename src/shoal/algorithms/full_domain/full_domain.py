@@ -420,6 +420,7 @@ def _loss(task: Task, layers: _Layers, *, tight: bool) -> float:
         method=problem.recoding,  # type: ignore[arg-type]
         star=_ANY_STAR,
         hierarchies=problem.hierarchies,
+        largest_set=problem.largest_set,
         least=least,
     )
     value = getattr(Metrics(problem.table, recoded, layers.groups), task.cost)

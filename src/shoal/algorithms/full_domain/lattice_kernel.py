@@ -8,8 +8,8 @@ compressed rows: `starts` (m + 1,), `values` and `counts`; these are empty where
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from shoal._compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
 
@@ -22,7 +22,7 @@ REFUSED, IN_VAIN, ACCEPTED, JOINED = range(4)
 suppressed for the sake of the others."""
 
 
-@njit(cache=True)
+@kernel_step
 def _find_classes(codes, attribute, nodes, new_of):
     """Give the combinations of codes after one attribute went up numbers, in the order in which they first occur."""
     m, d = codes.shape
@@ -50,7 +50,8 @@ def _find_classes(codes, attribute, nodes, new_of):
             other = slots[slot]
             if other < 0:
                 slots[slot] = count
-                found[count] = row
+                for a in range(d):
+                    found[count, a] = row[a]
                 new_of[i] = count
                 count += 1
                 break
@@ -66,7 +67,7 @@ def _find_classes(codes, attribute, nodes, new_of):
     return found[:count].copy()
 
 
-@njit(cache=True)
+@kernel
 def roll_up(codes, sizes, starts, values, counts, attribute, nodes, numbers):
     """Merge the classes that agree once an attribute has gone up.
 
@@ -118,7 +119,7 @@ def roll_up(codes, sizes, starts, values, counts, attribute, nodes, numbers):
     return found, new_sizes, new_starts, new_values[:end].copy(), new_counts[:end].copy(), new_of
 
 
-@njit(cache=True)
+@inlined
 def _charge(codes, c, size, surcharges, offsets, tally):
     """Add an unacceptable class to a tally: rows, classes, squared sizes, and two surcharges."""
     tally[0] += size
@@ -130,7 +131,7 @@ def _charge(codes, c, size, surcharges, offsets, tally):
         tally[4] += size * surcharges[1, at]
 
 
-@njit(cache=True)
+@kernel
 def judge(
     codes,
     sizes,
@@ -215,7 +216,7 @@ def judge(
     return False
 
 
-@njit(cache=True)
+@kernel
 def log_densities(codes, sizes, starts, values, counts, first, last, log_shares, places, verdict, whole):
     """Return the logarithms of the release's densities at the rows, added up, and a bound for finer partitions.
 

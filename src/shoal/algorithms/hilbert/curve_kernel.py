@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from shoal._compiling import kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +24,7 @@ WORD_BITS = 60
 """Bits of a key that one word holds: words stay non-negative, and the grouping kernels sort them."""
 
 
-@njit(cache=True)
+@kernel
 def hilbert_words(points: NDArray[np.int32], bits: int) -> NDArray[np.int64]:
     """Return where each point lies along the Hilbert curve, as a number of `bits * d` bits cut into words.
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
+from shoal._compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
 
@@ -23,7 +23,7 @@ PATIENCE = 4
 """A group that was not acceptable is asked again after one more row in 2**PATIENCE."""
 
 
-@njit(cache=True)
+@inlined
 def _count_in(codes: Codes, first: int, last: int, touched: Codes, distinct: int, counts: Counts) -> int:
     """Add rows `first` to `last - 1` to a histogram; return how many codes occur in it now."""
     for row in range(first, last):
@@ -36,7 +36,7 @@ def _count_in(codes: Codes, first: int, last: int, touched: Codes, distinct: int
     return distinct
 
 
-@njit(cache=True)
+@inlined
 def _clear(touched: Codes, distinct: int, counts: Counts) -> int:
     """Empty a histogram; return 0."""
     for i in range(distinct):
@@ -44,7 +44,7 @@ def _clear(touched: Codes, distinct: int, counts: Counts) -> int:
     return 0
 
 
-@njit(cache=True)
+@inlined
 def _count_group(
     codes: Codes, begins: Codes, g: int, joined: Codes, following: Codes, touched: Codes, distinct: int, counts: Counts
 ) -> tuple[int, int]:
@@ -59,7 +59,7 @@ def _count_group(
     return size, distinct
 
 
-@njit(cache=True)
+@kernel_step
 def _close_groups(
     codes: Codes,
     ranks: Codes,
@@ -105,7 +105,7 @@ def _close_groups(
     return count
 
 
-@njit(cache=True)
+@kernel_step
 def _place_tail(
     codes: Codes,
     tail: Codes,
@@ -148,7 +148,7 @@ def _place_tail(
     return homeless
 
 
-@njit(cache=True)
+@kernel_step
 def _merge_tail(
     codes: Codes,
     tail: Codes,
@@ -180,7 +180,7 @@ def _merge_tail(
     return first
 
 
-@njit(cache=True)
+@kernel
 def sweep_predicate(
     codes: Codes, ranks: Codes, starts: Counts, rules: Counts, bounds: Counts, smallest: int, groups: Codes
 ) -> tuple[int, int]:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
+from shoal._compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.trees_kernel import Trees, meeting_level
 from shoal.algorithms.common.whole_kernel import ZERO
 
@@ -33,13 +33,13 @@ CLOSED = np.int64(2**62)
 """The key of a list that may give no more rows to the group in the making."""
 
 
-@njit(cache=True)
+@inlined
 def _earlier(lists: State, v: int, w: int) -> bool:
     """Return whether list v is served before list w."""
     return lists[KEY, v] < lists[KEY, w] or (lists[KEY, v] == lists[KEY, w] and v < w)
 
 
-@njit(cache=True)
+@inlined
 def _sift(heap: Codes, lists: State, size: int, at: int) -> None:
     """Restore the heap of heads after the one at `at` changed."""
     v = heap[at]
@@ -63,7 +63,7 @@ def _sift(heap: Codes, lists: State, size: int, at: int) -> None:
     lists[PLACE, v] = at
 
 
-@njit(cache=True)
+@inlined
 def _chain(levels: Codes, lists: State, v: int) -> None:
     """Put list v into the chain of the lists with as many rows left; an empty list is in none."""
     level = lists[REMAINING, v]
@@ -76,7 +76,7 @@ def _chain(levels: Codes, lists: State, v: int) -> None:
         levels[level] = v
 
 
-@njit(cache=True)
+@inlined
 def _unchain(levels: Codes, lists: State, v: int) -> None:
     """Take list v out of its chain."""
     if lists[BEFORE, v] >= 0:
@@ -87,7 +87,7 @@ def _unchain(levels: Codes, lists: State, v: int) -> None:
         lists[BEFORE, lists[NEXT, v]] = lists[BEFORE, v]
 
 
-@njit(cache=True)
+@inlined
 def _forced(levels: Codes, lists: State, highest: int, keep: int, cap: int, most: int) -> int:
     """Return how many rows lists with more than `keep` rows left must give; more than `most` where they cannot."""
     rows = 0
@@ -103,7 +103,7 @@ def _forced(levels: Codes, lists: State, highest: int, keep: int, cap: int, most
     return rows
 
 
-@njit(cache=True)
+@kernel_step
 def _group_size(
     rows: int, num: int, den: int, smallest: int, levels: Codes, lists: State, heap: Codes, size: int
 ) -> int:
@@ -131,7 +131,7 @@ def _group_size(
     return rows
 
 
-@njit(cache=True)
+@inlined
 def _serve(v: int, wanted: int, group: int, cell_rows: Codes, cell_counts: Codes, lists: State, groups: Codes) -> None:
     """Give the first rows of list v to a group, and move its head on."""
     lists[REMAINING, v] -= wanted
@@ -149,7 +149,7 @@ def _serve(v: int, wanted: int, group: int, cell_rows: Codes, cell_counts: Codes
             lists[LEFT, v] = cell_counts[cell + 1]
 
 
-@njit(cache=True)
+@inlined
 def _must_serve(levels: Codes, lists: State, highest: int, keep: int, served: Codes) -> int:
     """Note the lists with more than `keep` rows left in `served`; return how many."""
     must = 0
@@ -162,19 +162,20 @@ def _must_serve(levels: Codes, lists: State, highest: int, keep: int, served: Co
     return must
 
 
-@njit(cache=True)
+@inlined
 def _key(cell_ranks: Codes, lists: State, v: int) -> int:
     """Return where the head of list v lies; among heads at one point, the list with most rows there comes first."""
     return int((np.int64(cell_ranks[lists[HEAD, v]]) << 32) - lists[LEFT, v])
 
 
-@njit(cache=True)
+@inlined
 def _open_lists(cell_counts: Codes, list_starts: Codes, lists: State, heap: Codes) -> int:
     """Open the lists that hold a row, as a heap of closed ones; return how many."""
     size = 0
     for v in range(list_starts.size - 1):
-        lists[REMAINING, v] = cell_counts[list_starts[v] : list_starts[v + 1]].sum()
         lists[KEY, v] = CLOSED
+        for cell in range(list_starts[v], list_starts[v + 1]):
+            lists[REMAINING, v] += cell_counts[cell]
         if lists[REMAINING, v] > 0:
             lists[HEAD, v] = list_starts[v]
             lists[LEFT, v] = cell_counts[list_starts[v]]
@@ -184,7 +185,7 @@ def _open_lists(cell_counts: Codes, list_starts: Codes, lists: State, heap: Code
     return size
 
 
-@njit(cache=True)
+@kernel
 def sweep_lists(
     cell_ranks: Codes,
     cell_rows: Codes,
@@ -230,11 +231,14 @@ def sweep_lists(
     lists = np.zeros((8, m), dtype=np.int64)
     heap = np.empty(m, dtype=np.int32)
     size = _open_lists(cell_counts, list_starts, lists, heap)
-    most = lists[REMAINING].max()
+    most = ZERO
+    for v in range(m):
+        most = max(most, lists[REMAINING, v])
     levels = np.full(most + 1, -1, dtype=np.int32)
+    served = np.empty(m, dtype=np.int32)
     for v in range(m):
         _chain(levels, lists, v)
-    served = heap.copy()
+        served[v] = heap[v]
     drawn = size
     count = ZERO
     forced = 0
@@ -276,7 +280,7 @@ def sweep_lists(
     return count, forced
 
 
-@njit(cache=True)
+@inlined
 def _offer(queue: Codes, front: int, back: int, cost: State, t: int, first: int, last: int) -> int:
     """Append starts to a queue in which cost[start] - start * t ascends; return its new end."""
     for start in range(first, last + 1):
@@ -291,7 +295,7 @@ def _offer(queue: Codes, front: int, back: int, cost: State, t: int, first: int,
     return back
 
 
-@njit(cache=True)
+@inlined
 def _least_starts(changes: NDArray[np.bool_], row: int, last_change: State, least: State) -> None:
     """Find for each t the least start from which fewer than t attributes change up to a row: last changes, sorted."""
     d = last_change.size
@@ -307,7 +311,7 @@ def _least_starts(changes: NDArray[np.bool_], row: int, last_change: State, leas
         least[at] = last_change[a]
 
 
-@njit(cache=True)
+@inlined
 def _number_runs(start_of: Codes, groups: Codes) -> int:
     """Follow the best cuts back from the end and number the runs; return how many there are."""
     count = 0
@@ -325,7 +329,7 @@ def _number_runs(start_of: Codes, groups: Codes) -> int:
     return count
 
 
-@njit(cache=True)
+@kernel
 def sweep_sizes(changes: NDArray[np.bool_], k: int, groups: Codes) -> tuple[int, int]:
     """Cut rows into runs of k to 2k - 1 so that suppression leaves the fewest stars of all such cuts.
 
@@ -382,7 +386,7 @@ def sweep_sizes(changes: NDArray[np.bool_], k: int, groups: Codes) -> tuple[int,
     return _number_runs(start_of, groups), int(cost[n])
 
 
-@njit(cache=True)
+@kernel
 def sweep_penalties(places: Codes, trees: Trees, k: int, groups: Codes) -> tuple[int, float]:
     """Cut rows into runs of k to 2k - 1 so that their lowest common ancestors lose the least of all such cuts.
 

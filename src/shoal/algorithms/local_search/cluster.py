@@ -94,6 +94,7 @@ class Cluster:
     effort: int = field(default=_DEFAULT, metadata=EFFORT)
 
     name: ClassVar[str] = "cluster"
+    stand_in: ClassVar[Algorithm] = Mondrian()
 
     def __post_init__(self) -> None:
         validate_declared(self.name, self)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
+from shoal._compiling import kernel, kernel_step
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
 from shoal.algorithms.local_search.histogram_kernel import clear, count_row
@@ -24,7 +24,7 @@ ATTEMPTS = 6
 """Ways of sharing a group out in two that are tried."""
 
 
-@njit(cache=True)
+@kernel
 def deal(rows, begins, count, labels):
     """Deal the rows of each bucket out to groups, so that every group gets its share of each.
 
@@ -61,8 +61,8 @@ def deal(rows, begins, count, labels):
             given[b] += take
 
 
-@njit(cache=True)
-def count_failures(order, begins, sensitive, starts, rules, bounds, enough):
+@kernel
+def count_failures(order, begins, asked, enough):
     """Return how many groups are not acceptable.
 
     Parameters
@@ -71,21 +71,21 @@ def count_failures(order, begins, sensitive, starts, rules, bounds, enough):
         The rows, group after group.
     begins : int64[count + 1]
         Where each group starts in `order`.
-    sensitive : int32[n, q]
-        Sensitive codes of each row, see `acceptable`.
-    starts, rules, bounds : arrays
+    asked : Asked
         The predicate.
     enough : int
         Counting stops beyond so many.
     """
-    counts = np.zeros(starts[starts.size - 1], dtype=np.int64)
+    counts = np.zeros(asked.starts[asked.starts.size - 1], dtype=np.int64)
     touched = np.empty(counts.size, dtype=np.int32)
     failures = 0
     for g in range(begins.size - 1):
         distinct = ZERO
         for i in range(begins[g], begins[g + 1]):
-            distinct = count_row(np.int64(order[i]), sensitive, touched, distinct, counts)
-        if not acceptable(begins[g + 1] - begins[g], touched, distinct, counts, starts, rules, bounds):
+            distinct = count_row(np.int64(order[i]), asked.sensitive, touched, distinct, counts)
+        if not acceptable(
+            begins[g + 1] - begins[g], touched, distinct, counts, asked.starts, asked.rules, asked.bounds
+        ):
             failures += 1
         distinct = clear(touched, distinct, counts)
         if failures > enough:
@@ -93,8 +93,8 @@ def count_failures(order, begins, sensitive, starts, rules, bounds, enough):
     return failures
 
 
-@njit(cache=True)
-def join_failing(order, begins, sensitive, starts, rules, bounds, joined):
+@kernel
+def join_failing(order, begins, asked, joined):
     """Join groups that are not acceptable with those that follow, until they are.
 
     Parameters
@@ -103,9 +103,7 @@ def join_failing(order, begins, sensitive, starts, rules, bounds, joined):
         The rows, group after group. Together they are acceptable.
     begins : int64[count + 1]
         Where each group starts in `order`.
-    sensitive : int32[n, q]
-        Sensitive codes of each row, see `acceptable`.
-    starts, rules, bounds : arrays
+    asked : Asked
         The predicate.
     joined : int32[count]
         Receives the new number of each group.
@@ -116,7 +114,7 @@ def join_failing(order, begins, sensitive, starts, rules, bounds, joined):
         How many groups are left.
     """
     count = begins.size - 1
-    counts = np.zeros(starts[starts.size - 1], dtype=np.int64)
+    counts = np.zeros(asked.starts[asked.starts.size - 1], dtype=np.int64)
     touched = np.empty(counts.size, dtype=np.int32)
     distinct = ZERO
     size = ZERO
@@ -125,8 +123,8 @@ def join_failing(order, begins, sensitive, starts, rules, bounds, joined):
         joined[g] = left
         size += begins[g + 1] - begins[g]
         for i in range(begins[g], begins[g + 1]):
-            distinct = count_row(np.int64(order[i]), sensitive, touched, distinct, counts)
-        if acceptable(size, touched, distinct, counts, starts, rules, bounds):
+            distinct = count_row(np.int64(order[i]), asked.sensitive, touched, distinct, counts)
+        if acceptable(size, touched, distinct, counts, asked.starts, asked.rules, asked.bounds):
             left += 1
             size = ZERO
             distinct = clear(touched, distinct, counts)
@@ -141,28 +139,27 @@ def join_failing(order, begins, sensitive, starts, rules, bounds, joined):
         while g >= 0 and joined[g] == left:
             size += begins[g + 1] - begins[g]
             for i in range(begins[g], begins[g + 1]):
-                distinct = count_row(np.int64(order[i]), sensitive, touched, distinct, counts)
+                distinct = count_row(np.int64(order[i]), asked.sensitive, touched, distinct, counts)
             g -= 1
-        if acceptable(size, touched, distinct, counts, starts, rules, bounds):
+        if acceptable(size, touched, distinct, counts, asked.starts, asked.rules, asked.bounds):
             break
     for h in range(g + 1, count):
         joined[h] = left
     return left + 1
 
 
-@njit(cache=True)
-def _deal_odd_rows(keys, order, attempt, second):
-    """Share every kind out to two sides: `second` receives 0 or 1 for each row.
+@kernel_step
+def _deal_odd_rows(order, begin, end, kinds, attempt, second):
+    """Share every kind of a group out to two sides: `second` receives 0 or 1 for each row.
 
     The first two attempts give what is odd to the sides in turn, the others as the bits of a scrambled number say.
     """
-    size = keys.size
     turn = attempt & 1
     bits = np.uint64(attempt) * np.uint64(0x9E3779B97F4A7C15)
-    first = 0
-    while first < size:
+    first = begin
+    while first < end:
         last = first
-        while last < size and keys[order[last]] >> 32 == keys[order[first]] >> 32:
+        while last < end and kinds[order[last]] == kinds[order[first]]:
             last += 1
         half = (last - first) // 2
         if (last - first) % 2 == 1:
@@ -175,12 +172,12 @@ def _deal_odd_rows(keys, order, attempt, second):
                 bits ^= bits >> np.uint64(27)
                 turn = np.int64(bits >> np.uint64(40)) & 1
         for i in range(first, last):
-            second[order[i]] = 0 if i < first + half else 1
+            second[i] = 0 if i < first + half else 1
         first = last
 
 
-@njit(cache=True)
-def deal_in_two(members, groups, kinds, standing, sensitive, starts, rules, bounds, smallest, labels):
+@kernel
+def deal_in_two(order, begins, kinds, asked, smallest, labels):
     """Deal every group in two halves; keep what is acceptable on both sides.
 
     Of each kind the half that stands first in an order goes to one side; odd rows go to one or the other, in a few
@@ -188,15 +185,13 @@ def deal_in_two(members, groups, kinds, standing, sensitive, starts, rules, boun
 
     Parameters
     ----------
-    members, groups : int32 array, int64[count, 3]
-        The state of the search, see `shoal.algorithms.local_search.exchange_kernel`.
+    order : int32[n]
+        The rows, group after group, within a group kind after kind, within a kind in the order.
+    begins : int64[count + 1]
+        Where each group starts in `order`.
     kinds : int32[n]
         Rows of one kind agree on everything that the predicate looks at; kinds that are alike have near numbers.
-    standing : int32[n]
-        Place of each row in the order.
-    sensitive : int32[n, q]
-        Sensitive codes of each row, see `acceptable`.
-    starts, rules, bounds : arrays
+    asked : Asked
         The predicate.
     smallest : int
         Fewest rows of an acceptable group.
@@ -208,39 +203,34 @@ def deal_in_two(members, groups, kinds, standing, sensitive, starts, rules, boun
     int
         How many groups there are now.
     """
-    counts = np.zeros(starts[starts.size - 1], dtype=np.int64)
+    counts = np.zeros(asked.starts[asked.starts.size - 1], dtype=np.int64)
     touched = np.empty(counts.size, dtype=np.int32)
-    count = groups.shape[0]
-    for g in range(groups.shape[0]):
-        begin = groups[g, 0]
-        size = groups[g, 1]
-        keys = np.empty(size, dtype=np.int64)
-        second = np.empty(size, dtype=np.int8)
-        for i in range(size):
-            row = members[begin + i]
-            labels[row] = g
-            keys[i] = (np.int64(kinds[row]) << 32) | standing[row]
-        if size < 2 * smallest:
+    second = np.empty(order.size, dtype=np.int32)
+    count = begins.size - 1
+    for g in range(begins.size - 1):
+        begin, end = begins[g], begins[g + 1]
+        for i in range(begin, end):
+            labels[order[i]] = g
+        if end - begin < 2 * smallest:
             continue
-        order = np.argsort(keys)
         for attempt in range(ATTEMPTS):
-            _deal_odd_rows(keys, order, attempt, second)
+            _deal_odd_rows(order, begin, end, kinds, attempt, second)
             both = True
             for side in range(2):
                 distinct = ZERO
                 rows = ZERO
-                for i in range(size):
+                for i in range(begin, end):
                     if second[i] == side:
                         rows += 1
-                        distinct = count_row(np.int64(members[begin + i]), sensitive, touched, distinct, counts)
-                both = acceptable(rows, touched, distinct, counts, starts, rules, bounds)
+                        distinct = count_row(np.int64(order[i]), asked.sensitive, touched, distinct, counts)
+                both = acceptable(rows, touched, distinct, counts, asked.starts, asked.rules, asked.bounds)
                 distinct = clear(touched, distinct, counts)
                 if not both:
                     break
             if both:
-                for i in range(size):
+                for i in range(begin, end):
                     if second[i] == 1:
-                        labels[members[begin + i]] = count
+                        labels[order[i]] = count
                 count += 1
                 break
     return count

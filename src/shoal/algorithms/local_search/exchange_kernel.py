@@ -7,8 +7,8 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from shoal._compiling import inlined, kernel
 from shoal.algorithms.common.whole_kernel import TWO
 from shoal.algorithms.local_search.group_state_kernel import (
     BEGIN,
@@ -59,7 +59,7 @@ class Partners(NamedTuple):
     """Rows of one kind agree on everything that the predicate looks at."""
 
 
-@njit(cache=True)
+@inlined
 def _draw(random, bound):
     """Return a number from 0 to bound - 1 (bound < 2**31): xorshift64*."""
     s = random[0]
@@ -71,7 +71,7 @@ def _draw(random, bound):
     return (np.int64(high) * bound) >> 31
 
 
-@njit(cache=True)
+@inlined
 def _near_row(row, partners, random):
     """Return a row of a near class, of a nearer one more often, or of the row's own; -1 where there is none."""
     width = partners.near.shape[1]
@@ -85,7 +85,7 @@ def _near_row(row, partners, random):
     return np.int64(begin + _draw(random, partners.begins[chosen + 1] - begin))
 
 
-@njit(cache=True)
+@inlined
 def _row_in_order(row, partners, random):
     """Return a row that stands near in one of the orders; -1 where there is none."""
     order = _draw(random, partners.orders.shape[0])
@@ -98,7 +98,7 @@ def _row_in_order(row, partners, random):
     return np.int64(partners.orders[order, stand])
 
 
-@njit(cache=True)
+@inlined
 def _swapped(row, H, state, kinds, any_kind, random):
     """Return a row of group H to swap with: one of the same kind if there is one (unless any will do), else any."""
     begin = state.groups[H, BEGIN]
@@ -114,7 +114,7 @@ def _swapped(row, H, state, kinds, any_kind, random):
     return np.int64(state.members[begin + start])
 
 
-@njit(cache=True)
+@kernel
 def exchange_rows(losses, asked, state, partners, smallest, temperature, moves, random):
     """Try moves of rows between groups; make those that lose less, and by chance some that lose a little more.
 
@@ -141,8 +141,8 @@ def exchange_rows(losses, asked, state, partners, smallest, temperature, moves, 
     d = losses.codes.shape[1]
     kinds = partners.kinds
     nearby = partners.near.shape[1] > 0
-    here = np.empty((d, 4))
-    there = np.empty((d, 4))
+    here = np.empty((d, 4), np.float64)
+    there = np.empty((d, 4), np.float64)
     made = 0
     for _ in range(moves):
         row = np.int64(partners.active[_draw(random, partners.active.size)])

@@ -13,12 +13,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from shoal._compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.predicate_kernel import acceptable
-from shoal.algorithms.common.whole_kernel import MINUS_ONE, ZERO
+from shoal.algorithms.common.whole_kernel import MINUS_ONE, NO, ZERO
 from shoal.algorithms.local_search.histogram_kernel import clear, count_row
-from shoal.algorithms.local_search.losses_kernel import FIRST, LARGEST_SET, LAST, MISSING, MODE, SET, STAR, span
+from shoal.algorithms.local_search.losses_kernel import FIRST, LAST, MISSING, MODE, SET, STAR, span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -92,7 +92,7 @@ class State(NamedTuple):
     """Scratch: the codes that are counted."""
 
 
-@njit(cache=True)
+@kernel
 def lay_out(labels, count, losses, state):
     """Fill in the state from a partition.
 
@@ -130,7 +130,7 @@ def lay_out(labels, count, losses, state):
             state.extents[g, c, 1] = max(state.extents[g, c, 1], code)
 
 
-@njit(cache=True)
+@kernel
 def measure(losses, state):
     """Fill in what every group loses; return the sum over all rows."""
     total = 0.0
@@ -165,6 +165,7 @@ def measure(losses, state):
             state.measured[g, c, LOSS] = _loss_of(
                 mode,
                 losses.scales[c],
+                losses.largest_set,
                 span(mode, losses.positions, state.extents[g, c, 0], state.extents[g, c, 1]),
                 spread,
                 size,
@@ -176,8 +177,8 @@ def measure(losses, state):
     return total
 
 
-@njit(cache=True, inline="always")
-def _loss_of(mode, scale, length, spread, size, powers, power, mixed):
+@inlined
+def _loss_of(mode, scale, largest, length, spread, size, powers, power, mixed):
     """Return what each row of a group loses in an attribute."""
     if size == 0:
         return 0.0
@@ -189,10 +190,10 @@ def _loss_of(mode, scale, length, spread, size, powers, power, mixed):
     if mode != SET:
         return length
     excess = spread - powers[0, size]
-    return 1.0 if mixed or excess > LARGEST_SET - 0.5 else scale * excess
+    return 1.0 if mixed or excess > largest - 0.5 else scale * excess
 
 
-@njit(cache=True)
+@inlined
 def _occurrences(code, c, g, losses, state):
     """Count the rows of a group with a code."""
     if code < state.tally.shape[1]:
@@ -205,7 +206,7 @@ def _occurrences(code, c, g, losses, state):
     return found
 
 
-@njit(cache=True)
+@kernel_step
 def _extent_without(gone, other, c, g, low, high, losses, state):
     """Return the smallest and largest code of a group whose only row with the code `gone` leaves, with `other`'s code.
 
@@ -236,7 +237,7 @@ def _extent_without(gone, other, c, g, low, high, losses, state):
     return low, high
 
 
-@njit(cache=True)
+@kernel_step
 def change_of(g, leaving, joining, losses, state, after):
     """Find what a group would lose if a row left and another joined (-1: none does); return the change over all rows.
 
@@ -275,20 +276,22 @@ def change_of(g, leaving, joining, losses, state, after):
             if come >= 0:
                 k = _occurrences(come, c, g, losses, state)
                 spread += state.powers[mode - 1, k + 1] - state.powers[mode - 1, k]
-            mixed = False
+            mixed = NO
             missing = losses.columns[c, MISSING]
             if missing >= 0:
                 absent = _occurrences(missing, c, g, losses, state)
                 absent += (1 if come == missing else 0) - (1 if gone == missing else 0)
                 mixed = 0 < absent < later
-            loss = _loss_of(mode, losses.scales[c], 0.0, spread, later, state.powers, state.power, mixed)
+            loss = _loss_of(
+                mode, losses.scales[c], losses.largest_set, 0.0, spread, later, state.powers, state.power, mixed
+            )
             after[c, 1] = spread
         after[c, 0] = loss
         change += loss * later - state.measured[g, c, LOSS] * size
     return change
 
 
-@njit(cache=True)
+@kernel_step
 def still_holds(g, leaving, joining, asked, state):
     """Ask the predicate of a group that a row leaves and another joins (-1: none does)."""
     later = state.groups[g, SIZE] - (1 if leaving >= 0 else 0) + (1 if joining >= 0 else 0)
@@ -322,7 +325,7 @@ def still_holds(g, leaving, joining, asked, state):
     return accepted
 
 
-@njit(cache=True)
+@kernel_step
 def settle(g, leaving, joining, losses, state, after):
     """Write what `change_of` found into the state."""
     for c in range(losses.codes.shape[1]):
@@ -342,7 +345,7 @@ def settle(g, leaving, joining, losses, state, after):
             state.measured[g, c, SPREAD] = after[c, 1]
 
 
-@njit(cache=True)
+@kernel_step
 def put(row, other, G, H, asked, state):
     """Write into the state that a row of group G goes to group H, and another (-1: none) the other way."""
     if state.held.shape[1] > 0:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal._validation import Integer, parameter
-from shoal.algorithms.common.compiled import compile_requirement, table_counts
+from shoal.algorithms.common.compiled import compile_requirement, populations_of
 from shoal.algorithms.hilbert.hilbert import curve_ranks
 from shoal.algorithms.local_search.dealing_kernel import count_failures, deal, deal_in_two, join_failing
 from shoal.algorithms.local_search.exchange_kernel import Partners, exchange_rows
-from shoal.algorithms.local_search.group_state_kernel import LOSS, ROOM, SIZE, Asked, State, lay_out, measure
+from shoal.algorithms.local_search.group_state_kernel import GROUP, LOSS, ROOM, SIZE, Asked, State, lay_out, measure
 from shoal.algorithms.local_search.growing_kernel import grow_groups, keep_acceptable
 from shoal.algorithms.local_search.loss_table import LossTable
 from shoal.algorithms.local_search.neighbourhood import RowClasses, near_classes
-from shoal.algorithms.local_search.regrouping_kernel import dissolve_groups, found_groups
+from shoal.algorithms.local_search.regrouping_kernel import Log, dissolve_groups, found_groups
 from shoal.models import RuleKind
 from shoal.table.classes import mixed_radix_keys
 from shoal.table.sorting_kernel import sort_by_key
@@ -147,13 +147,13 @@ class WorkingPartition:
         """Return whether at most a share of so many dealt groups is not acceptable."""
         enough = int(failures * count)
         order, begins = self._by_group(self._dealt(count, 0), count)
-        return bool(count_failures(order, begins, *self._asked, enough) <= enough)
+        return bool(count_failures(order, begins, self._asked, enough) <= enough)
 
     def deal(self, count: int, order: int) -> float:
         """Deal the rows out to groups, like rows to the same by one of the orders; join what fails; return the loss."""
         labels = self._dealt(count, order)
         joined = np.empty(count, dtype=np.int32)
-        left = join_failing(*self._by_group(labels, count), *self._asked, joined)
+        left = join_failing(*self._by_group(labels, count), self._asked, joined)
         self.set_groups(joined[labels], int(left))
         return self.loss()
 
@@ -182,15 +182,12 @@ class WorkingPartition:
     def cut(self, turn: int) -> int:
         """Deal every group out in two by one of the orders, where both halves are acceptable; return how many were."""
         labels = np.empty(self.rows, dtype=np.int32)
-        count = deal_in_two(
-            self._state.members,
-            self._state.groups,
-            self._kinds,
-            self._standing[turn % self.orders],
-            *self._asked,
-            self.smallest,
-            labels,
-        )
+        kinds = int(self._kinds.max(initial=-1)) + 1
+        rows = self._orders[turn % self.orders].copy()
+        keys = self._state.places[rows, GROUP].astype(np.int64) * kinds + self._kinds[rows]
+        _, order = sort_by_key(keys, rows, max(self.count * kinds - 1, 0).bit_length())
+        begins = np.concatenate(([0], np.cumsum(self._state.groups[:, SIZE]))).astype(np.int64)
+        count = deal_in_two(order, begins, self._kinds, self._asked, self.smallest, labels)
         cuts = int(count) - self.count
         if cuts:
             self.set_groups(labels, int(count))
@@ -278,25 +275,22 @@ class WorkingPartition:
         spare = len(seeds) // self.smallest + 1
         self.set_groups(labels, filled, spare)
         self.loss()
-        return int(
-            found_groups(
-                seeds,
-                filled,
-                broken,
-                self.smallest,
-                self.table.losses,
-                self._asked,
-                self._state,
-                self._partners(self.near),
-            )
-        )
+        partners = self._partners(self.near)
+        log = Log.of_founding(self._state, partners, broken)
+        losses, asked, state = self.table.losses, self._asked, self._state
+        return int(found_groups(seeds, filled, broken, self.smallest, losses, asked, state, partners, log))
 
     def dissolve(self) -> int:
         """Send the rows of groups elsewhere where that pays, those that lose most first; return how many."""
         self.loss()
         lost = self._state.measured[:, :, LOSS].sum(axis=1)
         worst = np.argsort(-lost, kind="stable")[: np.count_nonzero(lost)].astype(np.int32)
-        return int(dissolve_groups(worst, 0.0, self.table.losses, self._asked, self._state, self._partners(self.near)))
+        return self._dissolve(worst, 0.0)
+
+    def _dissolve(self, chosen: NDArray[np.int32], most: float) -> int:
+        """Send the rows of some groups elsewhere, see `dissolve_groups`."""
+        log, partners = Log.of_dissolving(self._state), self._partners(self.near)
+        return int(dissolve_groups(chosen, most, self.table.losses, self._asked, self._state, partners, log))
 
     def place_rest(self, labels: NDArray[np.int32], count: int) -> float:
         """Lay a partition out whose last rows have no group (-1): they join near groups; return the loss.
@@ -309,13 +303,13 @@ class WorkingPartition:
         self.set_groups(labels, count + len(rest))
         self.loss()
         alone = np.arange(count, count + len(rest), dtype=np.int32)
-        dissolve_groups(alone, np.inf, self.table.losses, self._asked, self._state, self._partners(self.near))
+        self._dissolve(alone, np.inf)
         labels, count = self._without_empty()
         firsts = np.full(count, self.rows)
         np.minimum.at(firsts, labels, np.arange(self.rows))
         labels = np.argsort(np.argsort(firsts)).astype(np.int32)[labels]
         joined = np.empty(count, dtype=np.int32)
-        left = join_failing(*self._by_group(labels, count), *self._asked, joined)
+        left = join_failing(*self._by_group(labels, count), self._asked, joined)
         self.set_groups(joined[labels], int(left))
         return self.loss()
 
@@ -372,8 +366,8 @@ def _kinds(problem: Problem) -> NDArray[np.int32]:
     kinds = np.zeros(n, dtype=np.int64)
     if not any(model.needs_sensitive for model in problem.requirement.models):
         return kinds.astype(np.int32)
-    for column, counts in zip(problem.table.sensitive, table_counts(problem.table), strict=True):
+    for column, population in zip(problem.table.sensitive, populations_of(problem.table), strict=True):
         ranks = np.empty(column.size, dtype=np.int64)
-        ranks[problem.requirement.drawing_order(counts)] = np.arange(column.size)
+        ranks[problem.requirement.drawing_order(population)] = np.arange(column.size)
         _, kinds = np.unique(kinds * column.size + ranks[column.codes], return_inverse=True)
     return kinds.astype(np.int32)

@@ -4,19 +4,19 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from shoal._compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
 from shoal.algorithms.local_search.histogram_kernel import clear, count_row
-from shoal.algorithms.local_search.losses_kernel import LARGEST_SET, MISSING, MODE, SET, STAR, span
+from shoal.algorithms.local_search.losses_kernel import MISSING, MODE, SET, STAR, span
 
 __all__ = ["grow_groups", "keep_acceptable"]
 
 FREE = -1
 
 
-@njit(cache=True)
+@kernel
 def keep_acceptable(begins, smallest, asked, labels):
     """Make a group of every class that is acceptable, or of what remains when the most frequent values give rows away.
 
@@ -41,7 +41,7 @@ def keep_acceptable(begins, smallest, asked, labels):
     count = 0
     for c in range(begins.size - 1):
         distinct = ZERO
-        size = begins[c + 1] - begins[c]
+        size = np.int64(begins[c + 1] - begins[c])
         for row in range(begins[c], begins[c + 1]):
             distinct = count_row(np.int64(row), asked.sensitive, touched, distinct, counts)
             labels[row] = count
@@ -60,7 +60,7 @@ def keep_acceptable(begins, smallest, asked, labels):
     return count
 
 
-@njit(cache=True)
+@kernel_step
 def _give_away(begin, end, sensitive, touched, distinct, counts, labels):
     """Free a row of a class that has its most frequent sensitive value; return how many codes occur in it now."""
     most = touched[0]
@@ -84,7 +84,7 @@ def _give_away(begin, end, sensitive, touched, distinct, counts, labels):
     return left
 
 
-@njit(cache=True)
+@kernel_step
 def _joined_loss(row, members, size, losses, low, high, values):
     """Return what each row of a group would lose if another row joined."""
     total = 0.0
@@ -102,7 +102,7 @@ def _joined_loss(row, members, size, losses, low, high, values):
                 continue
             missing = losses.columns[c, MISSING]
             # A missing value is the last code: it is there if the largest is.
-            if mode == STAR or count > LARGEST_SET or (missing >= 0 and max(high[c], code) == missing):
+            if mode == STAR or count > losses.largest_set or (missing >= 0 and max(high[c], code) == missing):
                 total += 1.0
             else:
                 total += losses.scales[c] * (count - 1)
@@ -111,7 +111,7 @@ def _joined_loss(row, members, size, losses, low, high, values):
     return total
 
 
-@njit(cache=True)
+@inlined
 def _new_value(row, sensitive, counts):
     """Return whether a row brings a sensitive value that the group lacks."""
     for j in range(sensitive.shape[1]):
@@ -120,7 +120,7 @@ def _new_value(row, sensitive, counts):
     return False
 
 
-@njit(cache=True)
+@kernel_step
 def _best_of_pool(pool, pooled, wanted, members, size, labels, losses, asked, counts, partners, extents):
     """Find the free row that loses least by joining; one that brings what the group lacks where that is wanted.
 
@@ -159,7 +159,7 @@ def _best_of_pool(pool, pooled, wanted, members, size, labels, losses, asked, co
     return row, pooled
 
 
-@njit(cache=True)
+@inlined
 def _extend(row, members, size, losses, extents):
     """Count a row that joins a group into the first code, the last one, and the number of codes of each attribute."""
     for c in range(losses.codes.shape[1]):
@@ -174,7 +174,7 @@ def _extend(row, members, size, losses, extents):
         extents[2, c] = extents[2, c] + new if size > 0 else 1
 
 
-@njit(cache=True)
+@kernel
 def grow_groups(seeds, smallest, largest, pool_room, count, labels, losses, asked, partners):
     """Make a group of each seed that is still free: the free rows that lose least with it, until it is acceptable.
 

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from shoal._compiling import inlined
 from shoal.algorithms.common.whole_kernel import ZERO
 
 __all__ = ["clear", "count_row"]
 
 
-@njit(cache=True)
+@inlined
 def count_row(row, sensitive, touched, distinct, counts):
     """Add a row to a histogram; return how many codes occur in it now."""
     for j in range(sensitive.shape[1]):
@@ -22,7 +21,7 @@ def count_row(row, sensitive, touched, distinct, counts):
     return distinct
 
 
-@njit(cache=True)
+@inlined
 def clear(touched, distinct, counts):
     """Empty a histogram; return how many codes occur in it now: none."""
     for i in range(distinct):

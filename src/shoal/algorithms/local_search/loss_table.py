@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.algorithms.local_search.losses_kernel import INTERVAL, LAST, SET, STAR, TREE, Losses
-from shoal.recoding.penalty import distances
+from shoal.recoding.penalty import distances, set_penalty
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,7 +42,7 @@ class LossTable:
     def of(cls, problem: Problem, order: NDArray[np.int32]) -> LossTable:
         """Lay the quasi-identifiers out, with the rows in an order."""
         attributes = [
-            _Attribute.of(column, levels, problem.recoding)
+            _Attribute.of(column, levels, problem)
             for column, levels in zip(problem.table.quasi_identifiers, problem.levels, strict=True)
             if column.size > 1
         ]
@@ -62,6 +62,7 @@ class LossTable:
                 columns=columns,
                 scales=np.array([one.scale for one in attributes], dtype=np.float64),
                 positions=positions,
+                largest_set=problem.largest_set,
             ),
             importance=np.array([one.importance() for one in attributes], dtype=np.float64),
             steps=np.array([one.step() for one in attributes], dtype=np.float64),
@@ -124,10 +125,9 @@ class _Attribute:
     levels: Levels
 
     @classmethod
-    def of(cls, column: Column, levels: Levels, recoding: str) -> _Attribute:
-        mode = (
-            STAR if recoding == "suppression" else TREE if levels.hierarchical else INTERVAL if column.ordered else SET
-        )
+    def of(cls, column: Column, levels: Levels, problem: Problem) -> _Attribute:
+        mode = TREE if levels.hierarchical else INTERVAL if column.ordered else SET
+        mode = STAR if problem.recoding == "suppression" else mode
         ranks = np.arange(column.size, dtype=np.int32)
         positions = np.zeros((1, column.size))
         if mode == TREE:
@@ -140,7 +140,7 @@ class _Attribute:
             mode=mode,
             ranks=ranks,
             positions=positions,
-            scale=1 / (column.size - 1) if mode == SET else 1.0,
+            scale=float(set_penalty(np.array([2]), column.size, problem.largest_set)[0]) if mode == SET else 1.0,
             missing=column.size - 1 if column.has_missing and mode == SET else -1,
             levels=levels,
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from numba import njit
+from shoal._compiling import inlined
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = [
     "FIRST",
     "INTERVAL",
-    "LARGEST_SET",
     "LAST",
     "MISSING",
     "MODE",
@@ -40,9 +39,6 @@ INTERVAL, SET, STAR, TREE = range(4)
 MODE, FIRST, LAST, MISSING = range(4)
 """Columns of `Losses.columns`."""
 
-LARGEST_SET = 256
-"""A set of more values is published as a star."""
-
 
 class Losses(NamedTuple):
     """A table, and what recoding loses of it."""
@@ -52,13 +48,15 @@ class Losses(NamedTuple):
     columns: Counts
     """Of each attribute how it is recoded, its first and last code, and the code of a missing value or -1."""
     scales: Floats
-    """What the second value of a set costs, for each attribute."""
+    """What the second value of a set costs, and every further one, for each attribute."""
     positions: Floats
     """Row 0: where each code of an ordered attribute lies, from 0 to 1, a missing value farther away. Row 1 + j: what
     the stretch of 2**j steps from a code on loses in a hierarchy; two of them tell it for any stretch."""
+    largest_set: int = 1 << 30
+    """A set of more values is a star, which costs 1."""
 
 
-@njit(cache=True, inline="always")
+@inlined
 def span(mode, positions, low, high):
     """Return what a stretch of codes loses where the attribute is recoded to intervals or nodes; else 0."""
     if high <= low:
@@ -74,7 +72,7 @@ def span(mode, positions, low, high):
     return 0.0
 
 
-@njit(cache=True, inline="always")
+@inlined
 def apart(one, other, c, columns, scales, positions):
     """Return what an attribute loses in a group of two rows, given their codes."""
     if one == other:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 
+from shoal._compiling import inlined, kernel
 from shoal.algorithms.common.whole_kernel import ZERO
 from shoal.algorithms.local_search.losses_kernel import INTERVAL, MODE, TREE, apart
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["nearest_classes", "stretches_of"]
 
 
-@njit(cache=True)
+@kernel
 def stretches_of(codes, begins, ends):
     """Fill in the first place, and the one behind the last, of the classes that agree with each on j + 1 attributes.
 
@@ -53,7 +53,7 @@ def stretches_of(codes, begins, ends):
             ends[j, i] = last
 
 
-@njit(cache=True)
+@inlined
 def _note(candidate, distance, found, distances, kept):
     """Put a class among the nearest found so far, nearest first; return how many there are."""
     room = found.size
@@ -71,13 +71,13 @@ def _note(candidate, distance, found, distances, kept):
     return kept + 1
 
 
-@njit(cache=True)
+@inlined
 def _apart(one, other, c, losses):
     """Return what two classes lose together in an attribute."""
     return apart(losses.codes[one, c], losses.codes[other, c], c, losses.columns, losses.scales, losses.positions)
 
 
-@njit(cache=True)
+@inlined
 def _distance(one, other, begin, losses):
     """Return what two classes lose together in the attributes from one on."""
     total = 0.0
@@ -86,7 +86,7 @@ def _distance(one, other, begin, losses):
     return total
 
 
-@njit(cache=True)
+@kernel
 def nearest_classes(losses, begins, ends, first, last, window, budget, near, distances):
     """Find the nearest classes of each of some.
 
@@ -114,7 +114,7 @@ def nearest_classes(losses, begins, ends, first, last, window, budget, near, dis
     from_ = np.empty(budget + d + 1, dtype=np.int32)
     to = np.empty(budget + d + 1, dtype=np.int32)
     depth = np.empty(budget + d + 1, dtype=np.int32)
-    partial = np.empty(budget + d + 1)
+    partial = np.empty(budget + d + 1, np.float64)
     for q in range(first, last):
         found = near[q]
         nearness = distances[q]

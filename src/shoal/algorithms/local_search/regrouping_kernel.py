@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from shoal._compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.whole_kernel import ZERO
 from shoal.algorithms.local_search.group_state_kernel import (
     BEGIN,
@@ -28,10 +28,13 @@ from shoal.algorithms.local_search.group_state_kernel import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shoal.algorithms.local_search.exchange_kernel import Partners
+    from shoal.algorithms.local_search.group_state_kernel import State
+
     Counts = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["dissolve_groups", "found_groups"]
+__all__ = ["Log", "dissolve_groups", "found_groups"]
 
 LEAST = 1e-9
 """Less is not worth a move: it may be rounding."""
@@ -39,7 +42,7 @@ PER_CLASS = 2
 """Rows of a class that are looked at."""
 
 
-class _Log(NamedTuple):
+class Log(NamedTuple):
     """Moves that may be taken back, and marks of what was looked at."""
 
     rows: Counts
@@ -54,22 +57,31 @@ class _Log(NamedTuple):
     there: Floats
     """What `change_of` found of the group that a row leaves, and of the one that it joins."""
 
+    @classmethod
+    def of_dissolving(cls, state: State) -> Log:
+        """Return a log with room for all rows of a group, and one more."""
+        return cls._with_room(state.groups[:, ROOM].max() + 1, state)
 
-@njit(cache=True)
-def _log_of(moves, losses, state):
-    groups = state.groups.shape[0]
-    d = losses.codes.shape[1]
-    return _Log(
-        np.empty(moves, dtype=np.int64),
-        np.empty(moves, dtype=np.int64),
-        np.full(groups, -1, dtype=np.int64),
-        np.full(groups, -1, dtype=np.int64),
-        np.empty((d, 4)),
-        np.empty((d, 4)),
-    )
+    @classmethod
+    def of_founding(cls, state: State, partners: Partners, most_broken: int) -> Log:
+        """Return a log with room for the rows that may join a new group, and for all rows of those broken up for it."""
+        joining = (partners.near.shape[1] + 1) * PER_CLASS + 1
+        return cls._with_room(joining + (most_broken + 1) * state.groups[:, ROOM].max(), state)
+
+    @classmethod
+    def _with_room(cls, moves: int, state: State) -> Log:
+        groups, attributes = state.measured.shape[:2]
+        return cls(
+            rows=np.empty(moves, dtype=np.int64),
+            origins=np.empty(moves, dtype=np.int64),
+            closed=np.full(groups, -1, dtype=np.int64),
+            seen=np.full(groups, -1, dtype=np.int64),
+            here=np.empty((attributes, 4)),
+            there=np.empty((attributes, 4)),
+        )
 
 
-@njit(cache=True)
+@kernel_step
 def _move(row, H, moves, losses, asked, state, log):
     """Take a row to another group and note it as the next of the moves; return how the loss changes."""
     G = np.int64(state.places[row, GROUP])
@@ -83,14 +95,14 @@ def _move(row, H, moves, losses, asked, state, log):
     return change
 
 
-@njit(cache=True)
+@inlined
 def _take_back(moves, losses, asked, state, log):
     """Undo the moves that were noted, the last one first."""
     for i in range(moves - 1, -1, -1):
         _move(log.rows[i], log.origins[i], i, losses, asked, state, log)
 
 
-@njit(cache=True)
+@kernel_step
 def _best_home(row, turn, step, losses, asked, state, partners, log):
     """Return the group that loses least by taking a row, among those of near rows that stay acceptable; -1: none."""
     best = np.inf
@@ -113,7 +125,7 @@ def _best_home(row, turn, step, losses, asked, state, partners, log):
     return target
 
 
-@njit(cache=True)
+@kernel_step
 def _empty(G, turn, moves, limit, losses, asked, state, partners, log):
     """Send every row of a group to its best home, unless as much as a limit would be lost.
 
@@ -141,8 +153,8 @@ def _empty(G, turn, moves, limit, losses, asked, state, partners, log):
     return total if state.groups[G, SIZE] == 0 else np.inf, moves
 
 
-@njit(cache=True)
-def dissolve_groups(chosen, most, losses, asked, state, partners):
+@kernel
+def dissolve_groups(chosen, most, losses, asked, state, partners, log):
     """Send the rows of groups to other groups where all of them together lose less there, or not much more.
 
     Parameters
@@ -153,13 +165,14 @@ def dissolve_groups(chosen, most, losses, asked, state, partners):
         How much more may be lost, infinite to dissolve whatever can be; 0 where it has to pay.
     losses, asked, state, partners : Losses, Asked, State, Partners
         See `exchange_rows` of `exchange_kernel`. Groups that are dissolved are left without rows.
+    log : Log
+        See `Log.of_dissolving`.
 
     Returns
     -------
     int
         How many were dissolved.
     """
-    log = _log_of(state.groups[:, ROOM].max() + 1, losses, state)
     dissolved = 0
     for turn in range(chosen.size):
         G = np.int64(chosen[turn])
@@ -172,7 +185,7 @@ def dissolve_groups(chosen, most, losses, asked, state, partners):
     return dissolved
 
 
-@njit(cache=True)
+@kernel_step
 def _pool(row, state, partners, pool, lost):
     """List rows of near classes, and what each loses where it is; return how many."""
     pooled = 0
@@ -194,7 +207,7 @@ def _pool(row, state, partners, pool, lost):
     return pooled
 
 
-@njit(cache=True)
+@inlined
 def _best_of_pool(F, pool, lost, pooled, may_break, turn, smallest, losses, state, log):
     """Return the place of the row that pays most in a new group; -1 where none does, or none may be taken.
 
@@ -213,8 +226,8 @@ def _best_of_pool(F, pool, lost, pooled, may_break, turn, smallest, losses, stat
     return at
 
 
-@njit(cache=True)
-def found_groups(seeds, spare, most_broken, smallest, losses, asked, state, partners):
+@kernel
+def found_groups(seeds, spare, most_broken, smallest, losses, asked, state, partners, log):
     """Make new groups around rows, where less is lost then.
 
     A seed takes the near row that pays most, what it lost where it was taken into account, until the new group is
@@ -233,6 +246,8 @@ def found_groups(seeds, spare, most_broken, smallest, losses, asked, state, part
         Fewest rows of an acceptable group.
     losses, asked, state, partners : Losses, Asked, State, Partners
         See `exchange_rows` of `exchange_kernel`. Groups that are broken up are left without rows.
+    log : Log
+        See `Log.of_founding`.
 
     Returns
     -------
@@ -240,9 +255,8 @@ def found_groups(seeds, spare, most_broken, smallest, losses, asked, state, part
         How many were founded.
     """
     pool = np.empty((partners.near.shape[1] + 1) * PER_CLASS, dtype=np.int64)
-    lost = np.empty(pool.size)
+    lost = np.empty(pool.size, np.float64)
     broken = np.empty(most_broken + 1, dtype=np.int64)
-    log = _log_of(pool.size + 1 + (most_broken + 1) * state.groups[:, ROOM].max(), losses, state)
     founded = 0
     for turn in range(seeds.size):
         F = np.int64(spare + founded)

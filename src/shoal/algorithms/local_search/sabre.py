@@ -21,7 +21,7 @@ from shoal.algorithms.mondrian.mondrian import Mondrian
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.algorithms.base import Problem
+    from shoal.algorithms.base import Algorithm, Problem
     from shoal.models import Requirement
 
 __all__ = ["Sabre"]
@@ -113,6 +113,7 @@ class Sabre:
     effort: int = field(default=200, metadata=EFFORT)
 
     name: ClassVar[str] = "sabre"
+    stand_in: ClassVar[Algorithm] = Mondrian()
 
     def __post_init__(self) -> None:
         validate_declared(self.name, self)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._optional import require
 from shoal.algorithms.matching.cover_problem import FORBIDDEN, Cover
 from shoal.algorithms.matching.group_prices_kernel import pair_costs, potentials
 from shoal.errors import InternalError
@@ -42,12 +41,9 @@ def cheapest_pairs(problem: CoverProblem) -> Cover | None:
     That loses nothing: where x and its equal y are in the pairs {x, u} and {y, v}, the pairs {x, y} and {v, u} are
     allowed too, since v has the value of x and u that of y. They cost no more, because u and v differ in those
     attributes only in which u differs from x or v from y, and prices of stars add up.
-
-    Raises
-    ------
-    MissingExtraError
-        Where scipy is not installed.
     """
+    from scipy.optimize import linear_sum_assignment
+
     assert problem.values is not None
     one, other = np.unique(problem.values)
     left = problem.counts.copy()
@@ -61,8 +57,7 @@ def cheapest_pairs(problem: CoverProblem) -> Cover | None:
     total = 0
     if len(rows):
         costs = pair_costs(problem.codes, problem.prices.by_mask, problem.prices.weights, rows, columns)
-        optimize = require("scipy.optimize", extra="exact", purpose="An optimal matching of two sensitive values")
-        at, to = optimize.linear_sum_assignment(costs)
+        at, to = linear_sum_assignment(costs)
         chosen = np.empty(len(rows), dtype=np.int64)
         chosen[at] = to
         total = int(costs[at, to].sum())

@@ -8,7 +8,8 @@ last -1 in a pair; a type may stand in it more than once. Sets of attributes are
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from shoal._compiling import inlined, kernel, kernel_step
 
 __all__ = [
     "UNIT",
@@ -25,7 +26,7 @@ UNIT = 1 << 24
 """Dual values and reduced costs are integers, in units of 1 / UNIT."""
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _price(mask, by_mask, weights):
     """Return what each row of a group costs whose rows differ in the attributes of `mask`."""
     if by_mask.size > 0:
@@ -40,7 +41,7 @@ def _price(mask, by_mask, weights):
     return total
 
 
-@njit(cache=True)
+@inlined
 def differing_attributes(codes, i, masks):
     """Write into `masks[j]` in which attributes the rows `i` and `j` of `codes` differ."""
     for j in range(codes.shape[0]):
@@ -51,7 +52,7 @@ def differing_attributes(codes, i, masks):
         masks[j] = mask
 
 
-@njit(cache=True)
+@kernel
 def prices_of_groups(codes, by_mask, weights, groups):
     """Return what each group of types costs: its rows times the price of the attributes in which they differ."""
     total = np.empty(groups.shape[0], dtype=np.int64)
@@ -66,7 +67,7 @@ def prices_of_groups(codes, by_mask, weights, groups):
     return total
 
 
-@njit(cache=True)
+@kernel
 def pair_costs(codes, by_mask, weights, rows, columns):
     """Return what a pair of each of some types with each of others costs."""
     costs = np.empty((rows.size, columns.size), dtype=np.int64)
@@ -80,7 +81,7 @@ def pair_costs(codes, by_mask, weights, rows, columns):
     return costs
 
 
-@njit(cache=True)
+@kernel
 def potentials(costs, chosen):
     """Tell whether an assignment is the cheapest: whether dual values exist that it meets with equality.
 
@@ -102,7 +103,7 @@ def potentials(costs, chosen):
     return False
 
 
-@njit(cache=True)
+@inlined
 def _insert(found, costs, first, size, most, i, j, k, cost):
     """Put a group among the `size` cheapest since `first`, cheapest first; return how many there are now."""
     p = first + min(size, most - 1)
@@ -121,7 +122,7 @@ def _insert(found, costs, first, size, most, i, j, k, cost):
     return min(size + 1, most)
 
 
-@njit(cache=True)
+@kernel
 def nearest_pairs(codes, values, counts, by_mask, weights, most, found):
     """Write the `most` cheapest allowed pairs of each type into `found`; return how many there are."""
     types = counts.size
@@ -140,7 +141,7 @@ def nearest_pairs(codes, values, counts, by_mask, weights, most, found):
     return stored
 
 
-@njit(cache=True)
+@kernel
 def scan_groups(
     codes, values, counts, by_mask, weights, duals, reach, cut_starts, cuts, cut_duals, first, last, limit, most,
     found, costs, missing,
@@ -231,7 +232,7 @@ def scan_groups(
     return stored, total
 
 
-@njit(cache=True)
+@kernel_step
 def _cheapest_split(codes, values, by_mask, weights, members, size):
     """Return the positions of the two members that leave a group for the lowest price, the rest being allowed."""
     best = np.int64(-1)
@@ -241,7 +242,9 @@ def _cheapest_split(codes, values, by_mask, weights, members, size):
         for q in range(size):
             if values[members[p]] >= 0 and values[members[p]] == values[members[q]]:
                 height[p] += 1
-    tallest = height.max()
+    tallest = np.int64(0)
+    for p in range(size):
+        tallest = max(tallest, height[p])
     for p in range(size):
         for q in range(p + 1, size):
             one, other = members[p], members[q]
@@ -269,7 +272,7 @@ def _cheapest_split(codes, values, by_mask, weights, members, size):
     return left, right
 
 
-@njit(cache=True)
+@kernel
 def split_groups(codes, values, by_mask, weights, types, starts, found):
     """Split groups of rows into pairs and triples as the proof of Lemma 2 does, the cheapest allowed pair first.
 
@@ -292,9 +295,12 @@ def split_groups(codes, values, by_mask, weights, types, starts, found):
             for r in range(p, size - 2):
                 members[r] = members[r + 1]
             size -= 2
-        rest = np.sort(members[:size])
-        for r in range(size):
-            found[written, r] = rest[r]
+        for r in range(size):  # at most three, in ascending order
+            place = r
+            while place > 0 and found[written, place - 1] > members[r]:
+                found[written, place] = found[written, place - 1]
+                place -= 1
+            found[written, place] = members[r]
         if size == 2:
             found[written, 2] = -1
         written += 1

@@ -18,7 +18,7 @@ import numpy as np
 from shoal._validation import RationalIn, parameter, validate_declared
 from shoal.algorithms.base import TIME_LIMIT, Guarantee, Partition
 from shoal.algorithms.bounds.stars import lower_bound
-from shoal.algorithms.common.compiled import table_counts
+from shoal.algorithms.common.compiled import populations_of
 from shoal.algorithms.common.row_types import RowTypes, counted_groups, one_value
 from shoal.algorithms.hilbert.hilbert import Hilbert
 from shoal.algorithms.local_search.cluster import Cluster
@@ -200,7 +200,7 @@ def _check_size(types: RowTypes) -> None:
 
 def _program_of(problem: Problem, types: RowTypes) -> GeneralizationProgram:
     """Write the program of a table down."""
-    tables = table_counts(problem.table)
+    tables = populations_of(problem.table)
     conditions = []
     places = {position: place for place, position in enumerate(types.attributes)}
     for position, form in problem.requirement.linear_forms(tables):
@@ -233,8 +233,8 @@ def _is_acceptable(problem: Problem, types: RowTypes, shares: NDArray[np.int64])
     """Return whether the shares are a partition whose groups the models accept, decided exactly."""
     if not np.array_equal(shares.sum(axis=0), types.counts) or shares.min(initial=0) < 0:
         return False
-    tables = table_counts(problem.table)
-    sizes = counted_groups(shares.sum(axis=1)[:, np.newaxis], one_value(tables[0], problem.table.rows))
+    tables = populations_of(problem.table)
+    sizes = counted_groups(shares.sum(axis=1)[:, np.newaxis], one_value(tables[0]))
     for model in problem.requirement.models:
         if not model.needs_sensitive and not model.acceptable(sizes).all():
             return False

@@ -328,10 +328,9 @@ class GeneralizationProgram:
 
         A flow from types to cells, found in whole numbers.
         """
-        from shoal._optional import require
+        from scipy import sparse
+        from scipy.sparse import csgraph as graphs
 
-        sparse = require("scipy.sparse", extra="exact", purpose="A proven optimum")
-        graphs = require("scipy.sparse.csgraph", extra="exact", purpose="A proven optimum")
         kinds, cells = len(self.counts), self._cell_of[0] - len(self._cell_of[0])
         count = len(self._cells[0])
         source, sink = kinds + count, kinds + count + 1

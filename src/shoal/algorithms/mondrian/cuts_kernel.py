@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
+from shoal._compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
 
@@ -46,7 +46,7 @@ MOST_CUTS = 32
 """Places that are tried on one attribute, the nearest to the median first."""
 
 
-@njit(cache=True)
+@kernel_step
 def _median(records: Codes, start: int, end: int, a: int, low: int, high: int) -> int:
     """Return the code of attribute `a` in the middle of a range, given its smallest and largest; digit by digit."""
     digits = np.empty(16, dtype=np.int64)
@@ -56,7 +56,8 @@ def _median(records: Codes, start: int, end: int, a: int, low: int, high: int) -
     wanted = (end - start - 1) // 2
     prefix = 0
     while shift >= 0:
-        digits[:] = 0
+        for digit in range(digits.size):
+            digits[digit] = 0
         for i in range(start, end):
             offset = records[i, a] - low
             if offset >> (shift + 4) == prefix:
@@ -70,7 +71,7 @@ def _median(records: Codes, start: int, end: int, a: int, low: int, high: int) -
     return low + prefix
 
 
-@njit(cache=True)
+@kernel_step
 def _around(records: Codes, start: int, end: int, a: int, code: int) -> tuple[int, int, int, int]:
     """Return the next smaller code (or -1), the next larger (or -1), and how many records are below and at a code."""
     smaller = -1
@@ -89,7 +90,7 @@ def _around(records: Codes, start: int, end: int, a: int, code: int) -> tuple[in
     return smaller, larger, below, equal
 
 
-@njit(cache=True)
+@inlined
 def goes_left(c: int, code: int, seen: int, equal: int, left: int, spread: bool) -> bool:
     """Return on which side of a cut a code lies; of the `equal` records at the cut, `left` go left.
 
@@ -102,7 +103,7 @@ def goes_left(c: int, code: int, seen: int, equal: int, left: int, spread: bool)
     return seen < left
 
 
-@njit(cache=True)
+@kernel_step
 def _allowed(
     records: Codes,
     start: int,
@@ -142,7 +143,7 @@ def _allowed(
     return both
 
 
-@njit(cache=True)
+@kernel_step
 def find_cut(
     records: Codes,
     start: int,
@@ -191,7 +192,7 @@ def find_cut(
     return False
 
 
-@njit(cache=True)
+@kernel_step
 def part_range(records: Codes, spare: Codes, start: int, end: int, cut: Counts) -> int:
     """Rearrange a range so that the left side of a cut comes first, each side in its order; return where it ends."""
     a, code, equal, left = cut[0], cut[1], cut[2], cut[3]
@@ -219,7 +220,7 @@ def part_range(records: Codes, spare: Codes, start: int, end: int, cut: Counts) 
     return middle
 
 
-@njit(cache=True)
+@inlined
 def _different(records: Codes, start: int, end: int, a: int, offset: int, mark: int, marks: Codes) -> int:
     """Count the different codes of an attribute in a range; `mark` was in no range before."""
     found = 0
@@ -230,7 +231,7 @@ def _different(records: Codes, start: int, end: int, a: int, offset: int, mark: 
     return found
 
 
-@njit(cache=True)
+@inlined
 def find_extents(records: Codes, start: int, end: int, extents: Codes) -> None:
     """Find the smallest and the largest code of each attribute in a range."""
     d = extents.shape[0]
@@ -243,7 +244,7 @@ def find_extents(records: Codes, start: int, end: int, extents: Codes) -> None:
             extents[a, 1] = max(extents[a, 1], records[i, a])
 
 
-@njit(cache=True)
+@inlined
 def interval_span(
     a: int, low: int, high: int, positions: NDArray[np.float64], offsets: Counts, ranges: NDArray[np.float64]
 ) -> float:
@@ -253,7 +254,7 @@ def interval_span(
     return float(min((positions[offsets[a] + high] - positions[offsets[a] + low]) / ranges[a], 1.0))
 
 
-@njit(cache=True)
+@inlined
 def span_of(
     records: Codes,
     start: int,
@@ -269,12 +270,12 @@ def span_of(
 ) -> float:
     """Return the normalised span of an attribute in a range, given its smallest and its largest code there."""
     if low == high or ranges[a] > 0:
-        return interval_span(a, low, high, positions, offsets, ranges)
+        return float(interval_span(a, low, high, positions, offsets, ranges))
     domain = offsets[a + 1] - offsets[a]
     return float((_different(records, start, end, a, offsets[a], mark, marks) - 1) / (domain - 1))
 
 
-@njit(cache=True)
+@inlined
 def _measure(
     records: Codes,
     start: int,
@@ -302,7 +303,7 @@ def _measure(
         widest[at] = a
 
 
-@njit(cache=True)
+@inlined
 def _wait(stack: Counts, state: Counts, start: int, middle: int, end: int) -> None:
     """Let both parts of a range wait, the smaller on top."""
     left = state[OPEN] if middle - start > end - middle else state[OPEN] + 1
@@ -312,7 +313,7 @@ def _wait(stack: Counts, state: Counts, start: int, middle: int, end: int) -> No
     state[OPEN] += 2
 
 
-@njit(cache=True)
+@kernel
 def cut_records(
     records: Codes,
     spare: Codes,
@@ -365,6 +366,7 @@ def cut_records(
         About how many records may be looked at before it returns.
     """
     d = offsets.size - 1
+    last = records.shape[1] - 1
     counts = np.zeros((2, starts[starts.size - 1]), dtype=np.int64)
     touched = np.empty(counts.shape, dtype=np.int32)
     extents = np.empty((d, 2), dtype=np.int32)
@@ -406,6 +408,7 @@ def cut_records(
         if found:
             _wait(stack, state, start, part_range(records, spare, start, end, cut), end)
         else:
-            groups[records[start:end, -1]] = state[LEAVES]
+            for i in range(start, end):
+                groups[records[i, last]] = state[LEAVES]
             state[LEAVES] += 1
             state[ROWS_DONE] += end - start

@@ -11,8 +11,8 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
+from shoal._compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.trees_kernel import Trees, meeting_level, node_penalty
 from shoal.algorithms.common.whole_kernel import TWO, ZERO
@@ -49,7 +49,7 @@ TIE = 1e-9
 """An attribute is better than another where it saves more by this share: the last bits of a float decide nothing."""
 
 
-@njit(cache=True)
+@inlined
 def _number_children(
     records: Codes, start: int, end: int, a: int, first: int, nodes: Codes, mark: int, scratch: Codes
 ) -> int:
@@ -68,7 +68,7 @@ def _number_children(
     return children
 
 
-@njit(cache=True)
+@inlined
 def _sort_by(numbers: Codes, sizes: Codes, count: int, sequence: Codes, length: int) -> None:
     """Put 0 to `length - 1` in the order of their numbers, below `count`, of which there are `sizes`; stably."""
     at = np.empty(count, dtype=np.int64)
@@ -81,7 +81,7 @@ def _sort_by(numbers: Codes, sizes: Codes, count: int, sequence: Codes, length: 
         at[numbers[i]] += 1
 
 
-@njit(cache=True)
+@inlined
 def _count_child(
     records: Codes,
     start: int,
@@ -105,14 +105,14 @@ def _count_child(
     return distinct
 
 
-@njit(cache=True)
+@inlined
 def _clear(touched: Codes, distinct: int, counts: Counts) -> None:
     """Empty a histogram."""
     for i in range(distinct):
         counts[touched[i]] = 0
 
 
-@njit(cache=True)
+@inlined
 def _order_by_size(sizes: Codes, children: int, order: Codes, buckets: Codes) -> None:
     """Put the children in the order of their records, the fewest first; no child has all records of the table."""
     largest = 0
@@ -125,7 +125,7 @@ def _order_by_size(sizes: Codes, children: int, order: Codes, buckets: Codes) ->
     _sort_by(sizes, buckets, largest + 1, order, children)
 
 
-@njit(cache=True)
+@inlined
 def _mark_alone(
     records: Codes,
     start: int,
@@ -143,7 +143,7 @@ def _mark_alone(
     """Find the children that are acceptable alone: their side is not the rest."""
     for child in range(children):
         scratch[SIDE, child] = REST
-        size = scratch[SIZE, child]
+        size = np.int64(scratch[SIZE, child])
         if size >= smallest:
             distinct = _count_child(
                 records, start, d, scratch[SEQUENCE], begins[child], begins[child + 1], touched, ZERO, counts
@@ -153,7 +153,7 @@ def _mark_alone(
             _clear(touched, distinct, counts)
 
 
-@njit(cache=True)
+@kernel_step
 def _fill_rest(
     records: Codes,
     start: int,
@@ -187,7 +187,7 @@ def _fill_rest(
     return int(rest)
 
 
-@njit(cache=True)
+@kernel_step
 def _sides_along_tree(
     records: Codes,
     start: int,
@@ -230,7 +230,7 @@ def _sides_along_tree(
     return sides
 
 
-@njit(cache=True)
+@inlined
 def _worth(saved: float, size: int, sizes: Codes, sides: int) -> float:
     """Return what a cut saves for each bit of the split: large parts of a whole that is cut evenly are worth more."""
     bits = 0.0
@@ -239,7 +239,7 @@ def _worth(saved: float, size: int, sizes: Codes, sides: int) -> float:
     return saved / bits
 
 
-@njit(cache=True)
+@kernel_step
 def _worth_along_tree(
     records: Codes, start: int, end: int, a: int, sides: int, trees: Trees, width: float, scratch: Codes
 ) -> float:
@@ -258,10 +258,10 @@ def _worth_along_tree(
     saved = (end - start) * width
     for side in range(sides):
         saved -= scratch[SIZE, side] * node_penalty(trees, a, scratch[LOW, side], scratch[HIGH, side])
-    return _worth(saved, end - start, scratch[SIZE], sides)
+    return float(_worth(saved, end - start, scratch[SIZE], sides))
 
 
-@njit(cache=True)
+@kernel_step
 def _worth_of_cut(
     records: Codes,
     start: int,
@@ -295,10 +295,10 @@ def _worth_of_cut(
         else:
             saved -= size * (different - 1) / (offsets[a + 1] - offsets[a] - 1)
         scratch[SIZE, side] = size
-    return _worth(saved, end - start, scratch[SIZE], TWO)
+    return float(_worth(saved, end - start, scratch[SIZE], TWO))
 
 
-@njit(cache=True)
+@kernel_step
 def _deal(
     records: Codes, spare: Codes, start: int, end: int, sides: int, scratch: Codes, stack: Counts, state: Counts
 ) -> None:
@@ -322,7 +322,7 @@ def _deal(
         begin += scratch[SIZE, side]
 
 
-@njit(cache=True)
+@inlined
 def _widths(
     records: Codes,
     start: int,
@@ -346,7 +346,7 @@ def _widths(
             widths[a] = span_of(records, start, end, a, low, high, positions, offsets, ranges, mark, marks)
 
 
-@njit(cache=True)
+@inlined
 def _order_by_width(widths: NDArray[np.float64], order: Counts) -> None:
     """Put the attributes in order, the widest first."""
     for a in range(widths.size):
@@ -357,7 +357,7 @@ def _order_by_width(widths: NDArray[np.float64], order: Counts) -> None:
         order[at] = a
 
 
-@njit(cache=True)
+@kernel_step
 def _choose(
     records: Codes,
     start: int,
@@ -454,7 +454,7 @@ def _choose(
     return sides
 
 
-@njit(cache=True)
+@kernel
 def cut_along_trees(
     records: Codes,
     spare: Codes,
@@ -492,6 +492,7 @@ def cut_along_trees(
         Ranges that wait, as start and end. At first the whole.
     """
     d = offsets.size - 1
+    last = records.shape[1] - 1
     counts = np.zeros((2, starts[starts.size - 1]), dtype=np.int64)
     touched = np.empty(counts.shape, dtype=np.int32)
     extents = np.empty((d, 2), dtype=np.int32)
@@ -535,6 +536,7 @@ def cut_along_trees(
             stack[state[OPEN] + 1, 0], stack[state[OPEN] + 1, 1] = middle, end
             state[OPEN] += 2
         else:
-            groups[records[start:end, -1]] = state[LEAVES]
+            for i in range(start, end):
+                groups[records[i, last]] = state[LEAVES]
             state[LEAVES] += 1
             state[ROWS_DONE] += end - start

@@ -8,7 +8,8 @@ the codes decide.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from shoal._compiling import inlined, kernel, kernel_step
 
 __all__ = ["assign_projections", "dissolve_groups", "find_places", "open_groups"]
 
@@ -17,13 +18,13 @@ _STIR = np.uint64(0xBF58476D1CE4E5B9)
 _LARGEST_FILTER = 1 << 21
 
 
-@njit(cache=True)
+@inlined
 def _mixed(key):
     key = (key ^ (key >> np.uint64(29))) * _STIR
     return (key ^ (key >> np.uint64(32))) * _SPREAD
 
 
-@njit(cache=True)
+@inlined
 def _same_projection(codes, i, j, starred):
     for a in range(starred.size):
         if not starred[a] and codes[i, a] != codes[j, a]:
@@ -31,7 +32,7 @@ def _same_projection(codes, i, j, starred):
     return True
 
 
-@njit(cache=True)
+@inlined
 def _hash_of(codes, i, salts, starred):
     total = np.uint64(0)
     for a in range(starred.size):
@@ -40,7 +41,7 @@ def _hash_of(codes, i, salts, starred):
     return _mixed(total)
 
 
-@njit(cache=True)
+@kernel
 def assign_projections(codes, salts, types, counts, active, starred, k, groups, next_group, group_size):
     """Give every projection of the waiting fragments that holds at least k rows a group of its own.
 
@@ -115,7 +116,7 @@ def assign_projections(codes, salts, types, counts, active, starred, k, groups, 
     return next_group
 
 
-@njit(cache=True)
+@kernel_step
 def _meet(codes, salts, types, groups, worth, cost, pattern, starred, group_cost, group_size, group_pattern, floors):
     """Return the fragments that meet where rows could be served cheaper, sorted by projection, and where each starts.
 
@@ -177,7 +178,7 @@ def _meet(codes, salts, types, groups, worth, cost, pattern, starred, group_cost
     return together, starts
 
 
-@njit(cache=True)
+@kernel
 def open_groups(
     codes, salts, types, counts, groups, fragments, cost, pattern, starred, k, worth,
     group_cost, group_size, group_pattern, floors, next_group,
@@ -290,7 +291,7 @@ def open_groups(
     return fragments, next_group, gain
 
 
-@njit(cache=True)
+@kernel
 def find_places(codes, salts, types, groups, cost, pattern, starred, group_cost, group_pattern, places):
     """Note for every fragment that has no place yet the group of this pattern that fits it and is cheaper than its own.
 
@@ -321,7 +322,7 @@ def find_places(codes, salts, types, groups, cost, pattern, starred, group_cost,
                 places[q] = groups[first[slot]]
 
 
-@njit(cache=True)
+@kernel
 def dissolve_groups(counts, groups, places, group_cost, group_size):
     """Dissolve the groups all of whose rows have found a cheaper place, the dearest groups first; return the gain.
 

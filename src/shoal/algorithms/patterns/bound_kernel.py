@@ -8,30 +8,54 @@ on every solution. All of it is computed in whole numbers, so that the bound hol
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+from typing import TYPE_CHECKING, NamedTuple
 
-__all__ = ["fix_by_price", "lagrangian"]
+import numpy as np
+
+from shoal._compiling import kernel, kernel_step
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Relaxed", "fix_by_price", "lagrangian"]
 
 _TAKEN = np.int64(1 << 62)
 
 
-@njit(cache=True)
-def _value(first, last, cost, members, prices, sizes, k, extra, filler, stop_early):
+class Relaxed(NamedTuple):
+    """The program without the rule that every row is served exactly once."""
+
+    starts: NDArray[np.int64]
+    """Where the row types of each output type start in `members`; one more than there are output types."""
+    members: NDArray[np.int32]
+    """Row types that are compatible with each output type; together they hold at least k rows."""
+    sizes: NDArray[np.int64]
+    """Rows of each row type."""
+    serving: NDArray[np.int64]
+    """What a row of each entry of `members` costs in that output type, in the unit of the prices."""
+    opening: NDArray[np.int64]
+    """What each output type costs when it is used, in the same unit; at least 0."""
+    k: int
+
+
+@kernel_step
+def _value(relaxed, j, prices, extra, filler, stop_early):
     """Return what an output type costs at least when it is used, less what its rows pay, and how it gets k rows.
 
     Row types that pay more than the cost are taken whole. Where these are too few, the cheapest others fill up: their
     positions go into `filler`, and how many rows of each into `extra`. Returns the value (it may stop early once it is
     not negative), the number of fillers, and the dearest filler.
     """
-    value = np.int64(0)
+    first, last, k = relaxed.starts[j], relaxed.starts[j + 1], relaxed.k
+    value = relaxed.opening[j]
     rows = np.int64(0)
     for q in range(first, last):
-        i = members[q]
-        if prices[i] > cost:
-            value += (cost - prices[i]) * sizes[i]
-            rows += sizes[i]
-    if (value == 0 and stop_early) or rows >= k:
+        i = relaxed.members[q]
+        more = relaxed.serving[q] - prices[i]
+        if more < 0:
+            value += more * relaxed.sizes[i]
+            rows += relaxed.sizes[i]
+    if (value >= 0 and stop_early) or rows >= k:
         return value, 0, np.int64(0)
     fillers = 0
     dearest = np.int64(0)
@@ -42,13 +66,13 @@ def _value(first, last, cost, members, prices, sizes, k, extra, filler, stop_ear
         best = -1
         least = _TAKEN
         for q in range(first, last):
-            more = cost - prices[members[q]]
+            more = relaxed.serving[q] - prices[relaxed.members[q]]
             if more >= 0 and (more > floor or (more == floor and q > floor_at)) and more < least:
                 best = q
                 least = more
         if best < 0:
             return _TAKEN, 0, np.int64(0)
-        amount = min(sizes[members[best]], k - rows)
+        amount = min(relaxed.sizes[relaxed.members[best]], k - rows)
         value += amount * least
         rows += amount
         dearest = least
@@ -62,20 +86,15 @@ def _value(first, last, cost, members, prices, sizes, k, extra, filler, stop_ear
     return value, fillers, dearest
 
 
-@njit(cache=True)
-def lagrangian(prices, output_costs, starts, members, sizes, k, slack, values):
+@kernel
+def lagrangian(relaxed, prices, slack, values):
     """Return the bound that prices prove, and how far each row type is from being served exactly once.
 
     Parameters
     ----------
+    relaxed : Relaxed
     prices : int64[t]
         What a row of each type pays.
-    output_costs : int64[o]
-        What a row costs in each output type, in the unit of the prices.
-    starts, members : int64[o + 1], int32[:]
-        Row types that are compatible with each output type; together they hold at least k rows.
-    sizes : int64[t]
-    k : int64
     slack : int64[t]
         Filled with rows of the type less the rows that output types take: the subgradient.
     values : int64[o]
@@ -86,46 +105,40 @@ def lagrangian(prices, output_costs, starts, members, sizes, k, slack, values):
     bound : int64
     """
     bound = np.int64(0)
-    for i in range(sizes.size):
-        bound += prices[i] * sizes[i]
-        slack[i] = sizes[i]
-    extra = np.empty(k + 1, dtype=np.int64)
-    filler = np.empty(k + 1, dtype=np.int64)
-    for j in range(output_costs.size):
-        value, fillers, _ = _value(
-            starts[j], starts[j + 1], output_costs[j], members, prices, sizes, k, extra, filler, np.bool_(True)
-        )
+    for i in range(relaxed.sizes.size):
+        bound += prices[i] * relaxed.sizes[i]
+        slack[i] = relaxed.sizes[i]
+    extra = np.empty(relaxed.k + 1, dtype=np.int64)
+    filler = np.empty(relaxed.k + 1, dtype=np.int64)
+    for j in range(relaxed.opening.size):
+        value, fillers, _ = _value(relaxed, j, prices, extra, filler, np.bool_(True))
         values[j] = value
         if value < 0:
             bound += value
-            for q in range(starts[j], starts[j + 1]):
-                i = members[q]
-                if prices[i] > output_costs[j]:
-                    slack[i] -= sizes[i]
+            for q in range(relaxed.starts[j], relaxed.starts[j + 1]):
+                i = relaxed.members[q]
+                if relaxed.serving[q] < prices[i]:
+                    slack[i] -= relaxed.sizes[i]
             for f in range(fillers):
-                slack[members[filler[f]]] -= extra[f]
+                slack[relaxed.members[filler[f]]] -= extra[f]
     return bound
 
 
-@njit(cache=True)
-def fix_by_price(prices, output_costs, starts, members, sizes, k, bound, limit, keep):
+@kernel
+def fix_by_price(relaxed, prices, bound, limit, keep):
     """Mark the pairs of row type and output type that a solution cheaper than `limit` may use.
 
     A pair is out when serving one row that way would lift the bound to `limit` or more. `keep` (bool, one per entry of
     `members`) is filled; returns how many are kept.
     """
     kept = 0
-    extra = np.empty(k + 1, dtype=np.int64)
-    filler = np.empty(k + 1, dtype=np.int64)
-    for j in range(output_costs.size):
-        first = starts[j]
-        last = starts[j + 1]
-        value, _, dearest = _value(
-            first, last, output_costs[j], members, prices, sizes, k, extra, filler, np.bool_(False)
-        )
+    extra = np.empty(relaxed.k + 1, dtype=np.int64)
+    filler = np.empty(relaxed.k + 1, dtype=np.int64)
+    for j in range(relaxed.opening.size):
+        value, _, dearest = _value(relaxed, j, prices, extra, filler, np.bool_(False))
         rise = max(value, np.int64(0))
-        for q in range(first, last):
-            more = output_costs[j] - prices[members[q]]
+        for q in range(relaxed.starts[j], relaxed.starts[j + 1]):
+            more = relaxed.serving[q] - prices[relaxed.members[q]]
             keep[q] = value < _TAKEN and bound + rise + max(more - dearest, np.int64(0)) < limit
             if keep[q]:
                 kept += 1

@@ -10,12 +10,17 @@ import numpy as np
 
 from shoal.algorithms.matching.cover_problem import CoverProblem, GroupPrices
 from shoal.algorithms.matching.simplex_matching import cheapest_cover
-from shoal.algorithms.patterns.program import OutputTypes, Prices, price_rows, remaining, solve_program
+from shoal.algorithms.patterns.annealing import annealed
+from shoal.algorithms.patterns.prices import UNIT, Prices, price_rows, remaining
+from shoal.algorithms.patterns.program import OutputTypes, solve_pairs
 from shoal.algorithms.patterns.program_search import PartialPrograms
+from shoal.algorithms.patterns.rounding import RoundedProgram
 from shoal.algorithms.patterns.row_assignment import fewest_stars
 from shoal.errors import ParameterError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from shoal._progress import Progress
     from shoal.algorithms.base import Problem
     from shoal.algorithms.patterns.assignment import Assignment
@@ -24,8 +29,19 @@ __all__ = ["prove"]
 
 _MOST_PAIRS = 20_000_000
 _PRICING_SHARE = 0.3
-_SMALL_PROGRAM = 20_000
-_WORTH_A_LOOK = 1.0
+"""Of the time limit, for the prices at most."""
+_NEAR = 0.25
+"""Pairs whose use lifts the bound by less than this part of a star are what good solutions use."""
+_TINY = 400
+"""Pairs of a program that is solved at once."""
+_RESTRICTED = 8_000
+"""Pairs of the largest program that is solved at once for a better solution; larger ones are solved part by part."""
+_RESTRICTED_NODES = 60
+_LARGEST_PROGRAM = 60_000
+"""Pairs of the largest program that is solved for a proof."""
+_PROOF_NODES = 20_000
+_PARTS = 40
+"""Parts of a larger program, for each `_RESTRICTED` pairs."""
 
 
 def prove(found: Assignment, problem: Problem, *, method: str, seconds: float) -> tuple[Assignment, int, str]:
@@ -66,7 +82,7 @@ def prove(found: Assignment, problem: Problem, *, method: str, seconds: float) -
         if served is not None:
             found.adopt(outputs.members, outputs.pattern_of_pairs(), served)
         return found, bound, "fixed-parameter algorithm over all choices of output row types"
-    return _Search(found, outputs, problem).run(seconds)
+    return _Search(found, outputs, problem, seconds).run()
 
 
 def _matched(found: Assignment, problem: Problem, seconds: float) -> tuple[Assignment, int, str]:
@@ -88,68 +104,131 @@ def _matched(found: Assignment, problem: Problem, seconds: float) -> tuple[Assig
 
 
 class _Search:
-    """Prices for a bound, parts for a better solution, and the rest of the program in the end."""
+    """Prices for a bound, annealing and parts for a better solution, rounding for a better bound, and then the rest.
 
-    def __init__(self, found: Assignment, outputs: OutputTypes, problem: Problem) -> None:
+    Every phase counts its work; the time limit only ends what would take too long.
+    """
+
+    def __init__(self, found: Assignment, outputs: OutputTypes, problem: Problem, seconds: float) -> None:
         self._found, self._outputs, self._problem = found, outputs, problem
-        self._served = np.zeros(len(outputs.members), dtype=np.int64)
-        self._dear = 2 * int(found.costs.max()) + 1
+        self._begin, self._seconds = time.perf_counter(), seconds
+        self._rng = deepcopy(problem.rng)
+        self._star = float(found.costs.max() / found.starred.sum(axis=1).max(initial=1)) or 1.0
+        self._served: NDArray[np.int64] | None = None
+        self._upper = (2 * int(found.costs.max()) + 1) * int(found.rows.sum())
+        self._proof = "Lagrangian relaxation of the integer program"
 
-    def run(self, seconds: float) -> tuple[Assignment, int, str]:
+    def run(self) -> tuple[Assignment, int, str]:
         """Return the best solution found, the bound, and what proves it; see `prove`."""
-        began = time.perf_counter()
-        found, outputs, k = self._found, self._outputs, self._found.k
-        feasible = not found.waiting
-        if feasible:
+        found, outputs = self._found, self._outputs
+        if not found.waiting:
             found.tighten()  # so that every group is one of the output types, of which dear twins were dropped
-        upper = found.cost() if feasible else self._dear * int(found.rows.sum())
+            self._served, self._upper = found.pairs(outputs.members, outputs.pattern_of_pairs()), found.cost()
         prices = price_rows(
-            outputs, found.rows, k, upper=upper, seconds=_PRICING_SHARE * seconds, progress=self._progress("prices")
-        )
-        proof = "Lagrangian relaxation of the integer program"
-        if prices.bound >= upper:
-            return found, upper, proof
-        if feasible:
-            self._served = found.pairs(outputs.members, outputs.pattern_of_pairs())
-            upper = self._by_parts(prices, upper, seconds - (time.perf_counter() - began))
-        left = remaining(outputs, found.rows, k, prices=prices, upper=upper)
+            outputs, found.rows, found.k, upper=self._upper, seconds=_PRICING_SHARE * self._seconds,
+            progress=self._progress("prices"),
+        )  # fmt: skip
         bound = prices.bound
-        time_left = max(seconds - (time.perf_counter() - began), 0.0)
-        if upper > bound and (time_left > 0 or np.count_nonzero(left) <= _SMALL_PROGRAM):
-            result = solve_program(
-                outputs, found.rows, k, keep=left, prices=prices, upper=upper, time_limit=max(time_left, _WORTH_A_LOOK),
-                progress=self._progress("program"),
-            )  # fmt: skip
-            if result is not None:
-                bound, proof = result.bound, "integer program over output row types"
-                if len(result.pairs):
-                    self._served = np.zeros(len(outputs.members), dtype=np.int64)
-                    self._served[result.pairs] = result.counts
-                    feasible = True
-        if feasible:
+        if bound < self._upper and len(outputs.members) > _TINY:
+            self._anneal(prices)
+            if bound < self._upper and self._left() > 0:
+                prices = self._round(prices)
+                bound = prices.bound
+            if bound < self._upper and self._left() > 0:
+                self._restrict(prices)
+        if bound < self._upper:
+            bound = self._solve_rest(prices)
+        if self._served is not None:
             found.adopt(outputs.members, outputs.pattern_of_pairs(), self._served)
             bound = min(bound, found.cost())
         self._problem.progress("program", 1, 1)
-        return found, bound, proof
+        return found, bound, self._proof
 
-    def _by_parts(self, prices: Prices, upper: int, seconds: float) -> int:
-        """Improve the solution part by part; return its cost."""
-        outputs, found = self._outputs, self._found
-        left = remaining(outputs, found.rows, found.k, prices=prices, upper=upper)
-        if np.count_nonzero(left) <= _SMALL_PROGRAM:  # the whole of it is solved soon
-            return upper
-        near = remaining(outputs, found.rows, found.k, prices=prices, upper=prices.bound + 2)
-        near |= self._served > 0
-        if found.all_star >= 0:
-            near |= outputs.pattern_of_pairs() == found.all_star
-        pairs = np.flatnonzero(near)
+    def _left(self) -> float:
+        return max(self._seconds - (time.perf_counter() - self._begin), 0.0)
+
+    def _near(self, prices: Prices) -> NDArray[np.int64]:
+        """Return the pairs that good solutions use: those of the known one, and those of a low reduced cost."""
+        near = remaining(prices, upper=self._upper, within=int(_NEAR * self._star * UNIT))
+        if self._served is not None:
+            near |= self._served > 0
+        return np.flatnonzero(near)
+
+    def _take(self, pairs: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+        """Take over a solution, given as the rows of some pairs, if it is better."""
+        cost = int((self._outputs.costs[self._outputs.of_pairs()[pairs]] * rows).sum())
+        if rows.sum() == self._found.rows.sum() and cost < self._upper:
+            self._served = np.zeros(len(self._outputs.members), dtype=np.int64)
+            self._served[pairs] = rows
+            self._upper = cost
+
+    def _anneal(self, prices: Prices) -> None:
+        pairs = self._near(prices)
+        if self._found.all_star >= 0:  # so that every row has somewhere to go
+            pairs = np.union1d(pairs, np.flatnonzero(self._outputs.pattern_of_pairs() == self._found.all_star))
+        rows = np.zeros(len(pairs), dtype=np.int64) if self._served is None else self._served[pairs]
+        made = annealed(
+            self._outputs, self._found.rows, self._found.k, pairs=pairs, rows=rows, star=self._star, rng=self._rng,
+            seconds=self._left(), progress=self._progress("annealing"),
+        )  # fmt: skip
+        self._take(pairs, made)
+
+    def _round(self, prices: Prices) -> Prices:
+        """Return prices that prove more."""
+        rounded = RoundedProgram(self._outputs, self._found.rows, self._found.k, prices, star=self._star)
+        everything = np.ones(len(self._outputs.members), dtype=np.bool_)
+        better = rounded.run(
+            everything if self._served is None else self._served > 0, upper=self._upper, seconds=self._left(),
+            progress=self._progress("rounding"),
+        )  # fmt: skip
+        if better.exact > prices.exact:
+            self._proof = "linear program with rounding inequalities over output row types"
+        return better
+
+    def _restrict(self, prices: Prices) -> None:
+        """Look for a better solution among the pairs of a low reduced cost, at once or part by part."""
+        if self._served is None:
+            return
+        pairs = self._near(prices)
+        if len(pairs) <= _RESTRICTED:
+            made = solve_pairs(
+                self._outputs, self._found.rows, self._found.k, pairs=pairs, roundings=prices.roundings,
+                start=self._served[pairs], time_limit=self._left(), work=_RESTRICTED_NODES,
+                progress=self._progress("restricted program"),
+            )  # fmt: skip
+            if made.rows is not None:
+                self._take(pairs, made.rows)
+            return
         parts = PartialPrograms(
-            outputs, found.rows, found.k, pairs=pairs, rows=self._served[pairs], rng=deepcopy(self._problem.rng)
+            self._outputs, self._found.rows, self._found.k, pairs=pairs, rows=self._served[pairs], rng=self._rng
         )
-        upper = parts.run(seconds=0.8 * seconds, bound=prices.bound, progress=self._progress("parts"))
-        self._served[:] = 0
-        self._served[pairs] = parts.rows
-        return upper
+        parts.run(
+            _PARTS * len(pairs) // _RESTRICTED, bound=prices.bound, seconds=self._left(),
+            progress=self._progress("parts"),
+        )  # fmt: skip
+        self._take(pairs, parts.rows)
+
+    def _solve_rest(self, prices: Prices) -> int:
+        """Solve what a better solution could use; return the bound on all."""
+        outputs, found = self._outputs, self._found
+        keep = remaining(prices, upper=self._upper)
+        pairs = np.flatnonzero(keep if self._served is None else keep | (self._served > 0))
+        if len(np.unique(outputs.members[keep])) < len(found.rows):  # some rows can be served by no better solution
+            return self._upper
+        if len(pairs) > _LARGEST_PROGRAM or self._left() == 0:
+            return prices.bound
+        made = solve_pairs(
+            outputs, found.rows, found.k, pairs=pairs, roundings=prices.roundings,
+            start=None if self._served is None else self._served[pairs], time_limit=self._left(), work=_PROOF_NODES,
+            progress=self._progress("program"),
+        )  # fmt: skip
+        # What the prices ruled out costs as much as the best solution known, or more.
+        bound = min(self._upper, max(prices.bound, made.bound))
+        if bound > prices.bound:
+            self._proof = "integer program over output row types"
+        if made.rows is not None:
+            self._take(pairs, made.rows)
+        return min(bound, self._upper)
 
     def _progress(self, step: str) -> Progress:
         def told(_: str, done: int, total: int) -> None:

@@ -6,40 +6,31 @@ go to each output row type, and which output types are used:
     minimize  sum c_j x_ij   subject to   sum_j x_ij = n_i,   k u_j <= sum_i x_ij <= N_j u_j,   x_ij <= n_i u_j
 
 Output types with fewer than k compatible rows are dropped, and of those with the same compatible rows all but the
-cheapest. A Lagrangian relaxation prices the rows: it proves a bound of its own, and rules out every pair (i, j) that no
-solution better than the best known can use. What remains is solved by HiGHS.
+cheapest. Rounding inequalities count groups that rows suffice for.
 
 References
 ----------
 R. Bredereck, A. Nichterlein, R. Niedermeier, "Pattern-guided k-anonymity", Algorithms 6(4), 2013, Section 2.2.
 doi:10.3390/a6040678
-M. L. Fisher, "The Lagrangian relaxation method for solving integer programming problems", Management Science 27(1),
-1981. doi:10.1287/mnsc.27.1.1
 """
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal._progress import Progress, silent
-from shoal.algorithms.patterns.bound_kernel import fix_by_price, lagrangian
 from shoal.solver.highs import Program, Rows, solve
 from shoal.table.classes import mixed_radix_keys
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-__all__ = ["OutputTypes", "Prices", "Served", "price_rows", "remaining", "solve_program"]
-
-_UNIT = 1 << 20
-"""Prices count in units of 1 / _UNIT of a star."""
-_LARGEST_PROGRAM = 400_000
-_PATIENCE = 12
-_FINEST_STEP = 1 / 512
+__all__ = ["NO_SOLUTION", "OutputTypes", "Rounding", "Served", "pair_program", "rounding_rows", "solve_pairs"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -110,6 +101,10 @@ class OutputTypes:
         """Return the pattern of each entry of `members`."""
         return np.repeat(self.pattern, np.diff(self.starts))
 
+    def of_pairs(self) -> NDArray[np.int64]:
+        """Return the output type of each entry of `members`."""
+        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+
     def __len__(self) -> int:
         return len(self.pattern)
 
@@ -118,177 +113,124 @@ class OutputTypes:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Prices:
-    """Prices of the input row types, and the bound that they prove."""
+class Rounding:
+    """An inequality that every solution satisfies, from rounding a number of groups down.
 
-    values: NDArray[np.int64]
-    """Price of a row of each type, in units of 1 / 2**20 of the smallest cost."""
-    exact: int
-    """The bound in that unit."""
+    Output types J use at most `most` of their number without rows from outside of a set R of row types: R has
+    q k + f rows, 0 < f < k, and
 
-    @property
-    def bound(self) -> int:
-        """What every solution costs at least: a whole number."""
-        return -(-self.exact // _UNIT)
+        sum_{j in J} u_j  <=  q + sum_{j in J, i not in R} x_ij / (k - f)
+
+    because k sum u_j <= sum x_ij <= q k + f + (rows from outside), and sum u_j is whole (mixed integer rounding).
+    """
+
+    outputs: NDArray[np.int64]
+    """J."""
+    outside: NDArray[np.int64]
+    """The pairs of J with row types outside of R: positions in `OutputTypes.members`."""
+    most: int
+    """q."""
+    missing: int
+    """k - f, the rows from outside that allow one group more."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Served:
-    """What the program found: rows of pairs, none where there is nothing better than what was known."""
+    """What the solver found and proved of the program of some pairs."""
 
-    pairs: NDArray[np.int64]
-    """Positions in `OutputTypes.members`."""
-    counts: NDArray[np.int64]
-    """Rows of each."""
+    rows: NDArray[np.int64] | None
+    """Rows of each pair in the best solution that was found; None where there is none better than the start."""
     bound: int
-    """What every solution costs at least."""
+    """What every solution with these pairs costs at least, `NO_SOLUTION` where there is none."""
 
 
-_NOTHING = np.empty(0, dtype=np.int64)
+NO_SOLUTION = 1 << 62
+"""More than any solution costs."""
 
 
-def price_rows(
+def solve_pairs(
     outputs: OutputTypes,
     sizes: NDArray[np.int64],
     k: int,
     *,
-    upper: int,
-    seconds: float,
+    pairs: NDArray[np.int64],
+    roundings: Sequence[Rounding] = (),
+    start: NDArray[np.int64] | None,
+    time_limit: float,
+    work: int,
     progress: Progress = silent,
-) -> Prices:
-    """Find prices that prove a good bound, by a subgradient method.
+) -> Served:
+    """Solve the program of some pairs of input and output type.
 
     Parameters
     ----------
     outputs : OutputTypes
     sizes : int64 array
-        Rows of each input type.
+        Rows of each input row type.
     k : int
-    upper : int
-        Cost of the best solution known.
-    seconds : float
-        When to stop.
+    pairs : int64 array
+        Positions in `outputs.members`, ascending.
+    roundings : sequence of Rounding
+    start : int64 array, optional
+        A solution: rows of each pair.
+    time_limit : float
+        Seconds.
+    work : int
+        Nodes of the search tree at most.
     progress : callable
     """
-    began = time.perf_counter()
-    costs = outputs.costs * _UNIT
-    prices = np.zeros(len(sizes), dtype=np.int64)
-    for j in range(len(outputs) - 1, -1, -1):  # the cheapest output type that holds it
-        prices[outputs.members[outputs.starts[j] : outputs.starts[j + 1]]] = costs[j]
-    slack, values = np.empty(len(sizes), dtype=np.int64), np.empty(len(outputs), dtype=np.int64)
-    best, best_prices = -1, prices.copy()
-    step, worse, round_ = 1.0, 0, 0
-    while step > _FINEST_STEP and (spent := time.perf_counter() - began) < seconds:
-        bound = int(lagrangian(prices, costs, outputs.starts, outputs.members, sizes, k, slack, values))
-        if bound > best:
-            best, best_prices, worse = bound, prices.copy(), 0
-        else:
-            worse += 1
-        if round_ % 50 == 49:
-            progress("prices", int(spent), max(int(seconds), 1))
-        if -(-best // _UNIT) >= upper or not slack.any():
-            break
-        if worse > _PATIENCE:
-            step, worse, prices = step / 2, 0, best_prices.copy()
-            lagrangian(prices, costs, outputs.starts, outputs.members, sizes, k, slack, values)
-        norm = float((slack.astype(np.float64) ** 2 / sizes).sum())
-        length = step * max(upper * _UNIT - best, _UNIT) / norm if norm else 0.0
-        prices = np.clip(prices + np.rint(length * slack / sizes).astype(np.int64), 0, int(costs.max(initial=0)))
-        round_ += 1
-    return Prices(values=best_prices, exact=best)
+    program = pair_program(outputs, sizes, k, pairs, roundings)
+    given = None
+    if start is not None:
+        used, which = np.unique(outputs.of_pairs()[pairs], return_inverse=True)
+        opened = np.bincount(which, weights=start, minlength=len(used)) > 0
+        given = np.concatenate([start, opened]).astype(np.float64)
+    solution = solve(
+        program, time_limit=time_limit, work=work, start=given, step="program", progress=progress, keep_interrupted=True
+    )
+    if solution.status == "infeasible":
+        return Served(rows=None, bound=NO_SOLUTION)
+    bound = int(solution.bound) if np.isfinite(solution.bound) else 0
+    rows = None
+    if solution.values is not None and (given is None or solution.objective < program.costs @ given):
+        rows = np.rint(solution.values[: len(pairs)]).astype(np.int64)
+    return Served(rows=rows, bound=bound)
 
 
-def solve_program(
+def pair_program(
     outputs: OutputTypes,
     sizes: NDArray[np.int64],
     k: int,
-    *,
-    keep: NDArray[np.bool_],
-    prices: Prices,
-    upper: int,
-    time_limit: float,
-    progress: Progress = silent,
-) -> Served | None:
-    """Solve what prices leave of the program.
-
-    Parameters
-    ----------
-    outputs, sizes, k
-        As for `price_rows`.
-    keep : bool array
-        The pairs that `remaining` left for a solution cheaper than `upper`, one per entry of `outputs.members`.
-    prices : Prices
-        What `price_rows` found.
-    upper : int
-        Cost of the best solution known.
-    time_limit : float
-        Seconds.
-    progress : callable
-
-    Returns
-    -------
-    Served or None
-        A better solution with the bound that was proven; None where there is none, or where what is left is too large,
-        with no more said than `prices` says. Whether it was too large, `remaining` tells.
-    """
-    pairs = np.flatnonzero(keep)
-    if len(pairs) > _LARGEST_PROGRAM:
-        return None
-    types = outputs.members[pairs]
-    if len(np.unique(types)) < len(sizes):  # some rows can be served by no better solution
-        return Served(pairs=_NOTHING, counts=_NOTHING, bound=upper)
-    output_of = np.repeat(np.arange(len(outputs)), np.diff(outputs.starts))[pairs]
-    program = _program(outputs, sizes, k, types, output_of)
-    solution = solve(program, time_limit=time_limit, step="program", progress=progress, keep_interrupted=True)
-    if solution.status == "infeasible":
-        return Served(pairs=_NOTHING, counts=_NOTHING, bound=upper)
-    # What the prices ruled out costs `upper` or more.
-    proven = int(solution.bound) if np.isfinite(solution.bound) else 0
-    bound = min(upper, max(prices.bound, proven))
-    if solution.values is None or solution.objective >= upper:
-        return Served(pairs=_NOTHING, counts=_NOTHING, bound=bound)
-    counts = np.rint(solution.values[: len(types)]).astype(np.int64)
-    return Served(pairs=pairs[counts > 0], counts=counts[counts > 0], bound=bound)
-
-
-def remaining(
-    outputs: OutputTypes, sizes: NDArray[np.int64], k: int, *, prices: Prices, upper: int
-) -> NDArray[np.bool_]:
-    """Return which pairs of input and output type a solution cheaper than `upper` may use (one per member)."""
-    keep = np.empty(len(outputs.members), dtype=np.bool_)
-    fix_by_price(
-        prices.values, outputs.costs * _UNIT, outputs.starts, outputs.members, sizes, k, prices.exact,
-        (upper - 1) * _UNIT + 1, keep,
-    )  # fmt: skip
-    return keep
-
-
-def _program(
-    outputs: OutputTypes, sizes: NDArray[np.int64], k: int, types: NDArray[np.int32], output_of: NDArray[np.int64]
+    pairs: NDArray[np.int64],
+    roundings: Sequence[Rounding] = (),
 ) -> Program:
-    """Write the program of some pairs: a variable per pair, then one per output type that says whether it is used."""
+    """Write the program of some pairs: a variable per pair, then one per output type that says whether it is used.
+
+    Its rows are the row types, the output types, the pairs, and the rounding inequalities, in this order.
+    """
+    types, output_of = outputs.members[pairs], outputs.of_pairs()[pairs]
     used, which = np.unique(output_of, return_inverse=True)
-    pairs, open_ = len(types), len(used)
-    variable = np.arange(pairs)
+    count, open_ = len(types), len(used)
+    variable = np.arange(count)
     reach = np.bincount(which, weights=sizes[types], minlength=open_)
     everyone = np.unique(types)
     by_type = np.argsort(types, kind="stable")
-    type_starts = np.append(np.searchsorted(types[by_type], everyone), pairs)
+    type_starts = np.append(np.searchsorted(types[by_type], everyone), count)
     by_output = np.argsort(which, kind="stable")
-    output_starts = np.append(np.searchsorted(which[by_output], np.arange(open_)), pairs)
+    output_starts = np.append(np.searchsorted(which[by_output], np.arange(open_)), count)
     # sum_i x_ij - k u_j >= 0: the members of an output type, then its own variable.
-    floor_columns = np.insert(by_output, output_starts[1:], pairs + np.arange(open_))
-    floor_coefficients = np.insert(np.ones(pairs), output_starts[1:], np.full(open_, -float(k)))
+    floor_columns = np.insert(by_output, output_starts[1:], count + np.arange(open_))
+    floor_coefficients = np.insert(np.ones(count), output_starts[1:], np.full(open_, -float(k)))
     floor_starts = output_starts + np.arange(open_ + 1)
     # x_ij <= n_i u_j
-    link_columns = np.column_stack([variable, pairs + which]).ravel()
-    link_coefficients = np.column_stack([np.ones(pairs), -sizes[types].astype(np.float64)]).ravel()
+    link_columns = np.column_stack([variable, count + which]).ravel()
+    link_coefficients = np.column_stack([np.ones(count), -sizes[types].astype(np.float64)]).ravel()
     rows = Rows.stacked(
         [
             Rows(
                 starts=type_starts.astype(np.int64),
                 columns=by_type.astype(np.int64),
-                coefficients=np.ones(pairs),
+                coefficients=np.ones(count),
                 lower=sizes[everyone].astype(np.float64),
                 upper=sizes[everyone].astype(np.float64),
             ),
@@ -300,18 +242,31 @@ def _program(
                 upper=np.full(open_, np.inf),
             ),
             Rows(
-                starts=(2 * np.arange(pairs + 1)).astype(np.int64),
+                starts=(2 * np.arange(count + 1)).astype(np.int64),
                 columns=link_columns.astype(np.int64),
                 coefficients=link_coefficients,
-                lower=np.full(pairs, -np.inf),
-                upper=np.zeros(pairs),
+                lower=np.full(count, -np.inf),
+                upper=np.zeros(count),
             ),
+            rounding_rows(roundings, pairs, used),
         ]
     )
     return Program(
         costs=np.concatenate([outputs.costs[output_of].astype(np.float64), np.zeros(open_)]),
-        integer=np.ones(pairs + open_, dtype=np.bool_),
-        lower=np.zeros(pairs + open_),
+        integer=np.ones(count + open_, dtype=np.bool_),
+        lower=np.zeros(count + open_),
         upper=np.concatenate([sizes[types].astype(np.float64), (reach >= k).astype(np.float64)]),
         rows=rows,
     )
+
+
+def rounding_rows(roundings: Sequence[Rounding], pairs: NDArray[np.int64], used: NDArray[np.int64]) -> Rows:
+    """Return inequalities as rows of the program of some pairs, of the output types `used`."""
+    rows = []
+    for cut in roundings:
+        here = np.isin(cut.outputs, used)
+        opened = len(pairs) + np.searchsorted(used, cut.outputs[here])
+        outside = np.searchsorted(pairs, cut.outside[np.isin(cut.outside, pairs)])
+        coefficients = np.concatenate([np.full(len(opened), float(cut.missing)), np.full(len(outside), -1.0)])
+        rows.append((np.concatenate([opened, outside]), coefficients, -np.inf, float(cut.missing * cut.most)))
+    return Rows.of(rows)

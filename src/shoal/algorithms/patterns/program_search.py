@@ -1,8 +1,9 @@
-"""Better solutions of the pattern-guided program, part by part: a few dozen groups are opened and regrouped optimally.
+"""Better solutions of the pattern-guided program, part by part: some hundred groups are opened and regrouped optimally.
 
-Each part is a small integer program over the rows of the opened groups; they may form any groups of at least k rows, or
+Each part is an integer program over the rows of the opened groups; they may form any groups of at least k rows, or
 join a group that stays closed. The prices of the Lagrangian relaxation leave only the pairs of input and output type
-that good solutions use, which keeps the parts small (large neighbourhood search).
+that good solutions use, which keeps the parts small (large neighbourhood search). A part grows where output types that
+are not in use would find most of their rows, since only there groups of another kind can be founded.
 
 References
 ----------
@@ -28,8 +29,14 @@ if TYPE_CHECKING:
 
 __all__ = ["PartialPrograms"]
 
-_ROWS_AT_ONCE = 240
-_SECONDS = 5.0
+_ROWS_AT_ONCE = 3_000
+"""Rows of a part; groups of more than a fourth of that stay closed, and give rows away that they can spare."""
+_NODES = 10
+"""Nodes of a part's search tree: where the first dozen find nothing, another part finds more."""
+_GROUPS_AT_ONCE = 6
+"""So many groups are opened around an output type, those with most of its row types."""
+_SPARSE = 3
+"""An output type counts as complete when so many times k of its row types are opened."""
 
 
 class PartialPrograms:
@@ -60,7 +67,7 @@ class PartialPrograms:
     ) -> None:
         self._k, self._rng = k, rng
         self._types = outputs.members[pairs].astype(np.int64)
-        self._outputs = np.repeat(np.arange(len(outputs)), np.diff(outputs.starts))[pairs]
+        self._outputs = outputs.of_pairs()[pairs]
         self._costs = outputs.costs[self._outputs]
         self._rows = rows.copy()
         self._load = np.bincount(self._outputs, weights=rows, minlength=len(outputs)).astype(np.int64)
@@ -68,6 +75,7 @@ class PartialPrograms:
         self._type_starts = np.searchsorted(self._types[self._by_type], np.arange(len(sizes) + 1))
         self._by_output = np.argsort(self._outputs, kind="stable")
         self._output_starts = np.searchsorted(self._outputs[self._by_output], np.arange(len(outputs) + 1))
+        self._complete = np.clip(np.diff(self._output_starts), 1, _SPARSE * k)
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -78,15 +86,29 @@ class PartialPrograms:
         """Return what the solution costs."""
         return int((self._costs * self._rows).sum())
 
-    def run(self, *, seconds: float, bound: int, progress: Progress = silent) -> int:
-        """Improve the solution until the time is over or nothing better is possible; return its cost."""
-        began = time.perf_counter()
-        while (spent := time.perf_counter() - began) < seconds and self.cost() > bound:
-            progress("parts", int(spent), max(int(seconds), 1))
-            used = np.flatnonzero(self._rows)
-            seed = int(self._outputs[self._rng.choice(used)])
-            if self._load[seed] <= 2 * _ROWS_AT_ONCE:
-                self._regroup(self._around(seed), min(_SECONDS, seconds - spent))
+    def run(self, parts: int, *, bound: int, seconds: float, progress: Progress = silent) -> int:
+        """Improve the solution in so many parts; return its cost.
+
+        Parameters
+        ----------
+        parts : int
+        bound : int
+            Nothing costs less.
+        seconds : float
+            When to stop at the latest.
+        progress : callable
+            Called with ("parts", parts done, parts).
+        """
+        end = time.perf_counter() + seconds
+        seeds = self._rng.permutation(np.unique(self._outputs))
+        for done in range(parts):
+            left = end - time.perf_counter()
+            if left <= 0 or self.cost() <= bound:
+                break
+            progress("parts", done, parts)
+            opened = self._around(int(seeds[done % len(seeds)]))
+            if len(opened):
+                self._regroup(opened, left)
         return self.cost()
 
     def _pairs_of_outputs(self, outputs: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -98,32 +120,30 @@ class PartialPrograms:
         return self._by_type[entries_of_rows(starts[types], starts[types + 1])]
 
     def _around(self, seed: int) -> NDArray[np.int64]:
-        """Return output types in use that share candidates with a first one, nearest first, up to so many rows."""
-        opened = [seed]
-        known = {seed}
-        rows = int(self._load[seed])
-        frontier = np.array([seed])
-        while rows < _ROWS_AT_ONCE and len(frontier):
-            inside = self._pairs_of_outputs(frontier)
-            types = np.unique(self._types[inside[self._rows[inside] > 0]])
-            near = np.unique(self._outputs[self._pairs_of_types(types)])
-            # Closed output types could be used by rows of other groups: those groups are neighbours, too.
-            through = self._pairs_of_outputs(near)
-            others = self._pairs_of_types(np.unique(self._types[through]))
-            near = np.unique(self._outputs[others[self._rows[others] > 0]])
-            near = near[[o not in known for o in near.tolist()]]
-            self._rng.shuffle(near)
-            frontier_list = []
-            for o in near.tolist():
-                if rows + self._load[o] <= 2 * _ROWS_AT_ONCE:
-                    opened.append(o)
-                    frontier_list.append(o)
-                    rows += int(self._load[o])
-                known.add(o)
-                if rows >= _ROWS_AT_ONCE:
-                    break
-            frontier = np.array(frontier_list, dtype=np.int64)
-        return np.array(opened, dtype=np.int64)
+        """Return groups with the row types of an output type, then of those whose row types are opened most."""
+        opened: dict[int, None] = {}
+        rows = 0
+        reached, looked_at = np.zeros(len(self._load)), np.zeros(len(self._load), dtype=np.bool_)
+        center = seed
+        while rows < _ROWS_AT_ONCE:
+            looked_at[center] = True
+            around = self._pairs_of_types(np.unique(self._types[self._pairs_of_outputs(np.array([center]))]))
+            groups, shared = np.unique(self._outputs[around[self._rows[around] > 0]], return_counts=True)
+            fitting = (self._load[groups] <= _ROWS_AT_ONCE // 4) & [g not in opened for g in groups.tolist()]
+            nearest = np.argsort(-shared[fitting], kind="stable")[:_GROUPS_AT_ONCE]
+            new = groups[fitting][nearest]
+            opened.update(dict.fromkeys(new.tolist()))
+            rows += int(self._load[new].sum())
+            inside = self._pairs_of_outputs(new)
+            inside = inside[self._rows[inside] > 0]
+            np.add.at(reached, self._outputs[self._pairs_of_types(np.unique(self._types[inside]))], 1)
+            score = reached / self._complete * (1 + 0.2 * self._rng.random(len(reached)))
+            score[looked_at | (reached < 2)] = 0.0
+            score[list(opened)] = 0.0
+            center = int(np.argmax(score))
+            if score[center] == 0.0:
+                break
+        return np.fromiter(opened, dtype=np.int64, count=len(opened))
 
     def _regroup(self, opened: NDArray[np.int64], seconds: float) -> None:
         inside = self._pairs_of_outputs(opened)
@@ -142,7 +162,12 @@ class PartialPrograms:
         candidates, of_type = candidates[kept], of_type[kept]
         outputs, output = np.unique(self._outputs[candidates], return_inverse=True)
         program = self._program(candidates, of_type, output, free, founded=~closed[outputs])
-        solution = solve(program, time_limit=seconds, step="parts")
+        start = np.where(np.isin(candidates, inside), self._rows[candidates], 0)
+        founded = np.bincount(output, weights=start, minlength=len(outputs))[~closed[outputs]] > 0
+        solution = solve(
+            program, time_limit=seconds, work=_NODES, start=np.concatenate([start, founded]).astype(np.float64),
+            step="parts",
+        )  # fmt: skip
         before = int((self._costs[inside] * self._rows[inside]).sum())
         if solution.values is None or round(solution.objective) >= before:
             return
@@ -154,7 +179,7 @@ class PartialPrograms:
 
     def _leaving(self, types: NDArray[np.int64], opened: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return pairs of groups too large to be opened whose rows could join what is opened; k rows stay."""
-        large = np.flatnonzero(self._load > 2 * _ROWS_AT_ONCE)
+        large = np.flatnonzero(self._load > _ROWS_AT_ONCE // 4)
         near = np.unique(self._outputs[self._pairs_of_types(types)])
         meet = np.zeros(len(self._type_starts) - 1, dtype=np.bool_)
         meet[self._types[self._pairs_of_outputs(near[~np.isin(near, large)])]] = True
@@ -163,7 +188,7 @@ class PartialPrograms:
             pairs = self._pairs_of_outputs(np.array([o]))
             pairs = pairs[(self._rows[pairs] > 0) & meet[self._types[pairs]]]
             self._rng.shuffle(pairs)
-            left = min(int(self._load[o]) - self._k, _ROWS_AT_ONCE)
+            left = min(int(self._load[o]) - self._k, _ROWS_AT_ONCE // 4)
             chosen.append(pairs[np.cumsum(self._rows[pairs]) <= left])
         return np.concatenate(chosen)
 

@@ -15,8 +15,8 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from shoal._compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
 
@@ -161,7 +161,7 @@ class Scratch(NamedTuple):
     """c log c in units, for small c."""
 
 
-@njit(cache=True)
+@kernel
 def weights_table(size: int) -> Counts:
     """Return c log c in units for every c below a size."""
     table = np.zeros(size, dtype=np.int64)
@@ -170,14 +170,14 @@ def weights_table(size: int) -> Counts:
     return table
 
 
-@njit(cache=True)
+@inlined
 def _weight(count: int, table: Counts) -> int:
     if count < table.size:
         return int(table[count])
     return round(count * math.log(count) * UNIT)
 
 
-@njit(cache=True)
+@kernel
 def describe(records: Codes, groups: Groups, g: int, scratch: Scratch) -> Any:
     """Fill in the spread of a group and return how many rows it has."""
     last = records.shape[1] - 1
@@ -195,7 +195,7 @@ def describe(records: Codes, groups: Groups, g: int, scratch: Scratch) -> Any:
     return size
 
 
-@njit(cache=True)
+@kernel_step
 def _deal(records: Codes, start: int, stop: int, a: int, branch: Codes, scratch: Scratch) -> Any:
     """Deal the records of a group out to the children of its node: where each child's records go, and how many rows.
 
@@ -218,7 +218,7 @@ def _deal(records: Codes, start: int, stop: int, a: int, branch: Codes, scratch:
     return found
 
 
-@njit(cache=True)
+@kernel_step
 def _judge(records: Codes, attributes: int, begin: int, end: int, asked: Asked, scratch: Scratch) -> tuple[bool, int]:
     """Return whether the records `rows[begin:end]` are an acceptable group, and the sum of c log c if they are."""
     last = records.shape[1] - 1
@@ -254,7 +254,7 @@ def _judge(records: Codes, attributes: int, begin: int, end: int, asked: Asked, 
     return good, spread
 
 
-@njit(cache=True)
+@kernel_step
 def _assess(
     records: Codes, attributes: int, trees: Trees, groups: Groups, g: int, a: int, asked: Asked, scratch: Scratch
 ) -> tuple[bool, int, int]:
@@ -288,7 +288,7 @@ def _assess(
     return True, gain, smallest
 
 
-@njit(cache=True)
+@kernel
 def assess(
     records: Codes,
     trees: Trees,
@@ -319,7 +319,7 @@ def assess(
                 state[DECIDED] += trees.parts[node]
 
 
-@njit(cache=True)
+@inlined
 def _strike(candidates: Candidates, state: Counts, node: int) -> None:
     """Take a node from the list of valid candidates."""
     place = candidates.where[node]
@@ -329,7 +329,7 @@ def _strike(candidates: Candidates, state: Counts, node: int) -> None:
     candidates.where[other] = place
 
 
-@njit(cache=True)
+@inlined
 def _best(trees: Trees, candidates: Candidates, state: Counts) -> int:
     """Return the valid candidate with the best score, gain / (loss of anonymity + 1); -1 where there is none."""
     best = -1
@@ -344,7 +344,7 @@ def _best(trees: Trees, candidates: Candidates, state: Counts) -> int:
     return best
 
 
-@njit(cache=True)
+@inlined
 def _room_for(trees: Trees, groups: Groups, node: int, state: Counts) -> int:
     """Return how many groups there are at most after a specialization."""
     children = trees.child_starts[node + 1] - trees.child_starts[node]
@@ -356,7 +356,7 @@ def _room_for(trees: Trees, groups: Groups, node: int, state: Counts) -> int:
     return room
 
 
-@njit(cache=True)
+@inlined
 def _enlist(trees: Trees, groups: Groups, g: int, a: int, node: int) -> None:
     """Put a group below a node in column a."""
     groups.nodes[a, g] = node
@@ -364,7 +364,7 @@ def _enlist(trees: Trees, groups: Groups, g: int, a: int, node: int) -> None:
     trees.heads[node] = g
 
 
-@njit(cache=True)
+@kernel_step
 def _split(
     records: Codes,
     trees: Trees,
@@ -414,7 +414,7 @@ def _split(
     return found
 
 
-@njit(cache=True)
+@kernel_step
 def _replace(trees: Trees, candidates: Candidates, node: int, state: Counts) -> None:
     """Put the children of a node in its place in the cut; those that have children become candidates."""
     _strike(candidates, state, node)
@@ -437,7 +437,7 @@ def _replace(trees: Trees, candidates: Candidates, node: int, state: Counts) -> 
             state[LISTED] += 1
 
 
-@njit(cache=True)
+@kernel
 def specialize(
     records: Codes,
     trees: Trees,

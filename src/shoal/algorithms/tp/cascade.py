@@ -17,8 +17,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.algorithms.tp.cascade_kernel import keep_largest_parts, project, project_groups
-from shoal.algorithms.tp.donors_kernel import complete_with_donors, complete_with_spare_rows, spare_of_groups
+from shoal.algorithms.tp.cascade_kernel import Frequency, Waiting, keep_largest_parts, project, project_groups
+from shoal.algorithms.tp.donors_kernel import (
+    Made,
+    Offer,
+    Spare,
+    complete_with_donors,
+    complete_with_spare_rows,
+    spare_of_groups,
+)
 from shoal.algorithms.tp.residue import complete_residue
 from shoal.table.classes import mixed_radix_keys
 from shoal.table.sorting_kernel import cell_runs, sort_by_key
@@ -144,6 +151,7 @@ class Cascade:
             rows=rows,
         )
         self._active = np.arange(len(cells), dtype=np.int32)
+        self._frequency = Frequency(form.l.numerator, form.l.denominator, form.k)
 
     def run(self) -> int:
         """Give every row a group; return the phase of TP that the last rows needed (1 where they needed none)."""
@@ -188,10 +196,8 @@ class Cascade:
             codes[:, a] = column.codes[rows]
         return codes
 
-    def _project(
-        self, stars: tuple[int, ...], made: _Groups | None = None
-    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-        """Return the waiting items, sorted by projection and value, with their keys; and the projections of groups."""
+    def _project(self, stars: tuple[int, ...], made: _Groups | None = None) -> tuple[Waiting, NDArray[np.int64]]:
+        """Return the waiting items by projection and value, and the projections of groups."""
         waiting, active = self._waiting, self._active
         weights, space = self._weights(stars)
         projections = np.empty(0, dtype=np.int64)
@@ -208,7 +214,18 @@ class Cascade:
             if made is not None:
                 fits = (made.pattern & ~pattern == 0) & (made.pattern != pattern)
                 projections = np.where(fits, ranks[len(active) :], -1)
-        return *sort_by_key(keys, active.copy(), (space * self._radix - 1).bit_length()), projections
+        keys, items = sort_by_key(keys, active.copy(), (space * self._radix - 1).bit_length())
+        sorted_items = Waiting.of(
+            keys,
+            items,
+            self._radix,
+            left=waiting.left,
+            taken=waiting.taken,
+            first_row=waiting.first_row,
+            rows=waiting.rows,
+            groups=self._groups,
+        )
+        return sorted_items, projections
 
     def _weights(self, stars: tuple[int, ...]) -> tuple[NDArray[np.int64], int]:
         """Return the weight of each attribute in a projection's key (0 where starred), and how many keys there are."""
@@ -238,15 +255,11 @@ class Cascade:
         self._active = np.arange(len(active), dtype=np.int32)
 
     def _keep_largest_parts(self, level: int) -> None:
-        waiting, form = self._waiting, self._form
         for stars in self._patterns:
             if len(stars) != level or len(self._active) == 0:
                 continue
-            keys, items, _ = self._project(stars)
-            self._active, next_group = keep_largest_parts(
-                keys, items, self._radix, waiting.left, waiting.taken, waiting.first_row, waiting.rows, self._groups,
-                self._next_group, form.l.numerator, form.l.denominator, form.k,
-            )  # fmt: skip
+            waiting, _ = self._project(stars)
+            self._active, next_group = keep_largest_parts(waiting, self._frequency, self._next_group)
             self._made(stars, next_group)
 
     def _collect_groups(self, first: int = 0) -> _Groups:
@@ -282,8 +295,8 @@ class Cascade:
         if len(self._active) == 0 or prod(self._sizes) * self._radix >= _KEY_LIMIT:
             return
         first = bisect_left(self._pattern_of_group, level, key=int.bit_count)
-        waiting, form, made = self._waiting, self._form, self._collect_groups(first)
-        spare = spare_of_groups(made.counts, made.starts, form.l.numerator, form.l.denominator, form.k)
+        made = self._collect_groups(first)
+        spare = spare_of_groups(made.counts, made.starts, *self._frequency)
         group = np.repeat(np.arange(len(made.sizes), dtype=np.int32), made.sizes)
         loose = np.flatnonzero(spare[group] > 0)
         if len(loose) == 0:
@@ -296,18 +309,16 @@ class Cascade:
         for stars in self._patterns:
             if len(stars) != level or len(self._active) == 0:
                 continue
-            keys, items, _ = self._project(stars)
-            self._active, next_group = complete_with_spare_rows(
-                keys, items, self._radix, waiting.left, waiting.taken, waiting.first_row, waiting.rows, self._groups,
-                self._next_group, form.l.numerator, form.l.denominator, form.k,
-                project(codes, everyone, self._weights(stars)[0], nothing, 1), values, rows, group, spare,
-            )  # fmt: skip
+            waiting, _ = self._project(stars)
+            keys = project(codes, everyone, self._weights(stars)[0], nothing, 1)
+            given = Spare(keys=keys, values=values, rows=rows, groups=group, left=spare)
+            self._active, next_group = complete_with_spare_rows(waiting, self._frequency, given, self._next_group)
             self._made(stars, next_group)
 
     def _complete_with_donors(self, price: int) -> None:
         if len(self._active) == 0:
             return
-        waiting, form, made = self._waiting, self._form, self._collect_groups()
+        made = self._collect_groups()
         everything = tuple(range(len(self._sizes)))
         longest_chain = max(_SHORTEST_CHAIN, _DONOR_WORK // len(self._active))
         donating = np.unique(made.pattern)
@@ -317,12 +328,19 @@ class Cascade:
             pattern = sum(1 << a for a in stars)
             if not (donating[donating != pattern] & ~pattern == 0).any():
                 continue  # no group has fewer stars, and those among these attributes
-            keys, items, projections = self._project(stars, made)
-            self._active, next_group = complete_with_donors(
-                keys, items, self._radix, waiting.left, waiting.taken, waiting.first_row, waiting.rows, self._groups,
-                self._next_group, form.l.numerator, form.l.denominator, form.k, len(stars), price, longest_chain,
-                projections, made.stars, made.values, made.counts, made.starts, made.cell_first, made.rows, made.sizes,
-            )  # fmt: skip
+            waiting, projections = self._project(stars, made)
+            donors = Made(
+                keys=projections,
+                stars=made.stars,
+                values=made.values,
+                counts=made.counts,
+                starts=made.starts,
+                first_rows=made.cell_first,
+                rows=made.rows,
+                sizes=made.sizes,
+            )
+            offer = Offer(stars=len(stars), price=price, longest_chain=longest_chain)
+            self._active, next_group = complete_with_donors(waiting, self._frequency, donors, offer, self._next_group)
             self._made(stars, next_group)
 
     def _complete_last(self) -> int:

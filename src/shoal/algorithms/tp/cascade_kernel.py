@@ -3,15 +3,83 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 import numpy as np
-from numba import njit
 
+from shoal._compiling import inlined, kernel, kernel_step
 from shoal.algorithms.tp.three_phase_kernel import largest_height
+from shoal.table.sorting_kernel import cell_runs
 
-__all__ = ["keep_largest_parts", "project", "project_groups"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Codes = NDArray[np.int32]
+    Counts = NDArray[np.int64]
+
+__all__ = [
+    "Frequency",
+    "Waiting",
+    "append_waiting",
+    "count_left",
+    "keep_largest_parts",
+    "project",
+    "project_groups",
+    "serve",
+]
 
 
-@njit(cache=True)
+class Frequency(NamedTuple):
+    """What a group of rows satisfies: no value is more than `den / num` of it, and it has at least `k` rows."""
+
+    num: int
+    den: int
+    k: int
+
+
+class Waiting(NamedTuple):
+    """Items that wait for a group, in the order of their projections and, within these, of their values.
+
+    An item is a number of rows that are equal. Projection r has the cells `starts[r]:starts[r + 1]`, one for each
+    value; cell c has the items at the places `cell_starts[c]:cell_starts[c + 1]`.
+    """
+
+    keys: Counts
+    """`projection * radix + value` at each place."""
+    items: Codes
+    """The item at each place."""
+    cell_starts: Codes
+    values: Codes
+    """The value of each cell."""
+    starts: Codes
+    radix: int
+    left: Codes
+    """Rows of each item that wait. They are the next ones at `rows[first_row[item] + taken[item]]`."""
+    taken: Codes
+    first_row: Counts
+    rows: Codes
+    groups: Codes
+    """Receives the group of each row."""
+
+    @classmethod
+    def of(
+        cls,
+        keys: Counts,
+        items: Codes,
+        radix: int,
+        *,
+        left: Codes,
+        taken: Codes,
+        first_row: Counts,
+        rows: Codes,
+        groups: Codes,
+    ) -> Waiting:
+        """Find the projections and cells of items in the order of their keys."""
+        cell_starts, values, starts = cell_runs(keys, radix)
+        return cls(keys, items, cell_starts, values, starts, radix, left, taken, first_row, rows, groups)
+
+
+@kernel
 def project(codes, active, weights, values, radix):
     """Return the key of every active item: its codes weighted (0 for a starred attribute), then its sensitive value.
 
@@ -27,14 +95,15 @@ def project(codes, active, weights, values, radix):
     return keys
 
 
-@njit(cache=True)
+@kernel
 def project_groups(codes, patterns, stars, weights):
     """Return the projection of every group onto the kept attributes; -1 where it does not fit the pattern `stars`.
 
     A group fits when its own pattern of stars (`patterns`, as bits) is a proper part of it.
     """
-    keys = np.full(patterns.size, -1, dtype=np.int64)
+    keys = np.empty(patterns.size, dtype=np.int64)
     for g in range(patterns.size):
+        keys[g] = -1
         if patterns[g] & ~stars == 0 and patterns[g] != stars:
             key = np.int64(0)
             for a in range(weights.size):
@@ -43,51 +112,58 @@ def project_groups(codes, patterns, stars, weights):
     return keys
 
 
-@njit(cache=True)
-def keep_largest_parts(keys, items, radix, left, taken, first_row, rows, groups, next_group, num, den, k):
-    """Group the items by key, keep the largest acceptable part of each group, and number the groups.
+@kernel_step
+def count_left(waiting):
+    """Return how many rows of each cell wait."""
+    counts = np.zeros(waiting.values.size, dtype=np.int32)
+    for c in range(counts.size):
+        for p in range(waiting.cell_starts[c], waiting.cell_starts[c + 1]):
+            counts[c] += waiting.left[waiting.items[p]]
+    return counts
 
-    `keys` (sorted) are `projection * radix + value`; `items` are carried along. Item i has `left[i]` rows that wait,
-    the next ones at `rows[first_row[i] + taken[i]]`; rows that are kept get their group's number in `groups`.
+
+@kernel_step
+def serve(waiting, r, height, group):
+    """Give at most `height` waiting rows of each value of a projection to a group."""
+    for c in range(waiting.starts[r], waiting.starts[r + 1]):
+        quota = height
+        for p in range(waiting.cell_starts[c], waiting.cell_starts[c + 1]):
+            item = waiting.items[p]
+            take = min(quota, np.int64(waiting.left[item]))
+            begin = waiting.first_row[item] + waiting.taken[item]
+            for q in range(begin, begin + take):
+                waiting.groups[waiting.rows[q]] = group
+            waiting.taken[item] += take
+            waiting.left[item] -= take
+            quota -= take
+
+
+@inlined
+def append_waiting(waiting, r, still, remaining):
+    """Append the items of a projection that still have rows; return how many were appended in all."""
+    first, last = waiting.starts[r], waiting.starts[r + 1]
+    for p in range(waiting.cell_starts[first], waiting.cell_starts[last]):
+        if waiting.left[waiting.items[p]] > 0:
+            still[remaining] = waiting.items[p]
+            remaining += 1
+    return remaining
+
+
+@kernel
+def keep_largest_parts(waiting, form, next_group):
+    """Make a group of the largest acceptable part of each projection, numbered from `next_group` on.
+
     Returns the items that still have rows, and the next free group number.
     """
-    n = items.size
-    cell_counts = np.empty(n, dtype=np.int32)
-    cell_starts = np.empty(n + 1, dtype=np.int64)
-    still = np.empty(n, dtype=np.int32)
-    remaining = 0
-    i = 0
-    while i < n:
-        projection = keys[i] // radix
-        cells = np.int64(0)
-        last = np.int64(-1)
-        j = i
-        while j < n and keys[j] < (projection + 1) * radix:
-            if keys[j] != last:
-                last = keys[j]
-                cell_starts[cells] = j
-                cell_counts[cells] = 0
-                cells += 1
-            cell_counts[cells - 1] += left[items[j]]
-            j += 1
-        cell_starts[cells] = j
-        height = largest_height(cell_counts, np.int64(0), cells, num, den, k) if cells * den >= num else 0
-        for c in range(cells):
-            quota = height
-            for p in range(cell_starts[c], cell_starts[c + 1]):
-                item = items[p]
-                take = min(quota, np.int64(left[item]))
-                if take > 0:
-                    begin = first_row[item] + taken[item]
-                    for q in range(begin, begin + take):
-                        groups[rows[q]] = next_group
-                    taken[item] += take
-                    left[item] -= take
-                    quota -= take
-                if left[item] > 0:
-                    still[remaining] = item
-                    remaining += 1
-        if height > 0:
-            next_group += 1
-        i = j
-    return still[:remaining].copy(), next_group
+    counts = count_left(waiting)
+    still = np.empty(waiting.items.size, dtype=np.int32)
+    remaining = np.int64(0)
+    for r in range(waiting.starts.size - 1):
+        first, last = np.int64(waiting.starts[r]), np.int64(waiting.starts[r + 1])
+        if (last - first) * form.den >= form.num:
+            height = largest_height(counts, first, last, form.num, form.den, form.k)
+            if height > 0:
+                serve(waiting, r, height, next_group)
+                next_group += 1
+        remaining = append_waiting(waiting, r, still, remaining)
+    return still[:remaining], next_group

@@ -8,12 +8,13 @@ acceptable when `num * h <= den * size` (l = num / den) and `size >= k`; for an 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from shoal._compiling import inlined, kernel, kernel_step
 
 __all__ = ["largest_height", "phase_one", "phase_three", "phase_two"]
 
 
-@njit(cache=True)
+@inlined
 def largest_height(counts, start, stop, num, den, k):
     """Return the pillar height of the largest acceptable part of a group, 0 where only the empty part is.
 
@@ -33,7 +34,7 @@ def largest_height(counts, start, stop, num, den, k):
     return np.int64(0)
 
 
-@njit(cache=True)
+@kernel
 def phase_one(counts, values, starts, num, den, k, residue):
     """Cut every group to its largest acceptable part; what is cut goes to `residue`. Returns what each cell keeps."""
     keep = np.empty(counts.size, dtype=np.int32)
@@ -46,7 +47,7 @@ def phase_one(counts, values, starts, num, den, k, residue):
     return keep
 
 
-@njit(cache=True)
+@inlined
 def _height_and_pillars(keep, start, stop):
     height = np.int64(0)
     pillars = 0
@@ -59,7 +60,7 @@ def _height_and_pillars(keep, start, stop):
     return height, pillars
 
 
-@njit(cache=True)
+@inlined
 def _is_conflicting(keep, values, start, stop, height, residue, residue_height):
     for j in range(start, stop):
         if keep[j] == height and residue[values[j]] == residue_height:
@@ -67,7 +68,7 @@ def _is_conflicting(keep, values, start, stop, height, residue, residue_height):
     return False
 
 
-@njit(cache=True)
+@kernel
 def phase_two(keep, values, starts, num, den, k, residue):
     """Move rows to the residue without raising its pillar height, until it is acceptable or no value is alive.
 
@@ -90,15 +91,17 @@ def phase_two(keep, values, starts, num, den, k, residue):
         height_of[group], pillars_of[group] = _height_and_pillars(keep, starts[group], starts[group + 1])
     for v in range(m):
         by_value[v + 1] += by_value[v]
-    next_cell = by_value[:m].copy()
+    next_cell = np.empty(m, dtype=np.int64)
+    for v in range(m):
+        next_cell[v] = by_value[v]
     cells = np.empty(keep.size, dtype=np.int32)
     for j in range(keep.size):
         cells[next_cell[values[j]]] = j
         next_cell[values[j]] += 1
-    next_cell[:] = by_value[:m]
     size = np.int64(0)
     height = np.int64(0)
     for v in range(m):
+        next_cell[v] = by_value[v]
         size += residue[v]
         height = max(height, residue[v])
     # The values by how often the residue holds them, as one linked list a count; counts above `height` cannot occur.
@@ -164,7 +167,7 @@ def phase_two(keep, values, starts, num, den, k, residue):
     return True
 
 
-@njit(cache=True)
+@kernel_step
 def _least_conflicting(keep, values, starts, heights, pending, taken):
     best = -1
     fewest = np.int64(keep.size + 1)
@@ -182,7 +185,7 @@ def _least_conflicting(keep, values, starts, heights, pending, taken):
     return best, fewest
 
 
-@njit(cache=True)
+@kernel
 def phase_three(keep, values, starts, num, den, k, residue):
     """Raise the residue and its pillars in rounds until it is acceptable (Section 5.4).
 

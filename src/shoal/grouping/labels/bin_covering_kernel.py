@@ -7,7 +7,8 @@ Items stand in decreasing order of size unless said otherwise; `bin_of[i]` is th
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from shoal._compiling import inlined, kernel, kernel_step
 
 __all__ = [
     "balance",
@@ -21,7 +22,7 @@ __all__ = [
 ]
 
 
-@njit(cache=True)
+@kernel
 def next_fit(sizes, order, k, bin_of):
     """Fill bins one after the other in the given order, items of k and more in bins of their own.
 
@@ -46,7 +47,7 @@ def next_fit(sizes, order, k, bin_of):
     return bins, level
 
 
-@njit(cache=True)
+@inlined
 def _lightest(levels, bins):
     """Return the first of the lightest bins."""
     lightest = 0
@@ -56,7 +57,7 @@ def _lightest(levels, bins):
     return lightest
 
 
-@njit(cache=True)
+@inlined
 def _fullest(levels):
     """Return the first of the fullest bins."""
     fullest = 0
@@ -66,7 +67,7 @@ def _fullest(levels):
     return fullest
 
 
-@njit(cache=True)
+@kernel
 def spread_out(sizes, left_over, levels, bin_of):
     """Add items to bins that stay below the current maximum while one can, then to one bin after the other."""
     fullest = levels[_fullest(levels)]
@@ -85,7 +86,7 @@ def spread_out(sizes, left_over, levels, bin_of):
         turn = (turn + 1) % levels.size
 
 
-@njit(cache=True)
+@kernel_step
 def _sift_down(heap, levels, at):
     """Restore a heap of bins, the lightest on top (of equal ones the first), below position `at`."""
     size = heap.size
@@ -105,7 +106,7 @@ def _sift_down(heap, levels, at):
         at = child
 
 
-@njit(cache=True)
+@kernel
 def longest_first(sizes, levels, bin_of):
     """Put one item after the other into the bin that is the lightest at that moment; all are empty at first."""
     heap = np.arange(levels.size)
@@ -116,7 +117,7 @@ def longest_first(sizes, levels, bin_of):
         _sift_down(heap, levels, np.int64(0))
 
 
-@njit(cache=True)
+@kernel
 def greedy_completion(sizes, small, levels, k, bin_of, merge):
     """Complete a packing of the large items: small items into the lightest bin, then merge bins below k.
 
@@ -154,7 +155,7 @@ def greedy_completion(sizes, small, levels, k, bin_of, merge):
     return bins, largest, smallest
 
 
-@njit(cache=True)
+@inlined
 def _members(bin_of, wanted, members):
     """Collect the items of a bin, in decreasing order; return how many."""
     count = 0
@@ -165,7 +166,7 @@ def _members(bin_of, wanted, members):
     return count
 
 
-@njit(cache=True)
+@kernel_step
 def _best_exchange(sizes, heavy, heavies, light, lights, difference):
     """Find the item to move, or the two to swap, that brings two bins nearest to each other.
 
@@ -189,7 +190,7 @@ def _best_exchange(sizes, heavy, heavies, light, lights, difference):
     return best_x, best_y
 
 
-@njit(cache=True)
+@kernel_step
 def _exchange(sizes, bin_of, levels, a, b, in_a, in_b, work):
     """Improve the balance of two bins by a move or a swap, if one does."""
     if levels[a] < levels[b]:
@@ -211,7 +212,7 @@ def _exchange(sizes, bin_of, levels, a, b, in_a, in_b, work):
     return True
 
 
-@njit(cache=True)
+@kernel_step
 def _divide(sizes, bin_of, levels, a, b, members, reached_by, work):
     """Divide the items of two bins anew, as evenly as can be: subset sums. Return whether that helped."""
     count = _members(bin_of, a, members)
@@ -249,7 +250,7 @@ def _divide(sizes, bin_of, levels, a, b, members, reached_by, work):
     return True
 
 
-@njit(cache=True)
+@inlined
 def _next_by_level(levels, last, upwards):
     """Return the bin that follows `last` by level and number, or the first one after -1; -1 at the end."""
     found = -1
@@ -263,7 +264,7 @@ def _next_by_level(levels, last, upwards):
     return found
 
 
-@njit(cache=True)
+@kernel_step
 def _improve(sizes, bin_of, levels, k, goal, first, second, reached_by, work):
     """Make one improvement: at the fullest bin with lighter ones, or at the lightest with fuller ones."""
     lightest, fullest = _lightest(levels, levels.size), _fullest(levels)
@@ -288,20 +289,20 @@ def _improve(sizes, bin_of, levels, k, goal, first, second, reached_by, work):
     return False
 
 
-@njit(cache=True)
+@inlined
 def _missing(levels, k, goal):
     """Return by how much the fullest bin is above the goal and the lightest below k."""
     above = max(levels[_fullest(levels)] - goal, 0)
     return above + max(k - levels[_lightest(levels, levels.size)], 0)
 
 
-@njit(cache=True)
+@inlined
 def _copy(source, into):
     for i in range(source.size):
         into[i] = source[i]
 
 
-@njit(cache=True)
+@kernel
 def balance(sizes, bin_of, levels, k, goal, kicks, state, table, work):
     """Exchange items between bins until every level is in [k, goal], or nothing helps any more.
 
@@ -340,7 +341,7 @@ def balance(sizes, bin_of, levels, k, goal, kicks, state, table, work):
     _copy(best_levels, levels)
 
 
-@njit(cache=True)
+@kernel
 def first_sum(sizes, low, high):
     """Return the smallest sum of some of the items in [low, high], or -1 where there is none."""
     reached = np.zeros(high + 1, dtype=np.bool_)
@@ -357,7 +358,7 @@ def first_sum(sizes, low, high):
     return -1
 
 
-@njit(cache=True)
+@kernel
 def pairs_that_cover(sizes, k):
     """Return how many disjoint pairs of items have a size of k and more together."""
     pairs = 0
@@ -371,7 +372,7 @@ def pairs_that_cover(sizes, k):
     return pairs
 
 
-@njit(cache=True)
+@kernel
 def search(sizes, k, limit, nodes, bin_of):
     """Look for a packing with every level in [k, limit], bin by bin, each with the largest item that is left.
 

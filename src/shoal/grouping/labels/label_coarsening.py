@@ -44,6 +44,7 @@ class Labels(Coarsening):
     """
 
     takes: ClassVar[int] = 1
+    takes_text: ClassVar[bool] = True
 
     k: int = field(kw_only=True)
     """What each class has at least."""

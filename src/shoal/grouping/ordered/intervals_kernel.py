@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from shoal._compiling import inlined, kernel
 
 __all__ = ["cut_points", "reachable", "smallest_bound"]
 
 
-@njit(cache=True)
+@inlined
 def reachable(sums, k, bound, reached):
     """Tell whether intervals with weights in [k, bound] cover everything; `reached` is room for the answers.
 
@@ -31,7 +32,7 @@ def reachable(sums, k, bound, reached):
     return reached[n + 1] > reached[n]
 
 
-@njit(cache=True)
+@kernel
 def smallest_bound(sums, k, low, high):
     """Return the smallest bound for which intervals exist, given that they do for `high`, by bisection."""
     reached = np.empty(sums.size + 1, dtype=np.int64)
@@ -44,7 +45,7 @@ def smallest_bound(sums, k, low, high):
     return low
 
 
-@njit(cache=True)
+@kernel
 def cut_points(sums, k, bound):
     """Return where the intervals end that have weights in [k, bound], as many of them as there can be.
 

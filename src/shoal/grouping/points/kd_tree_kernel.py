@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from shoal._compiling import inlined, kernel, kernel_step
 
 __all__ = ["cut_rectangles", "outside", "overlapping", "select"]
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _swap(a, b, index, weight, weighted, i, j):
     a[i], a[j] = a[j], a[i]
     b[i], b[j] = b[j], b[i]
@@ -18,7 +19,7 @@ def _swap(a, b, index, weight, weighted, i, j):
         weight[i], weight[j] = weight[j], weight[i]
 
 
-@njit(cache=True)
+@kernel_step
 def _pivot(a, lo, hi, share, random):
     """Return a value of a[lo:hi], a bit further in than the wanted share: the wanted part is the smaller one then."""
     n = hi - lo
@@ -39,7 +40,7 @@ def _pivot(a, lo, hi, share, random):
     return sample[min(max(at, 0), size - 1)]
 
 
-@njit(cache=True)
+@kernel_step
 def select(a, b, index, weight, weighted, begin, end, total, target, random):
     """Rearrange [begin, end) by `a`, around the value v that the weight `target` falls on.
 
@@ -100,7 +101,7 @@ def select(a, b, index, weight, weighted, begin, end, total, target, random):
     return v, lt, gt, below, total - below - equal
 
 
-@njit(cache=True)
+@inlined
 def _extent(a, lo, hi):
     low, high = a[lo], a[lo]
     for p in range(lo + 1, hi):
@@ -109,7 +110,7 @@ def _extent(a, lo, hi):
     return low, high
 
 
-@njit(cache=True)
+@inlined
 def _target(total, wanted):
     """Return the weight that a cut is to leave on its first side: about half of the classes of the weight wanted."""
     most = total // max(wanted, 1)
@@ -119,7 +120,7 @@ def _target(total, wanted):
     return total // most * half + total % most * half // most
 
 
-@njit(cache=True)
+@inlined
 def _cut(a, b, index, weight, weighted, lo, hi, total, k, wanted, random):
     """Cut [lo, hi) by `a`; return where, and the weight of the first side; -1 where a side would have less than k.
 
@@ -134,7 +135,7 @@ def _cut(a, b, index, weight, weighted, lo, hi, total, k, wanted, random):
     return -1, np.int64(0)
 
 
-@njit(cache=True)
+@inlined
 def _place(x, y, index, weight, weighted, lo, hi, total, k, random):
     """Return the weight of the heaviest place in a leaf if that is k or more; else some smaller weight.
 
@@ -150,7 +151,7 @@ def _place(x, y, index, weight, weighted, lo, hi, total, k, random):
     return found
 
 
-@njit(cache=True)
+@kernel
 def cut_rectangles(x, y, index, weight, total, k, wanted, classes, bounds, weights):
     """Cut points into rectangles until none can be cut into two with at least k each.
 
@@ -194,7 +195,7 @@ def cut_rectangles(x, y, index, weight, total, k, wanted, classes, bounds, weigh
     return leaves, heaviest
 
 
-@njit(cache=True)
+@kernel
 def outside(x, y, classes, bounds):
     """Return how many points are not in the rectangle of their class."""
     count = 0
@@ -205,7 +206,7 @@ def outside(x, y, classes, bounds):
     return count
 
 
-@njit(cache=True)
+@inlined
 def _add(tree, at, amount):
     at += 1
     while at < tree.size:
@@ -213,7 +214,7 @@ def _add(tree, at, amount):
         at += at & -at
 
 
-@njit(cache=True)
+@inlined
 def _sum_before(tree, at):
     total = np.int64(0)
     while at > 0:
@@ -222,7 +223,7 @@ def _sum_before(tree, at):
     return total
 
 
-@njit(cache=True)
+@kernel
 def overlapping(opening, closing, low, high, places):
     """Return whether two of some closed rectangles share a point, by a sweep along one axis.
 

@@ -79,16 +79,17 @@ def smallest_largest_part(
         return ConnectedCover(parts=None, bound=bound, why="the division known meets the bound")
     began = time.perf_counter()
     around = _around_heaviest(starts, neighbours, weights, _least(weights, k, known - 1), known)
+    reason = ""
     if around > bound:
-        bound = around
+        bound, reason = around, "every connected class with one of the largest regions weighs as much"
         if bound == known:
-            why = "every connected class with one of the largest regions weighs as much"
-            return ConnectedCover(parts=None, bound=bound, why=why)
+            return ConnectedCover(parts=None, bound=bound, why=reason)
     order = np.argsort(-weights, kind="stable")  # sets grow from their heaviest node: the light ones are in few sets
     offsets, targets = _renumbered(starts, neighbours, order)
     sets = _Sets.of(offsets, targets, weights[order], _least(weights, k, known - 1), known - 1)
     if sets is None:
-        return ConnectedCover(parts=None, bound=bound, why="there are too many connected sets to prove more")
+        crowded = "there are too many connected sets to prove more"
+        return ConnectedCover(parts=None, bound=bound, why=f"{reason}; {crowded}" if reason else crowded)
     best: NDArray[np.int32] | None = None
     low, high = bound, known  # the optimum is in [low, high]
     candidates = np.unique(sets.loads)

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from shoal._compiling import inlined, kernel, kernel_step
 
 __all__ = ["connected_sets", "lightest_set"]
 
@@ -12,13 +13,13 @@ _MEMBERS_PER_SET = 24
 """So many members are expected in a set, on average; where there are more, the sets count as too many."""
 
 
-@njit(cache=True)
+@inlined
 def _divides(weight, low, high):
     """Return whether a weight is a sum of some numbers between `low` and `high`, none where it is 0."""
     return -(-weight // high) * low <= weight
 
 
-@njit(cache=True)
+@kernel_step
 def _leaves_divisible(offsets, targets, weights, inside, low, high, queue, seen, stamp):
     """Return whether every component of what is left can be divided into parts within the bounds, by weight alone."""
     for start in range(inside.size):
@@ -44,7 +45,7 @@ def _leaves_divisible(offsets, targets, weights, inside, low, high, queue, seen,
     return True
 
 
-@njit(cache=True)
+@kernel
 def connected_sets(offsets, targets, weights, low, high, most_sets, most_steps):
     """Return the connected sets with low <= weight <= high whose rest might be divided into such sets, too.
 
@@ -117,7 +118,7 @@ def connected_sets(offsets, targets, weights, low, high, most_sets, most_steps):
     return starts, members, count, True
 
 
-@njit(cache=True)
+@kernel
 def lightest_set(offsets, targets, weights, root, low, high, most_steps):
     """Return the smallest weight of at least `low` of a connected set with the node `root`; -1 where it was not found.
 

@@ -10,9 +10,11 @@ samplers of voting districts make (DeFord, Duchin, Solomon 2021, "Recombination"
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-__all__ = ["COUNT", "LARGEST", "STATE_SIZE", "improve_parts"]
+from shoal._compiling import inlined, kernel, kernel_step
+from shoal.solver.random_kernel import draw, happens
+
+__all__ = ["COUNT", "LARGEST", "STATE_SIZE", "improve_parts", "random_tree"]
 
 COUNT, LARGEST, STAMP, STATE_SIZE = 0, 1, 2, 3
 """Places in `state`: the number of parts, the weight of the largest one in the best partition so far, and what marks
@@ -24,33 +26,12 @@ _THIRD = 25
 """Of a hundred recombinations, those with a third part."""
 
 
-@njit(cache=True)
-def _draw(random, bound):
-    """Return a whole number below `bound` (xorshift)."""
-    x = random[0]
-    x ^= x << np.uint64(13)
-    x ^= x >> np.uint64(7)
-    x ^= x << np.uint64(17)
-    random[0] = x
-    return np.int64((x >> np.uint64(11)) % np.uint64(bound))
-
-
-@njit(cache=True)
-def _accepts(change, temperature, random):
-    """Return whether a change of the sum of squares is taken: always downhill, uphill by chance."""
-    if change <= 0.0:
-        return True
-    if change > 30.0 * temperature:
-        return False
-    return _draw(random, np.int64(1 << 40)) < np.exp(-change / temperature) * (1 << 40)
-
-
-@njit(cache=True)
+@inlined
 def _square(weight):
     return np.float64(weight) * np.float64(weight)
 
 
-@njit(cache=True)
+@kernel_step
 def _reach(offsets, targets, parts, start, without, queue, seen, stamp):
     """Return how many nodes of the part of `start` can be reached from it without passing through `without`."""
     part = parts[start]
@@ -70,15 +51,15 @@ def _reach(offsets, targets, parts, start, without, queue, seen, stamp):
     return filled
 
 
-@njit(cache=True)
-def _random_tree(offsets, targets, parts, p, q, r, start, parent, order, frontier, seen, stamp, random):
+@kernel_step
+def random_tree(offsets, targets, parts, p, q, r, start, parent, order, frontier, seen, stamp, random):
     """Grow a random spanning tree of three parts (some the same), parents first in `order`; return how many nodes."""
     filled = 0
     waiting = np.int64(1)
     frontier[0, 0] = start
     frontier[0, 1] = -1
     while waiting > 0:
-        pick = _draw(random, waiting)
+        pick = draw(random, waiting)
         v, above = frontier[pick, 0], frontier[pick, 1]
         waiting -= 1
         frontier[pick, 0], frontier[pick, 1] = frontier[waiting, 0], frontier[waiting, 1]
@@ -97,7 +78,7 @@ def _random_tree(offsets, targets, parts, p, q, r, start, parent, order, frontie
     return filled
 
 
-@njit(cache=True)
+@kernel_step
 def _cut_in_two(parent, order, filled, weights, k, hanging, heads):
     """Cut a tree at the edge that leaves the two most equal sides; return the number of heads, 1 if none is allowed."""
     total = np.int64(0)
@@ -117,7 +98,7 @@ def _cut_in_two(parent, order, filled, weights, k, hanging, heads):
     return 1 if best == total else 2
 
 
-@njit(cache=True)
+@kernel_step
 def _cut_in_several(parent, order, filled, weights, k, threshold, hanging, heads):
     """Cut a tree from the leaves up wherever `threshold` hangs on an edge and k stays; return the number of heads."""
     left = np.int64(0)
@@ -137,7 +118,7 @@ def _cut_in_several(parent, order, filled, weights, k, threshold, hanging, heads
     return count
 
 
-@njit(cache=True)
+@inlined
 def _label(parent, order, filled, heads, count, weights, local, loads, sizes):
     """Fill in the piece of each node of a cut tree, and each piece's weight and number of nodes."""
     for i in range(filled):
@@ -154,7 +135,7 @@ def _label(parent, order, filled, heads, count, weights, local, loads, sizes):
         sizes[local[v]] += 1
 
 
-@njit(cache=True)
+@inlined
 def _remove_part(hole, offsets, targets, parts, loads, sizes, anchors, queue, seen, state):
     """Give the number of a part that is gone to the last one."""
     last = state[COUNT] - 1
@@ -167,13 +148,13 @@ def _remove_part(hole, offsets, targets, parts, loads, sizes, anchors, queue, se
     loads[hole], sizes[hole], anchors[hole] = loads[last], sizes[last], anchors[last]
 
 
-@njit(cache=True)
+@inlined
 def _copy(source, target):
     for i in range(source.size):
         target[i] = source[i]
 
 
-@njit(cache=True)
+@inlined
 def _largest(loads, count):
     place = 0
     for p in range(1, count):
@@ -182,7 +163,7 @@ def _largest(loads, count):
     return place
 
 
-@njit(cache=True)
+@inlined
 def _smallest(loads, count):
     least = loads[0]
     for p in range(1, count):
@@ -190,7 +171,7 @@ def _smallest(loads, count):
     return least
 
 
-@njit(cache=True)
+@kernel_step
 def _move(
     offsets, targets, weights, least, parts, loads, sizes, anchors, u, v, temperature, random, queue, seen, state
 ):
@@ -198,7 +179,7 @@ def _move(
     p, q = parts[u], parts[v]
     first, second = loads[p] - weights[u], loads[q] + weights[u]
     change = _square(first) + _square(second) - _square(loads[p]) - _square(loads[q])
-    if first < least or not _accepts(change, temperature, random):
+    if first < least or not happens(change, temperature, random):
         return 0.0
     near = np.int32(-1)
     several = 0
@@ -219,7 +200,7 @@ def _move(
     return change
 
 
-@njit(cache=True)
+@kernel_step
 def _trade(
     offsets, targets, weights, least, parts, loads, sizes, anchors, u, v, temperature, random, queue, seen, state
 ):
@@ -228,7 +209,7 @@ def _trade(
     given = weights[u] - weights[v]
     first, second = loads[p] - given, loads[q] + given
     change = _square(first) + _square(second) - _square(loads[p]) - _square(loads[q])
-    if first < least or second < least or not _accepts(change, temperature, random):
+    if first < least or second < least or not happens(change, temperature, random):
         return 0.0
     parts[u], parts[v] = q, p
     for side in range(2):
@@ -242,7 +223,7 @@ def _trade(
     return change
 
 
-@njit(cache=True)
+@kernel_step
 def _recombine(
     offsets, targets, weights, least, most, parts, loads, sizes, anchors, u, v, temperature, random, queue, seen, state,
     parent, order, local, heads, hanging, new_loads, new_sizes, frontier,
@@ -259,22 +240,22 @@ def _recombine(
     if p != q:
         total += loads[q]
         before += _square(loads[q])
-        x = targets[offsets[v] + _draw(random, offsets[v + 1] - offsets[v])]
-        if _draw(random, np.int64(100)) < _THIRD and parts[x] != p and parts[x] != q:
+        x = targets[offsets[v] + draw(random, offsets[v + 1] - offsets[v])]
+        if draw(random, np.int64(100)) < _THIRD and parts[x] != p and parts[x] != q:
             r = parts[x]
             total += loads[r]
             before += _square(loads[r])
             old = 3
     state[STAMP] += 1
-    filled = _random_tree(
+    filled = random_tree(
         offsets, targets, parts, p, q, r, u, parent, order, frontier, seen, state[STAMP], random
     )  # fmt: skip
     pieces = total // least
-    if old == 3 or (pieces > 2 and _draw(random, np.int64(2)) == 0):
-        wanted = 2 + (_draw(random, pieces - 1) if pieces > 2 else 0)
+    if old == 3 or (pieces > 2 and draw(random, np.int64(2)) == 0):
+        wanted = 2 + (draw(random, pieces - 1) if pieces > 2 else 0)
         wanted = min(wanted, old + 1)
         room = total // wanted - least
-        threshold = least + (_draw(random, room + 1) if room > 0 else 0)
+        threshold = least + (draw(random, room + 1) if room > 0 else 0)
         cuts = _cut_in_several(parent, order, filled, weights, least, threshold, hanging, heads)
     else:
         cuts = _cut_in_two(parent, order, filled, weights, least, hanging, heads)
@@ -285,7 +266,7 @@ def _recombine(
     change = -before
     for c in range(cuts):
         change += _square(new_loads[c])
-    if not _accepts(change, temperature, random):
+    if not happens(change, temperature, random):
         return 0.0
     for c in range(cuts):
         number = np.int64(r)
@@ -314,7 +295,7 @@ def _recombine(
     return change
 
 
-@njit(cache=True)
+@kernel
 def improve_parts(
     offsets, targets, weights, k, least, most, bound, parts, loads, sizes, anchors, best, state, record, random, steps,
     hot, cold,
@@ -351,20 +332,20 @@ def improve_parts(
         record[0] = energy
     for step in range(steps):
         temperature = (hot + (cold - hot) * step / steps) * mean * mean
-        u = np.int32(_draw(random, n))
+        u = np.int32(draw(random, n))
         if step % 4 == 0 and loads[heaviest] > bound:
             state[STAMP] += 1
             reached = _reach(
                 offsets, targets, parts, anchors[heaviest], np.int32(-1), queue, seen, state[STAMP]
             )  # fmt: skip
-            u = queue[_draw(random, reached)]
+            u = queue[draw(random, reached)]
         if offsets[u] == offsets[u + 1]:
             continue
-        v = targets[offsets[u] + _draw(random, offsets[u + 1] - offsets[u])]
+        v = targets[offsets[u] + draw(random, offsets[u + 1] - offsets[u])]
         # Within one part there is nothing to exchange; a part that is heavy enough can be cut in two.
         if parts[u] == parts[v] and (loads[parts[u]] < 2 * least or step % 8 != 0):
             continue
-        kind = _draw(random, np.int64(100))
+        kind = draw(random, np.int64(100))
         if kind < _MOVE and parts[u] != parts[v]:
             change = _move(
                 offsets, targets, weights, least, parts, loads, sizes, anchors, u, v, temperature, random, queue, seen,

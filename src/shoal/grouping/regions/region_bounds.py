@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from shoal.grouping.regions.graph import RegionGraph
 
-__all__ = ["most_parts", "region_bound"]
+__all__ = ["bound_of_counts", "most_parts", "region_bound"]
 
 
 def region_bound(graph: RegionGraph, weights: NDArray[np.int64], k: int) -> GroupingBound:
@@ -45,6 +45,32 @@ def most_parts(weights: NDArray[np.int64], k: int) -> int:
     """Return how many parts there can be: each has a node of weight k or more, or k records of the other nodes."""
     heavy = weights[weights >= k]
     return len(heavy) + (int(weights.sum()) - int(heavy.sum())) // k
+
+
+def bound_of_counts(weights: NDArray[np.int64], k: int, bound: int) -> GroupingBound:
+    """Return a lower bound on the largest part that follows from another one.
+
+    With p parts the largest one weighs total / p at least, and total - (p - 1) k at most: a bound rules large numbers
+    of parts out.
+
+    Parameters
+    ----------
+    weights : array of int64
+        Of the nodes.
+    k : int
+        What each part weighs at least.
+    bound : int
+        The largest part of no division weighs less.
+    """
+    total, most = int(weights.sum()), most_parts(weights, k)
+    raised = -1
+    while raised < bound:
+        raised = bound
+        most = min(most, (total - bound) // k + 1)
+        bound = max(bound, -(-total // most))
+    return GroupingBound(
+        value=bound, why=f"there cannot be more than {most} classes: beside more, none could weigh what one has to"
+    )
 
 
 def _with_dependents(graph: RegionGraph, weights: NDArray[np.int64], k: int) -> int:

@@ -64,6 +64,7 @@ class Regions(Coarsening):
     """
 
     takes: ClassVar[int] = 1
+    takes_text: ClassVar[bool] = True
 
     graph: Any
     """The places and which of them are neighbours."""

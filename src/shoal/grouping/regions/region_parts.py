@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ import numpy as np
 
 from shoal._progress import Progress, silent
 from shoal.grouping.regions.recombination_kernel import COUNT, LARGEST, STATE_SIZE, improve_parts
-from shoal.grouping.regions.region_bounds import most_parts
+from shoal.grouping.regions.region_bounds import bound_of_counts, most_parts
 from shoal.grouping.regions.spanning_tree_kernel import cut_tree, depth_first_tree, lower_degree, root_tree
 
 if TYPE_CHECKING:
@@ -170,14 +171,44 @@ def exact_parts(
     *,
     bound: int,
     time_limit: float,
+    rng: np.random.Generator,
     progress: Progress = silent,
 ) -> tuple[NDArray[np.int32], int, str]:
-    """Return the best parts, what is proven of all divisions, and how; see `shoal.grouping.regions.connected_cover`."""
+    """Return the best parts, what is proven of all divisions, and how.
+
+    Integer programs over all connected sets prove the optimum where these are few (`connected_cover`). Otherwise parts
+    are carved that meet the lower bound (`carving`), or that leave few connected sets in which better ones could be.
+    """
+    from shoal.grouping.regions.carving import carve
     from shoal.grouping.regions.connected_cover import smallest_largest_part
 
     starts, targets, _ = graph.adjacency
-    known = int(np.bincount(parts, weights=weights).max())
-    found = smallest_largest_part(
-        starts, targets, weights, k=k, known=known, bound=bound, time_limit=time_limit, progress=progress
-    )
-    return (parts if found.parts is None else found.parts), found.bound, found.why
+    end = time.perf_counter() + time_limit
+    why = ""
+    for turn in range(2):
+        known = _largest(parts, weights)
+        found = smallest_largest_part(
+            starts, targets, weights, k=k, known=known, bound=bound, progress=progress,
+            time_limit=max(end - time.perf_counter(), 0.0),
+        )  # fmt: skip
+        if found.parts is not None:
+            parts, known = found.parts, _largest(found.parts, weights)
+        if found.bound > bound or not why:
+            bound, why = found.bound, found.why
+        counted = bound_of_counts(weights, k, bound)
+        if counted.value > bound:
+            bound, why = counted.value, counted.why
+        if known <= bound or turn == 1:
+            break
+        carved = carve(
+            starts, targets, weights, k=k, known=known, bound=bound, rng=rng, progress=progress,
+            time_limit=max(end - time.perf_counter(), 0.0),
+        )  # fmt: skip
+        if carved is None:
+            break
+        parts = carved
+    return parts, bound, why
+
+
+def _largest(parts: NDArray[np.int32], weights: NDArray[np.int64]) -> int:
+    return int(np.bincount(parts, weights=weights).max())

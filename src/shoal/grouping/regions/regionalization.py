@@ -122,7 +122,8 @@ def regions(
     seed : int, optional
         Of the random steps; from the operating system by default.
     time_limit : float, default 60
-        Seconds for the proof of method "exact".
+        Seconds for the search and the proof of method "exact". The search counts work that a quiet machine does in half
+        of that time, so that a seed gives the same classes on machines that are not much slower.
     layer : str, optional
         Of a file of polygons with several.
     positions : array, optional
@@ -148,7 +149,9 @@ def regions(
     at most 4 times the optimum where d = 3, 3 times where d = 2 (Theorem 3). Beyond the paper: the tree is found by
     the local search of Fuerer and Raghavachari for any connected graph, planar or not; it is cut in one pass from the
     leaves up, which keeps the bounds of Lemmas 1 and 2; then two or three neighbouring classes at a time are joined
-    and cut again along random trees, single regions move or trade places, and the best division is kept.
+    and cut again along random trees, single regions move or trade places, and the best division is kept. Method "exact"
+    chooses among all connected sets of regions by integer programs; where these are too many, classes are cut off one
+    after the other so that their weights meet the lower bound.
 
     References
     ----------
@@ -219,7 +222,7 @@ def group_regions(
         for nodes in components
     ]
     if method == "exact":
-        divided = _proven(divided, k, time_limit=time_limit, progress=progress)
+        divided = _proven(divided, k, time_limit=time_limit, rng=rng, progress=progress)
     classes = _numbered(graph.nodes, divided)
     loads = np.bincount(classes[classes >= 0], weights=weights[classes >= 0]).astype(np.int64)
     bound = max((one.bound for one in divided), key=lambda bound: bound.value)
@@ -331,7 +334,9 @@ def _divide(
     )
 
 
-def _proven(divided: list[_Divided], k: int, *, time_limit: float, progress: Progress) -> list[_Divided]:
+def _proven(
+    divided: list[_Divided], k: int, *, time_limit: float, rng: np.random.Generator, progress: Progress
+) -> list[_Divided]:
     """Divide the components that decide the cost to the proven optimum, the worst first, while there is time."""
     end = time.perf_counter() + time_limit
     divided = sorted(divided, key=lambda one: -one.cost)
@@ -346,6 +351,7 @@ def _proven(divided: list[_Divided], k: int, *, time_limit: float, progress: Pro
             one.parts,
             bound=one.bound.value,
             time_limit=max(end - time.perf_counter(), 0.0),
+            rng=rng,
             progress=progress,
         )
         bound = GroupingBound(value=proven, why=why) if proven > one.bound.value else one.bound

@@ -8,7 +8,8 @@ behind each entry; edge e joins `left[e]` and `right[e]`, and `in_tree[e]` says 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from shoal._compiling import inlined, kernel, kernel_step
 
 __all__ = ["cut_tree", "depth_first_tree", "lower_degree", "root_tree"]
 
@@ -16,7 +17,7 @@ _MANY = 64
 """Nodes with more neighbours are left in the order of their list: looking for the best one would take too long."""
 
 
-@njit(cache=True)
+@kernel
 def depth_first_tree(offsets, targets, edge_of, in_tree):
     """Mark the edges of a depth-first tree that goes to the neighbour with the fewest unvisited neighbours first.
 
@@ -67,7 +68,7 @@ def depth_first_tree(offsets, targets, edge_of, in_tree):
     return reached
 
 
-@njit(cache=True)
+@kernel
 def root_tree(offsets, targets, edge_of, in_tree, root, parent, parent_edge, level, order):
     """Fill in the parent of each node, the edge to it, the level, and the nodes in an order with parents first."""
     parent[root] = -1
@@ -87,7 +88,7 @@ def root_tree(offsets, targets, edge_of, in_tree, root, parent, parent_edge, lev
                 filled += 1
 
 
-@njit(cache=True)
+@inlined
 def _top(sets, v):
     """Return the topmost node of the set of a node."""
     while sets[v] != v:
@@ -96,7 +97,7 @@ def _top(sets, v):
     return v
 
 
-@njit(cache=True)
+@inlined
 def _swap(e, w, left, right, parent, parent_edge, level, in_tree):
     """Put edge e into the tree and take an edge at node w of the cycle that it closes out of it."""
     u, v = left[e], right[e]
@@ -111,7 +112,7 @@ def _swap(e, w, left, right, parent, parent_edge, level, in_tree):
     in_tree[removed] = False
 
 
-@njit(cache=True)
+@kernel_step
 def _improve(e, w, left, right, helper, offsets, targets, edge_of, in_tree, parent, parent_edge, level, order):
     """Lower the degree of node w by edge e; ends of edges that are at their limit are relieved before."""
     # What waits: an edge, the node that it relieves, and whether its ends were relieved.
@@ -134,7 +135,7 @@ def _improve(e, w, left, right, helper, offsets, targets, edge_of, in_tree, pare
         depth -= 1
 
 
-@njit(cache=True)
+@kernel
 def lower_degree(offsets, targets, edge_of, left, right, in_tree, phases):
     """Improve a spanning tree for some phases; each has one node fewer of the highest degree.
 
@@ -214,7 +215,7 @@ def lower_degree(offsets, targets, edge_of, left, right, in_tree, phases):
     return highest
 
 
-@njit(cache=True)
+@kernel
 def cut_tree(parent, order, weights, k, parts):
     """Cut a rooted tree into parts of weight at least k from the leaves up; fill in the part of each node.
 

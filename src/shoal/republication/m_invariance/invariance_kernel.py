@@ -8,7 +8,8 @@ A bucket holds the rows of one signature, a set of s sensitive values. A *slot* 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from shoal._compiling import kernel, kernel_step
 
 __all__ = [
     "assign_to_known",
@@ -23,7 +24,7 @@ _EVEN_BELOW = 64
 """Splits deeper than this are made in the middle half, so that no table takes a quadratic time."""
 
 
-@njit(cache=True)
+@kernel
 def slots_of(signature_of, sensitive, starts, values):
     """Return the slot of each row that has a signature, -1 for the others, -2 where the signature lacks the value.
 
@@ -47,7 +48,7 @@ def slots_of(signature_of, sensitive, starts, values):
     return slots
 
 
-@njit(cache=True)
+@kernel
 def balance_in_order(deficits, values, supply, m):
     """Fill slots one row after another, as long as what is left of the supply stays m-eligible (the paper's order).
 
@@ -79,7 +80,7 @@ def balance_in_order(deficits, values, supply, m):
     return given
 
 
-@njit(cache=True)
+@kernel
 def assign_values(counts, order, m):
     """Share m-eligible rows out to balanced buckets (Figure 3): at each step alpha rows of the beta commonest values.
 
@@ -142,7 +143,7 @@ def assign_values(counts, order, m):
     return alphas[:steps].copy(), betas[:steps].copy(), chosen[:used].copy()
 
 
-@njit(cache=True)
+@kernel_step
 def _largest_alpha(left, order, rows, values, start, stop, m):
     """Return the most rows of each value of a signature that can go, so that the others stay m-eligible; 0 for none."""
     s = stop - start
@@ -167,7 +168,7 @@ def _largest_alpha(left, order, rows, values, start, stop, m):
     return alpha
 
 
-@njit(cache=True)
+@kernel
 def assign_to_known(left, order, starts, values, buckets, merits, weights, m, steps_allowed):
     """Share m-eligible rows out to buckets that are there already, as long as the others stay m-eligible.
 
@@ -212,7 +213,7 @@ def assign_to_known(left, order, starts, values, buckets, merits, weights, m, st
     return chosen[:steps].copy(), alphas[:steps].copy()
 
 
-@njit(cache=True)
+@kernel
 def sorted_lists(codes, list_of, list_starts, sizes):
     """Return for each attribute the places sorted within every list: counterfeits (code -1) first, then by code.
 
@@ -248,7 +249,7 @@ def sorted_lists(codes, list_of, list_starts, sizes):
     return orders
 
 
-@njit(cache=True)
+@kernel_step
 def _best_split(codes, weights, orders, start, s, h, low_cut, high_cut, ahead, low, high):
     """Return the attribute and the number of rows per list whose two sides have the smallest perimeter sum."""
     d = weights.size
@@ -296,7 +297,7 @@ def _best_split(codes, weights, orders, start, s, h, low_cut, high_cut, ahead, l
     return best_attribute, best_cut
 
 
-@njit(cache=True)
+@kernel
 def split_buckets(codes, weights, orders, bucket_starts, signature_sizes, first_group, group_of):
     """Split balanced buckets until each has one row per value: the groups (Section 4.3). Writes `group_of` (by place).
 

@@ -1,0 +1,57 @@
+"""What numba calls a compiled function, made of a function as it was written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from numba import njit
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+
+from shoal._compiling.cache import KernelCache
+from shoal._compiling.library import Origin, SeparateLibrary
+from shoal._compiling.written import Role, Written
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["dispatcher_of"]
+
+_WRITTEN: dict[Callable[..., Any], Written] = {}
+"""What was made a dispatcher of, by its function."""
+_NAMED: dict[tuple[str, str], Written] = {}
+"""The same, by stamp and name."""
+
+
+class _Pipeline(CompilerBase):  # type: ignore[misc]  # numba has no types
+    """Numba's way from a function to machine code, into a library and under a name of our own."""
+
+    def define_pipelines(self) -> list[Any]:
+        state = self.state
+        written = _WRITTEN[state.func_id.func]
+        # What differs between our functions is set here and not as an option: numba would compile whatever of its own
+        # they use once for each combination of options.
+        state.flags.no_cfunc_wrapper = True
+        state.flags.no_cpython_wrapper = written.role is not Role.KERNEL
+        if written.role is not Role.INLINED and _is_first(written):
+            state.func_id.unique_id = written.stamp
+            origin = Origin(written, tuple(state.args))
+            state.library = SeparateLibrary(state.targetctx.codegen(), state.func_id.func_qualname, origin)
+        return [DefaultPassBuilder.define_nopython_pipeline(state)]
+
+
+def dispatcher_of(written: Written) -> Any:
+    """Return what numba makes of a function. Nothing is compiled before it is called.
+
+    Compiled code runs without the interpreter's lock, so that threads can run it side by side.
+    """
+    _WRITTEN[written.function] = written
+    dispatcher = njit(pipeline_class=_Pipeline, nogil=True)(written.function)
+    # It is the function itself where numba was told to compile nothing.
+    if dispatcher is not written.function and written.role is not Role.INLINED and _is_first(written):
+        dispatcher._cache = KernelCache(written)
+    return dispatcher
+
+
+def _is_first(written: Written) -> bool:
+    """Return whether no other function has the name; where a module is loaded twice, numba has to make another name."""
+    return _NAMED.setdefault((written.stamp, written.name), written) is written

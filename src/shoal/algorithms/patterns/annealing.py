@@ -1,0 +1,163 @@
+"""Simulated annealing of the pattern-guided program: which output type each row follows, among those that prices leave.
+
+References
+----------
+S. Kirkpatrick, C. D. Gelatt, M. P. Vecchi, "Optimization by simulated annealing", Science 220(4598), 1983.
+doi:10.1126/science.220.4598.671
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal._progress import Progress, silent
+from shoal.algorithms.patterns.annealing_kernel import Choices, Placement, anneal, place_all, settle_short_groups
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.algorithms.patterns.program import OutputTypes
+
+__all__ = ["annealed"]
+
+_STEPS_PER_ROW = 3_000
+"""Steps of a run for each row, chosen on samples of Adult: twice as many gain 0.1 %."""
+_FEWEST_STEPS, _MOST_STEPS = 1_000_000, 400_000_000
+_RUNS_OF_STEPS = 12_000_000
+"""Small tables are annealed several times, from different random numbers: up to so many steps in all."""
+_MOST_RUNS = 6
+_ROUNDS = 200
+"""Temperatures of a run, and looks at the keyboard."""
+_HOT, _COLD = 1.5, 0.1
+"""Temperatures at the beginning and at the end, in mean costs of a star."""
+_PENALTY_FIRST, _PENALTY_LAST = 3.0, 6.0
+"""What a row costs that a group misses, at the beginning and at the end, in the same unit."""
+_MOST_ROWS = 4_000_000
+_FEWEST_MOVED = 1_024
+
+
+def annealed(
+    outputs: OutputTypes,
+    sizes: NDArray[np.int64],
+    k: int,
+    *,
+    pairs: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    star: float,
+    rng: np.random.Generator,
+    seconds: float,
+    steps: int | None = None,
+    progress: Progress = silent,
+) -> NDArray[np.int64]:
+    """Return a solution that costs no more than a given one, mostly less.
+
+    Parameters
+    ----------
+    outputs : OutputTypes
+    sizes : int64 array
+        Rows of each input row type.
+    k : int
+    pairs : int64 array
+        The pairs of input and output type that may be used, as positions in `outputs.members`.
+    rows : int64 array
+        The solution to start from: rows of each of these pairs. Rows that it leaves out begin anywhere.
+    star : float
+        What a star costs on average.
+    rng : numpy.random.Generator
+    seconds : float
+        When to stop at the latest; otherwise steps are counted.
+    steps : int, optional
+        Steps of a single run; by default as many as the rows ask for, and several runs of small tables.
+    progress : callable
+        Called with ("annealing", rounds done, rounds).
+    """
+    total = int(sizes.sum())
+    if total > _MOST_ROWS or len(np.unique(outputs.members[pairs])) < len(sizes):
+        return rows
+    run = _Run(outputs, sizes, k, pairs, star)
+    end = time.perf_counter() + seconds
+    runs = 1
+    if steps is None:
+        steps = min(max(_FEWEST_STEPS, _STEPS_PER_ROW * total), _MOST_STEPS)
+        runs = min(max(_RUNS_OF_STEPS // steps, 1), _MOST_RUNS)
+    rounds = min(_ROUNDS, max(steps // 100, 2))
+    costs = outputs.costs[run.output_of]
+    best = rows
+    least = int((costs * rows).sum()) if rows.sum() == total else np.iinfo(np.int64).max
+    for turn in range(runs):
+        if time.perf_counter() > end:
+            break
+        placement = run.begin(rows)
+        random = rng.integers(1, 1 << 63, size=1, dtype=np.uint64)
+        for round_ in range(rounds):
+            progress("annealing", turn * rounds + round_, runs * rounds)
+            done = round_ / (rounds - 1)
+            penalty = _PENALTY_FIRST + (_PENALTY_LAST - _PENALTY_FIRST) * done
+            temperature = _HOT * (_COLD / _HOT) ** done
+            if time.perf_counter() > end:
+                break
+            anneal(run.choices, placement, penalty, temperature, steps // rounds, random)
+        if settle_short_groups(run.choices, placement):
+            made = run.rows_of(placement)
+            if (cost := int((costs * made).sum())) < least:
+                best, least = made, cost
+    progress("annealing", runs * rounds, runs * rounds)
+    return best
+
+
+class _Run:
+    """The program of some pairs as the arrays that the kernel wants."""
+
+    def __init__(
+        self, outputs: OutputTypes, sizes: NDArray[np.int64], k: int, pairs: NDArray[np.int64], star: float
+    ) -> None:
+        self.output_of = outputs.of_pairs()[pairs]
+        used, local = np.unique(self.output_of, return_inverse=True)
+        types = outputs.members[pairs]
+        by_type = np.argsort(types, kind="stable")
+        self._by_type, self._local = by_type, local.astype(np.int32)
+        self._sizes, self._pairs = sizes, len(pairs)
+        self.choices = Choices(
+            type_starts=np.searchsorted(types[by_type], np.arange(len(sizes) + 1)).astype(np.int64),
+            outputs=self._local[by_type],
+            output_starts=np.searchsorted(local, np.arange(len(used) + 1)).astype(np.int64),
+            types=types,
+            row_starts=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            type_of=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
+            costs=outputs.costs[used] / star,
+            k=k,
+        )
+
+    def begin(self, rows: NDArray[np.int64]) -> Placement:
+        """Return a placement with so many rows of each pair; rows that are in none take their type's first output."""
+        choices = self.choices
+        given = rows[self._by_type]
+        kinds = np.repeat(np.arange(len(self._sizes)), np.diff(choices.type_starts))
+        given[choices.type_starts[:-1]] += self._sizes - np.bincount(kinds, weights=given).astype(np.int64)
+        total, count = len(choices.type_of), len(choices.costs)
+        moved = max(_FEWEST_MOVED, 4 * choices.k)
+        placement = Placement(
+            output_of=np.repeat(choices.outputs, given),
+            load=np.empty(count, dtype=np.int64),
+            first=np.empty(count, dtype=np.int32),
+            following=np.empty(total, dtype=np.int32),
+            before=np.empty(total, dtype=np.int32),
+            moved=np.empty(moved, dtype=np.int32),
+            origin=np.empty(moved, dtype=np.int32),
+        )
+        place_all(placement)
+        return placement
+
+    def rows_of(self, placement: Placement) -> NDArray[np.int64]:
+        """Return the rows of each pair."""
+        outputs = np.int64(len(self.choices.costs))
+        # Pairs by type, and within a type by output: the order of `outputs.members` was by output.
+        keys = np.repeat(np.arange(len(self._sizes)), np.diff(self.choices.type_starts)) * outputs
+        keys += self.choices.outputs
+        places = np.searchsorted(keys, self.choices.type_of * outputs + placement.output_of)
+        rows = np.empty(self._pairs, dtype=np.int64)
+        rows[self._by_type] = np.bincount(places, minlength=self._pairs)
+        return rows

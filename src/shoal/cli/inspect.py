@@ -1,0 +1,181 @@
+"""`shoal inspect`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal._messages import Suggestion
+from shoal.cli import options
+from shoal.cli.console import Terminal, lines_of, path_line, plain
+from shoal.cli.signature import takes
+from shoal.errors import OutputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rich.console import RenderableType
+
+    from shoal._messages import Voice
+    from shoal.cli.spec import ReleaseSpec
+    from shoal.inspection import InspectedColumn, Inspection
+
+__all__ = ["inspect"]
+
+_WIDE_ENOUGH = 22
+"""Characters of the names of columns that are not broken."""
+_PAIRS = 5
+"""Pairs of columns that the terminal shows."""
+
+SpecOut = Annotated[
+    Path | None,
+    typer.Option(
+        "--spec-out",
+        metavar="FILE.toml",
+        help="Write the proposal as a spec file, in which every line has a comment, for shoal anonymize --spec.",
+    ),
+]
+Page = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="OUT", help="Write a page: OUT.html, or OUT as a folder for it."),
+]
+ShowValues = Annotated[
+    bool, typer.Option("--show-values", help="Show the most frequent values of each column; no cell otherwise.")
+]
+
+
+@takes(options.INPUT, ("k",), options.FORMS, options.READING, ("force", "json"))
+def inspect(
+    terminal: Terminal,
+    request: ReleaseSpec,
+    *,
+    spec_out: SpecOut = None,
+    output: Page = None,
+    show_values: ShowValues = False,
+) -> None:
+    """Look at a table first: what its columns hold and tell, and a proposal of their roles. No role is needed.
+
+    Example: shoal inspect patients.csv --spec-out release.toml
+
+    Then look at every line of release.toml, and: shoal anonymize --spec release.toml -o out
+    """
+    from shoal.inspection import inspect as look
+
+    k: Any = 5 if request.privacy.k is None else options.as_number("-k", request.privacy.k)
+    force = bool(request.force)
+    for path in (spec_out, output):
+        if path is not None and os.path.exists(path) and not force:
+            raise OutputError(f"'{path}' exists. Name another one, or replace it with ", Suggestion("force", True), ".")
+    with terminal.progress() as progress:
+        found = look(request.source("inspect"), k=k, show_values=show_values, progress=progress, **request.reading())
+    facts = found.to_dict()
+    if not terminal.json:
+        terminal.say("", *_summary_of(found, facts, terminal.voice))
+    written = _written(found, spec_out, output, k=k, force=force)
+    if terminal.json:
+        terminal.result(facts)
+    elif written:
+        terminal.say(*(path_line("written", path) for path in written), "")
+
+
+def _written(inspection: Inspection, spec: Path | None, page: Path | None, *, k: int, force: bool) -> list[Path]:
+    """Write what was asked for, and return the files."""
+    from shoal.io import write_folder
+
+    files: list[Path] = []
+    try:
+        if spec is not None:
+            spec.write_text(inspection.to_toml(k=k, folder=spec.parent), encoding="utf-8")
+            files.append(spec)
+        if page is not None and page.suffix.lower() in (".html", ".htm"):
+            _privately(inspection.report)(page)
+            files.append(page)
+        elif page is not None:
+            made = {
+                "inspection.html": _privately(inspection.report),
+                "result.json": _privately(lambda path: path.write_text(inspection.to_json() + "\n", encoding="utf-8")),
+            }
+            folder = write_folder(page, made, force=force)
+            files += [folder / name for name in made]
+    except OSError as error:
+        raise OutputError(f"'{error.filename}' cannot be written: {error.strerror}.") from error
+    return files
+
+
+def _privately(write: Callable[[Path], Any]) -> Callable[[Path], None]:
+    """Return what writes a file that only its owner can read: it is for the publisher, and may show values."""
+
+    def written(path: Path) -> None:
+        path.touch(mode=0o600)
+        path.chmod(0o600)
+        write(path)
+
+    return written
+
+
+def _summary_of(inspection: Inspection, facts: Mapping[str, Any], voice: Voice) -> list[RenderableType]:
+    """Return what was found: how the file was read, the columns, the reasons, what pairs tell, the risk, warnings."""
+    from shoal.report.inspection_page import how_it_was_read, pairs_of, risk_sentences
+    from shoal.report.sentences import number
+
+    read = how_it_was_read(facts)
+    lines: list[RenderableType] = [
+        plain(
+            f"{number(inspection.rows)} records with {len(inspection.columns)} columns"
+            + "".join(f"; {one}" for one in read)
+        ),
+        _table_of(inspection),
+        "Why:",
+        lines_of([(column.name, _why(column)) for column in inspection.columns]),
+        "",
+    ]
+    if inspection.columns[0].values is not None:
+        shown = [
+            (column.name, ", ".join(f"{value} ({number(count)})" for value, count in column.values or ()))
+            for column in inspection.columns
+        ]
+        lines += ["Most frequent values:", lines_of(shown), ""]
+    pairs = pairs_of(facts, _PAIRS)
+    if pairs:
+        told = [(" + ".join(one["columns"]), _told_by(one)) for one in pairs]
+        lines += ["Together:", lines_of(told), ""]
+    lines += [plain(" ".join(risk_sentences(facts["risk"]))), ""]
+    lines += [plain(f"Warning: {remark.told(voice)}") for remark in inspection.warnings]
+    if inspection.warnings:
+        lines.append("")
+    return lines
+
+
+def _table_of(inspection: Inspection) -> RenderableType:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from shoal.report.sentences import number, percent
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    longest = max(len(column.name) for column in inspection.columns)
+    table.add_column("column", overflow="fold", min_width=min(longest, _WIDE_ENOUGH))
+    for title in ("kind", "role", "coarser"):
+        table.add_column(title, no_wrap=True)
+    for title in ("values", "missing", "their own"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for column in inspection.columns:
+        words = (column.name, column.kind, column.role.removesuffix("_identifier"), column.coarsen or "")
+        table.add_row(*map(plain, words), number(column.distinct), number(column.missing), percent(column.uniqueness))
+    return table
+
+
+def _why(column: InspectedColumn) -> str:
+    return column.why if column.date_format is None else f"{column.why}; written like {column.date_format}"
+
+
+def _told_by(pair: Mapping[str, Any]) -> str:
+    from shoal.report.sentences import percent
+
+    apart = f"tell {percent(pair['separation'] or 0)} of all pairs of records apart"
+    if pair["distinction"] is None:
+        return apart
+    return f"{apart}; {percent(pair['distinction'])} as many different values as records"

@@ -1,0 +1,172 @@
+"""Made-up tables that the documentation works with: patients of a hospital, and what goes with them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal._validation import Integer, validate
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+__all__ = ["age_hierarchy", "disease_hierarchy", "patients", "quarters", "zip_hierarchy"]
+
+_FIRST = {
+    "F": (
+        *("Alice", "Amelia", "Anna", "Beatriz", "Carla", "Chloe", "Clara", "Daniela", "Elena", "Emily", "Fatima"),
+        *("Grace", "Hannah", "Ines", "Irene", "Isabel", "Julia", "Karin", "Laura", "Leila", "Lucia", "Maria", "Mei"),
+        *("Nadia", "Nora", "Olivia", "Paula", "Priya", "Rosa", "Ruth", "Sara", "Sofia", "Teresa", "Vera", "Yuki"),
+    ),
+    "M": (
+        *("Adam", "Ahmed", "Alex", "Andre", "Ben", "Carlos", "Daniel", "David", "Diego", "Emil", "Erik", "Felix"),
+        *("Hassan", "Henry", "Ivan", "Jack", "James", "Jan", "Jonas", "Karl", "Leo", "Luca", "Marco", "Martin", "Max"),
+        *("Noah", "Oscar", "Paul", "Peter", "Rafael", "Samuel", "Simon", "Thomas", "Victor", "Wei"),
+    ),
+}
+_LAST = (
+    *("Adams", "Ali", "Anderson", "Bauer", "Bell", "Brown", "Carter", "Chen", "Clark", "Costa", "Cruz", "Davis"),
+    *("Diaz", "Evans", "Fischer", "Flores", "Garcia", "Gomez", "Green", "Hall", "Haddad", "Hansen", "Harris", "Hill"),
+    *("Ito", "Jackson", "Jensen", "Johnson", "Jones", "Keller", "Khan", "Kim", "King", "Lang", "Lee", "Lewis"),
+    *("Lopez", "Martin", "Meyer", "Miller", "Moore", "Morris", "Nguyen", "Novak", "Okafor", "Oliveira", "Patel"),
+    *("Perez", "Petrov", "Reed", "Rivera", "Roberts", "Rossi", "Sanchez", "Schmidt", "Scott", "Sharma", "Silva"),
+    *("Singh", "Smith", "Sousa", "Stone", "Suzuki", "Taylor", "Thomas", "Torres", "Turner", "Walker", "Wang", "Weber"),
+    *("White", "Wilson", "Wright", "Yang", "Young", "Zimmermann"),
+)
+_ZIPS = {
+    "02108": 3, "02109": 2, "02111": 4, "02113": 3, "02114": 6, "02115": 8, "02116": 7, "02118": 9, "02119": 7,
+    "02120": 4, "02121": 6, "02124": 10, "02125": 8, "02126": 5, "02127": 7, "02128": 9, "02129": 4, "02130": 8,
+    "02131": 7, "02132": 6, "02134": 6, "02135": 8, "02136": 6, "02138": 7, "02139": 8, "02140": 4, "02141": 3,
+    "02143": 5, "02144": 5, "02145": 4,
+}  # fmt: skip
+"""ZIP codes of Boston and its neighbours, and how often each occurs, by and large."""
+_DISEASES: dict[str, tuple[str, tuple[float, float, float, float], float]] = {
+    # Its group, how common it is below 18, below 45, below 70 and later, and the share of women among the ill.
+    "asthma": ("lung", (9, 6, 4, 3), 0.5),
+    "bronchitis": ("lung", (6, 5, 5, 6), 0.5),
+    "pneumonia": ("lung", (4, 2, 4, 9), 0.45),
+    "gastritis": ("stomach and bowel", (3, 6, 6, 4), 0.5),
+    "appendicitis": ("stomach and bowel", (6, 5, 2, 1), 0.45),
+    "ulcer": ("stomach and bowel", (0.5, 3, 5, 4), 0.4),
+    "hypertension": ("heart and circulation", (0.2, 3, 11, 14), 0.5),
+    "heart failure": ("heart and circulation", (0.2, 0.5, 5, 12), 0.45),
+    "stroke": ("heart and circulation", (0.1, 0.5, 4, 9), 0.45),
+    "depression": ("mind and nerves", (3, 8, 6, 3), 0.6),
+    "migraine": ("mind and nerves", (3, 7, 5, 1), 0.7),
+    "epilepsy": ("mind and nerves", (4, 3, 2, 2), 0.5),
+    "HIV infection": ("infection", (0.3, 3, 2, 0.5), 0.3),
+    "hepatitis C": ("infection", (0.3, 2, 4, 2), 0.4),
+    "influenza": ("infection", (7, 5, 4, 6), 0.5),
+}
+_AGES = (18, 45, 70)
+
+
+def patients(rows: int = 1000, *, seed: int = 1) -> pl.DataFrame:
+    """Make up patients of a hospital in Boston, one row each; nobody in the table exists.
+
+    Parameters
+    ----------
+    rows : int
+        How many, at least 1.
+    seed : int
+        The same seed gives the same table.
+
+    Returns
+    -------
+    polars.DataFrame
+        `name`; `visit_id`, a number that says nothing; `age` in years, 0 to 99; `gender`, F or M; `zip`, five digits
+        as text; `admitted`, a day of 2024; `disease`, one of fifteen, the commonest with 13 % of the patients.
+
+    Examples
+    --------
+    >>> patients(3).columns
+    ['name', 'visit_id', 'age', 'gender', 'zip', 'admitted', 'disease']
+    """
+    import polars as pl
+
+    validate("patients", {"rows": rows, "seed": seed}, {"rows": Integer(low=1), "seed": Integer(low=0)})
+    rng = np.random.default_rng(seed)
+    ages = _ages(rng, rows)
+    gender = np.where(rng.random(rows) < 0.52, "F", "M")
+    first = {letter: rng.choice(names, rows) for letter, names in _FIRST.items()}
+    last = rng.choice(_LAST, rows)
+    given = np.where(gender == "F", first["F"], first["M"])
+    weights = np.array(list(_ZIPS.values()), dtype=np.float64)
+    days = rng.integers(0, 366, rows)
+    return pl.DataFrame(
+        {
+            "name": [f"{one} {other}" for one, other in zip(given, last, strict=True)],
+            "visit_id": rng.permutation(np.arange(100_000, 100_000 + rows)),
+            "age": ages,
+            "gender": gender.tolist(),
+            "zip": rng.choice(list(_ZIPS), rows, p=weights / weights.sum()).tolist(),
+            "admitted": [dt.date(2024, 1, 1) + dt.timedelta(days=int(day)) for day in days],
+            "disease": _diseases(rng, ages, gender),
+        }
+    )
+
+
+def _ages(rng: np.random.Generator, rows: int) -> NDArray[np.int64]:
+    """Draw ages as hospitals see them: some children, adults of all ages, and many who are old."""
+    part = rng.choice(3, rows, p=(0.12, 0.48, 0.4))
+    drawn = np.choose(part, (rng.gamma(2, 4, rows), rng.normal(43, 14, rows), rng.normal(72, 10, rows)))
+    return np.clip(np.round(drawn), 0, 99).astype(np.int64)
+
+
+def _diseases(rng: np.random.Generator, ages: NDArray[np.int64], gender: NDArray[Any]) -> list[str]:
+    names = list(_DISEASES)
+    part = np.searchsorted(_AGES, ages, side="right")
+    common = np.array([_DISEASES[name][1] for name in names]).T[part]
+    women = np.array([_DISEASES[name][2] for name in names])
+    weight = np.cumsum(common * np.where((gender == "F")[:, None], women, 1 - women), axis=1)
+    drawn = (weight < rng.random(len(ages))[:, None] * weight[:, -1:]).sum(axis=1)
+    return [names[which] for which in drawn]
+
+
+def disease_hierarchy() -> list[tuple[str, str, str]]:
+    """Return the diseases of `patients`, the part of the body that each is of, and the root."""
+    return [(name, part, "*") for name, (part, _, _) in _DISEASES.items()]
+
+
+def zip_hierarchy() -> list[tuple[str, ...]]:
+    """Return the ZIP codes of `patients`, four and three digits of each, and the root."""
+    return [(code, f"{code[:4]}*", f"{code[:3]}**", "*") for code in _ZIPS]
+
+
+def quarters(rows: int = 300, *, seed: int = 1) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Make up two quarters of a table that changes, and a list of everybody who is in one of them.
+
+    Returns
+    -------
+    first, second : polars.DataFrame
+        `patient_id`, `age`, `zip`, `disease`: most people of the first quarter stay, some leave, others come.
+    people : polars.DataFrame
+        `patient_id`, `age`, `zip`, and in `releases` the quarters that a person is in: "1", "2" or "1-2".
+    """
+    import polars as pl
+
+    new, gone = rows // 5, rows // 10
+    everybody = patients(rows + new, seed=seed).select(
+        pl.int_range(1, rows + new + 1).alias("patient_id"), "age", "zip", "disease"
+    )
+    number = pl.col("patient_id")
+    first, second = everybody.filter(number <= rows), everybody.filter(number > gone)
+    releases = pl.when(number <= gone).then(pl.lit("1")).when(number > rows).then(pl.lit("2")).otherwise(pl.lit("1-2"))
+    return first, second, everybody.select("patient_id", "age", "zip", releases=releases)
+
+
+def age_hierarchy() -> list[tuple[str, ...]]:
+    """Return the ages of `patients`, spans of five, ten and fifty years, and the root."""
+    return [
+        (
+            str(age),
+            f"{age // 5 * 5}-{age // 5 * 5 + 4}",
+            f"{age // 10 * 10}-{age // 10 * 10 + 9}",
+            "0-49" if age < 50 else "50-99",
+            "*",
+        )
+        for age in range(100)
+    ]

@@ -1,0 +1,67 @@
+"""Disclosure risk: what an adversary can find out from a table, whoever made it, measured or estimated.
+
+A file per family of measures; `MEASURES` says of each what it means, assumes and is computed from, for the
+documentation, reports and the command line. The function `shoal.risk` brings them together.
+"""
+
+from shoal.disclosure_risk.attribute import attribute_disclosure
+from shoal.disclosure_risk.combinations import Combination, rank_combinations
+from shoal.disclosure_risk.figures import Figures, Threshold
+from shoal.disclosure_risk.frequencies import Frequencies, count_frequencies
+from shoal.disclosure_risk.identifiers import PossibleIdentifier, detect_identifiers
+from shoal.disclosure_risk.individual import Household, Individual
+from shoal.disclosure_risk.log_linear import LOG_LINEAR_MODELS, LogLinear, log_linear_risk
+from shoal.disclosure_risk.measures import MEASURES, Measure
+from shoal.disclosure_risk.population_uniques import PopulationUniques, SampleHistogram, population_uniques
+from shoal.disclosure_risk.reidentification import (
+    DeltaPresence,
+    KMap,
+    Marketer,
+    Reidentification,
+    delta_presence,
+    journalist_risk,
+    k_map,
+    marketer_risk,
+    prosecutor_risk,
+    reidentification,
+    sample_uniques,
+    small_classes,
+)
+from shoal.disclosure_risk.suda import SpecialUniques, minimal_uniques, special_uniques
+
+__all__ = [
+    "LOG_LINEAR_MODELS",
+    "MEASURES",
+    "Combination",
+    "DeltaPresence",
+    "Figures",
+    "Frequencies",
+    "Household",
+    "Individual",
+    "KMap",
+    "LogLinear",
+    "Marketer",
+    "Measure",
+    "PopulationUniques",
+    "PossibleIdentifier",
+    "Reidentification",
+    "SampleHistogram",
+    "SpecialUniques",
+    "Threshold",
+    "attribute_disclosure",
+    "count_frequencies",
+    "delta_presence",
+    "detect_identifiers",
+    "journalist_risk",
+    "k_map",
+    "log_linear_risk",
+    "marketer_risk",
+    "minimal_uniques",
+    "population_uniques",
+    "prosecutor_risk",
+    "rank_combinations",
+    "reidentification",
+    "sample_uniques",
+    "small_classes",
+    "special_uniques",
+]

@@ -1,0 +1,150 @@
+"""Risk from a log-linear model of the population: what sample uniques risk where the model knows their cell.
+
+References
+----------
+C. Skinner and N. Shlomo, "Assessing identification risk in survey microdata using log-linear models", Journal of the
+American Statistical Association 103(483), 2008. doi:10.1198/016214507000001328
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal._messages import Suggestion
+from shoal._progress import Progress, silent
+from shoal.disclosure_risk.figures import Figures
+from shoal.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from shoal.disclosure_risk.frequencies import Frequencies
+    from shoal.table import Column
+
+__all__ = ["LOG_LINEAR_MODELS", "LogLinear", "expected_frequencies", "log_linear_risk"]
+
+LOG_LINEAR_MODELS = ("independence", "two-way")
+"""Main effects only; or all interactions of two quasi-identifiers, too."""
+
+_MOST_CELLS = 5_000_000
+"""Cells of the table of all combinations that the two-way model is fitted on."""
+_SWEEPS = 1_000
+"""Rounds of proportional fitting at most."""
+_CLOSE = 1e-6
+"""The fit ends when every fitted margin is as close to its count, relative to the rows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogLinear(Figures):
+    """What the sample uniques risk by a log-linear model."""
+
+    model: str
+    """"independence" or "two-way"."""
+    tau_1: float
+    """Expected number of sample uniques that are alone in the population."""
+    tau_2: float
+    """Expected number of sample uniques that are matched with the right person: the sum of 1 / F."""
+
+
+def log_linear_risk(
+    columns: Sequence[Column],
+    frequencies: Frequencies,
+    sampling_fraction: Fraction,
+    *,
+    model: str,
+    progress: Progress = silent,
+) -> LogLinear:
+    r"""Estimate tau_1 and tau_2 of the sample uniques.
+
+    With :math:`\lambda = \hat\mu / p`, where :math:`\hat\mu` is the expected sample frequency that the fitted
+    model gives to the cell of a sample unique,
+
+    .. math:: \tau_1 = \sum e^{-\lambda (1 - p)}, \qquad
+              \tau_2 = \sum \frac{1 - e^{-\lambda (1 - p)}}{\lambda (1 - p)}
+
+    Population frequencies are taken as independent and Poisson, and the sample as drawn with the same probability p for
+    everybody.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        The quasi-identifiers.
+    frequencies : Frequencies
+        Their classes.
+    sampling_fraction : Fraction
+        p, above 0 and at most 1.
+    model : {"independence", "two-way"}
+        Main effects, or with all interactions of two columns.
+    progress : Progress, optional
+
+    Raises
+    ------
+    ParameterError
+        The two-way model would be fitted to more than five million cells.
+    """
+    uniques = np.flatnonzero(frequencies.sample == 1)
+    cells = [column.codes[frequencies.first_rows[uniques]].astype(np.int64) for column in columns]
+    fitted = expected_frequencies(columns, frequencies, cells, model=model, progress=progress)
+    p = float(sampling_fraction)
+    rate = fitted / p * (1 - p)
+    alone = np.exp(-rate)
+    found = np.divide(-np.expm1(-rate), rate, out=np.ones_like(rate), where=rate > 0)
+    return LogLinear(model=model, tau_1=math.fsum(alone.tolist()), tau_2=math.fsum(found.tolist()))
+
+
+def expected_frequencies(
+    columns: Sequence[Column],
+    frequencies: Frequencies,
+    cells: Sequence[NDArray[np.int64]],
+    *,
+    model: str,
+    progress: Progress = silent,
+) -> NDArray[np.float64]:
+    """Return the frequencies that a fitted model gives to some cells, whose codes are given by column."""
+    if model == "two-way" and len(columns) > 1:
+        return _two_way(columns, frequencies, cells, progress)
+    rows = frequencies.rows
+    expected = np.full(len(cells[0]), float(rows))
+    for column, codes in zip(columns, cells, strict=True):
+        expected *= np.bincount(column.codes, minlength=column.size)[codes] / rows
+    return expected
+
+
+def _two_way(
+    columns: Sequence[Column], frequencies: Frequencies, cells: Sequence[NDArray[np.int64]], progress: Progress
+) -> NDArray[np.float64]:
+    """Fit the model of all two-way interactions by iterative proportional fitting."""
+    shape = tuple(column.size for column in columns)
+    if math.prod(shape) > _MOST_CELLS:
+        raise ParameterError(
+            f"The two-way log-linear model is fitted to every combination of values, {math.prod(shape):,} here; at "
+            f"most {_MOST_CELLS:,} are allowed. Take ",
+            Suggestion("log_linear", "independence"),
+            ", name fewer quasi-identifiers, or coarsen them first.",
+        )
+    observed = np.zeros(shape)
+    at = tuple(column.codes[frequencies.first_rows].astype(np.int64) for column in columns)
+    observed[at] = frequencies.rows_of
+    axes = range(len(shape))
+    pairs = list(combinations(axes, 2))
+    others = {pair: tuple(axis for axis in axes if axis not in pair) for pair in pairs}
+    margins = {pair: observed.sum(axis=others[pair], keepdims=True) for pair in pairs}
+    fitted = np.full(shape, frequencies.rows / observed.size)
+    for sweep in range(_SWEEPS):
+        progress("log-linear", sweep, _SWEEPS)
+        distance = 0.0
+        for pair in pairs:
+            margin = fitted.sum(axis=others[pair], keepdims=True)
+            distance = max(distance, float(np.abs(margin - margins[pair]).max()))
+            fitted *= np.divide(margins[pair], margin, out=np.zeros_like(margin), where=margin > 0)
+        if distance <= _CLOSE * frequencies.rows:
+            break
+    return np.asarray(fitted[tuple(cells)])

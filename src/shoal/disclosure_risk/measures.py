@@ -1,0 +1,461 @@
+"""Every measure of risk explained, once: what documentation, reports and the command line say of it.
+
+A measure is named as its figures are in `Risk` and in JSON. Its sentence is made of the figures of a table; the rest is
+the same for every table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from shoal._words import listed, number, percent
+
+__all__ = ["MEASURES", "Measure", "page"]
+
+Facts: TypeAlias = Mapping[str, Any]
+"""What `Risk.to_dict` returns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """One measure of risk."""
+
+    name: str
+    """Its name in `Risk` and in JSON."""
+    title: str
+    """What people call it."""
+    meaning: str
+    """What it is, in a sentence."""
+    assumptions: str
+    """What it takes for granted: where that is wrong, the figure is."""
+    formula: str
+    """How it is computed, in the letters of the page: n rows in u classes of f rows each (F people of N in the
+    population), sampling fraction p, c_i classes of i rows."""
+    reference: str
+    """Where it comes from."""
+    sentence: Callable[[Facts], str | None]
+    """What the figures of a table mean, in plain words; None where it was not asked for."""
+
+
+def _people(facts: Facts, share: float) -> int:
+    """Return how many rows a share of them is."""
+    rows: int = facts["rows"]
+    return round(share * rows)
+
+
+def _share(share: float) -> str:
+    """Return a percentage as it is said within a sentence."""
+    return percent(share).replace("<", "less than ").replace(">", "more than ")
+
+
+def _limit(figures: Facts) -> str:
+    """Return a threshold as it was given."""
+    percentage: float = 100 * figures["threshold"]
+    return f"{percentage:.6g}%" if abs(percentage - round(percentage, 2)) < 1e-9 else _one_in(figures["threshold"])
+
+
+def _one_in(probability: float) -> str:
+    """Return a probability as people say it: 1 in 7, 2.9%."""
+    inverse = 1 / probability if probability else 1.0
+    whole = abs(inverse - round(inverse)) < 1e-9 and round(inverse) > 1
+    return f"1 in {number(round(inverse))}" if whole else _share(probability)
+
+
+def _people_fit(count: int) -> str:
+    return f"at least {number(count)} {'person' if count == 1 else 'people'} of the population"
+
+
+def _known(facts: Facts) -> str:
+    """Return what the adversary knows: by name where that is short."""
+    columns = facts["columns"]
+    return listed(columns) if len(columns) <= _NAMED else f"{len(columns)} quasi-identifiers"
+
+
+_NAMED = 4
+"""Columns that a sentence names."""
+
+
+def _sample_uniques(facts: Facts) -> str:
+    alone = _people(facts, facts["sample_uniques"])
+    if not alone:
+        return (
+            f"Nobody among the {number(facts['rows'])} people in the file is told from all others by {_known(facts)}: "
+            "everybody has at least one other who has the same."
+        )
+    return (
+        f"Of {number(facts['rows'])} people in the file, {number(alone)} could be found by somebody who knows "
+        f"{_known(facts)} of them and that they are in the file: nobody else in the file has the same."
+    )
+
+
+def _small_classes(facts: Facts) -> str:
+    told = [
+        f"{number(_people(facts, share))} share{'s' if _people(facts, share) == 1 else ''} them with fewer than "
+        f"{number(int(k) - 1)} other{'s' if int(k) > 2 else ''}"
+        for k, share in facts["small_classes"].items()
+        if int(k) > 2
+    ]
+    return (
+        f"The rows form {number(facts['classes'])} classes with the same {_known(facts)}; the smallest has "
+        f"{number(facts['smallest_class'])}." + (f" Of the people, {listed(told)}." if told else "")
+    )
+
+
+def _prosecutor(facts: Facts) -> str:
+    figures = facts["prosecutor"]
+    above = _people(facts, figures["records_above"])
+    return (
+        f"Somebody who looks for a person known to be in the file picks the right row with a probability of at most "
+        f"{_one_in(figures['highest'])}, and of {_share(figures['average'])} on average. For {number(above)} of "
+        f"{number(facts['rows'])} people it is more than {_limit(figures)}."
+    )
+
+
+def _journalist(facts: Facts) -> str | None:
+    figures = facts["journalist"]
+    if figures is None:
+        return None
+    above = _people(facts, figures["records_above"])
+    return (
+        f"Somebody who knows the population, and not who is in the file, picks the right person for a row with a "
+        f"probability of at most {_one_in(figures['highest'])}, and of {_share(figures['average'])} on average. For "
+        f"{number(above)} of {number(facts['rows'])} rows it is more than {_limit(figures)}."
+    )
+
+
+def _marketer(facts: Facts) -> str | None:
+    figures = facts["marketer"]
+    if figures is None:
+        return None
+    return (
+        f"Somebody who matches every row with a person of the population that fits is right about "
+        f"{_share(figures['average'])} of them: {number(round(figures['average'] * facts['rows']))} of "
+        f"{number(facts['rows'])}."
+    )
+
+
+def _k_map(facts: Facts) -> str | None:
+    figures = facts["k_map"]
+    if figures is None:
+        return None
+    said = []
+    if figures["k"] is not None:
+        said.append(f"Every row fits {_people_fit(figures['k'])}.")
+    if figures["estimated"] is not None:
+        said.append(
+            f"By the Poisson law every row fits {_people_fit(figures['estimated'])} "
+            f"({number(figures['estimated_without_zero'])} by the law without zero), with an error of at most "
+            f"{_share(figures['significance'])} for a row."
+        )
+    return " ".join(said)
+
+
+def _delta_presence(facts: Facts) -> str | None:
+    figures = facts["delta_presence"]
+    if figures is None:
+        return None
+    return (
+        f"That a person of the population is in the file can be known with a probability between "
+        f"{_share(figures['lowest'])} and {_share(figures['highest'])}, depending on the person."
+    )
+
+
+def _population_uniques(facts: Facts) -> str | None:
+    figures = facts["population_uniques"]
+    if figures is None:
+        return None
+    others = [
+        f"{_share(figures[name])} by {title}"
+        for name, title in (("pitman", "Pitman's model"), ("zayatz", "Zayatz"), ("snb", "the slide negative binomial"))
+        if figures[name] is not None
+    ]
+    return (
+        f"An estimated {_share(figures['dankar'])} of the people of the population are alone there with their "
+        f"{_known(facts)} ({listed(others)})."
+    )
+
+
+def _individual(facts: Facts) -> str | None:
+    figures = facts["individual"]
+    if figures is None:
+        return None
+    return (
+        f"By the survey weights, {number(round(figures['expected'], 1))} of {number(facts['rows'])} rows are expected "
+        f"to be re-identified by somebody who tries all: {_share(figures['global'])}. The row at greatest risk has "
+        f"{_share(figures['highest'])}."
+    )
+
+
+def _household(facts: Facts) -> str | None:
+    figures = facts["household"]
+    if figures is None:
+        return None
+    return (
+        f"Counting that who finds one person of a household finds all of it, "
+        f"{number(round(figures['expected'], 1))} of {number(facts['rows'])} rows are expected to be disclosed: "
+        f"{_share(figures['global'])}."
+    )
+
+
+def _log_linear(facts: Facts) -> str | None:
+    figures = facts["log_linear"]
+    if figures is None:
+        return None
+    alone = _people(facts, facts["sample_uniques"])
+    return (
+        f"Of the {number(alone)} people who are alone in the file, {number(round(figures['tau_1'], 1))} are expected "
+        f"to be alone in the population, too, and {number(round(figures['tau_2'], 1))} to be matched rightly by "
+        f"somebody who knows the population (log-linear model, {figures['model']})."
+    )
+
+
+def _suda(facts: Facts) -> str | None:
+    figures = facts["suda"]
+    if figures is None:
+        return None
+    special = _people(facts, figures["records"])
+    said = (
+        f"{number(special)} of {number(facts['rows'])} people can be told from all others by at most "
+        f"{number(figures['size'])} of the columns."
+    )
+    if not special:
+        return said
+    leading = max(figures["contributions"].items(), key=lambda one: one[1])
+    dis = figures["dis"]
+    more = (
+        f" A match with somebody who is alone in the file is right with a probability of {_share(dis)}." if dis else ""
+    )
+    return f"{said} The column '{leading[0]}' is part of {_share(leading[1] / 100)} of what makes them special.{more}"
+
+
+def _attribute_disclosure(facts: Facts) -> str | None:
+    figures = facts["attribute_disclosure"]
+    if not figures:
+        return None
+    said = []
+    for name, one in figures.items():
+        above = _people(facts, one["records_above"])
+        said.append(
+            f"Somebody who knows {_known(facts)} of a person can be sure of the person's {name} with a confidence of "
+            f"up to {_share(one['highest'])}, {_share(one['average'])} on average; for {number(above)} people it is "
+            f"more than {_limit(one)}."
+        )
+    return " ".join(said)
+
+
+def _combinations(facts: Facts) -> str | None:
+    ranked = facts["quasi_identifiers"]
+    if not ranked or ranked[0]["separation"] is None:
+        return None
+    alone = max((one for one in ranked if len(one["columns"]) == 1), key=lambda one: one["separation"])
+    best = ranked[0]
+    return (
+        f"Of single columns, '{alone['columns'][0]}' tells most people apart: {_share(alone['separation'])} of all "
+        f"pairs. {listed(best['columns'])} together tell apart {_share(best['separation'])}."
+        if len(best["columns"]) > 1
+        else f"'{best['columns'][0]}' tells apart {_share(best['separation'])} of all pairs of people."
+    )
+
+
+def _identifiers(facts: Facts) -> str | None:
+    return " ".join(dict.fromkeys(one["text"] for one in facts["identifiers"])) or None
+
+
+_ADVERSARY = "The adversary knows the true values of all quasi-identifiers of a person, and that the table is right."
+
+MEASURES: tuple[Measure, ...] = (
+    Measure(
+        name="sample_uniques",
+        title="Sample uniques",
+        meaning="The share of the rows whose combination of quasi-identifiers no other row has.",
+        assumptions=f"{_ADVERSARY} It says nothing of the population: who is alone in the file may not be alone "
+        "outside.",
+        formula="c_1 / n",
+        reference="K. El Emam, Guide to the De-Identification of Personal Health Information, CRC Press 2013, chapter "
+        "15",
+        sentence=_sample_uniques,
+    ),
+    Measure(
+        name="small_classes",
+        title="Rows in small classes",
+        meaning="The share of the rows in classes of fewer than k rows, for some k.",
+        assumptions=_ADVERSARY,
+        formula="(sum of f over the classes with f < k) / n",
+        reference="L. Sweeney, k-anonymity: a model for protecting privacy, International Journal of Uncertainty, "
+        "Fuzziness and Knowledge-Based Systems 10(5), 2002, doi:10.1142/S0218488502001648",
+        sentence=_small_classes,
+    ),
+    Measure(
+        name="prosecutor",
+        title="Prosecutor risk",
+        meaning="The probability of finding the row of a person who is known to be in the table.",
+        assumptions=f"{_ADVERSARY} The adversary knows that the person is in the table, and guesses among the rows "
+        "that fit.",
+        formula="highest 1 / min f; average u / n; records_above: the share of rows with 1 / f above the threshold",
+        reference="K. El Emam and F. K. Dankar, Protecting privacy using k-anonymity, Journal of the American Medical "
+        "Informatics Association 15(5), 2008, doi:10.1197/jamia.M2716",
+        sentence=_prosecutor,
+    ),
+    Measure(
+        name="journalist",
+        title="Journalist risk",
+        meaning="The probability of finding the person of a row among the people of a population.",
+        assumptions="The population table holds everybody who may be meant, with the same columns. The adversary does "
+        "not know who is in the table, and guesses among the people who fit.",
+        formula="highest 1 / min F; average max(u / sum F, sum(f / F) / n); records_above: the share of rows with 1 / "
+        "F above the threshold",
+        reference="K. El Emam and F. K. Dankar 2008, doi:10.1197/jamia.M2716; El Emam 2013, chapter 16",
+        sentence=_journalist,
+    ),
+    Measure(
+        name="marketer",
+        title="Marketer risk",
+        meaning="The share of the rows that are matched rightly by somebody who matches all with the population.",
+        assumptions="As for the journalist; each row is matched with one of the people who fit, at random.",
+        formula="sum(f / F) / n",
+        reference="F. K. Dankar and K. El Emam, A method for evaluating marketer re-identification risk, PAIS 2010",
+        sentence=_marketer,
+    ),
+    Measure(
+        name="k_map",
+        title="k-map",
+        meaning="The number of people of the population whom each row fits at least, counted or estimated.",
+        assumptions="Counted: the population table is complete. Estimated: the table is a simple random sample, and "
+        "the size of a class in it is Poisson with the mean p F; 'without zero' conditions on the class being in the "
+        "sample.",
+        formula="min F; or the largest k for which P(X >= min f) <= significance, X Poisson with mean p k",
+        reference="L. Sweeney 2002, doi:10.1142/S0218488502001648; K. El Emam and F. K. Dankar 2008, "
+        "doi:10.1197/jamia.M2716",
+        sentence=_k_map,
+    ),
+    Measure(
+        name="delta_presence",
+        title="delta-presence",
+        meaning="How sure somebody can be that a person of the population is in the table: at least and at most.",
+        assumptions="The adversary knows the population table, and that the table is drawn from it.",
+        formula="min and max of f / F over the classes of the population (f = 0 where a class has no row)",
+        reference="M. E. Nergiz, M. Atzori and C. Clifton, Hiding the presence of individuals from shared databases, "
+        "SIGMOD 2007, doi:10.1145/1247480.1247554",
+        sentence=_delta_presence,
+    ),
+    Measure(
+        name="population_uniques",
+        title="Population uniques",
+        meaning="The estimated share of the people of the population who are alone with their quasi-identifiers there.",
+        assumptions="The table is a simple random sample with the sampling fraction p. Zayatz: classes of the "
+        "population are as large, in proportion, as those of the sample. Pitman: the sizes follow Pitman's sampling "
+        "formula. Slide negative binomial: F - 1 is negative binomial. Dankar et al. take Pitman's model up to p = "
+        "0.1, else the smaller of the other two, and Zayatz where a model does not fit; each can be wrong by a "
+        "factor of two.",
+        formula="pitman: Gamma(theta + 1) / Gamma(theta + alpha) N^(alpha - 1), theta and alpha by maximum "
+        "likelihood; zayatz: P(F = 1 | f = 1) c_1 / n; snb: K beta^alpha / N",
+        reference="L. Zayatz 1991; N. Hoshino, Journal of Official Statistics 17(4), 2001; G. Chen and S. "
+        "Keller-McNulty, Journal of Official Statistics 14(1), 1998; F. K. Dankar, K. El Emam, A. Neisa and T. "
+        "Roffey 2012, doi:10.1186/1472-6947-12-66",
+        sentence=_population_uniques,
+    ),
+    Measure(
+        name="individual",
+        title="Individual risk",
+        meaning="The probability that a row is re-identified, by survey weights; its mean and its sum over the rows.",
+        assumptions="The weights of a class add up to its people in the population. F given f is negative binomial "
+        "with the success probability f / sum w. The adversary knows the population, and guesses among the people "
+        "who fit.",
+        formula="r = (p^f / f) 2F1(f, f; f + 1; 1 - p) with p = f / sum w; global sum(r) / n; expected sum(r)",
+        reference="R. Benedetti and L. Franconi 1998; S. Polettini, Some remarks on the individual risk methodology, "
+        "2003",
+        sentence=_individual,
+    ),
+    Measure(
+        name="household",
+        title="Household risk",
+        meaning="The probability that somebody of a row's household is re-identified, and with them everybody in it.",
+        assumptions="As for individual risk; the risks within a household are independent.",
+        formula="1 - product of (1 - r) over the household",
+        reference="A. Hundepool et al., Statistical Disclosure Control, Wiley 2012, section 3.5",
+        sentence=_household,
+    ),
+    Measure(
+        name="log_linear",
+        title="Log-linear model",
+        meaning="How many sample uniques are expected to be alone in the population, and to be matched rightly.",
+        assumptions="Population frequencies are independent and Poisson, with means that follow the log-linear model; "
+        "the table is a sample drawn with the same probability p for everybody. A model with too few interactions "
+        "overestimates the risk, one with too many underestimates it.",
+        formula="tau_1 = sum exp(-lambda (1 - p)); tau_2 = sum (1 - exp(-lambda (1 - p))) / (lambda (1 - p)); lambda "
+        "= mu / p with the fitted frequency mu of the cell, over the sample uniques",
+        reference="C. Skinner and N. Shlomo, Assessing identification risk in survey microdata using log-linear "
+        "models, JASA 103(483), 2008, doi:10.1198/016214507000001328",
+        sentence=_log_linear,
+    ),
+    Measure(
+        name="suda",
+        title="Special uniques (SUDA)",
+        meaning="Rows that few columns already tell from all others, with a score: the fewer columns, the higher.",
+        assumptions=f"{_ADVERSARY} A missing value is a value. DIS assumes a simple random sample with the fraction p.",
+        formula="a minimal sample unique of s of the A columns counts the product of (A - i) for i = s ... M; DIS = U "
+        "p / (U p + P (1 - p)) for U unique rows and P rows in pairs",
+        reference="M. J. Elliot, A. M. Manning and R. W. Ford 2002; A. M. Manning, D. "
+        "J. Haglin and J. A. Keane 2008, doi:10.1007/s10618-007-0078-6; C. J. Skinner and M. J. Elliot 2002, "
+        "doi:10.1111/1467-9868.00365",
+        sentence=_suda,
+    ),
+    Measure(
+        name="attribute_disclosure",
+        title="Attribute disclosure",
+        meaning="How sure an adversary can be of a sensitive value of a person, without finding the row.",
+        assumptions=f"{_ADVERSARY} The adversary takes the most common value among the rows that fit, and knows "
+        "nothing else of the value.",
+        formula="max over the values of (rows of the class with the value) / f: its maximum, its mean over the rows, "
+        "and the share of rows above 1 / l",
+        reference="A. Machanavajjhala, D. Kifer, J. Gehrke and M. Venkitasubramaniam, l-diversity: privacy beyond "
+        "k-anonymity, TKDD 1(1), 2007, doi:10.1145/1217299.1217302",
+        sentence=_attribute_disclosure,
+    ),
+    Measure(
+        name="quasi_identifiers",
+        title="Which columns identify",
+        meaning="How well each combination of columns tells the rows apart.",
+        assumptions="None where all rows were looked at. In a sample of a large table the separation of every "
+        "combination is within its error with a probability of 99%.",
+        formula="distinction: distinct combinations / n; separation: pairs of rows that differ / all pairs",
+        reference="R. Motwani and Y. Xu, Efficient algorithms for masking and finding quasi-identifiers, VLDB 2007",
+        sentence=_combinations,
+    ),
+    Measure(
+        name="identifiers",
+        title="Columns that look like identifiers",
+        meaning="Columns whose name or values look like a direct identifier or a category of HIPAA's Safe Harbor rule.",
+        assumptions="Names in English, German, French and Spanish, and usual forms of values. It is a warning, never "
+        "a promise: a column that is not named here may still identify people.",
+        formula="the name has a word of the category, or enough distinct values have its form (and checksum)",
+        reference="45 CFR 164.514(b)(2)(i)",
+        sentence=_identifiers,
+    ),
+)
+"""Every measure, in the order in which people read them."""
+
+
+def page() -> str:
+    """Return the page of the documentation that explains every measure."""
+    sections = [
+        f"## {measure.title}\n\n"
+        f"`{measure.name}`. {measure.meaning}\n\n"
+        f"* **Assumptions.** {measure.assumptions}\n"
+        f"* **Formula.** `{measure.formula}`\n"
+        f"* **Reference.** {measure.reference}\n"
+        for measure in MEASURES
+    ]
+    return "\n".join((_HEAD, *sections))
+
+
+_HEAD = """# Measures of disclosure risk, one by one
+
+What each figure of [`shoal risk`](risk.md) means, what it takes for granted, and how it is computed. `shoal risk FILE
+--qi ... --explain` and `shoal.Risk.explain(name)` say the same.
+
+Letters: n rows in u classes of f rows each, which are F of the N people of the population; c_i classes of i rows;
+sampling fraction p = n / N; w survey weights.
+"""

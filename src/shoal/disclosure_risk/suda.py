@@ -1,0 +1,235 @@
+"""Special uniques: rows that few columns already tell apart, found by SUDA2, with scores and what columns contribute.
+
+A *minimal sample unique* of a row is a set of columns in which no other row has the same values, and which has no
+subset like that. The fewer columns it needs and the more of them a row has, the more special is the row.
+
+References
+----------
+.. [1] M. J. Elliot, A. M. Manning and R. W. Ford, "A computational algorithm for handling the special uniques problem",
+   International Journal of Uncertainty, Fuzziness and Knowledge-Based Systems 10(5), 2002.
+.. [2] A. M. Manning, D. J. Haglin and J. A. Keane, "A recursive search algorithm for statistical disclosure
+   assessment", Data Mining and Knowledge Discovery 16, 2008. doi:10.1007/s10618-007-0078-6
+.. [3] C. J. Skinner and M. J. Elliot, "A measure of disclosure risk for microdata", Journal of the Royal Statistical
+   Society B 64(4), 2002. doi:10.1111/1467-9868.00365
+.. [4] M. J. Elliot, A. Manning, K. Mayes, J. Gurd and M. Bane, "SUDA: a program for detecting special uniques", Joint
+   UNECE/Eurostat work session on statistical data confidentiality, Geneva 2005.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal._messages import Suggestion
+from shoal._progress import Progress, silent
+from shoal.disclosure_risk.figures import Figures
+from shoal.disclosure_risk.suda_kernel import mark_minimal, refine
+from shoal.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from shoal.disclosure_risk.frequencies import Frequencies
+    from shoal.table import Column
+
+__all__ = [
+    "MinimalUniques",
+    "SpecialUniques",
+    "data_intrusion_probability",
+    "dis_suda_scores",
+    "minimal_uniques",
+    "special_uniques",
+]
+
+_MEMORY = 2_000_000_000
+"""Bytes that the sets of unique rows may take."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpecialUniques(Figures):
+    """The special uniques of a table."""
+
+    size: int
+    """The most columns of a minimal sample unique that was looked for."""
+    minimal_uniques: dict[int, int]
+    """How many minimal sample uniques have each size."""
+    records: float
+    """Share of the rows with at least one."""
+    highest: float
+    """The highest score of a row."""
+    contributions: dict[str, float]
+    """For each column the percentage of the total score that comes from minimal sample uniques with the column."""
+    dis: float | None
+    """The probability that a match with a row that is unique in the sample is right; None where no sampling fraction
+    is known, or no row is unique."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class MinimalUniques:
+    """How many minimal sample uniques the rows have, by size."""
+
+    columns: int
+    """Number of columns."""
+    by_row: NDArray[np.int32]
+    """Of each row, by size - 1; shape (rows, size)."""
+    by_column: NDArray[np.int64]
+    """Those with each column, by size - 1; shape (columns, size)."""
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """What a minimal sample unique of size s counts [4]_: the product of (columns - i) for i from s to the size."""
+        most = min(self.by_row.shape[1], self.columns - 1)
+        found = [math.prod(self.columns - i for i in range(s, most + 1)) for s in range(1, self.by_row.shape[1] + 1)]
+        return np.array(found, dtype=np.float64)
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """The score of each row: whole numbers, exact up to 2**53."""
+        return np.asarray(self.by_row @ self.weights)
+
+    @property
+    def contributions(self) -> NDArray[np.float64]:
+        """The percentage of the total score that comes from minimal sample uniques with each column."""
+        total = float(self.by_row.sum(axis=0) @ self.weights)
+        return np.asarray(100 * (self.by_column @ self.weights) / total if total else np.zeros(self.columns))
+
+
+def minimal_uniques(columns: Sequence[Column], size: int, *, progress: Progress = silent) -> MinimalUniques:
+    """Find all minimal sample uniques of up to `size` columns.
+
+    Sets of columns are visited so that every subset comes before its supersets, each made of a set with one column
+    less by splitting its classes. Rows that are alone leave the classes: they match no other row in any superset, and
+    are minimal in none [2]_. The work is at most the rows times the sets of columns, and less the rarer values are.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        At least one.
+    size : int
+        At least 1.
+    progress : Progress, optional
+
+    Raises
+    ------
+    ParameterError
+        The sets of columns would need more than two gigabytes.
+    """
+    rows, count = len(columns[0].codes), len(columns)
+    size = min(size, count)
+    sets = sum(math.comb(count, k) for k in range(1, size))  # of those of the full size no superset is visited
+    words = (rows + 63) // 64
+    if sets * words * 8 > _MEMORY:
+        raise ParameterError(
+            f"Special uniques of up to {size} of {count} columns in {rows:,} rows need {sets * words * 8 / 1e9:.1f} GB "
+            f"of memory; at most {_MEMORY / 1e9:.0f} are allowed. Choose a smaller size with ",
+            Suggestion("suda"),
+            ", or name fewer quasi-identifiers.",
+        )
+    known = np.zeros((sets, words), dtype=np.uint64)
+    number: dict[tuple[int, ...], int] = {}
+    by_row = np.zeros((rows, size), dtype=np.int32)
+    by_column = np.zeros((count, size), dtype=np.int64)
+    total = sets + math.comb(count, size)
+    for done, (chosen, unique) in enumerate(_visited(columns, size)):
+        progress("special uniques", done, total)
+        # A set that was not visited has only unique rows in one of its subsets: nothing is minimal beyond it.
+        subsets = [number.get(chosen[:at] + chosen[at + 1 :], -1) for at in range(1, len(chosen))]
+        if len(chosen) < size:
+            number[chosen] = here = len(number)
+            if len(chosen) > 1:
+                known[here] = known[number[chosen[1:]]]
+            np.bitwise_or.at(known[here], unique >> 6, np.uint64(1) << (unique & 63).astype(np.uint64))
+        if len(unique) and -1 not in subsets:
+            minimal = np.empty(len(unique), dtype=np.bool_)
+            mark_minimal(unique, known, np.array(subsets, dtype=np.int64), minimal)
+            by_row[unique[minimal], len(chosen) - 1] += 1
+            by_column[list(chosen), len(chosen) - 1] += int(minimal.sum())
+    return MinimalUniques(columns=count, by_row=by_row, by_column=by_column)
+
+
+def _visited(columns: Sequence[Column], size: int) -> Iterator[tuple[tuple[int, ...], NDArray[np.int32]]]:
+    """Visit sets of columns, subsets first, with the rows that are unique there and not on the set without its first.
+
+    A set is made of the one without its least column; sets come in the order of their greatest columns.
+    """
+    rows = np.arange(len(columns[0].codes), dtype=np.int32)
+    everything = rows, np.array([0, len(rows)], dtype=np.int32)
+
+    def visit(
+        chosen: tuple[int, ...], classes: tuple[NDArray[np.int32], NDArray[np.int32]], below: int
+    ) -> Iterator[tuple[tuple[int, ...], NDArray[np.int32]]]:
+        for at in range(below):
+            column = columns[at]
+            kept, starts, unique = refine(*classes, column.codes, column.size)
+            grown = (at, *chosen)
+            yield grown, unique
+            if len(grown) < size and len(kept):
+                yield from visit(grown, (kept, starts), at)
+
+    yield from visit((), everything, len(columns))
+
+
+def data_intrusion_probability(uniques: int, in_pairs: int, p: Fraction) -> float | None:
+    """Return the probability that a match with a row that is unique in the sample is right: U p / (U p + P (1 - p)).
+
+    Of the U rows that are unique and the P rows in classes of two, taken out of the sample one at a time and put back
+    with the probability p, those are matched with a unique row: rightly the unique ones that were put back, wrongly
+    those of a pair that were not [3]_. None where there is no such row.
+
+    Examples
+    --------
+    >>> data_intrusion_probability(4, 6, Fraction(1, 10))
+    0.06896551724137931
+    """
+    matches = uniques * p + in_pairs * (1 - p)
+    return float(uniques * p / matches) if uniques else None
+
+
+def dis_suda_scores(scores: NDArray[np.float64], uniques: int, dis: float, columns: int) -> NDArray[np.float64]:
+    r"""Return the DIS-SUDA score of each row: its score on the scale of the data intrusion probability [4]_.
+
+    .. math:: \left(1 + \frac{U (1 / DIS - 1)}{s^q \sum_t s_t^{-q}}\right)^{-1}, \qquad q = 1 + (8 - columns) / 20
+
+    0 for rows whose score s is 0.
+
+    Parameters
+    ----------
+    scores : float array
+        The score of each row.
+    uniques : int
+        U, the rows that are unique in all columns.
+    dis : float
+        The data intrusion probability.
+    columns : int
+        Number of columns.
+    """
+    q = 1 + (8 - columns) / 20
+    special = scores > 0
+    powers = scores[special] ** -q
+    inverse = uniques * (1 / dis - 1) / math.fsum(powers.tolist()) if len(powers) else 0.0
+    found = np.zeros(len(scores))
+    found[special] = 1 / (1 + inverse * powers)
+    return found
+
+
+def special_uniques(
+    found: MinimalUniques, columns: Sequence[Column], frequencies: Frequencies, p: Fraction | None
+) -> SpecialUniques:
+    """Sum up the minimal sample uniques of a table, of which a sampling fraction may be known."""
+    uniques, in_pairs = (int(frequencies.rows_of[frequencies.rows_of == size].sum()) for size in (1, 2))
+    total = found.by_row.sum(axis=0)
+    return SpecialUniques(
+        size=len(total),
+        minimal_uniques={size: int(count) for size, count in enumerate(total, start=1)},
+        records=float(found.by_row.any(axis=1).sum()) / len(found.by_row),
+        highest=float(found.scores.max()),
+        contributions={column.name: float(one) for column, one in zip(columns, found.contributions, strict=True)},
+        dis=None if p is None else data_intrusion_probability(uniques, in_pairs, p),
+    )

@@ -1,0 +1,77 @@
+"""What is found of one column, and remarks that the publisher should know first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from shoal._messages import PYTHON, Phrase
+
+if TYPE_CHECKING:
+    from shoal._messages import Voice
+
+__all__ = ["InspectedColumn", "Remark"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspectedColumn:
+    """One column: what it holds, how much it tells, and what to do with it."""
+
+    name: str
+    """Its name."""
+    kind: str
+    """"number", "date", "category", "text" or "identifier"."""
+    date_format: str | None
+    """How its dates are written, as `strptime` has it; None where it has none, or typed ones."""
+    distinct: int
+    """Different values, a missing one not counted."""
+    missing: int
+    """Rows without a value."""
+    uniqueness: float
+    """Share of the rows whose value nobody shares."""
+    distinction: float
+    """Different values per row."""
+    separation: float | None
+    """Share of the pairs of rows that it tells apart; None where there is only one row."""
+    role: str
+    """The proposal: "direct_identifier", "quasi_identifier", "sensitive" or "insensitive"."""
+    why: str
+    """Its reason, in plain words."""
+    coarsen: str | None
+    """A coarsening that fits, as --coarsen says it; None where none does, or none is needed."""
+    looks_like: str | None = None
+    """What its name or its values look like: "email", "zip", ...; None where like nothing in particular."""
+    safe_harbor: str | None = None
+    """The letter of that category in the Safe Harbor rule of HIPAA."""
+    values: tuple[tuple[str, int], ...] | None = field(default=None, repr=False)
+    """The most frequent values and their rows; None unless they were asked for."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the column as a dictionary; `values` is in it only where they were asked for."""
+        facts = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "values"}
+        return facts if self.values is None else {**facts, "values": [list(pair) for pair in self.values]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remark:
+    """Something that the publisher should know before anything else."""
+
+    code: str
+    """What it is, in one word that stays the same."""
+    column: str | None
+    """The column that it is about."""
+    message: str | Phrase
+    """The sentence, in words that depend on who reads it."""
+
+    @property
+    def text(self) -> str:
+        """The sentence."""
+        return self.told(PYTHON)
+
+    def told(self, voice: Voice) -> str:
+        """Return the sentence in the words of those who read it."""
+        return self.message if isinstance(self.message, str) else self.message.told(voice)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the remark as a dictionary."""
+        return {"code": self.code, "column": self.column, "text": self.text}

@@ -1,0 +1,99 @@
+"""Columns as counts: how many different values each has, how many rows share them, and how well it tells rows apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from shoal.table import Column
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["CountedColumn", "counted"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class CountedColumn:
+    """A column by its distinct values, in the order in which they first occur, and how often each does."""
+
+    series: pl.Series
+    """The column as it is meant: dates, numbers, or what it was."""
+    codes: NDArray[np.uint32]
+    """The value of each row; the last code is a missing one, if there is one."""
+    dictionary: pl.Series
+    """The distinct values, without the missing one."""
+    counts: NDArray[np.int64]
+    """Rows of each code."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.series.name
+
+    @property
+    def rows(self) -> int:
+        """Rows of the table."""
+        return len(self.codes)
+
+    @property
+    def distinct(self) -> int:
+        """Different values, a missing one not counted."""
+        return len(self.dictionary)
+
+    @property
+    def missing(self) -> int:
+        """Rows without a value."""
+        return int(self.counts[self.distinct :].sum())
+
+    @cached_property
+    def uniqueness(self) -> float:
+        """Share of the rows whose value nobody shares."""
+        return int(np.count_nonzero(self.counts[: self.distinct] == 1)) / self.rows
+
+    @property
+    def distinction(self) -> float:
+        """Different values, a missing one among them, per row."""
+        return len(self.counts) / self.rows
+
+    @cached_property
+    def separation(self) -> float | None:
+        """Share of the pairs of rows whose values differ; None where there is only one row."""
+        pairs = self.rows * (self.rows - 1)
+        alike = int(np.dot(self.counts, self.counts)) - self.rows
+        return (pairs - alike) / pairs if pairs else None
+
+    @property
+    def encoded(self) -> Column:
+        """The column as functions of combinations take it; its values are in no order."""
+        return Column(
+            name=self.name, codes=self.codes, dictionary=self._with_missing(), ordered=False, numbers=lambda: None
+        )
+
+    def _with_missing(self) -> pl.Series:
+        values = pl.Series(self.name, np.arange(self.distinct, dtype=np.uint32))
+        return values.extend_constant(None, 1) if self.missing else values
+
+    def __repr__(self) -> str:
+        return f"CountedColumn({self.name!r}, rows={self.rows}, values={self.distinct})"
+
+
+def counted(series: pl.Series) -> CountedColumn:
+    """Count the values of a column, by hash: no order is needed, and finding one takes longer than everything else."""
+    if series.dtype.is_float():
+        series = series.fill_nan(None)
+    plain = series
+    if series.dtype in (pl.Categorical, pl.Enum):
+        plain = series.cast(pl.String)
+    if series.dtype == pl.Null or series.dtype.is_nested() or series.dtype in (pl.Object, pl.Binary):
+        plain = pl.Series(series.name, [None if value is None else repr(value) for value in series], dtype=pl.String)
+    # The newest layout is the one that Polars has in memory: nothing is copied.
+    coded = plain.to_arrow(compat_level=pl.CompatLevel.newest()).dictionary_encode()
+    dictionary = pl.Series(series.name, pl.Series(coded.dictionary), dtype=None)
+    codes = pl.Series(coded.indices).fill_null(len(dictionary)).cast(pl.UInt32).to_numpy()
+    counts = np.bincount(codes, minlength=len(dictionary)).astype(np.int64)
+    return CountedColumn(series=series, codes=codes, dictionary=dictionary, counts=counts)

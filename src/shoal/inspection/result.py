@@ -1,0 +1,108 @@
+"""What an inspection found: facts on every column, proposals with their reasons, and the forms in which it is told."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.inspection.spec_file import spec_text
+from shoal.report import render_inspection
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from os import PathLike
+
+    from shoal.disclosure_risk import Combination
+    from shoal.inspection.columns import InspectedColumn, Remark
+
+__all__ = ["Inspection"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Inspection:
+    """What a table is like, and a proposal of what to do with it."""
+
+    rows: int
+    """Rows of the table."""
+    columns: tuple[InspectedColumn, ...]
+    """One for each column, in their order."""
+    combinations: tuple[Combination, ...]
+    """How well columns tell rows apart, alone and in pairs, the most telling first, without direct identifiers."""
+    risk: Mapping[str, Any]
+    """The risk of re-identification by the proposed quasi-identifiers, as the table is now."""
+    warnings: tuple[Remark, ...]
+    """What the publisher should know first."""
+    encoding: str | None = None
+    """Of delimited text."""
+    delimiter: str | None = None
+    """Of delimited text."""
+    sheet: str | None = None
+    """Of a workbook."""
+    decimal: str | None = None
+    """What stands before decimals, where that is a comma."""
+    source: str | None = None
+    """The file, where it came from one."""
+
+    def names_of(self, role: str) -> tuple[str, ...]:
+        """Return the columns for which a role is proposed."""
+        return tuple(column.name for column in self.columns if column.role == role)
+
+    @property
+    def roles(self) -> dict[str, list[str]]:
+        """The proposed roles, as arguments of `shoal.anonymize`."""
+        return {
+            "quasi_identifiers": list(self.names_of("quasi_identifier")),
+            "sensitive": list(self.names_of("sensitive")),
+            "direct_identifiers": list(self.names_of("direct_identifier")),
+            "insensitive": list(self.names_of("insensitive")),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as a dictionary, for JSON."""
+        return {
+            "rows": self.rows,
+            "encoding": self.encoding,
+            "delimiter": self.delimiter,
+            "sheet": self.sheet,
+            "decimal": self.decimal,
+            "columns": [column.to_dict() for column in self.columns],
+            "combinations": [
+                {"columns": list(one.columns), "distinction": one.distinction, "separation": one.separation}
+                for one in self.combinations
+            ],
+            "risk": dict(self.risk),
+            "warnings": [remark.to_dict() for remark in self.warnings],
+        }
+
+    def to_json(self) -> str:
+        """Return everything as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+    def to_toml(self, *, k: int = 5, folder: str | PathLike[str] = ".") -> str:
+        """Return a spec file that `shoal anonymize --spec FILE -o OUT` runs as it is; every line has a comment.
+
+        Parameters
+        ----------
+        k : int
+            The k of k-anonymity.
+        folder : path
+            Where the file will be: the path of the input starts from there.
+        """
+        read = {
+            "input": self.source,
+            **{name: getattr(self, name) for name in ("encoding", "delimiter", "sheet", "decimal")},
+        }
+        return spec_text(self.columns, read, k=k, folder=Path(folder))
+
+    def report(self, path: str | PathLike[str]) -> None:
+        """Write a page that shows the inspection: one HTML file that needs no network. It is for the publisher only."""
+        Path(path).write_text(self.to_html(), encoding="utf-8")
+
+    def to_html(self) -> str:
+        """Return the page of `report`."""
+        return render_inspection(self.to_dict(), file=Path(self.source).name if self.source else None)
+
+    def __repr__(self) -> str:
+        return f"Inspection(rows={self.rows}, columns={len(self.columns)}, warnings={len(self.warnings)})"

@@ -1,0 +1,34 @@
+"""Files that are packed: gzip and Zstandard, recognized by how they start."""
+
+from __future__ import annotations
+
+from shoal.errors import DataError
+
+__all__ = ["ENDINGS", "unpacked"]
+
+_MARKS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
+ENDINGS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+"""What the names of packed files end in."""
+
+
+def unpacked(content: bytes, name: str) -> bytes:
+    """Return what a file holds: unpacked where it starts like a packed one, or its name says that it is one.
+
+    Raises
+    ------
+    DataError
+        Where it cannot be unpacked.
+    """
+    kind = next((kind for kind, mark in _MARKS.items() if content.startswith(mark)), None)
+    kind = kind or next((kind for ending, kind in ENDINGS.items() if name.lower().endswith(ending)), None)
+    if kind is None:
+        return content
+    import pyarrow as pa
+
+    try:
+        with pa.CompressedInputStream(pa.BufferReader(content), kind) as stream:
+            read: bytes = stream.read()
+            return read
+    except (OSError, EOFError, pa.ArrowInvalid):
+        pass
+    raise DataError(f"'{name}' is not a {kind} file, or is cut off. Unpack it, or copy it again.")

@@ -1,0 +1,144 @@
+"""Dates in text: the format that all values of a column are written in, if there is one and one only.
+
+German dates have dots (`31.12.1980`), British and American ones slashes or hyphens and differ in what comes first, ISO
+dates start with the year; each may have a time behind it. A format fits a column where it reads every value; where
+two do and read different days, only the publisher knows.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["LOOKS_LIKE_A_DATE", "date_formats", "read_dates", "written_dates"]
+
+_DAY = r"(?:0?[1-9]|[12][0-9]|3[01])"
+_MONTH_NAME = r"(?:[Jj]an|[Ff]eb|[Mm]ar|[Aa]pr|[Mm]ay|[Jj]un|[Jj]ul|[Aa]ug|[Ss]ep|[Oo]ct|[Nn]ov|[Dd]ec)[a-z]*\.?"
+_NUMERIC = (
+    rf"[0-9]{{4}}-[0-9]{{1,2}}-{_DAY}|[0-9]{{4}}/[0-9]{{1,2}}/{_DAY}|[0-9]{{4}}\.[0-9]{{1,2}}\.{_DAY}"
+    rf"|[0-9]{{1,2}}-[0-9]{{1,2}}-(?:[0-9]{{4}}|[0-9]{{2}})|[0-9]{{1,2}}/[0-9]{{1,2}}/(?:[0-9]{{4}}|[0-9]{{2}})"
+    r"|[0-9]{1,2}\.[0-9]{1,2}\.(?:[0-9]{4}|[0-9]{2})"
+)
+_NAMED = rf"{_DAY}\.?[ -]{_MONTH_NAME}[ -][0-9]{{2,4}}|{_MONTH_NAME} {_DAY},? [0-9]{{4}}"
+_TIME = r"(?:[T ][0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?: ?[AaPp][Mm])?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?"
+LOOKS_LIKE_A_DATE = rf"^(?:{_NUMERIC}|{_NAMED}){_TIME}$"
+"""What a date looks like, readable or not."""
+
+_DATE_PARTS = (
+    (r"^[0-9]{4}-", ("%Y-%m-%d",)),
+    (r"^[0-9]{4}/", ("%Y/%m/%d",)),
+    (r"^[0-9]{4}\.", ("%Y.%m.%d",)),
+    # With dots the day comes first wherever dates are written so.
+    (r"^[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4}", ("%d.%m.%Y",)),
+    (r"^[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}", ("%d/%m/%Y", "%m/%d/%Y")),
+    (r"^[0-9]{1,2}-[0-9]{1,2}-[0-9]{4}", ("%d-%m-%Y", "%m-%d-%Y")),
+    (r"^[0-9]{1,2}-[A-Za-z]", ("%d-%b-%Y",)),
+    (r"^[0-9]{1,2} [A-Za-z]", ("%d %b %Y", "%d %B %Y")),
+    (r"^[A-Za-z]+ [0-9]{1,2}, ", ("%b %d, %Y", "%B %d, %Y")),
+    (r"^[A-Za-z]+ [0-9]{1,2} ", ("%b %d %Y", "%B %d %Y")),
+)
+"""What the first value starts like, and the formats of days that then may be meant."""
+_TIMES = (
+    (r"[0-9]$", ("%H:%M", "%H:%M:%S", "%H:%M:%S%.f")),
+    (r"[0-9]Z$", ("%H:%MZ", "%H:%M:%SZ", "%H:%M:%S%.fZ")),
+    (r"[0-9] [AaPp][Mm]$", ("%I:%M %p", "%I:%M:%S %p")),
+    (r"[0-9][AaPp][Mm]$", ("%I:%M%p", "%I:%M:%S%p")),
+)
+_MIDNIGHT = {"%H:%M": "00:00", "%H:%M:%S": "00:00:00"}
+_CLOCK = re.compile(r"%[HIMSTRpfs]|%\.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Reading:
+    """A format, and what it makes of a column."""
+
+    pattern: str
+    values: pl.Series
+
+
+def date_formats(text: pl.Series) -> list[tuple[str, pl.Series]]:
+    """Return the formats that read every value of a column as a date, with what they read; several where they differ.
+
+    Parameters
+    ----------
+    text : polars.Series
+        A column of text with a value.
+
+    Returns
+    -------
+    list of (str, polars.Series)
+        Formats as `strptime` has them, and the column as dates, or as times where some are not at midnight. A missing
+        value stays missing.
+    """
+    first = text.drop_nulls().head(1).item()
+    days = next((formats for start, formats in _DATE_PARTS if re.search(start, first)), ())
+    found: list[_Reading] = []
+    for pattern in _with_times(days, first):
+        reading = _reading(text, pattern)
+        if reading is not None and not any(reading.values.equals(other.values) for other in found):
+            found.append(reading)
+    return [(reading.pattern, reading.values) for reading in found]
+
+
+def _with_times(days: tuple[str, ...], first: str) -> list[str]:
+    clock = re.search(r"([T ])[0-9]{1,2}:", first)
+    if clock is None:
+        return list(days)
+    times = next((formats for end, formats in _TIMES if re.search(end, first)), ())
+    return [f"{day}{clock[1]}{time}" for day, time in product(days, times)]
+
+
+def _reading(text: pl.Series, pattern: str) -> _Reading | None:
+    """Return what a format reads, where it reads every value; its days and months padded as they are written."""
+    values = read_dates(text, pattern)
+    if values.null_count() > text.null_count():
+        return None
+    day, blank, time = pattern.partition("T" if "T%" in pattern else " %H")
+    midnight = _MIDNIGHT.get(blank.removeprefix(" ").removeprefix("T") + time)
+    if midnight is not None and values.drop_nulls().dt.time().eq(dt.time()).all():
+        # Dates with a time that says nothing, as spreadsheets export them.
+        pattern, values = f"{day}{blank[0]}{midnight}", values.dt.date()
+    distinct = text.unique()
+    return _Reading(pattern=_as_written(distinct, pattern), values=values)
+
+
+def _as_written(text: pl.Series, pattern: str) -> str:
+    """Return the format with which every value is written as it is; the padded one where there is none."""
+    choices = [(part, f"%-{part[1]}") for part in ("%d", "%m", "%H", "%I") if part in pattern]
+    for chosen in product(*choices):
+        form = pattern
+        for (part, _), written in zip(choices, chosen, strict=True):
+            form = form.replace(part, written)
+        if written_dates(read_dates(text, form), form).equals(text, null_equal=True):
+            return form
+    return pattern
+
+
+def read_dates(text: pl.Series, pattern: str) -> pl.Series:
+    """Return text as dates, or as times where the format has a clock in it; what does not fit it is missing.
+
+    A year of two digits is the last one that has been, or is, in that form: nobody is born, or admitted, in years to
+    come.
+    """
+    import polars as pl
+
+    plain = pattern.replace("%-", "%")
+    if _CLOCK.search(plain):
+        read = text.str.to_datetime(plain, strict=False, time_unit="us", ambiguous="null")
+    else:
+        read = text.str.to_date(plain, strict=False)
+    if "%y" in plain:
+        later = read.dt.year() > dt.date.today().year
+        read = pl.select(pl.when(later).then(pl.lit(read).dt.offset_by("-100y")).otherwise(pl.lit(read))).to_series()
+    return read.alias(text.name)
+
+
+def written_dates(values: pl.Series, pattern: str) -> pl.Series:
+    """Return dates or times as text in a format; `read_dates` reads them back."""
+    return values.dt.to_string(pattern)

@@ -1,0 +1,144 @@
+"""Numbers in text with a decimal comma, or with thousands set apart: one form for each column.
+
+`1.234,5` and `12,5` are German, `1,234.5` English, `1 234,5` French, `1'234.5` Swiss. `1,234` may be either: what the
+other columns say decides, and where these say nothing only the publisher knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["SIGNS", "NumberForm", "number_forms"]
+
+SIGNS = (",", ".")
+"""What may stand before decimals."""
+_BLANKS = " \u00a0\u202f'\u2019"
+"""What sets thousands apart beside the sign that is not the decimal one."""
+_CANONICAL = r"^(?:0|-?[1-9][0-9]*|-?(?:0|[1-9][0-9]*)\.[0-9]+)$"
+_MAY_BE_GROUPED = r"^-?[0-9]{1,3}(?:\.[0-9]{3})*$"
+"""Numbers whose points may set thousands apart."""
+_LOOKS_LIKE_A_NUMBER = rf"^-?[0-9][0-9.,{_BLANKS}]*$"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberForm:
+    """How the numbers of a column are written."""
+
+    decimal: str
+    """What stands before decimals."""
+    thousands: str = ""
+    """What sets thousands apart; empty where nothing does."""
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the form as it appears in a certificate."""
+        return {"decimal": self.decimal, "thousands": self.thousands}
+
+    def read(self, text: pl.Series) -> pl.Series:
+        """Return numbers as they are written in programs: with a point, and nothing between thousands."""
+        import polars as pl
+
+        grouped = rf"[0-9]{{1,3}}(?:{_escaped(self.thousands)}[0-9]{{3}})+|" if self.thousands else ""
+        fits = text.str.contains(rf"^-?(?:{grouped}[0-9]+)(?:{_escaped(self.decimal)}[0-9]+)?$")
+        plain = text.str.replace_all(self.thousands, "", literal=True) if self.thousands else text
+        plain = plain.str.replace_all(self.decimal, ".", literal=True)
+        fits &= plain.str.contains(_CANONICAL)
+        return plain.zip_with(fits.fill_null(value=False), pl.Series([None], dtype=pl.String)).alias(text.name)
+
+    def written(self, numbers: pl.Series) -> pl.Series:
+        """Return numbers as they were written; `read` reads them back."""
+        import polars as pl
+
+        if not self.thousands:
+            return numbers.str.replace_all(".", self.decimal, literal=True)
+        distinct = numbers.unique().drop_nulls()
+        grouped = pl.Series([self._grouped(number) for number in distinct.to_list()], dtype=pl.String)
+        return numbers.replace_strict(distinct, grouped, default=None, return_dtype=pl.String)
+
+    def _grouped(self, number: str) -> str:
+        whole, point, decimals = number.partition(".")
+        digits = whole.removeprefix("-")
+        first = len(digits) % 3 or 3
+        groups = [digits[:first], *(digits[at : at + 3] for at in range(first, len(digits), 3))]
+        return (
+            whole[: len(whole) - len(digits)] + self.thousands.join(groups) + (self.decimal if point else "") + decimals
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Readings:
+    """The forms that a column may be in, by their decimal sign, and whether it is in that form for certain."""
+
+    forms: Mapping[str, NumberForm]
+
+    @property
+    def certain(self) -> str | None:
+        """The decimal sign, where only one is possible."""
+        return next(iter(self.forms)) if len(self.forms) == 1 else None
+
+
+def number_forms(
+    columns: Iterable[pl.Series], decimal: str | None = None
+) -> tuple[dict[str, NumberForm], tuple[str, ...]]:
+    """Find the columns whose numbers are written in another way than programs write them.
+
+    Parameters
+    ----------
+    columns : iterable of series
+        Columns of text, each with a value.
+    decimal : {",", "."}, optional
+        What stands before decimals in all of them; found out by default.
+
+    Returns
+    -------
+    forms : dict
+        The form of each such column, by its name.
+    ambiguous : tuple of str
+        Columns whose numbers may mean two things, and no column says which: `1,234`.
+    """
+    readings = {column.name: _readings(column) for column in columns}
+    readings = {name: found for name, found in readings.items() if found.forms}
+    signs = {decimal} if decimal else {found.certain for found in readings.values()} - {None}
+    usual = next(iter(signs)) if len(signs) == 1 else None
+    forms: dict[str, NumberForm] = {}
+    ambiguous: list[str] = []
+    for name, found in readings.items():
+        sign = usual if usual in found.forms and not (decimal is None and found.certain) else found.certain
+        if sign is not None and (decimal is None or sign == decimal):
+            forms[name] = found.forms[sign]
+        elif sign is None and NumberForm(decimal=".") not in found.forms.values():
+            ambiguous.append(name)  # what reads like a decimal point is one, unless something says otherwise
+    plain = NumberForm(decimal=".")
+    return {name: form for name, form in forms.items() if form != plain}, tuple(ambiguous)
+
+
+def _readings(column: pl.Series) -> _Readings:
+    """Return the forms in which every value of a column is a number, where some value has a sign of one."""
+    head = column.head(256).drop_nulls()
+    if not head.str.contains(_LOOKS_LIKE_A_NUMBER).all():
+        return _Readings(forms={})
+    distinct = column.drop_nulls().unique()
+    if not distinct.str.contains(_LOOKS_LIKE_A_NUMBER).all() or not distinct.str.contains(rf"[.,{_BLANKS}]").any():
+        return _Readings(forms={})
+    if distinct.str.contains(_CANONICAL).all() and not distinct.str.contains(_MAY_BE_GROUPED).all():
+        return _Readings(forms={".": NumberForm(decimal=".")})  # as programs write them
+    forms: dict[str, NumberForm] = {}
+    read_before: list[pl.Series] = []
+    for decimal, other in ((".", ","), (",", ".")):
+        for thousands in ("", other, *_BLANKS):
+            form = NumberForm(decimal=decimal, thousands=thousands)
+            read = form.read(distinct)
+            if read.null_count() == 0 and form.written(read).equals(distinct):
+                if not any(read.equals(other) for other in read_before):
+                    forms[decimal] = form
+                    read_before.append(read)
+                break
+    return _Readings(forms=forms)
+
+
+def _escaped(sign: str) -> str:
+    return f"\\{sign}" if sign in SIGNS else sign

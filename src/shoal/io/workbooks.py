@@ -1,0 +1,318 @@
+"""Spreadsheets: a sheet of an .xlsx or .ods workbook as a table, and a table as a sheet in which nothing is a formula.
+
+Reading takes what the cells show: the results of formulas, dates as dates. Writing gives every cell the type of its
+column, text as text, so that no spreadsheet computes with it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+import re
+import zipfile
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from xml.sax.saxutils import escape, quoteattr
+
+from shoal._messages import Suggestion
+from shoal.errors import DataError, NoRowsError, ParameterError, near_matches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    import polars as pl
+
+__all__ = ["WORKBOOKS", "read_workbook", "write_workbook"]
+
+WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods")
+"""Endings of workbooks that can be read; .xlsx and .ods can be written."""
+
+_SHEET = "release"
+_MOST_ROWS = 1_048_575
+_LONGEST_TEXT = 32_767
+_LARGEST_WHOLE = 2**53
+_FIRST_DAY = dt.date(1900, 3, 1)
+"""Spreadsheets count days from 1900, of which they think that it was a leap year."""
+_MADE = dt.datetime(1980, 1, 1)
+"""In place of the time of writing: the same table makes the same file."""
+
+
+def read_workbook(content: bytes, source: str, *, sheet: str | None = None) -> tuple[pl.DataFrame, str]:
+    """Read a sheet: column names in its first row, a row for each person below.
+
+    Parameters
+    ----------
+    content : bytes
+        The file.
+    source : str
+        Its name, for messages.
+    sheet : str, optional
+        The name of the sheet; needed where there are several.
+
+    Returns
+    -------
+    frame : polars.DataFrame
+        Numbers (whole where all are), dates, times, booleans and text; an empty cell is missing. A column that mixes
+        them is text.
+    sheet : str
+        The sheet that was read.
+
+    Raises
+    ------
+    DataError
+        Where it is no workbook, or the sheet no table; names the row, never a cell.
+    ParameterError
+        Where there is no such sheet, or several and none was named.
+    """
+    import fastexcel
+    import polars as pl
+
+    with _quiet(), _explaining(source):
+        reader = fastexcel.read_excel(content)
+        name = _chosen(reader.sheet_names, sheet, source)
+        header = reader.load_sheet(name, header_row=None, n_rows=1, dtypes="string").to_polars()
+        _check_header([None if header.is_empty() else text for text in _first_row(header)], source, name)
+        frame = pl.read_excel(
+            content,
+            sheet_name=name,
+            infer_schema_length=None,
+            drop_empty_rows=False,
+            drop_empty_cols=False,
+            raise_if_empty=False,
+        )
+    filled = frame.select(pl.any_horizontal(pl.all().is_not_null())).to_series() if frame.width else pl.Series([])
+    rows = filled.arg_true()
+    if len(rows) == 0:
+        raise NoRowsError(f"The sheet '{name}' of {source} has no row: it is a table of nobody.")
+    frame, filled = frame.head(rows[-1] + 1), filled.head(rows[-1] + 1)
+    if not filled.all() and frame.width > 1:
+        first = (~filled).arg_max() or 0
+        raise DataError(
+            f"Row {first + 2} of the table in the sheet '{name}' of {source} is empty. Empty rows may stand at the end "
+            "only: remove it."
+        )
+    return frame, name
+
+
+def _chosen(names: Sequence[str], sheet: str | None, source: str) -> str:
+    listed = ", ".join(f"'{name}'" for name in names[:20])
+    if sheet is not None:
+        if sheet not in names:
+            raise ParameterError(f"{source} has no sheet '{sheet}'. {near_matches(sheet, names)}")
+        return sheet
+    if len(names) == 1:
+        return names[0]
+    raise ParameterError(f"{source} has {len(names)} sheets: {listed}. Name one with ", Suggestion("sheet"), ".")
+
+
+def _first_row(header: pl.DataFrame) -> Sequence[str | None]:
+    return header.row(0) if header.height else [None] * header.width
+
+
+def _check_header(names: Sequence[str | None], source: str, sheet: str) -> None:
+    if not names or all(name is None for name in names):
+        raise DataError(
+            f"The sheet '{sheet}' of {source} has nothing in its first row. The table must start there, with the names "
+            "of its columns."
+        )
+    for place, name in enumerate(names, start=1):
+        if name is None or not name.strip():
+            raise DataError(
+                f"Column {place} of {len(names)} has no name in the first row of the sheet '{sheet}' of {source}. Give "
+                "every column a name, and let the table start in the first row."
+            )
+    repeated = sorted({name for name in names if name is not None and list(names).count(name) > 1})
+    if repeated:
+        shown = ", ".join(f"'{name}'" for name in repeated[:5])
+        raise DataError(f"Column names are repeated in the sheet '{sheet}' of {source}: {shown}. Name each once.")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the reader's remarks on columns without a value to itself."""
+    logger = logging.getLogger("fastexcel")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+@contextmanager
+def _explaining(source: str) -> Iterator[None]:
+    import fastexcel
+    import polars as pl
+
+    try:
+        yield
+        return
+    except (fastexcel.FastExcelError, pl.exceptions.PolarsError) as error:
+        kind = type(error).__name__
+    raise DataError(f"{source} cannot be read as a workbook ({kind}). Save it again, or export the sheet as CSV.")
+
+
+def write_workbook(frame: pl.DataFrame, path: Path) -> None:
+    """Write a table as the only sheet of an .xlsx or .ods workbook, whichever the name ends in.
+
+    Text stays text, whatever it starts with; numbers and dates have their types. Days before March 1900, times of day
+    and durations, which spreadsheets count in another way or not at all, are text in ISO 8601.
+
+    Raises
+    ------
+    DataError
+        Where a sheet cannot hold the table; names the column.
+    """
+    import polars as pl
+
+    _check(frame)
+    table = _storable(frame)
+    if path.suffix.lower() == ".ods":
+        tabs = [column.name for column in table if column.dtype == pl.String and column.str.contains("\t").any()]
+        if tabs:
+            raise DataError(f"The column '{tabs[0]}' holds tabs, which readers of .ods drop. Write .xlsx or CSV.")
+        _write_ods(table, path)
+    else:
+        _write_xlsx(table, path)
+
+
+def _check(frame: pl.DataFrame) -> None:
+    import polars as pl
+
+    if frame.height > _MOST_ROWS:
+        raise DataError(f"A sheet has room for {_MOST_ROWS:,} rows, and the table has {frame.height:,}. Write CSV.")
+    for column in frame:
+        if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
+            kind = column.dtype.base_type()
+            raise DataError(f"The column '{column.name}' has the type {kind}, which no sheet holds. Turn it into text.")
+        if column.dtype == pl.String:
+            longest = column.str.len_chars().max()
+            if isinstance(longest, int) and longest > _LONGEST_TEXT:
+                raise DataError(f"The column '{column.name}' has longer texts than a cell holds. Write CSV or Parquet.")
+            if column.null_count() and (column == "").any():
+                raise DataError(
+                    f"The column '{column.name}' holds missing values and empty texts, which sheets cannot tell apart. "
+                    "Replace one of them, or write Parquet."
+                )
+        if column.dtype.is_integer() and column.drop_nulls().cast(pl.Int128).abs().ge(_LARGEST_WHOLE).any():
+            raise DataError(f"The column '{column.name}' has whole numbers that spreadsheets round. Write CSV instead.")
+
+
+def _storable(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the table with columns of text, numbers, booleans, dates and times only."""
+    import polars as pl
+
+    changed = []
+    for column in frame:
+        kind = column.dtype
+        if kind in (pl.Categorical, pl.Enum):
+            changed.append(column.cast(pl.String))
+        elif kind.is_float():
+            changed.append(column.fill_nan(None).cast(pl.Float64))
+        elif kind.is_decimal():
+            changed.append(column.cast(pl.Float64))
+        elif kind.is_temporal() and not _countable(column):
+            iso = "%Y-%m-%dT%H:%M:%S%.f" if isinstance(kind, pl.Datetime) else "iso"
+            changed.append(column.dt.to_string(iso))
+    return frame.with_columns(changed)
+
+
+def _countable(column: pl.Series) -> bool:
+    """Return whether a spreadsheet can count the days of a column: no time zone, from March 1900 on, milliseconds."""
+    import polars as pl
+
+    if column.dtype in (pl.Time, pl.Duration):
+        return False
+    if isinstance(column.dtype, pl.Datetime):
+        if column.dtype.time_zone is not None or (column.dt.microsecond() % 1000 != 0).any():
+            return False
+        column = column.dt.date()
+    earliest = column.min()
+    return not isinstance(earliest, dt.date) or earliest >= _FIRST_DAY
+
+
+def _write_xlsx(frame: pl.DataFrame, path: Path) -> None:
+    import polars as pl
+    import xlsxwriter
+
+    options = {"strings_to_formulas": False, "strings_to_numbers": False, "strings_to_urls": False}
+    with xlsxwriter.Workbook(str(path), options) as book:
+        book.set_properties({"created": _MADE})
+        sheet = book.add_worksheet(_SHEET)
+        day = book.add_format({"num_format": "yyyy-mm-dd"})
+        moment = book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
+        bold = book.add_format({"bold": True})
+        sheet.freeze_panes(1, 0)
+        for place, column in enumerate(frame):
+            sheet.write_string(0, place, column.name, bold)
+            write: Any = sheet.write_string
+            more: tuple[Any, ...] = ()
+            if column.dtype.is_numeric():
+                write = sheet.write_number
+            elif column.dtype == pl.Boolean:
+                write = sheet.write_boolean
+            elif column.dtype.is_temporal():
+                write, more = sheet.write_datetime, (day if column.dtype == pl.Date else moment,)
+            for row, value in enumerate(column.to_list(), start=1):
+                if value is not None:
+                    write(row, place, value, *more)
+
+
+_ODS = "urn:oasis:names:tc:opendocument:xmlns"
+_CONTENT = (
+    '<?xml version="1.0" encoding="UTF-8"?>\n<office:document-content '
+    f'xmlns:office="{_ODS}:office:1.0" xmlns:table="{_ODS}:table:1.0" xmlns:text="{_ODS}:text:1.0" '
+    f'office:version="1.3"><office:body><office:spreadsheet><table:table table:name="{_SHEET}">'
+)
+_MANIFEST = (
+    f'<?xml version="1.0" encoding="UTF-8"?>\n<manifest:manifest xmlns:manifest="{_ODS}:manifest:1.0" '
+    'manifest:version="1.3"><manifest:file-entry manifest:full-path="/" '
+    'manifest:media-type="application/vnd.oasis.opendocument.spreadsheet"/><manifest:file-entry '
+    'manifest:full-path="content.xml" manifest:media-type="text/xml"/></manifest:manifest>'
+)
+
+
+def _write_ods(frame: pl.DataFrame, path: Path) -> None:
+    """Write the smallest OpenDocument spreadsheet (ISO/IEC 26300) that holds a table."""
+    stamp = _MADE.timetuple()[:6]
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        mimetype = zipfile.ZipInfo("mimetype", stamp)  # first, and not compressed: how the format is recognized
+        archive.writestr(mimetype, "application/vnd.oasis.opendocument.spreadsheet")
+        manifest = zipfile.ZipInfo("META-INF/manifest.xml", stamp)
+        archive.writestr(manifest, _MANIFEST)
+        content = zipfile.ZipInfo("content.xml", stamp)
+        content.compress_type = zipfile.ZIP_DEFLATED
+        with archive.open(content, "w", force_zip64=True) as file:
+            file.write(_CONTENT.encode())
+            file.write(_ods_row(frame.columns))
+            for row in frame.iter_rows():
+                file.write(_ods_row(row))
+            file.write(b"</table:table></office:spreadsheet></office:body></office:document-content>")
+
+
+def _ods_row(row: Sequence[Any]) -> bytes:
+    return f"<table:table-row>{''.join(map(_ods_cell, row))}</table:table-row>".encode()
+
+
+def _ods_cell(value: Any) -> str:
+    if value is None:
+        return "<table:table-cell/>"
+    if isinstance(value, bool):
+        kind, attribute, text = "boolean", "boolean-value", str(value).lower()
+    elif isinstance(value, int | float):
+        kind, attribute, text = "float", "value", repr(value)
+    elif isinstance(value, dt.date):
+        kind, attribute, text = "date", "date-value", value.isoformat()
+    else:
+        return f'<table:table-cell office:value-type="string"><text:p>{_ods_text(value)}</text:p></table:table-cell>'
+    return (
+        f'<table:table-cell office:value-type="{kind}" office:{attribute}={quoteattr(text)}>'
+        f"<text:p>{escape(text)}</text:p></table:table-cell>"
+    )
+
+
+def _ods_text(value: str) -> str:
+    """Return text as XML in which blanks and line ends stay as many as they are."""
+    kept = re.sub(r"^ | (?= )| $", '<text:s text:c="1"/>', escape(value))
+    return kept.replace("\n", "</text:p><text:p>")

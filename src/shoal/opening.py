@@ -1,0 +1,148 @@
+"""Opening data of any kind: what came in, what its text means, and which column plays which role."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import ParameterError
+from shoal.hierarchy import Coarsening, DatePart
+from shoal.io import Restorer, open_frame, read_table, reads_alike, understand
+from shoal.table import Schema
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from shoal.io import Forms
+    from shoal.models import Requirement
+
+__all__ = ["OpenedData", "open_data", "roles", "understood"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class OpenedData:
+    """Input of any kind as a Polars frame, with the way back."""
+
+    frame: pl.DataFrame
+    format: str
+    """What a release of it is written as: "parquet" for Parquet and Arrow files, "xlsx" or "ods" for workbooks, else
+    "csv"."""
+    restore: Restorer
+    encoding: str | None = None
+    """Of delimited text."""
+    delimiter: str | None = None
+    """Of delimited text."""
+    sheet: str | None = None
+    """Of a workbook."""
+    forms: Forms = field(default_factory=dict)
+    """How columns were written whose text became dates or numbers."""
+    written: pl.DataFrame | None = None
+    """The input before it did; None where it did not."""
+
+    @property
+    def as_it_came(self) -> pl.DataFrame:
+        """The input before text became dates or numbers."""
+        return self.frame if self.written is None else self.written
+
+    @property
+    def reads_alike(self) -> bool:
+        """Whether its values read as they came."""
+        return self.written is None or reads_alike(self.written, self.frame, self.forms)
+
+
+def open_data(
+    data: Any, *, delimiter: str | None = None, encoding: str | None = None, sheet: str | None = None
+) -> OpenedData:
+    """Open a frame, a path or a database URL."""
+    if isinstance(data, str | PathLike):
+        source = data if isinstance(data, str) else Path(data)
+        found = read_table(source, delimiter=delimiter, encoding=encoding, sheet=sheet)
+        return OpenedData(
+            frame=found.frame,
+            format=found.format,
+            restore=Restorer(),
+            encoding=found.encoding,
+            delimiter=found.delimiter,
+            sheet=found.sheet,
+        )
+    opened = open_frame(data)
+    return OpenedData(frame=opened.frame, format="csv", restore=opened.restore)
+
+
+def understood(
+    opened: OpenedData,
+    schema: Schema,
+    requirement: Requirement | None,
+    *,
+    dates: Mapping[str, str] | None = None,
+    decimal: str | None = None,
+    coarsen: Mapping[str | tuple[str, ...], Coarsening] | None = None,
+    hierarchies: Mapping[str, Any] | None = None,
+) -> OpenedData:
+    """Turn columns of text into the dates and numbers that they mean, where something depends on what they mean.
+
+    These are the quasi-identifiers, but for those whose hierarchy or coarsening takes text as it is written, and the
+    sensitive columns where a model looks at their values and was given none by name.
+
+    Returns
+    -------
+    OpenedData
+        The table that is meant; it knows how these columns were written.
+    """
+    given = {name: one for key, one in _by_columns(coarsen).items() for name in key}
+    formats = {name: one.format for name, one in given.items() if isinstance(one, DatePart) and one.format}
+    as_text = {name for name, one in given.items() if one.takes_text} | set(_mapping(hierarchies))
+    names = [name for name in schema.quasi_identifiers if name not in as_text]
+    models = () if requirement is None else requirement.models
+    if any(model.reads_values for model in models) and not any(model.names_values for model in models):
+        names += schema.sensitive
+    named = {**formats, **_mapping(dates)}
+    names += [name for name in named if name not in names and name in schema.published]
+    meant = understand(opened.frame, names, dates=named, decimal=decimal)
+    meant.check()
+    return replace(opened, frame=meant.frame, forms=meant.forms, written=opened.frame) if meant.forms else opened
+
+
+def _by_columns(coarsen: object) -> dict[tuple[str, ...], Coarsening]:
+    """Return the coarsenings among what was given, which is checked later, by their columns."""
+    return {
+        (key,) if isinstance(key, str) else tuple(key): one
+        for key, one in _mapping(coarsen).items()
+        if isinstance(one, Coarsening)
+    }
+
+
+def _mapping(given: object) -> Mapping[Any, Any]:
+    return given if isinstance(given, Mapping) else {}
+
+
+def roles(
+    quasi_identifiers: Sequence[str],
+    sensitive: str | Sequence[str] | None,
+    direct_identifiers: Sequence[str] = (),
+    insensitive: Sequence[str] = (),
+) -> Schema:
+    """Make a schema of the roles as callers give them: a name, several, or none."""
+    named: dict[str, Any] = {
+        "quasi_identifiers": quasi_identifiers,
+        "sensitive": () if sensitive is None else sensitive,
+        "direct_identifiers": direct_identifiers,
+        "insensitive": insensitive,
+    }
+    listed: dict[str, tuple[str, ...]] = {}
+    for role, names in named.items():
+        kind = type(names).__name__
+        if kind in _COLUMNS or not isinstance(names, Iterable):
+            raise ParameterError(f"The '{role}' parameter must be names of columns: a text or a list. Got {kind}.")
+        columns = (names,) if isinstance(names, str) else tuple(names)
+        if not all(isinstance(name, str) for name in columns):
+            raise ParameterError(f"The '{role}' parameter must be names of columns. Got something that is not text.")
+        listed[role] = columns
+    return Schema(**listed)
+
+
+_COLUMNS = ("Series", "Expr", "ChunkedArray")
+"""What callers may give by mistake in place of a name; its cells must not be taken for names, and shown."""

@@ -1,0 +1,86 @@
+"""The page of an inspection, and its sentences, which the command line says, too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shoal.report.page import template
+from shoal.report.sentences import listed, number, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["ROLES", "how_it_was_read", "pairs_of", "render_inspection", "risk_sentences"]
+
+ROLES = (
+    ("direct_identifier", "Direct identifier", "never published"),
+    ("quasi_identifier", "Quasi-identifier", "what others may know of a person"),
+    ("sensitive", "Sensitive", "what must not be linked to a person"),
+    ("insensitive", "Insensitive", "published as it is"),
+)
+"""The roles in the order in which they are told, and what each means."""
+_PAIRS = 15
+
+
+def render_inspection(facts: Mapping[str, Any], *, file: str | None = None) -> str:
+    """Return the page of an inspection as one HTML file.
+
+    Parameters
+    ----------
+    facts : mapping
+        `Inspection.to_dict()`.
+    file : str, optional
+        The name of its file.
+    """
+    return template("inspection.html.j2").render(
+        facts=facts,
+        title=file or "A table",
+        file=file or "INPUT",
+        roles=ROLES,
+        by_separation=sorted(facts["columns"], key=lambda column: -(column["separation"] or 0.0)),
+        pairs=pairs_of(facts, _PAIRS),
+        risk=risk_sentences(facts["risk"]),
+        read=how_it_was_read(facts),
+        shown_values=any("values" in column for column in facts["columns"]),
+    )
+
+
+def pairs_of(facts: Mapping[str, Any], most: int) -> list[Mapping[str, Any]]:
+    """Return the pairs of columns that tell most."""
+    return [one for one in facts["combinations"] if len(one["columns"]) == 2][:most]
+
+
+def risk_sentences(risk: Mapping[str, Any]) -> list[str]:
+    """Return what the risk is by the proposed quasi-identifiers, in sentences."""
+    if not risk["quasi_identifiers"]:
+        return ["No column is taken for a quasi-identifier: nobody could be recognized by what is published."]
+    known = listed(risk["quasi_identifiers"]) if len(risk["quasi_identifiers"]) <= 12 else "the quasi-identifiers above"
+    alone = (
+        f"{percent(risk['sample_uniques'])} of the records are alone"
+        if risk["sample_uniques"]
+        else f"nobody is alone, and the smallest group has {number(risk['smallest_class'])} records"
+    )
+    groups = (
+        f"Somebody who knows {known} of a person finds {number(risk['classes'])} groups of records that agree on them: "
+        f"{alone}, and {percent(risk['below_k'])} are in groups of fewer than {number(risk['k'])}."
+    )
+    chance = (
+        f"On average that leads to the right record with a probability of {percent(risk['average'])} for somebody who "
+        "is known to be in the table, if all columns were published as they are."
+    )
+    return [groups, chance]
+
+
+def how_it_was_read(facts: Mapping[str, Any]) -> list[str]:
+    """Return how a file was read, as parts of a sentence."""
+    delimiter = {"\t": "a tab", ",": "a comma", ";": "a semicolon", "|": "a bar"}
+    said = []
+    if facts["encoding"] is not None:
+        said.append(f"encoding {facts['encoding']}")
+    if facts["delimiter"] is not None:
+        said.append(f"fields separated by {delimiter.get(facts['delimiter'], repr(facts['delimiter']))}")
+    if facts["sheet"] is not None:
+        said.append(f"sheet '{facts['sheet']}'")
+    if facts["decimal"] is not None:
+        said.append("decimals behind a comma")
+    return said

@@ -1,0 +1,501 @@
+"""The stages of a release, with one type at each step: `Prepared`, `Recoded`, `Release`.
+
+`shoal.publish.prepare` makes a `Prepared` of a table and a request, `partition_and_recode` a `Recoded` of that, and
+`verified` a release. Whoever publishes a table, compares algorithms or tunes a coarsening goes this way; nobody makes
+the middle of it again. Only what `verified` returns may be published.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from shoal.algorithms import Problem, lower_bound, populations_of
+from shoal.certificate import Certificate, Cost
+from shoal.disclosure_risk import reidentification
+from shoal.errors import InfeasibleError, InternalError
+from shoal.io import as_written
+from shoal.metrics import Metrics
+from shoal.recoding import canonical_order, check_coverage, compose, published_frame, recode
+from shoal.release import Release
+from shoal.table import KEYED, encode, fingerprint, new_salt
+from shoal.verification import check_faithful, declared_meanings, names_read_as, verify
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from shoal._progress import Clock
+    from shoal.algorithms import Algorithm, Partition
+    from shoal.hierarchy import Coarsening, Hierarchy
+    from shoal.models import Requirement
+    from shoal.opening import OpenedData
+    from shoal.recoding import Recoding
+    from shoal.table import Column, Schema, Table
+    from shoal.verification import Achieved
+
+__all__ = [
+    "STEPS",
+    "Encoded",
+    "Prepared",
+    "Recoded",
+    "Request",
+    "coarsenings_for_readers",
+    "drawn",
+    "generator",
+    "input_hash",
+    "partition_and_recode",
+    "verified",
+]
+
+STEPS = ("read", "coarsen", "encode", "partition", "recode", "verify", "bound", "certify")
+"""The steps of a release, as progress and certificates name them."""
+_SHOWN_ROWS = 20
+"""Row numbers that a message lists; the error itself has them all."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Request:
+    """What is asked for a table, checked and with an algorithm chosen."""
+
+    schema: Schema
+    """The roles of its columns."""
+    requirement: Requirement
+    """What every group, and the release, must satisfy."""
+    algorithm: Algorithm
+    """What partitions the table."""
+    reason: str
+    """Why that one, in words."""
+    recoding: Literal["suppression", "generalization"]
+    """How a partition is recoded."""
+    largest_set: int
+    """For generalization: a set of more values becomes a star."""
+    star: str
+    """What a suppressed cell shows."""
+    keep_order: bool
+    """Whether the rows stay in the order of the input."""
+    missing_sensitive: str
+    """What a missing sensitive value is: an error, a value like any other, or a reason to leave the row out."""
+    seed: int | None
+    """For reproducible experiments; None: randomness comes from the operating system."""
+    coarsen: Mapping[str | tuple[str, ...], Coarsening]
+    """What is made less precise beforehand."""
+    hierarchies: Mapping[str, Hierarchy]
+    """The hierarchies of quasi-identifiers as they were given: over the values before any coarsening."""
+
+    @property
+    def climbs(self) -> bool:
+        """Whether every quasi-identifier needs a hierarchy, built automatically where none was given."""
+        return self.recoding == "generalization" and bool(getattr(self.algorithm, "hierarchical", False))
+
+    def __repr__(self) -> str:
+        return f"Request({list(self.requirement.models)!r}, algorithm={self.algorithm.name!r})"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Encoded:
+    """Columns after coarsening, encoded, in the order of the input, and what became of them on the way."""
+
+    table: Table
+    """The columns as algorithms see them."""
+    before: Mapping[str, Column] = field(default_factory=dict)
+    """Those that were coarsened, as they were: what a release loses is measured against them."""
+    trees: Mapping[str, Hierarchy]
+    """The hierarchies of quasi-identifiers, over the values after coarsening."""
+    automatic: frozenset[str]
+    """Those whose hierarchy was built automatically."""
+    coarsened: Mapping[str, Any]
+    """The coarsenings as a certificate describes them."""
+    classes: Mapping[str, Mapping[str, Sequence[str]]]
+    """For each column whose values are names of classes now: the values that each name stands for."""
+    pictures: Mapping[str, Callable[[], str]]
+    """What draws them."""
+
+    def check(self, requirement: Requirement) -> None:
+        """Check that the hierarchies have all values, and that some release can satisfy a requirement.
+
+        Raises
+        ------
+        UsageError
+            A hierarchy lacks values, or a model cannot be asked of a sensitive attribute.
+        InfeasibleError
+            No release can satisfy the models.
+        """
+        for column in self.table.quasi_identifiers:
+            if column.name in self.trees:
+                check_coverage(column, self.trees[column.name])
+        requirement.check_feasible(populations_of(self.table))
+
+    def coarser(self, columns: Encoded) -> Encoded:
+        """Return the same with some quasi-identifiers exchanged for coarser ones."""
+        changed = {column.name: column for column in columns.table.quasi_identifiers}
+        classes = {name: named for name, named in self.classes.items() if name not in changed}
+        finer = {column.name: column for column in self.table.quasi_identifiers if column.name in changed}
+        return replace(
+            self,
+            table=self.table.with_quasi_identifiers(changed),
+            before={**finer, **self.before},
+            trees={**self.trees, **columns.trees},
+            automatic=(self.automatic - frozenset(changed)) | columns.automatic,
+            coarsened={**self.coarsened, **columns.coarsened},
+            classes={**classes, **columns.classes},
+            pictures={**self.pictures, **columns.pictures},
+        )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Prepared:
+    """A table that is ready to be partitioned: its rows are in an order that tells nothing of how they came in."""
+
+    request: Request
+    opened: OpenedData
+    """The input, before rows were left out."""
+    rows: NDArray[np.int32]
+    """The number in the input of each row of `table`."""
+    encoded: Encoded
+    """The columns; its tables are these, in the same order."""
+    coded: Sequence[Column]
+    """The quasi-identifiers before any coarsening, in the order of the input."""
+    rng: np.random.Generator
+    """Source of every random choice."""
+
+    @property
+    def table(self) -> Table:
+        """The table as algorithms see it."""
+        return self.encoded.table
+
+    @cached_property
+    def original(self) -> Table:
+        """The same rows before any coarsening: what a release loses is measured against them."""
+        return self.table.with_quasi_identifiers(self.encoded.before)
+
+    def __repr__(self) -> str:
+        return f"Prepared(rows={len(self.rows)}, algorithm={self.request.algorithm.name!r})"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Recoded:
+    """A partition of a prepared table, and what each of its groups would publish. Nothing of it is verified yet."""
+
+    prepared: Prepared
+    partition: Partition
+    recoding: Recoding
+    """What every group publishes, in values of the prepared table."""
+
+    @cached_property
+    def composed(self) -> Recoding:
+        """What every group publishes, in values of the original table: coarsening and recoding together."""
+        return compose(self.prepared.original, self.prepared.table, self.recoding)
+
+    def published(self) -> tuple[pl.DataFrame, NDArray[np.int32]]:
+        """Return the published table, and the row of the input that each of its rows stands for."""
+        prepared, keep_order = self.prepared, self.prepared.request.keep_order
+        groups = self.partition.groups
+        frame, order = published_frame(prepared.table, self.recoding, groups, keep_order=keep_order, compact=True)
+        rows = prepared.rows[order]
+        return (frame[np.argsort(rows)], np.sort(rows)) if keep_order else (frame, rows)
+
+    def __repr__(self) -> str:
+        return f"Recoded(rows={self.recoding.rows}, groups={self.partition.count})"
+
+
+def generator(seed: int | None) -> np.random.Generator:
+    """Return a source of random choices: the operating system's randomness unless a seed is given."""
+    return np.random.default_rng(secrets.randbits(256) if seed is None else seed)
+
+
+def drawn(encoded: Encoded, request: Request, opened: OpenedData, rows: NDArray[np.int32]) -> Prepared:
+    """Bring encoded rows into an order that tells nothing of how they came in, where theirs matters.
+
+    Rows that an algorithm takes for equal differ to a reader where there are columns that it does not see: chance
+    decides between them then, not the order that they came in.
+
+    Parameters
+    ----------
+    encoded : Encoded
+        The columns, in the order of the input.
+    request : Request
+    opened : OpenedData
+        The input.
+    rows : int32 array
+        The number in the input of each row.
+    """
+    rng, table = generator(request.seed), encoded.table
+    coded = table.with_quasi_identifiers(encoded.before).quasi_identifiers
+    if request.keep_order or _told_apart(table):
+        order = rng.permutation(canonical_order(table))
+        before = {name: column.gather(order) for name, column in encoded.before.items()}
+        encoded, rows = replace(encoded, table=table.gather(order), before=before), rows[order]
+    return Prepared(request=request, opened=opened, rows=rows, encoded=encoded, coded=coded, rng=rng)
+
+
+def partition_and_recode(prepared: Prepared, clock: Clock) -> Recoded:
+    """Partition a table with the algorithm of its request, and recode the groups.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    clock : Clock
+        Measures the steps "partition" and "recode".
+
+    Raises
+    ------
+    InfeasibleError
+        The algorithm finds no partition that satisfies the request.
+    """
+    request, table, trees = prepared.request, prepared.table, prepared.encoded.trees
+    with clock.step("partition"):
+        problem = Problem(
+            table=table,
+            requirement=request.requirement,
+            rng=prepared.rng,
+            progress=clock.progress,
+            recoding=request.recoding,
+            hierarchies=trees,
+            largest_set=request.largest_set,
+        )
+        try:
+            partition = request.algorithm.partition(problem)
+        except InfeasibleError as error:
+            raise _with_row_numbers(error, prepared.rows) from error
+        _check_partition(partition, table.rows, len(table.quasi_identifiers))
+    with clock.step("recode"):
+        recoding = recode(
+            table,
+            partition.groups,
+            partition.count,
+            method=request.recoding,
+            star=request.star,
+            hierarchies=trees,
+            least=partition.least,
+            largest_set=request.largest_set,
+        )
+    return Recoded(prepared=prepared, partition=partition, recoding=recoding)
+
+
+def verified(recoded: Recoded, clock: Clock) -> Release:
+    """Make the published table of a recoded one, verify its cells, and certify what they achieve.
+
+    This is the only way to a release.
+
+    Parameters
+    ----------
+    recoded : Recoded
+    clock : Clock
+        Measures the steps "recode", "verify", "bound" and "certify".
+
+    Raises
+    ------
+    ReleaseUnsafeError
+        The published cells do not satisfy the request.
+    """
+    prepared, recoding = recoded.prepared, recoded.recoding
+    request, opened, partition = prepared.request, prepared.opened, recoded.partition
+    with clock.step("recode"):
+        published, rows = recoded.published()
+    with clock.step("verify"):
+        achieved = _checked(published, rows, prepared)
+    with clock.step("bound"):
+        bound = lower_bound(prepared.table, request.requirement, target=recoding.recoded_cells)
+        bound = bound.sharpened(partition.guarantee)
+        if bound.stars > recoding.recoded_cells:
+            raise InternalError("a lower bound exceeds what a release costs")
+    with clock.step("certify"):
+        came, alike = opened.as_it_came, opened.reads_alike
+        digest, salt = input_hash(came, prepared.original if alike else _encoded_as_it_came(came, request.schema))
+        metrics = Metrics(prepared.original, recoded.composed, partition.groups, k=request.requirement.k)
+        cost = Cost.of(recoding, bound, gcp=metrics.gcp)
+        risk = _risk(prepared, achieved)
+    return Release(
+        frame=published,
+        schema=request.schema,
+        requirement=request.requirement,
+        certificate=_certificate(recoded, achieved, risk, cost, digest=digest, seconds=clock.seconds()),
+        metrics=metrics,
+        rows=rows,
+        salt=salt,
+        source_format=opened.format,
+        restore=opened.restore.of(as_written(published, opened.forms, star=request.star)),
+        forms=opened.forms,
+        pictures=prepared.encoded.pictures,
+    )
+
+
+def _checked(published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepared) -> Achieved:
+    """Check a published table against what was asked and what it was made of; everything that is checked is here."""
+    request, encoded, schema = prepared.request, prepared.encoded, prepared.request.schema
+    if published.height != prepared.table.rows:
+        raise InternalError("a release has more or fewer rows than were to be published")
+    achieved = verify(
+        published,
+        quasi_identifiers=schema.quasi_identifiers,
+        sensitive=schema.sensitive,
+        requirement=request.requirement,
+        published=schema.published,
+    )
+    said = {"coarsen": encoded.coarsened}
+    check_faithful(
+        published,
+        prepared.opened.frame,
+        rows,
+        meanings=declared_meanings(schema.quasi_identifiers, said, classes=encoded.classes, trees=encoded.trees),
+        unchanged=schema.sensitive + schema.insensitive,
+        star=request.star,
+        coded_before={column.name: (column.codes, column.dictionary) for column in prepared.coded},
+    )
+    return achieved
+
+
+def _risk(prepared: Prepared, achieved: Achieved) -> dict[str, dict[str, Any]]:
+    """Return how easily people were found in the rows as they came, and are found in the published cells."""
+    if not prepared.table.quasi_identifiers:
+        return {}
+    counted = {"before": prepared.original.classes.sizes_counted, "after": achieved.sizes_counted}
+    k = prepared.request.requirement.k
+    return {when: reidentification(sizes, k=k).to_dict() for when, sizes in counted.items()}
+
+
+def _certificate(
+    recoded: Recoded,
+    achieved: Achieved,
+    risk: Mapping[str, Mapping[str, Any]],
+    cost: Cost,
+    *,
+    digest: str,
+    seconds: Mapping[str, float],
+) -> Certificate:
+    """Return everything that is known of a release."""
+    prepared, partition = recoded.prepared, recoded.partition
+    request, encoded = prepared.request, prepared.encoded
+    read_as = {name: _named(encoded.trees[name]) for name in request.hierarchies}
+    return Certificate(
+        version=version("shoal"),
+        algorithm=request.algorithm.name,
+        reason=request.reason,
+        parameters={
+            **request.algorithm.parameters(),
+            "coarsen": dict(encoded.coarsened),
+            "hierarchies": {
+                name: {**tree.to_dict(), "automatic": name in encoded.automatic, **read_as.get(name, {})}
+                for name, tree in encoded.trees.items()
+            },
+            "recoding": request.recoding,
+            **({"largest_set": request.largest_set} if request.recoding == "generalization" else {}),
+            "star": request.star,
+            "keep_order": request.keep_order,
+            "missing_sensitive": request.missing_sensitive,
+            "read_as": {name: form.to_dict() for name, form in prepared.opened.forms.items()},
+        },
+        seed=request.seed,
+        input=_described(prepared, digest),
+        requested=request.requirement.to_list(),
+        achieved=achieved.to_dict(),
+        risk=risk,
+        cost=cost,
+        guarantee=partition.guarantee,
+        details=partition.facts,
+        seconds=seconds,
+        for_readers={
+            "recoding": request.recoding,
+            "star": request.star,
+            "keep_order": request.keep_order,
+            "missing_sensitive": request.missing_sensitive,
+            "coarsen": coarsenings_for_readers(request.coarsen),
+            "hierarchies": {
+                **{name: {"automatic": True} for name in (request.schema.quasi_identifiers if request.climbs else ())},
+                **{name: {"height": tree.height, **read_as[name]} for name, tree in request.hierarchies.items()},
+            },
+        },
+    )
+
+
+def _named(tree: Hierarchy) -> dict[str, str]:
+    """Return what a certificate says of the names of nodes, where they say themselves what is below them."""
+    scale = names_read_as(tree)
+    return {} if scale is None else {"read_as": scale}
+
+
+def _described(prepared: Prepared, digest: str) -> dict[str, Any]:
+    """Return what the certificate says of the input."""
+    schema, rows = prepared.request.schema, prepared.opened.frame.height
+    return {
+        "rows": rows,
+        "rows_left_out": rows - prepared.table.rows,
+        "quasi_identifiers": list(schema.quasi_identifiers),
+        "sensitive": list(schema.sensitive),
+        "insensitive": list(schema.insensitive),
+        "direct_identifiers": list(schema.direct_identifiers),
+        "sha256": digest,
+        "keyed": KEYED,
+    }
+
+
+def coarsenings_for_readers(coarsen: Mapping[str | tuple[str, ...], Coarsening]) -> dict[str, dict[str, Any]]:
+    """Return coarsenings as they were asked for: without what became of them on a table, and without a seed."""
+    return {
+        key if isinstance(key, str) else ",".join(key): {
+            name: value for name, value in coarsening.to_dict().items() if name != "seed"
+        }
+        for key, coarsening in coarsen.items()
+    }
+
+
+def input_hash(frame: pl.DataFrame, table: Table, salt: str | None = None) -> tuple[str, str]:
+    """Return the keyed hash of an input: of all of its rows, before any coarsening, without the direct identifiers.
+
+    A release does not depend on the direct identifiers, so that its provenance can be shown with a copy of the table
+    from which they were removed.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The input.
+    table : Table
+        Its rows as they were before any coarsening, encoded, in any order; some may be left out.
+    salt : str, optional
+        The key, as hexadecimal digits; a new one by default.
+
+    Returns
+    -------
+    digest, salt : str
+    """
+    salt = new_salt() if salt is None else salt
+    if table.rows != frame.height:
+        table = _encoded_as_it_came(frame, table.schema)
+    order = canonical_order(table) if _told_apart(table) else None
+    return fingerprint(table, order, key=bytes.fromhex(salt)), salt
+
+
+def _encoded_as_it_came(frame: pl.DataFrame, schema: Schema) -> Table:
+    return encode(frame.select(schema.published), replace(schema, direct_identifiers=()))
+
+
+def _told_apart(table: Table) -> bool:
+    """Return whether rows differ in more than what classes and cells tell: algorithms do not see all columns then."""
+    return bool(table.insensitive.width) or len(table.sensitive) > 1
+
+
+def _with_row_numbers(error: InfeasibleError, rows: NDArray[np.int32]) -> InfeasibleError:
+    """Return the error with the numbers that its rows have in the input, the first ones in its message."""
+    if error.rows is None:
+        return error
+    numbers = np.sort(rows[error.rows])
+    shown = ", ".join(map(str, numbers[:_SHOWN_ROWS].tolist())) + (", ..." if len(numbers) > _SHOWN_ROWS else "")
+    return InfeasibleError(error, f" Numbers of these rows, counted from 0: {shown}.", rows=numbers)
+
+
+def _check_partition(partition: Partition, rows: int, attributes: int) -> None:
+    """Check what compiled code relies on: an algorithm may be the caller's own."""
+    groups = partition.groups
+    if groups.shape != (rows,) or not np.issubdtype(groups.dtype, np.integer):
+        raise InternalError("an algorithm returned something else than one group number for each row")
+    if groups.min() < 0 or groups.max() >= partition.count or not np.bincount(groups, minlength=partition.count).all():
+        raise InternalError("an algorithm returned group numbers that are not 0, 1, ... without a gap")
+    if partition.least is not None and partition.least.shape != (partition.count, attributes):
+        raise InternalError("an algorithm returned something else than one least level for each group and attribute")

@@ -1,0 +1,106 @@
+"""Which groups of a table fail which privacy model: their numbers and sizes, never their cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal._messages import PYTHON
+from shoal.verification.counting import count_and_place_groups
+from shoal.verification.verify import refused
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from shoal._messages import Voice
+    from shoal.models import PrivacyModel, Requirement
+
+__all__ = ["Failure", "failures"]
+
+_LISTED = 1000
+"""Failing groups that a dictionary lists."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Failure:
+    """One privacy model that a table fails, for one sensitive attribute where the model asks about these."""
+
+    model: PrivacyModel
+    """The model."""
+    attribute: str | None
+    """The sensitive attribute; None where the model does not ask about one."""
+    groups: int
+    """Groups of the table."""
+    numbers: NDArray[np.int64]
+    """The failing groups: groups are numbered from 1 in the order in which they first occur in the table."""
+    sizes: NDArray[np.int64]
+    """Rows of each failing group."""
+    first_rows: NDArray[np.int64]
+    """The row, from 1, in which each failing group first occurs."""
+
+    @property
+    def sentence(self) -> str:
+        """What fails, in how many groups and for how many rows."""
+        return self.told(PYTHON)
+
+    def told(self, voice: Voice) -> str:
+        """Return what fails in the words of those who read it."""
+        about = "" if self.attribute is None else f" of '{self.attribute}'"
+        return (
+            f"The table fails {self.model.told(voice)}{about} in {len(self.numbers):,} of {self.groups:,} groups, "
+            f"with {int(self.sizes.sum()):,} records."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the failure as a dictionary; it lists the first thousand failing groups."""
+        columns = zip(self.numbers.tolist(), self.sizes.tolist(), self.first_rows.tolist(), strict=True)
+        listed = [{"group": number, "size": size, "first_row": row} for number, size, row in list(columns)[:_LISTED]]
+        return {
+            "model": self.model.to_dict(),
+            "attribute": self.attribute,
+            "groups": self.groups,
+            "failing_groups": len(self.numbers),
+            "failing_rows": int(self.sizes.sum()),
+            "failing": listed,
+        }
+
+    def __repr__(self) -> str:
+        return f"Failure({self.model!r}, failing={len(self.numbers)} of {self.groups} groups)"
+
+
+def failures(frame: pl.DataFrame, quasi_identifiers: Sequence[str], requirement: Requirement) -> tuple[Failure, ...]:
+    """Return which models of a requirement a table fails, and in which groups; empty where it satisfies all.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        Any table, one row per person, at least one row.
+    quasi_identifiers : sequence of str
+        Columns whose combinations make the groups.
+    requirement : Requirement
+        The models, asked of its sensitive attributes.
+    """
+    counts, first_rows = count_and_place_groups(frame, quasi_identifiers, requirement.sensitive)
+    numbers = np.argsort(np.argsort(first_rows)) + 1
+    found = []
+    for model in requirement.models:
+        asked: Sequence[str | None] = requirement.sensitive if model.needs_sensitive else (None,)
+        for attribute, groups in zip(asked, counts, strict=False):
+            failing = np.flatnonzero(refused(model, groups))
+            failing = failing[np.argsort(numbers[failing])]
+            if len(failing):
+                one = Failure(
+                    model=model,
+                    attribute=attribute,
+                    groups=len(groups.sizes),
+                    numbers=numbers[failing],
+                    sizes=groups.sizes[failing].astype(np.int64),
+                    first_rows=first_rows[failing] + 1,
+                )
+                found.append(one)
+    return tuple(found)

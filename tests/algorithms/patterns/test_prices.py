@@ -1,0 +1,139 @@
+"""What prices and rounding inequalities prove, against the fewest stars found by trying everything."""
+
+import numpy as np
+import pytest
+
+from shoal.algorithms.patterns.annealing import annealed
+from shoal.algorithms.patterns.bound_kernel import Relaxed, fix_by_price, lagrangian
+from shoal.algorithms.patterns.prices import UNIT, Prices, price_rows, remaining
+from shoal.algorithms.patterns.program import OutputTypes
+from shoal.algorithms.patterns.rounding import RoundedProgram
+from shoal.testing.oracles import fewest_stars_by_patterns
+
+_EVERY = np.array([[bool(mask >> a & 1) for a in range(3)] for mask in range(8)])
+
+
+def random_program(rng):
+    """Return a random table of a few rows with patterns and k, its output types, and the fewest stars."""
+    while True:
+        n = int(rng.integers(4, 8))
+        rows = rng.integers(0, 3, size=(n, 3))
+        starred = _EVERY[np.sort(rng.choice(7, size=int(rng.integers(1, 5)), replace=False))]
+        if rng.integers(4):
+            starred = np.vstack([starred, _EVERY[7:]])
+        k = int(rng.integers(2, 5))
+        optimum = fewest_stars_by_patterns([tuple(row) for row in rows.tolist()], starred.tolist(), k, [1] * 3)
+        if optimum:
+            codes, sizes = np.unique(rows, axis=0, return_counts=True)
+            costs = starred.sum(axis=1).astype(np.int64)
+            outputs = OutputTypes.of(codes.astype(np.int32), sizes.astype(np.int64), starred, costs, k)
+            return outputs, sizes.astype(np.int64), k, optimum
+
+
+def solved(outputs, sizes, k, keep):
+    """Return what the cheapest solution costs that uses some pairs only, by the integer program without any cut."""
+    from shoal.algorithms.patterns.program import solve_pairs
+
+    pairs = np.flatnonzero(keep)
+    if len(np.unique(outputs.members[pairs])) < len(sizes):
+        return np.inf
+    made = solve_pairs(outputs, sizes, k, pairs=pairs, start=None, time_limit=60, work=1_000)
+    return np.inf if made.rows is None else int((outputs.costs[outputs.of_pairs()[pairs]] * made.rows).sum())
+
+
+@pytest.fixture(scope="module")
+def priced():
+    """Random programs with the fewest stars, and the prices before and after rounding."""
+    rng = np.random.default_rng(11)
+    made = []
+    for _ in range(200):
+        outputs, sizes, k, optimum = random_program(rng)
+        prices = price_rows(outputs, sizes, k, upper=optimum, seconds=60)
+        everything = np.ones(len(outputs.members), dtype=bool)
+        better = RoundedProgram(outputs, sizes, k, prices, star=1.0).run(everything, upper=optimum + 1, seconds=60)
+        made.append((outputs, sizes, k, optimum, prices, better))
+    return made
+
+
+def test_no_bound_exceeds_the_optimum_and_no_pair_of_a_better_solution_is_ruled_out(priced):
+    rng = np.random.default_rng(12)
+    for case, (outputs, sizes, k, optimum, prices, better) in enumerate(priced):
+        assert prices.bound <= optimum
+        assert prices.exact <= better.exact
+        assert better.bound <= optimum
+        # Any prices and charges prove something, however bad they are.
+        wild = Prices.of(
+            outputs,
+            sizes,
+            k,
+            values=better.values + rng.integers(-UNIT, UNIT, size=len(sizes)),
+            roundings=better.roundings,
+            charges=rng.integers(0, 2 * UNIT, size=len(better.roundings)).tolist(),
+        )
+        assert wild.bound <= optimum
+        if case % 10 == 0:
+            for judged in (prices, better, wild):
+                assert solved(outputs, sizes, k, remaining(judged, upper=optimum + 1)) == optimum
+    assert sum(better.bound == optimum for *_, optimum, _, better in priced) > 150
+    assert sum(prices.bound < better.bound for *_, prices, better in priced) > 3
+
+
+def test_every_whole_solution_satisfies_the_inequalities(priced):
+    rng = np.random.default_rng(13)
+    seen = 0
+    for outputs, sizes, k, optimum, _, better in priced:
+        pairs = np.arange(len(outputs.members))
+        for turn in range(3):
+            rows = annealed(
+                outputs, sizes, k, pairs=pairs, rows=np.zeros(len(pairs), dtype=np.int64), star=1.0 + 3 * turn,
+                rng=rng, seconds=60, steps=2_000,
+            )  # fmt: skip
+            load = np.bincount(outputs.of_pairs(), weights=rows, minlength=len(outputs))
+            if rows.sum() < sizes.sum():
+                continue
+            assert set(load[load > 0] >= k) == {True}
+            assert int((load * outputs.costs).sum()) >= optimum
+            assert np.bincount(outputs.members, weights=rows).tolist() == sizes.tolist()
+            for cut in better.roundings:
+                assert (load[cut.outputs] > 0).sum() <= cut.most + rows[cut.outside].sum() / cut.missing + 1e-9
+                seen += 1
+    assert seen > 100
+
+
+def cheapest(opening, more, k):
+    """Return what an output type costs that takes the rows that pay, and k at least."""
+    more = np.sort(more)
+    return int(opening + more[: max(k, (more < 0).sum())].sum())
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_the_kernels_agree_with_their_python(compiled):
+    rng = np.random.default_rng(13)
+    judge, fix = (lagrangian, fix_by_price) if compiled else (lagrangian.py_func, fix_by_price.py_func)
+    for _ in range(5):
+        outputs, sizes, k, _ = random_program(rng)
+        prices = rng.integers(0, 3 * UNIT, size=len(sizes))
+        serving = (outputs.costs * UNIT)[outputs.of_pairs()] - rng.integers(0, UNIT, size=len(outputs.members))
+        opening = rng.integers(0, 2 * UNIT, size=len(outputs))
+        relaxed = Relaxed(outputs.starts, outputs.members, sizes, serving, opening, k)
+        slack, values = np.empty(len(sizes), dtype=np.int64), np.empty(len(outputs), dtype=np.int64)
+        bound = int(judge(relaxed, prices, slack, values))
+        total = int((prices * sizes).sum())
+        forced = np.empty(len(outputs.members), dtype=np.int64)
+        for j in range(len(outputs)):
+            own = slice(outputs.starts[j], outputs.starts[j + 1])
+            members = outputs.members[own]
+            each = np.repeat(serving[own] - prices[members], sizes[members])
+
+            total += min(0, cheapest(opening[j], each, k))
+            place = np.repeat(np.arange(len(members)), sizes[members])
+            for m in range(len(members)):
+                # One row of the member is served whatever it costs; the others are chosen freely.
+                one = each.copy()
+                one[np.flatnonzero(place == m)[0]] = -(1 << 50)
+                taken = cheapest(opening[j], one, k) + (1 << 50)
+                forced[outputs.starts[j] + m] = taken + serving[own][m] - prices[members[m]]
+        assert bound == total
+        keep = np.empty(len(outputs.members), dtype=bool)
+        fix(relaxed, prices, bound, bound + UNIT, keep)
+        assert keep.tolist() == (np.maximum(forced, 0) < UNIT).tolist()

@@ -1,0 +1,218 @@
+"""Kernels are compiled once and kept, by whoever comes first and wherever they can be, and nothing else is loaded."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from shoal._compiling import places, written
+from shoal.algorithms.tp import cascade_kernel, donors_kernel
+
+SOURCE = """
+from shoal._compiling import inlined, kernel, kernel_step
+
+@inlined
+def plus(a, b):
+    return a + b
+
+@kernel_step
+def doubled(a):
+    return plus(a, a)
+
+@kernel
+def twice_and(a, b):
+    return plus(doubled(a), b)
+"""
+CALL = """
+from shoal._compiling import notices
+
+class Heard:
+    count = 0
+    def begin(self):
+        self.count += 1
+    def end(self):
+        pass
+
+heard = Heard()
+with notices.listening(heard):
+    from own_kernel import twice_and
+    print(twice_and(20, 2), heard.count)
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A folder with a module of kernels."""
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "own_kernel.py").write_text(SOURCE)
+    return folder
+
+
+def starting(own: Path, cache: Path, **environment: str) -> subprocess.Popen[str]:
+    """Start a process that calls the kernel, and prints its result and how many functions were compiled for it."""
+    import shoal
+
+    search = os.pathsep.join((str(own), str(Path(shoal.__file__).parent.parent)))
+    return subprocess.Popen(
+        [sys.executable, "-c", CALL],
+        env={**os.environ, "PYTHONPATH": search, "NUMBA_CACHE_DIR": str(cache), **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def printed(process: subprocess.Popen[str]) -> tuple[str, str]:
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    return out.strip(), err
+
+
+def names(cache: Path) -> list[str]:
+    return sorted(path.name.split("-")[0] for path in cache.rglob("*") if path.is_file())
+
+
+def test_processes_compile_at_once_and_later_ones_load(own: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    both = [starting(own, cache), starting(own, cache)]
+    for process in both:
+        result, told = printed(process)
+        assert result.split()[0] == "42"
+        assert told == ""
+    assert names(cache) == ["own_kernel.doubled", "own_kernel.twice_and"], "no drafts, and nothing for what is inlined"
+    assert printed(starting(own, cache))[0].split() == ["42", "0"]
+    (kept,) = cache.rglob("own_kernel.twice_and-*")
+    kept.write_bytes(kept.read_bytes()[:-1])
+    assert printed(starting(own, cache))[0].split() == ["42", "1"], "what is damaged is compiled again"
+    (own / "own_kernel.py").write_text(SOURCE.replace("return a + b", "return a + b + 1"))
+    assert printed(starting(own, cache))[0].split() == ["44", "2"], "and what is of another version"
+    assert len(names(cache)) == 2, "which is then removed"
+
+
+def test_it_runs_where_neither_package_nor_home_can_be_written(own: Path, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    nowhere = str(file / "folder")  # not even the administrator can make it
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    homes = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA", "USERPROFILE"), nowhere)
+    result, told = printed(starting(own, Path(nowhere), TMPDIR=str(temporary), TEMP=str(temporary), **homes))
+    assert result.split()[0] == "42"
+    assert told.count("RuntimeWarning: Compiled code is kept in") == 1
+    assert names(temporary) == ["own_kernel.doubled", "own_kernel.twice_and"]
+
+
+def kept_by(own: Path, name: str = "one-1") -> bytes | None:
+    places.keep(own / "own_kernel.py", name, name.encode(), prefix="one-", current=name[:5])
+    return places.find(own / "own_kernel.py", name)
+
+
+def test_places_are_tried_in_turn(own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setattr(places, "_of_user", lambda: tmp_path / "user")
+    monkeypatch.setattr(places, "_temporary", lambda: tmp_path / "temporary")
+    monkeypatch.setattr(places, "_TOLD", set())
+    monkeypatch.setattr(places, "is_private", lambda folder: True)
+    assert kept_by(own) == b"one-1"
+    assert names(own / "__pycache__") == ["one"]
+    for used, file in (("user", own / "__pycache__"), ("temporary", tmp_path / "user")):
+        for path in file.rglob("one-1"):
+            path.unlink()
+        blocked(file)
+        if used == "temporary":
+            with pytest.warns(RuntimeWarning, match="may be gone soon"):
+                assert kept_by(own) == b"one-1"
+        else:
+            assert kept_by(own) == b"one-1"
+        assert names(tmp_path / used) == ["one"]
+    for path in (tmp_path / "temporary").rglob("one-1"):
+        path.unlink()
+    blocked(tmp_path / "temporary")
+    with pytest.warns(RuntimeWarning, match="cannot be kept"):
+        assert kept_by(own) is None
+    assert kept_by(own) is None, "without another word"
+
+
+def blocked(folder: Path) -> None:
+    """Put a file in the place of an emptied folder."""
+    for path in sorted(folder.rglob("*"), reverse=True):
+        path.rmdir()
+    folder.rmdir()
+    folder.touch()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_folders_that_others_can_write_are_not_used(tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    assert places.is_private(inner / "new")
+    inner.mkdir(mode=0o755)
+    for mode, private in ((0o755, True), (0o700, True), (0o775, False), (0o757, False), (0o777, False)):
+        inner.chmod(mode)
+        assert places.is_private(inner) is private
+        assert places.is_private(inner / "new") is private
+    inner.chmod(0o1777)  # as /tmp: others can make files there, and not touch ours
+    assert not places.is_private(inner)
+    assert places.is_private(inner / "new")
+    inner.chmod(0o755)
+    (tmp_path / "link").symlink_to(inner)
+    assert places.is_private(tmp_path / "link")
+    if os.geteuid() == 0:
+        os.chown(tmp_path / "link", 1234, 1234, follow_symlinks=False)
+        assert not places.is_private(tmp_path / "link"), "somebody else can let it lead elsewhere"
+        os.chown(inner, 1234, 1234)
+        assert not places.is_private(inner)
+
+
+def test_a_stamp_tells_of_every_source_behind_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = written._source
+
+    def stamp(changed: str | None) -> str:
+        monkeypatch.setattr(written, "_source", lambda name: source(name) + b"#" * (name == changed))
+        return written._stamp.__wrapped__("shoal.algorithms.tp.donors_kernel")
+
+    assert donors_kernel.complete_with_donors.written.stamp == stamp(None)
+    behind = ("tp.donors_kernel", "tp.cascade_kernel", "tp.three_phase_kernel", "common.hashing_kernel")
+    for changed in (*(f"shoal.algorithms.{name}" for name in behind), "shoal._compiling.library"):
+        assert stamp(changed) != stamp(None), changed
+    assert stamp("shoal.algorithms.mondrian.cuts_kernel") == stamp(None)
+
+
+def test_a_file_is_for_one_version_of_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    from shoal._compiling import cache
+
+    of = cache.KernelCache(cascade_kernel.project.written)
+    codegen = SimpleNamespace(magic_tuple=lambda: ("x86_64", "this processor"))
+    name = of._file_name("int64(int64)", codegen)
+    assert name == of._file_name("int64(int64)", codegen)
+    others = {name, of._file_name("float64(float64)", codegen)}
+    others.add(of._file_name("int64(int64)", SimpleNamespace(magic_tuple=lambda: ("x86_64", "another processor"))))
+    for module, version in ((cache.numba, "0.68.99"), (cache.llvmlite, "0.0.1")):
+        with monkeypatch.context() as patched:
+            patched.setattr(module, "__version__", version)
+            others.add(of._file_name("int64(int64)", codegen))
+    assert len(others) == 5
+
+
+def test_threads_that_call_a_kernel_first_agree(own: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(own)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setitem(sys.modules, "own_kernel", None)  # it is gone again after the test
+    del sys.modules["own_kernel"]
+    module: Any = importlib.import_module("own_kernel")
+    results: list[int] = []
+    threads = [threading.Thread(target=lambda: results.append(module.twice_and(20, 2))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [42] * 4
+    assert module.twice_and.py_func(20, 2) == 42
