@@ -13,7 +13,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from shoal._compiling import inlined, kernel
 
 __all__ = ["Nodes", "Ranks", "count_meeting"]
 
@@ -44,7 +45,7 @@ class Nodes(NamedTuple):
     """What the boxes of a node carry together; shape (nodes, m)."""
 
 
-@njit(cache=True)
+@inlined
 def _some_within(members, start, stop, low, high):
     """Return whether one of the ascending `members[start:stop]` is from `low` to `high`."""
     a, b = start, stop
@@ -57,7 +58,7 @@ def _some_within(members, start, stop, low, high):
     return a < stop and members[a] <= high
 
 
-@njit(cache=True)
+@inlined
 def _meet(one, r, other, s):
     """Return whether region r of the one and region s of the other have a rank in common."""
     low = max(one.low[r], other.low[s])
@@ -82,7 +83,7 @@ def _meet(one, r, other, s):
     return False
 
 
-@njit(cache=True)
+@inlined
 def _relation(query, ranks, nodes, node):
     """Return 0 where no box of a node meets the query, 2 where all do, 1 where that is not known."""
     d = query.size
@@ -109,7 +110,7 @@ def _relation(query, ranks, nodes, node):
     return 2 if whole else 1
 
 
-@njit(cache=True)
+@kernel
 def count_meeting(queries, asked, boxes, held, nodes, levels, carried):
     """Add up for each query what the boxes carry that it meets.
 
