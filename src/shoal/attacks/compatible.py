@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from shoal._progress import Progress, silent
-from shoal.attacks.covering import distinct_rows
-from shoal.covering import BoxTree
+from shoal.covering import BoxTree, distinct_rows
 from shoal.verification.columns import ReadingProblem, how_to_say, not_understood
 from shoal.verification.covered_ranks import CoveredRanks
 from shoal.verification.placing import place

@@ -21,9 +21,9 @@ import numpy as np
 from shoal._messages import Subject
 from shoal._progress import Progress, silent
 from shoal.attacks.compatible import meet, why_not_matched
-from shoal.attacks.covering import PointTree
 from shoal.attacks.published import check_columns, codes_of, secret_of
 from shoal.attacks.rates import Rate
+from shoal.covering import PointTree
 from shoal.errors import DataError, ParameterError
 from shoal.verification.columns import not_understood, read_table
 from shoal.verification.meaning import declared_meanings, parameters_of

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from shoal._messages import Subject, Suggestion
-from shoal.attacks.covering import distinct_rows
+from shoal.covering import distinct_rows
 from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, near_matches
 from shoal.io import open_frame, read
 from shoal.verification.cells import cell_text

@@ -1,5 +1,6 @@
-"""Which published cells have values in common, for many rows at once: trees over boxes of cells."""
+"""Which published cells cover which values, and which have values in common, for many rows at once."""
 
 from shoal.covering.box_tree import BoxTree
+from shoal.covering.point_tree import PointTree, distinct_rows
 
-__all__ = ["BoxTree"]
+__all__ = ["BoxTree", "PointTree", "distinct_rows"]

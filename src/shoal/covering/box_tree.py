@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from shoal._progress import Progress, silent
+from shoal.covering.cut_tree import CutTree
 from shoal.covering.meeting_kernel import Nodes, Ranks, count_meeting
 
 if TYPE_CHECKING:
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BoxTree", "RankRegions"]
 
-_LEAF = 8
-"""Boxes of a leaf of the tree."""
 _ROUND = 4_096
 """Boxes that are asked for between two reports of progress."""
 
@@ -54,34 +53,11 @@ class BoxTree:
     """
 
     def __init__(self, boxes: NDArray[np.integer], regions: RankRegions) -> None:
-        count = len(boxes)
         self._regions = _ranks(regions)
-        ends = np.hstack([self._regions.low[boxes], self._regions.high[boxes]])
-        self._levels = max(1, (count // _LEAF).bit_length())
-        self._order = np.arange(count)
-        span = np.maximum(ends.max(axis=0) - ends.min(axis=0), 1)
-        least, greatest = [], []
-        for level in range(self._levels):
-            bounds = self._bounds(level)
-            here = ends[self._order]
-            least.append(np.minimum.reduceat(here, bounds[:-1]))
-            greatest.append(np.maximum.reduceat(here, bounds[:-1]))
-            if level + 1 < self._levels:
-                widest = ((greatest[-1] - least[-1]) / span).argmax(axis=1)
-                node = np.repeat(np.arange(1 << level), np.diff(bounds))
-                self._order = self._order[np.lexsort((here[np.arange(count), widest[node]], node))]
-        self._boxes = boxes[self._order].astype(np.int32)
-        self._least, self._greatest = np.concatenate(least), np.concatenate(greatest)
+        self._tree = CutTree(np.hstack([self._regions.low[boxes], self._regions.high[boxes]]))
+        self._boxes = boxes[self._tree.order].astype(np.int32)
         ranges = self._regions.starts[self._boxes] == self._regions.starts[self._boxes + 1]
-        self._plain = self._by_node(np.logical_and, ranges)
-
-    def _bounds(self, level: int) -> NDArray[np.int64]:
-        """Return where the boxes of each node of a level start, and where the last ones stop."""
-        return len(self._order) * np.arange((1 << level) + 1) >> level
-
-    def _by_node(self, combine: np.ufunc, of_boxes: NDArray[Any]) -> NDArray[Any]:
-        """Combine what is known of the boxes, in their order, for each node."""
-        return np.concatenate([combine.reduceat(of_boxes, self._bounds(level)[:-1]) for level in range(self._levels)])
+        self._plain = self._tree.by_node(np.logical_and, ranges)
 
     def sums(
         self,
@@ -107,17 +83,17 @@ class BoxTree:
         -------
         int64 array, shape (Q, m)
         """
-        ordered = np.ascontiguousarray(carried[self._order])
-        nodes = Nodes(
-            least=self._least, greatest=self._greatest, plain=self._plain, sums=self._by_node(np.add, ordered)
-        )
+        tree = self._tree
+        ordered = np.ascontiguousarray(carried[tree.order])
+        sums = tree.by_node(np.add, ordered)
+        nodes = Nodes(least=tree.least, greatest=tree.greatest, plain=self._plain, sums=sums)
         asked = _ranks(regions)
         found = np.empty((len(queries), carried.shape[1]), dtype=np.int64)
         for start in range(0, len(queries), _ROUND):
             progress("compatible cells", start, len(queries))
             some = np.ascontiguousarray(queries[start : start + _ROUND], dtype=np.int32)
             found[start : start + _ROUND] = count_meeting(
-                some, asked, self._boxes, self._regions, nodes, self._levels, ordered
+                some, asked, self._boxes, self._regions, nodes, tree.levels, ordered
             )
         return found
 

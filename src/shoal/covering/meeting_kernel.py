@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal._compiling import inlined, kernel
+from shoal.covering.members_kernel import first_at_least
 
 __all__ = ["Nodes", "Ranks", "count_meeting"]
 
@@ -48,14 +49,8 @@ class Nodes(NamedTuple):
 @inlined
 def _some_within(members, start, stop, low, high):
     """Return whether one of the ascending `members[start:stop]` is from `low` to `high`."""
-    a, b = start, stop
-    while a < b:
-        middle = (a + b) // 2
-        if members[middle] < low:
-            a = middle + 1
-        else:
-            b = middle
-    return a < stop and members[a] <= high
+    first = first_at_least(members, start, stop, low)
+    return first < stop and members[first] <= high
 
 
 @inlined

@@ -147,6 +147,7 @@ def judge(
     places,
     most,
     order,
+    forced,
     verdict,
     tally,
 ):
@@ -163,6 +164,7 @@ def judge(
     most : int, how many rows may be suppressed
     order : int64, acceptable classes, which join the unacceptable ones one after the other until these are acceptable;
         with some of them the classes must have been judged before
+    forced : int, how many of these join in any case
     verdict : int8 (m,), is filled in
     tally : int64 (3, 5), is filled in: rows, classes, squared sizes and two surcharges of the classes refused in vain,
         and of all that are suppressed; then rows, classes and squared sizes of all
@@ -191,7 +193,7 @@ def judge(
             if verdict[c] != ACCEPTED:
                 _charge(codes, c, size, surcharges, places, tally[1])
         numbers[:] = 0
-    if tally[1, 0] == 0:
+    if tally[1, 0] == 0 and forced == 0:
         return True
     distinct = ZERO
     joined = -sizes.size
@@ -210,7 +212,7 @@ def judge(
                     touched[distinct] = values[e]
                     distinct += 1
                 numbers[values[e]] += counts[e]
-        if joined >= 0 and tally[1, 0] <= most:
+        if joined >= forced and tally[1, 0] <= most:
             if acceptable(tally[1, 0], touched, distinct, numbers, offset, rules, bounds):
                 return True
     return False
