@@ -1,6 +1,7 @@
 # The public names of shoal and where each one is defined.
 
 # Packages of names.
+from . import attacks as attacks
 from . import datasets as datasets
 from . import errors as errors
 from . import grouping as grouping
