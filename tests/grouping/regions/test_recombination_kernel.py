@@ -50,9 +50,9 @@ def test_parts_stay_connected_and_their_tables_true(kernel, steps, hot):
         for call in range(6):
             least = k if call % 2 == 0 else max(1, k // 2)
             most = 1 + rng.randint(0, n) if call == 0 else n
-            limits = Limits(k, least, max(most, int(division.count[0])), k)
+            limits = Limits(k, least, max(most, int(division.number[0])), k)
             kernel(graph, limits, division, best, random_state, steps, hot, 0.0)
-            count = int(division.count[0])
+            count = int(division.number[0])
             assert sorted(set(parts.tolist())) == list(range(count))
             fresh = division_of(parts, weights)
             assert division.loads[:count].tolist() == fresh.loads[:count].tolist()
@@ -78,5 +78,5 @@ def test_the_number_of_parts_is_limited():
     weights, parts = np.ones(n, dtype=np.int64), np.zeros(n, dtype=np.int32)
     graph, division, best = WeightedGraph(offsets, targets, weights), division_of(parts, weights), Best.of(parts.copy())
     improve_parts(graph, Limits(2, 2, 5, 6), division, best, np.array([3], dtype=np.uint64), 5_000, 0.05, 0.0)
-    assert division.count[0] == 5
+    assert division.number[0] == 5
     assert best.largest[0] == 6

@@ -104,6 +104,8 @@ class Judge:
     """What a group has to satisfy; where combinations of sensitive values count, they have codes behind the others."""
     lasting: NDArray[np.int64]
     """Clauses that no part of a group meets where the group does not."""
+    most_groups: int | None
+    """A release has at most so many groups; None where nothing asks for that."""
     told: tuple[int, int]
     """The sensitive codes, from and to, that stand for combinations of sensitive values."""
 
@@ -139,6 +141,7 @@ class Judge:
             class_of_row=of_row,
             asked=compiled.asked._replace(starts=offset),
             lasting=_lasting(problem.requirement, compiled.rules, len(table.sensitive)),
+            most_groups=min((rule.most_groups for rule in compiled.release), default=None),
             told=told,
         )
 
@@ -154,7 +157,7 @@ class Judge:
 def _lasting(requirement: Requirement, rules: NDArray[np.int64], attributes: int) -> NDArray[np.int64]:
     """Return the clauses that a group meets where a part of it meets the requirement."""
     kept = [row for row in rules if row[0] in _LASTING and row[0] != RuleKind.SIZE]
-    for model in requirement.models:
+    for model in requirement.group_models:
         distinct = model.necessary_distinct()
         if distinct > 1:
             kept += [np.array([RuleKind.DISTINCT, at, distinct, 0, 0, 0]) for at in range(attributes)]

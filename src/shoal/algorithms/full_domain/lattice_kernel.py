@@ -169,7 +169,7 @@ def _charge(codes, c, size, surcharges, offsets, tally):
 
 
 @kernel
-def judge(classes, asked, lasting, surcharges, places, most, order, verdict, tally):
+def judge(classes, asked, lasting, surcharges, places, most, order, forced, verdict, tally):
     """Judge every class, and look whether the unacceptable ones are an acceptable group together.
 
     Parameters
@@ -182,6 +182,7 @@ def judge(classes, asked, lasting, surcharges, places, most, order, verdict, tal
     most : int, how many rows may be suppressed
     order : int64, acceptable classes, which join the unacceptable ones one after the other until these are acceptable;
         with some of them the classes must have been judged before
+    forced : int, how many of these join in any case
     verdict : int8 (m,), is filled in
     tally : int64 (3, 5), is filled in: rows, classes, squared sizes and two surcharges of the classes refused in vain,
         and of all that are suppressed; then rows, classes and squared sizes of all
@@ -213,7 +214,7 @@ def judge(classes, asked, lasting, surcharges, places, most, order, verdict, tal
             if verdict[c] != ACCEPTED:
                 _charge(codes, c, size, surcharges, places, tally[1])
         numbers[:] = 0
-    if tally[1, 0] == 0:
+    if tally[1, 0] == 0 and forced == 0:
         return True
     distinct = ZERO
     joined = -sizes.size
@@ -232,7 +233,7 @@ def judge(classes, asked, lasting, surcharges, places, most, order, verdict, tal
                     touched[distinct] = values[e]
                     distinct += 1
                 numbers[values[e]] += counts[e]
-        if joined >= 0 and tally[1, 0] <= most:
+        if joined >= forced and tally[1, 0] <= most:
             if acceptable(tally[1, 0], touched, distinct, numbers, asked.starts, asked.rules, asked.bounds):
                 return True
     return False

@@ -53,9 +53,7 @@ class Assignment:
         k: int,
     ) -> None:
         self.codes, self.rows, self.starred, self.costs, self.k = codes, counts, starred, costs, k
-        salts: NDArray[np.uint64] = np.random.default_rng(_SALTS).integers(
-            1 << 63, size=codes.shape[1], dtype=np.uint64
-        )
+        salts = np.asarray(np.random.default_rng(_SALTS).integers(1 << 63, size=codes.shape[1], dtype=np.uint64))
         self._projected = Projected(codes, salts | np.uint64(1))
         self.order = sorted(range(len(costs)), key=lambda j: (int(costs[j]), j))
         """The patterns in the order of their cost."""

@@ -51,7 +51,7 @@ class Division(NamedTuple):
 
     parts: NDArray[np.int32]
     """Part of each node."""
-    count: NDArray[np.int64]
+    number: NDArray[np.int64]
     """How many parts there are, as an array of one."""
     loads: NDArray[np.int64]
     """Weight of each part."""

@@ -158,7 +158,7 @@ class _Search:
     def run(self, steps: int, *, least: int, most: int) -> Iterator[int]:
         """Make a pass from the best parts, with no more than `most`; tell how many steps are done now and then."""
         division = _division(self.best.copy(), self._graph.weights)
-        limits = Limits(self.k, least, max(most, int(division.count[0])), self.bound)
+        limits = Limits(self.k, least, max(most, int(division.number[0])), self.bound)
         calls = -(-steps // _STEPS_PER_CALL)
         for call in range(calls):
             yield call * steps // calls
