@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast, overload
 
 import numpy as np
 
+from shoal._unpicklable import Unpicklable
 from shoal.errors import DataError
 from shoal.table.classes import EquivalenceClasses
 
@@ -59,7 +60,7 @@ class _NumbersOnDemand:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Column:
+class Column(Unpicklable):
     """One column: a code per row, and the value that each code stands for."""
 
     name: str
@@ -103,7 +104,7 @@ class Column:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Table:
+class Table(Unpicklable):
     """Encoded microdata with its roles. Never changed after it was made."""
 
     schema: Schema
