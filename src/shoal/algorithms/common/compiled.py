@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.algorithms.common.predicate_kernel import SHARE_SCALE
+from shoal.algorithms.common.predicate_kernel import SHARE_SCALE, Asked
 from shoal.errors import InternalError
 from shoal.models.base import ReleaseRule, Rule, RuleKind
 from shoal.models.domain import Domain
@@ -60,6 +60,11 @@ class CompiledRequirement:
     """What is asked of the release as a whole."""
     smallest: int
     """A lower bound on the rows of any acceptable group, at least 1: smaller ones need not be asked about."""
+
+    @property
+    def asked(self) -> Asked:
+        """The requirement without the rows, as kernels take it."""
+        return Asked(self.starts, self.rules, self.bounds, self.smallest)
 
     def __repr__(self) -> str:
         return (

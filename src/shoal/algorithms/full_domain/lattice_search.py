@@ -97,7 +97,7 @@ class Search:
     ) -> None:
         self._lattice, self._judge, self.cost, self._second = lattice, judge, cost, second
         self._places, self._surcharges, self._most = places, surcharges, most
-        self.at = ClassesOfNodes(lattice, classes, int(judge.offset[-1]))
+        self.at = ClassesOfNodes(lattice, classes, int(judge.asked.starts[-1]))
         self._rows = classes.rows
         self.known: dict[Node, _Known] = {}
         self._best: tuple[int, int, Node] | None = None
@@ -174,13 +174,8 @@ class Search:
         verdict: NDArray[np.int8],
         tally: NDArray[np.int64],
     ) -> bool:
-        asked = self._judge
-        return bool(
-            judge(
-                *classes.arrays, asked.offset, asked.rules, asked.bounds, asked.lasting, asked.smallest,
-                self._surcharges, self._places_at(node), self._most, order, forced, verdict, tally,
-            )
-        )  # fmt: skip
+        asked, lasting, places = self._judge.asked, self._judge.lasting, self._places_at(node)
+        return bool(judge(classes, asked, lasting, self._surcharges, places, self._most, order, forced, verdict, tally))
 
     def _places_at(self, node: Node) -> NDArray[np.int64]:
         return np.array([starts[level] for starts, level in zip(self._places, node, strict=True)], dtype=np.int64)
