@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from shoal._messages import Suggestion
 from shoal.errors import DataError
 from shoal.republication.ledger.memory import read_memory
 from shoal.republication.ledger.records import series_names
@@ -65,7 +66,8 @@ def check_apart(store: Store, series: RecordedSeries, ids: pl.Series) -> None:
             if shared:
                 raise DataError(
                     f"{shared} of {len(ids)} people are in the series '{name}' of this ledger, too. {_MEANING} Nothing "
-                    f"was published. Publish them in one of the two. Only if nobody outside sees the releases of one, "
-                    "or the two protect columns that have nothing to do with each other, allow it: overlap='allow' "
-                    "(--overlap allow)."
+                    "was published. Publish them in one of the two. Only if nobody outside sees the releases of one, "
+                    "or the two protect columns that have nothing to do with each other, allow it: ",
+                    Suggestion("overlap", "allow"),
+                    ".",
                 )

@@ -217,7 +217,8 @@ class Series(Unpicklable):
 
         Every group must have m different sensitive values, every signature must be one that the ledger knows, and in
         the latest release as many people must have it as the ledger remembers. The ledger must be as far as its anchor
-        says, and know every release of the series that lies beside the folders that are looked at.
+        says, and know every release of the series that lies beside the folders that are looked at, in the present folder or
+        beside its database. Nothing else may lie in a folder, and what lies in a private one must be as it was written.
 
         Parameters
         ----------
