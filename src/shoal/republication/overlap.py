@@ -10,7 +10,7 @@ from shoal.republication.ledger.memory import read_memory
 from shoal.republication.ledger.records import series_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import polars as pl
 
@@ -36,7 +36,7 @@ def another_series(name: str, others: Sequence[str]) -> str:
     )
 
 
-def check_apart(store: Store, series: RecordedSeries, ids: pl.Series) -> None:
+def check_apart(store: Store, series: RecordedSeries, people: Callable[[], pl.Series]) -> None:
     """Check that no other series of the ledger shows the people of a release.
 
     Their ids are hashed as each of the other series does it; nothing of that is kept.
@@ -47,8 +47,8 @@ def check_apart(store: Store, series: RecordedSeries, ids: pl.Series) -> None:
         The ledger.
     series : RecordedSeries
         The series that is to have the release.
-    ids : polars.Series
-        The ids of its people, as text.
+    people : callable
+        Returns the ids of its people, as text; called where there is another series.
 
     Raises
     ------
@@ -60,9 +60,9 @@ def check_apart(store: Store, series: RecordedSeries, ids: pl.Series) -> None:
             other = store.read(connection, name) if name != series.name else None
             if other is None or other.latest is None:
                 continue
-            keys = store.keys(other)
-            people = read_memory(connection, other, keys, after=other.latest).persons
-            shared = int((people.find(keys.pseudonyms(ids).ids) >= 0).sum())
+            keys, ids = store.keys(other), people()
+            known = read_memory(connection, other, keys, after=other.latest).persons
+            shared = int((known.find(keys.pseudonyms(ids).ids) >= 0).sum())
             if shared:
                 raise DataError(
                     f"{shared} of {len(ids)} people are in the series '{name}' of this ledger, too. {_MEANING} Nothing "
