@@ -11,6 +11,7 @@ from pathlib import Path
 
 from benchmarks import (
     adult,
+    attacks,
     closeness,
     comparison,
     compiling,
@@ -61,6 +62,7 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "full-domain": full_domain.measure,
     "minimality": minimality.measure,
     "risk": risk.measure,
+    "attacks": attacks.measure,
 }
 
 

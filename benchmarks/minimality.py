@@ -7,26 +7,25 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 import shoal
 from benchmarks.results import Grid, Part
+from shoal.attacks.minimality import largest_belief, possible_originals
 from shoal.errors import InfeasibleError
 from shoal.report import public_facts, render_public
 
 if TYPE_CHECKING:
     from benchmarks.settings import Settings
+    from shoal.attacks.minimality.enumeration import Values
 
 __all__ = ["exposure", "measure"]
-
-Values: TypeAlias = tuple[str, ...]
-"""The sensitive value of each person."""
 
 _WAYS = (
     ("mondrian", "suppression"),
@@ -34,6 +33,12 @@ _WAYS = (
     ("hilbert", "suppression"),
     ("tp", "suppression"),
     ("tp+", "suppression"),
+    ("mondrian-relaxed", "suppression"),
+    ("cluster", "generalization"),
+    ("matching", "suppression"),
+    ("exact", "suppression"),
+    ("full-domain", "generalization"),
+    ("tds", "generalization"),
 )
 _SEEN = ("the table", "and its public files", "and a proof", "and the full certificate")
 """What the adversary sees, each with what stands before it."""
@@ -89,13 +94,12 @@ def exposure(known: pl.DataFrame, algorithm: str, recoding: str) -> list[tuple[i
         For each of what the adversary may see: the assignments that give somebody away, all of them, and the largest
         probability of a value that the adversary finds.
     """
-    possible: list[dict[str, list[Values]]] = [defaultdict(list) for _ in _SEEN]
-    for values in itertools.product("xyz", repeat=known.height):
-        for level, seen in enumerate(_seen(known, values, algorithm, recoding)):
-            possible[level][seen].append(values)
+    possible = possible_originals(
+        itertools.product("xyz", repeat=known.height), lambda values: _seen(known, values, algorithm, recoding)
+    )
     found = []
-    for classes in possible:
-        largest = {seen: _largest(assignments) for seen, assignments in classes.items()}
+    for classes in possible or [{}] * len(_SEEN):
+        largest = {seen: largest_belief(originals) for seen, originals in classes.items()}
         exposed = sum(len(classes[seen]) for seen, probability in largest.items() if probability > Fraction(1, 2))
         found.append((exposed, sum(map(len, classes.values())), max(largest.values(), default=Fraction(0))))
     return found
@@ -120,9 +124,3 @@ def _seen(known: pl.DataFrame, values: Values, algorithm: str, recoding: str) ->
     seen += json.dumps([proof, full["guarantee"]])
     yield seen
     yield seen + json.dumps([full[name] for name in _OF_THE_ORIGINAL])
-
-
-def _largest(assignments: list[Values]) -> Fraction:
-    """Return the largest probability of a value of somebody, if the assignments are equally likely."""
-    counts = (Counter(values).most_common(1)[0][1] for values in zip(*assignments, strict=True))
-    return Fraction(max(counts), len(assignments))

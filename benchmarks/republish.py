@@ -15,7 +15,7 @@ import shoal
 from benchmarks.results import Grid, Part, Target
 from benchmarks.sweep import encoded, partitioned
 from shoal.algorithms import ALGORITHMS
-from shoal.attacks.covering import PointTree
+from shoal.covering import PointTree
 from shoal.datasets import census
 from shoal.metrics import random_ranges, workload_error
 from shoal.models import Requirement

@@ -14,6 +14,7 @@ import shoal
 from benchmarks.harness import ratio
 from benchmarks.results import Grid, Part, Target
 from shoal.disclosure_risk import (
+    Frequencies,
     SampleHistogram,
     count_frequencies,
     log_linear_risk,
@@ -46,6 +47,7 @@ def measure(settings: Settings) -> Part:
     part = Part(name="risk", title="Disclosure risk")
     _times(part, settings)
     _special(part, settings)
+    _wildcards(part, settings)
     samples = 50 if settings.quick else 1_000
     _uniques(part, samples)
     _weights(part, samples)
@@ -123,6 +125,30 @@ def _special(part: Part, settings: Settings) -> None:
     )
 
 
+def _wildcards(part: Part, settings: Settings) -> None:
+    frame = shoal.datasets.census(settings.rows, quasi_identifiers=7, seed=settings.seed)
+    names = frame.columns[:7]
+    rows: list[tuple[object, ...]] = []
+    for recoding, algorithm in (("suppression", "tp+"), ("generalization", "mondrian")):
+        release = shoal.anonymize(
+            frame,
+            quasi_identifiers=names,
+            sensitive=frame.columns[7],
+            privacy=shoal.LDiversity(4),
+            recoding=recoding,  # type: ignore[arg-type]
+            algorithm=algorithm,
+            seed=1,
+        )
+        for population in (None, frame):
+            start = time.perf_counter()
+            found = shoal.risk(release.data, quasi_identifiers=names, population=population, stars="wildcard")
+            seconds = time.perf_counter() - start
+            k = None if found.k_map is None else found.k_map.k
+            rows.append((recoding, found.classes, population is not None, found.smallest_class, k, seconds))
+    header = ("recoding", "classes", "with a population", "fewest compatible rows", "fewest people", "seconds")
+    part.show(Grid(title=f"Stars as any of their values, l = 4, {settings.rows:,} rows:", header=header, rows=rows))
+
+
 def _uniques(part: Part, samples: int) -> None:
     part.say(
         f"Population uniques, estimated from {samples:,} simple random samples of each population; shares in percent. "
@@ -176,7 +202,8 @@ def _weights(part: Part, samples: int) -> None:
                 drawn = rng.random(_PEOPLE) < chances
                 here, f = np.unique(classes[drawn], return_counts=True)
                 number = np.searchsorted(here, classes[drawn])
-                risks = individual_risks(f, sums_of_weights(number, len(here), 1 / chances[drawn]))
+                found = Frequencies(class_of=number, rows_of=f, first_rows=here, sample=f)
+                risks = individual_risks(f, sums_of_weights(found, 1 / chances[drawn]))
                 errors.append(float((risks * f).sum() / (f / sizes[here]).sum() - 1))
             rows.append((d, p, 100 * float(np.mean(errors)), 100 * float(np.std(errors))))
     part.show(Grid(title="Individual risk (percent):", header=("columns", "p", "bias", "spread"), rows=rows))

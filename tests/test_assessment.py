@@ -165,7 +165,7 @@ def test_the_sampling_fraction_of_dis_follows_from_what_is_known():
 def test_every_measure_explains_itself():
     found = everything(people(), population=people(seed=1))
     facts = found.to_dict()
-    meta = {"columns", "rows", "classes", "smallest_class"}
+    meta = {"columns", "stars", "rows", "classes", "smallest_class"}
     assert {measure.name for measure in MEASURES} == set(facts) - meta
     said = found.sentences()
     assert len(said) == len(MEASURES)
@@ -233,6 +233,9 @@ def test_households_need_a_value_in_every_row():
         ({"quasi_identifiers": ["aeg"]}, ColumnError, "no column 'aeg'.*Did you mean 'age'"),
         ({"weights": "v"}, ColumnError, r"no column 'v' \(survey weights\)"),
         ({"weights": "w", "household": "hom"}, ColumnError, "Did you mean 'home'"),
+        ({"stars": "any"}, ParameterError, "'stars' parameter"),
+        ({"star": ""}, ParameterError, "'star' parameter"),
+        ({"cells": {"age": "values"}}, ParameterError, "give stars='wildcard'"),
         ({"threshold": 0}, ParameterError, "'threshold' parameter"),
         ({"threshold": 2}, ParameterError, "'threshold' parameter"),
         ({"significance": 1}, ParameterError, "must be below 1"),

@@ -349,6 +349,17 @@ class TestSaving:
         page = (tmp_path / "report.html").read_text()
         assert "l-diversity (frequency), l = 4" in page
         assert SECRET not in page
+        modes = []
+        for public in (True, False, True):  # in the place of one that others could read
+            path = tmp_path / f"{public}.html"
+            path.unlink(missing_ok=True)
+            path.write_text(" " * 1_000_000)
+            path.chmod(0o644)
+            release.report(path, public=public)
+            modes.append(path.stat().st_mode & 0o777)
+            assert path.read_text().strip().endswith("</html>")
+        assert (tmp_path / "report.html").stat().st_mode & 0o777 == 0o600
+        assert modes == [0o644, 0o600, 0o644]
         with pytest.raises(OutputError, match="cannot be written"):
             release.report(tmp_path / "missing/report.html")
 

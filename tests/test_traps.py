@@ -515,6 +515,13 @@ class TestFiles:
             assert SECRET not in said
         assert [file.name for file in tmp_path.iterdir()] == ["in.csv"]
 
+    @pytest.mark.parametrize("header", [f"{SECRET},47,1\n", "2024-05-17,10456,7\n"])
+    def test_without_a_line_of_names_cells_are_not_shown_as_names(self, tmp_path: Path, header: str) -> None:
+        (tmp_path / "in.csv").write_text(header + "a,2,3\n")
+        with pytest.raises(ColumnError, match="look like data") as raised:
+            shoal.anonymize(tmp_path / "in.csv", **REQUEST)
+        assert not any(cell in str(raised.value) for cell in header.strip().split(","))
+
     def test_a_wrong_encoding_that_was_asked_for(self, tmp_path: Path) -> None:
         (tmp_path / "in.csv").write_text(f"age,zip,disease\n{SECRET} é,1,2\n", encoding="latin-1")
         words = ("anonymize", tmp_path / "in.csv", "--qi", "age,zip", "--sensitive", "disease", "-l", 1)

@@ -75,13 +75,50 @@ def test_a_series_and_its_key(tmp_path: Path) -> None:
     series = ledger.start("one", m=2, identifier="id", quasi_identifiers=["age"], sensitive="s")
     made = series.publish(pl.DataFrame({"id": range(4), "age": [1, 2, 3, 4], "s": list("xyxy")}))
     key, secrets = LedgerKey.read(tmp_path / "releases.db.key"), Secrets.new()
-    for thing in (made, key, secrets, secrets.of_series("one")):
+    for thing in (ledger, series, made, key, secrets, secrets.of_series("one")):
         assert all(key.secret.hex() not in said for said in refused(thing))
 
 
 def test_a_search_for_coarsenings() -> None:
     tuning = shoal.tune(pl.DataFrame({"age": [1, 2, 3, 4]}), quasi_identifiers=["age"], privacy=shoal.KAnonymity(2))
     assert "words" in next(refused(tuning))
+
+
+def test_what_can_be_reached_from_them(tmp_path: Path) -> None:
+    """Every object of shoal's that an attribute leads to: it refuses, or holds no cell."""
+    data = patients().with_columns(pl.col("disease").cast(pl.String))
+    request = {**REQUEST, "privacy": shoal.KAnonymity(8)}
+    plain = {name: value for name, value in request.items() if name != "direct_identifiers"}
+    series = shoal.Ledger(tmp_path / "releases.db", create=True).start(
+        "one", m=2, identifier="name", quasi_identifiers=["town"], sensitive="disease"
+    )
+    waiting: list[tuple[str, object]] = [
+        ("release", shoal.anonymize(data, **request)),
+        ("tuning", shoal.tune(data, seconds=1, **request)),
+        ("comparison", shoal.compare(data.drop("name"), algorithms=["mondrian"], **plain)),
+        ("series", series),
+        ("publication", series.publish(data)),
+    ]
+    published = {name for name, _ in waiting} | {"data", "frame", "counterfeits", "counterfeit_frame"}
+    seen: dict[int, object] = {}
+    while waiting:
+        path, one = waiting.pop()
+        if id(one) in seen or callable(one):
+            continue
+        seen[id(one)] = one
+        if isinstance(one, dict):
+            waiting += [(f"{path}.{name}", value) for name, value in one.items()]
+        elif isinstance(one, (list, tuple)):
+            waiting += [(path, value) for value in one]
+        elif type(one).__module__.startswith("shoal"):
+            try:
+                content = pickle.dumps(one)
+            except (TypeError, AttributeError, pickle.PicklingError):  # refused; NotPicklableError is a TypeError
+                content = b""
+            assert SECRET.encode() not in content, f"{path}: a {type(one).__name__} is pickled with cells of the table"
+            names = [name for name in dir(one) if not name.startswith("_") and name not in published]
+            waiting += [(f"{path}.{name}", getattr(one, name)) for name in names]
+    assert len(seen) > 100
 
 
 def test_what_is_for_readers_is_pickled_and_has_no_cell_of_the_input(release: shoal.Release) -> None:

@@ -16,6 +16,7 @@ from shoal.algorithms import Mondrian, ThreePhase
 from shoal.errors import ParameterError, UsageError
 from shoal.models import (
     AlphaKAnonymity,
+    AverageRisk,
     BetaLikeness,
     DeltaDisclosure,
     KAnonymity,
@@ -148,6 +149,7 @@ CALLS = {
     "MUniqueness": (MUniqueness, Integer(low=1)),
     "BetaLikeness": (BetaLikeness, RationalIn(low=Fraction(0), low_included=False)),
     "DeltaDisclosure": (DeltaDisclosure, RationalIn(low=Fraction(0), low_included=False)),
+    "AverageRisk": (AverageRisk, RationalIn(low=Fraction(0), high=Fraction(1), low_included=False)),
     "tp+": (lambda value: ThreePhase(refine=value), Optional(OneOf(("cascade",)))),
     "mondrian": (lambda value: Mondrian(relaxed=value), Boolean()),
 }

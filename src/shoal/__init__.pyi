@@ -1,6 +1,7 @@
 # The public names of shoal and where each one is defined.
 
 # Packages of names.
+from . import attacks as attacks
 from . import datasets as datasets
 from . import errors as errors
 from . import grouping as grouping
@@ -51,13 +52,16 @@ from .inspection import inspect as inspect
 
 # Privacy models.
 from .models import AlphaKAnonymity as AlphaKAnonymity
+from .models import AverageRisk as AverageRisk
 from .models import BetaLikeness as BetaLikeness
 from .models import DeltaDisclosure as DeltaDisclosure
+from .models import GroupModel as GroupModel
 from .models import KAnonymity as KAnonymity
 from .models import KEAnonymity as KEAnonymity
 from .models import LDiversity as LDiversity
 from .models import MUniqueness as MUniqueness
 from .models import PrivacyModel as PrivacyModel
+from .models import TableModel as TableModel
 from .models import TCloseness as TCloseness
 from .origin import provenance as provenance
 from .publish import anonymize as anonymize

@@ -16,7 +16,7 @@ import numpy as np
 from shoal import disclosure_risk as measures
 from shoal._messages import Suggestion
 from shoal._progress import Clock, Progress
-from shoal._validation import Integer, OneOf, Optional, RationalIn, exact_fraction, validate
+from shoal._validation import Integer, NotBlank, OneOf, Optional, RationalIn, exact_fraction, validate
 from shoal.disclosure_risk import LOG_LINEAR_MODELS, MEASURES, Frequencies, Measure, SampleHistogram, Threshold
 from shoal.disclosure_risk.attribute import most_common
 from shoal.disclosure_risk.figures import as_json
@@ -30,10 +30,13 @@ from shoal.disclosure_risk.individual import (
 from shoal.disclosure_risk.suda import dis_suda_scores
 from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, near_matches
 from shoal.opening import open_data, roles
+from shoal.publish import trees_of
 from shoal.table import Schema, encode
+from shoal.verification import declared_meanings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from os import PathLike
 
     import polars as pl
     from numpy.typing import NDArray
@@ -50,7 +53,9 @@ if TYPE_CHECKING:
         PossibleIdentifier,
         SpecialUniques,
     )
+    from shoal.hierarchy import Hierarchy
     from shoal.table import Column, Table
+    from shoal.verification import Meaning
 
 __all__ = ["Risk", "risk"]
 
@@ -67,12 +72,14 @@ class Risk:
 
     columns: tuple[str, ...]
     """The quasi-identifiers."""
+    stars: str
+    """"own": a star, an interval or a set is a value like any other. "wildcard": it stands for any of its values."""
     rows: int
     """Rows of the table."""
     classes: int
     """Classes of rows with the same quasi-identifiers."""
     smallest_class: int
-    """Rows of the smallest one."""
+    """Rows of the smallest one; with wildcards, the fewest rows that fit the cells of a row."""
     prosecutor: Threshold
     """The probability of finding the row of a person who is known to be in the table."""
     journalist: Threshold | None
@@ -86,9 +93,11 @@ class Risk:
     k_map: KMap | None
     """The people of the population whom a row fits; None without a population and a sampling fraction."""
     delta_presence: DeltaPresence | None
-    """How sure somebody can be that a person is in the table; None without a population."""
+    """How sure somebody can be that a person is in the table; None without a population, or where people fit several
+    classes."""
     population_uniques: PopulationUniques | None
-    """Estimated shares of people who are alone in the population; None without a sampling fraction."""
+    """Estimated shares of people who are alone in the population; None without a sampling fraction, or where rows fit
+    the cells of several classes."""
     individual: Individual | None
     """Individual risk by survey weights; None without weights."""
     household: Household | None
@@ -159,6 +168,10 @@ def risk(
     sampling_fraction: Real | float | None = None,
     weights: str | None = None,
     household: str | None = None,
+    stars: Literal["own", "wildcard"] = "own",
+    star: str = "*",
+    hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None = None,
+    cells: Mapping[str, object] | None = None,
     threshold: Real | float = 0.2,
     l: int = 2,
     significance: Real | float = 0.01,
@@ -194,6 +207,16 @@ def risk(
         Column of survey weights, at least 1 each: how many people of the population a row stands for.
     household : str, optional
         Column with the household of each person, with `weights`.
+    stars : {"own", "wildcard"}
+        Whether a star (an interval, a set) is a value of its own, as the table shows it, or stands for any of its
+        values, as somebody must assume who joins tables: then f counts the rows that a row is compatible with.
+    star : str
+        What a suppressed cell shows.
+    hierarchies : mapping of column to Hierarchy or path, optional
+        With wildcards, for columns whose cells are nodes of a hierarchy.
+    cells : mapping of column to object, optional
+        With wildcards, what the cells of other columns are where they do not say it: "values" as they stand, a
+        coarsening (`shoal.Prefix(3)`), or all values in their order.
     threshold : number
         The risk of re-identification that is still acceptable, above 0 and at most 1.
     l : int
@@ -232,6 +255,8 @@ def risk(
     """
     asked = _Asked.of(
         sampling_fraction=sampling_fraction,
+        stars=stars,
+        star=star,
         threshold=threshold,
         l=l,
         significance=significance,
@@ -247,10 +272,11 @@ def risk(
         schema = _roles_in(opened.frame, quasi_identifiers, sensitive)
         table = encode(opened.frame[list(schema.published)], schema)
         others = None if population is None else _population(population, schema, delimiter, encoding)
+        meanings = _meanings(schema, hierarchies, cells, asked)
         weight = None if weights is None else _weights(opened.frame, weights)
         homes = None if household is None else _households(opened.frame, household)
     with clock.step("count"):
-        frequencies = measures.count_frequencies(table.quasi_identifiers, others)
+        frequencies = _frequencies(opened.frame, table, others, meanings, asked, clock.progress)
         figures = _counted(frequencies, table, asked)
     with clock.step("estimate"):
         figures |= _by_fraction(frequencies, asked)
@@ -274,6 +300,8 @@ class _Asked:
     """The options of a call, checked; numbers as exact fractions."""
 
     sampling_fraction: Fraction | None
+    stars: str
+    star: str
     threshold: Fraction
     l: int
     significance: Fraction
@@ -290,6 +318,8 @@ class _Asked:
             options,
             {
                 "sampling_fraction": Optional(share),
+                "stars": OneOf(("own", "wildcard")),
+                "star": NotBlank(),
                 "threshold": share,
                 "l": Integer(low=1),
                 "significance": share,
@@ -324,6 +354,7 @@ def _counted(frequencies: Frequencies, table: Table, asked: _Asked) -> dict[str,
     estimated = asked.sampling_fraction is not None
     return {
         "columns": table.schema.quasi_identifiers,
+        "stars": asked.stars,
         "rows": frequencies.rows,
         "classes": frequencies.classes,
         "smallest_class": int(sample.min()),
@@ -346,8 +377,8 @@ def _counted(frequencies: Frequencies, table: Table, asked: _Asked) -> dict[str,
 
 
 def _by_fraction(frequencies: Frequencies, asked: _Asked) -> dict[str, Any]:
-    """Return what is estimated from the sampling fraction."""
-    if asked.sampling_fraction is None:
+    """Return what is estimated from the sampling fraction; the estimates are made of classes that do not overlap."""
+    if asked.sampling_fraction is None or not np.array_equal(frequencies.sample, frequencies.rows_of):
         return {"population_uniques": None}
     histogram = SampleHistogram.of(frequencies.sample)
     return {"population_uniques": measures.population_uniques(histogram, asked.sampling_fraction)}
@@ -361,8 +392,7 @@ def _by_weights(
     """Return what is estimated from survey weights, and the same for each row."""
     if weights is None:
         return {"individual": None, "household": None}, {}
-    sums = sums_of_weights(frequencies.class_of, frequencies.classes, weights)
-    risks = individual_risks(frequencies.sample, sums)
+    risks = individual_risks(frequencies.sample, sums_of_weights(frequencies, weights))
     figures: dict[str, Any] = {"individual": individual_risk(risks, frequencies.rows_of), "household": None}
     of_rows = {"individual": risks[frequencies.class_of]}
     if homes is not None:
@@ -426,7 +456,7 @@ def _roles_in(frame: pl.DataFrame, quasi_identifiers: Sequence[str], sensitive: 
     return schema
 
 
-def _population(population: Any, schema: Schema, delimiter: str | None, encoding: str | None) -> tuple[Column, ...]:
+def _population(population: Any, schema: Schema, delimiter: str | None, encoding: str | None) -> pl.DataFrame:
     """Read the quasi-identifiers of the population."""
     frame = open_data(population, delimiter=delimiter, encoding=encoding).frame
     for name in schema.quasi_identifiers:
@@ -437,8 +467,57 @@ def _population(population: Any, schema: Schema, delimiter: str | None, encoding
             )
     if frame.height == 0:
         raise NoRowsError("The population has no rows.")
+    return frame[list(schema.quasi_identifiers)]
+
+
+def _meanings(
+    schema: Schema,
+    hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None,
+    cells: Mapping[str, object] | None,
+    asked: _Asked,
+) -> dict[str, Meaning]:
+    """Return what is said of the cells of each column."""
+    if asked.stars == "own" and (hierarchies or cells):
+        raise ParameterError(
+            "What cells stand for matters only where a star stands for any of its values: give ",
+            Suggestion("stars", "wildcard"),
+            ", or do not say it.",
+        )
     names = schema.quasi_identifiers
-    return encode(frame[list(names)], Schema(quasi_identifiers=names)).quasi_identifiers
+    for name in cells or {}:
+        if name not in names:
+            raise ColumnError(f"The column '{name}' of cells is no quasi-identifier. {near_matches(name, names)}")
+    return declared_meanings(names, None, trees=trees_of(hierarchies or {}, names), cells=cells)
+
+
+def _frequencies(
+    frame: pl.DataFrame,
+    table: Table,
+    population: pl.DataFrame | None,
+    meanings: Mapping[str, Meaning],
+    asked: _Asked,
+    progress: Progress,
+) -> Frequencies:
+    """Count the classes of the table, in the reading of stars that was asked for."""
+    names = table.schema.quasi_identifiers
+    if asked.stars == "own":
+        others = None
+        if population is not None:
+            others = encode(population, Schema(quasi_identifiers=names)).quasi_identifiers
+        return measures.count_frequencies(table.quasi_identifiers, others)
+    cells = frame[list(names)]
+    if asked.suda is not None or asked.log_linear is not None:
+        coarse = measures.generalized_columns(cells, star=asked.star, meanings=meanings)
+        if coarse:
+            raise DataError(
+                f"Special uniques and log-linear models are made of true values, and {len(coarse)} column(s) have "
+                f"cells that stand for several: {', '.join(repr(name) for name in coarse)}. Give the original table, "
+                "or count such cells as values of their own: ",
+                Suggestion("stars", "own"),
+                ".",
+            )
+    classes = measures.count_frequencies(table.quasi_identifiers)
+    return measures.count_compatible(cells, classes, population, star=asked.star, meanings=meanings, progress=progress)
 
 
 def _weights(frame: pl.DataFrame, name: str) -> NDArray[np.float64]:

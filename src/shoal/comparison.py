@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from shoal._figures import new_axes, write_picture
 from shoal._progress import Progress, silent
 from shoal._validation import OneOf, validate
-from shoal.algorithms import ALGORITHMS, PROVING
+from shoal.algorithms import ALGORITHMS, PROVING, unsupported
 from shoal.errors import InfeasibleError, MissingExtraError, ShoalError, UnsupportedError
 from shoal.metrics import METRICS
 from shoal.models import Requirement
@@ -188,7 +188,7 @@ def fitting_algorithms(privacy: PrivacyModel | Sequence[PrivacyModel], sensitive
     """Return the names of the algorithms that can serve a request and do not take long to prove an optimum."""
     requirement = Requirement.of(privacy, tuple(sensitive))
     quick = [name for name in ALGORITHMS if name not in PROVING]
-    return [name for name in quick if ALGORITHMS[name].unsupported(requirement) is None]
+    return [name for name in quick if unsupported(ALGORITHMS[name], requirement) is None]
 
 
 def _measure(

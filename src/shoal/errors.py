@@ -29,6 +29,7 @@ speaks of Python, `error.told(voice)` as its readers do: see `shoal._messages`. 
 from __future__ import annotations
 
 import difflib
+import re
 from typing import TYPE_CHECKING, ClassVar
 
 from shoal._messages import PYTHON, Subject, text_of
@@ -208,6 +209,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return "Did you mean " + " or ".join(f"'{match}'" for match in near) + "?" if near else ""
 
 
+_DATA = re.compile(r"\s*[-+$€£]?\s*\d[\d.,:/\s-]*%?\s*$")
+"""A name that looks like a number, an amount, a date or a time."""
+
+
 def near_matches(name: str, known: Iterable[str]) -> str:
     """Return the part of a message that offers the names closest to an unknown one.
 
@@ -217,10 +222,14 @@ def near_matches(name: str, known: Iterable[str]) -> str:
     "Did you mean 'gender'?"
     >>> near_matches("xyz", ["age", "zip"])
     "Known are 'age', 'zip'."
+    >>> near_matches("age", ["47", "10456"])
+    'Names that there are look like data, and are not shown: is the line with the column names missing?'
     """
     known = list(known)
     meant = did_you_mean(name, known)
     if meant:
         return meant
+    if any(_DATA.match(other) for other in known):
+        return "Names that there are look like data, and are not shown: is the line with the column names missing?"
     shown = ", ".join(f"'{other}'" for other in known[:20])
     return f"Known are {shown}{' and more' if len(known) > 20 else ''}."

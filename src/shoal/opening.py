@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal._unpicklable import Unpicklable
 from shoal.errors import ParameterError
 from shoal.hierarchy import Coarsening, DatePart
 from shoal.io import Restorer, open_frame, read_table, reads_alike, understand
@@ -23,7 +24,7 @@ __all__ = ["OpenedData", "open_data", "roles", "understood"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class OpenedData:
+class OpenedData(Unpicklable):
     """Input of any kind as a Polars frame, with the way back."""
 
     frame: pl.DataFrame

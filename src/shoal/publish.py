@@ -105,7 +105,7 @@ def anonymize(
     sheet: str | None = None,
     progress: Progress | None = None,
 ) -> Release:
-    """Make a release of a table in which every group of rows satisfies the privacy models, and verify it.
+    """Make a release of a table that satisfies the privacy models, in every group of rows or as a whole, and verify it.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def anonymize(
     sensitive : str or sequence of str, optional
         Columns that must not be linked to a person.
     privacy : PrivacyModel or sequence of PrivacyModel
-        What every group must satisfy; several hold together.
+        What every group, or the release as a whole, must satisfy; several hold together.
     algorithm : str or Algorithm, default "auto"
         A name ("tp+", "mondrian", ...) or an object such as `shoal.ThreePhase(refine="hilbert")`.
     coarsen : mapping of column to Coarsening, optional

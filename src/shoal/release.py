@@ -191,10 +191,11 @@ class Release(Unpicklable):
             The file; it is replaced if it exists.
         public : bool
             Whether to write the page for readers, made of the public certificate and the published table alone. By
-            default it is the publisher's, which tells more: costs, bounds and losses depend on the original table.
+            default it is the publisher's, which tells more: costs, bounds and losses depend on the original table. Only
+            its owner can read that file (0600).
         """
         page = self._public_page(self.public_certificate) if public else render(self._facts(self.certificate))
-        write_report(page, path)
+        write_report(page, path, private=not public)
 
     def _public(self, certificate: Certificate, *, proof: bool = False) -> PublicCertificate:
         schema, asked = self.schema, certificate.requested

@@ -195,7 +195,7 @@ def test_coarsened_values_are_understood_when_somebody_says_so():
 def test_intervals_of_numbers_against_names_are_not_understood():
     known = FOUR.with_columns(age=pl.lit("young"))
     release = CLASSES.with_columns(age=pl.lit("[20, 59]"))
-    with pytest.raises(NotUnderstoodError, match="its cells are intervals of numbers, and the population's values"):
+    with pytest.raises(NotUnderstoodError, match="its cells are intervals of numbers, and the values of the people"):
         one_release(release, known)
 
 

@@ -109,6 +109,28 @@ def test_a_folder_with_a_page(shoal: Any, survey: Path, tmp_path: Path) -> None:
     assert shoal(*words).code == 2
 
 
+def test_stars_as_any_of_their_values(shoal: Any, tmp_path: Path) -> None:
+    release, people, tree = tmp_path / "release.csv", tmp_path / "people.csv", tmp_path / "education.csv"
+    release.write_text("age,zip,education\n20-29,021,low\n*,021,*\n30-39,100,high\n")
+    people.write_text("age,zip,education\n20,02139,primary\n21,02144,bachelor\n35,10001,bachelor\n36,10002,primary\n")
+    tree.write_text("primary;low;*\nbachelor;high;*\n")
+    words = ("risk", release, "--qi", "age,zip,education", "--stars", "wildcard", "--hierarchy", f"education={tree}")
+    found = shoal(*words, "--cells", "zip=prefix:3", "--population", people, "--json")
+    assert found.code == 0, found.err
+    facts = found.json
+    assert facts["stars"] == "wildcard"
+    assert facts["smallest_class"] == 1
+    assert facts["prosecutor"]["average"] == pytest.approx((1 / 2 + 1 / 2 + 1) / 3)
+    assert facts["journalist"]["average"] == pytest.approx((1 + 1 / 2 + 1) / 3)
+    assert facts["delta_presence"] is None  # the first person fits two classes
+    said = " ".join(shoal(*words, "--cells", "zip=prefix:3").out.split())
+    assert "any of their values (wildcards)" in said
+    assert "every row matches at least 1." in said
+    unknown = shoal(*words[:6], "--population", people)
+    assert unknown.code == 2
+    assert "'education'" in unknown.err
+
+
 def test_a_spec_names_the_columns(shoal: Any, survey: Path, tmp_path: Path) -> None:
     spec = tmp_path / "release.toml"
     spec.write_text('[columns]\nquasi_identifiers = ["age", "zip"]\ninsensitive = ["w"]\n[privacy]\nk = 5\n')
@@ -122,6 +144,8 @@ def test_a_spec_names_the_columns(shoal: Any, survey: Path, tmp_path: Path) -> N
         ((*QI, "--sampling-fraction", "2"), "--sampling-fraction must be a number > 0 and <= 1. Got 2."),
         ((*QI, "--sampling-fraction", "much"), "'much' is no number"),
         ((*QI, "--suda", "0"), "--suda must be a whole number >= 1"),
+        ((*QI, "--stars", "any"), "--stars must be one of 'own', 'wildcard'"),
+        ((*QI, "--cells", "age=values"), "give --stars wildcard"),
         ((*QI, "--weights", "name"), "has no finite number in 60 row(s)"),
         ((*QI, "--weights", "v"), "There is no column 'v'"),
         ((*QI, "--household", "home"), "name the survey weights with --weights"),

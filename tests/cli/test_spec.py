@@ -20,6 +20,7 @@ from shoal.cli.spec import FLAGGED, Columns, Privacy, ReleaseSpec, read_spec, re
 from shoal.errors import ParameterError, UsageError
 from shoal.models import (
     AlphaKAnonymity,
+    AverageRisk,
     BetaLikeness,
     DeltaDisclosure,
     EqualDistance,
@@ -85,6 +86,7 @@ alpha = "1/3"
 beta = 2
 beta_variant = "basic"
 delta = 1.5
+average_risk = "1/20"
 e = 100
 t = 0.2
 t_distance = "ordered"
@@ -131,6 +133,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "beta_variant": "basic",
     "delta": 1.5,
     "e": 100,
+    "average_risk": "1/20",
     "t": 0.2,
     "t_distance": "ordered",
     "t_order": ['mild,"severe, fatal"'],
@@ -343,6 +346,7 @@ def test_specs_are_values() -> None:
         ({"beta": 2}, [BetaLikeness(2)]),
         ({"beta": 2, "beta_variant": "enhanced", "l": 2}, [LDiversity(2), BetaLikeness(2, variant="enhanced")]),
         ({"delta": 1.5}, [DeltaDisclosure(1.5)]),
+        ({"average_risk": "1/20", "k": 2}, [KAnonymity(2), AverageRisk(Fraction(1, 20))]),
         ({"t": "1/5"}, [TCloseness(Fraction(1, 5), distance=EqualDistance())]),
         ({"t": 0.2, "t_distance": "ordered", "k": 3}, [KAnonymity(3), TCloseness(0.2, distance=OrderedDistance())]),
         (

@@ -226,6 +226,16 @@ class TestWhatIsRefused:
         assert "SECRET" not in str(raised.value)
 
 
+@pytest.mark.parametrize("kind", [object, "category"])
+def test_text_that_is_no_unicode(kind):
+    """The error that Python raises holds the cell; ours must not lead to it."""
+    cells = pd.Series(np.array(["CELL\ud800", "b"], dtype=object), dtype=object)
+    column = cells if kind is object else pd.Series(pd.Categorical(pd.Index(cells, dtype=object)))
+    with pytest.raises(DataError, match="'name' holds text that is no Unicode") as raised:
+        open_frame(pd.DataFrame({"name": column}))
+    assert raised.value.__context__ is None
+
+
 def test_pandas_is_not_imported_for_those_who_do_not_use_it():
     code = (
         "import sys, polars; from shoal.io import open_frame; open_frame(polars.DataFrame({'a': [1]}));"

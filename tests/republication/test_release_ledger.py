@@ -260,11 +260,11 @@ class TestDamage:
     @pytest.mark.parametrize(
         "statement",
         [
-            "UPDATE shoal_releases SET rows = rows + 1 WHERE number = 1",
-            'UPDATE shoal_releases SET files = \'{"release.csv":{"sha256":"00"}}\' WHERE number = 2',
+            "UPDATE shoal_releases SET time = '2020-01-01T00:00:00+00:00' WHERE number = 1",
             "UPDATE shoal_releases SET state = 'withdrawn' WHERE number = 2",
-            "UPDATE shoal_releases SET counts = 'no json' WHERE number = 2",
-            "UPDATE shoal_releases SET input_sha256 = '00' WHERE number = 1",
+            "UPDATE shoal_releases SET content = substr(content, 1, 40) WHERE number = 1",
+            "UPDATE shoal_releases SET content = (SELECT content FROM shoal_releases WHERE number = 1)",
+            "UPDATE shoal_series SET anew = 1",
             "UPDATE shoal_releases SET memory_digest = '00' WHERE number = 2",
             "DELETE FROM shoal_releases WHERE number = 2",
             "DELETE FROM shoal_releases WHERE number = 1",

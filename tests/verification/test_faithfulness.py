@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal import publish
+from shoal import stages
 from shoal.errors import InfeasibleError, ReleaseUnsafeError
 from shoal.grouping import Labels, Ordered, Points, Regions
 from shoal.hierarchy import (
@@ -241,7 +241,7 @@ def arguments(case: Case, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, ...]:
         check_faithful(*args, **named)
 
     with monkeypatch.context() as patch:
-        patch.setattr(publish, "check_faithful", spy)
+        patch.setattr(stages, "check_faithful", spy)
         case.release()
     ((args, named),) = seen
     return args, named
@@ -315,9 +315,9 @@ def test_an_untrue_release_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
         frame, rows = real(*args, **named)
         return frame, rows[::-1].copy()
 
-    real = publish.published_frame
+    real = stages.published_frame
     table = pl.DataFrame({"age": [20, 20, 20, 60, 60, 60], "s": ["a", "b", "c"] * 2})
-    monkeypatch.setattr(publish, "published_frame", swapped)
+    monkeypatch.setattr(stages, "published_frame", swapped)
     with pytest.raises(ReleaseUnsafeError, match=r"6 of 'age'") as caught:
         shoal.anonymize(table, quasi_identifiers=["age"], sensitive="s", privacy=shoal.KAnonymity(3))
     assert "20" not in str(caught.value)

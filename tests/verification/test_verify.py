@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import DataError, ParameterError, ReleaseUnsafeError
-from shoal.models import KAnonymity, KEAnonymity, LDiversity, PrivacyModel, Requirement
+from shoal.models import GroupModel, KAnonymity, KEAnonymity, LDiversity, Requirement
 from shoal.testing import oracles
 from shoal.verification import measure, verify
 
@@ -113,7 +113,7 @@ def test_declared_columns_are_there_and_in_their_order():
 
 
 @dataclass(frozen=True, repr=False)
-class Answering(PrivacyModel):
+class Answering(GroupModel):
     """A model with a bug."""
 
     answer: object

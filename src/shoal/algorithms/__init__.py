@@ -6,7 +6,7 @@ must pay, and `common` what several algorithms use.
 
 from shoal.algorithms.base import Algorithm, Guarantee, Partition, Problem
 from shoal.algorithms.bounds import LowerBound, lower_bound
-from shoal.algorithms.catalogue import ALGORITHMS, CATALOGUE, PROVING, choose
+from shoal.algorithms.catalogue import ALGORITHMS, CATALOGUE, PROVING, choose, unsupported
 from shoal.algorithms.common.compiled import compile_requirement, populations_of
 from shoal.algorithms.exact import Exact
 from shoal.algorithms.full_domain import FullDomain
@@ -47,4 +47,5 @@ __all__ = [
     "compile_requirement",
     "lower_bound",
     "populations_of",
+    "unsupported",
 ]

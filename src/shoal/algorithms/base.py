@@ -95,7 +95,9 @@ class Algorithm(Protocol):
     """A published algorithm that partitions a table.
 
     One that climbs hierarchies may say so with an attribute `hierarchical = True`: under generalization every
-    quasi-identifier then has one, built automatically where none was given.
+    quasi-identifier then has one, built automatically where none was given. One that decides about all groups together
+    may say so with an attribute `judges_releases = True`: it serves models of the whole release
+    (`Requirement.release_rules`), for which every other one is refused.
 
     One that searches long may name a quick algorithm that serves the same requirements with an attribute `stand_in`:
     its losses tell which of many coarsenings are worth the search.

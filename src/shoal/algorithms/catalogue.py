@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from shoal._messages import Allowed
+from shoal._messages import Allowed, Phrase
 from shoal.algorithms.exact import Exact
 from shoal.algorithms.full_domain import FullDomain
 from shoal.algorithms.hilbert import Hilbert
@@ -22,10 +22,11 @@ from shoal.algorithms.tp import ThreePhase
 from shoal.errors import ParameterError, UnsupportedError, did_you_mean
 
 if TYPE_CHECKING:
+    from shoal._messages import Part
     from shoal.algorithms.base import Algorithm
     from shoal.models import Requirement
 
-__all__ = ["ALGORITHMS", "CATALOGUE", "PROVING", "Entry", "choose"]
+__all__ = ["ALGORITHMS", "CATALOGUE", "PROVING", "Entry", "choose", "unsupported"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,18 +137,32 @@ def choose(algorithm: str | Algorithm, requirement: Requirement, recoding: str) 
             "a name or an algorithm object such as shoal.ThreePhase()",
             got=type(algorithm).__name__,
         )
-    why_not = chosen.unsupported(requirement)
+    why_not = unsupported(chosen, requirement)
     if why_not is not None:
         raise UnsupportedError(
-            f"The algorithm '{chosen.name}' cannot serve this request: {why_not}. {_alternatives(requirement)}"
+            f"The algorithm '{chosen.name}' cannot serve this request: ", why_not, f". {_alternatives(requirement)}"
         )
     return chosen, "asked for"
+
+
+def unsupported(algorithm: Algorithm, requirement: Requirement) -> Part | None:
+    """Return why an algorithm cannot serve a requirement, as a part of a message that follows "because"; None: it can.
+
+    What `Algorithm.unsupported` says, and that only an algorithm which judges releases serves models of a release.
+    """
+    if requirement.table_models and not getattr(algorithm, "judges_releases", False):
+        return Phrase(
+            "it decides group by group, and ", requirement.table_models[0], " is asked of the release as a whole"
+        )
+    return algorithm.unsupported(requirement)
 
 
 def _automatic(requirement: Requirement, recoding: str) -> tuple[Algorithm, str]:
     """Choose what lost least for such a request on the tables of the benchmarks."""
     if not requirement.monotone:
         raise UnsupportedError(f"No algorithm can serve this request. {_alternatives(requirement)}")
+    if requirement.table_models:
+        return ALGORITHMS["full-domain"], "a model of the release as a whole, which it alone decides about"
     if requirement.compares_with_table:
         lost = "fewest stars" if recoding == "suppression" else "smallest sub-domains"
         return ALGORITHMS["sabre"], f"groups that must be like the table, by {recoding}: {lost} in our trials"
@@ -162,7 +177,7 @@ def _automatic(requirement: Requirement, recoding: str) -> tuple[Algorithm, str]
 
 
 def _alternatives(requirement: Requirement) -> str:
-    able = [name for name, algorithm in ALGORITHMS.items() if algorithm.unsupported(requirement) is None]
+    able = [name for name, algorithm in ALGORITHMS.items() if unsupported(algorithm, requirement) is None]
     if able:
         return f"These can: {', '.join(able)}."
     return (

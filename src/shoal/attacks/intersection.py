@@ -20,20 +20,19 @@ import numpy as np
 
 from shoal._messages import Subject
 from shoal._progress import Progress, silent
-from shoal.attacks.covering import PointTree, distinct_rows
-from shoal.errors import ColumnError, DataError, ParameterError, near_matches
-from shoal.verification.cells import cell_text
-from shoal.verification.columns import ReadingProblem, how_to_say, not_understood, read_table
-from shoal.verification.covered_ranks import CoveredRanks
+from shoal.attacks.compatible import meet, why_not_matched
+from shoal.attacks.published import check_columns, codes_of, secret_of
+from shoal.attacks.rates import Rate
+from shoal.covering import PointTree
+from shoal.errors import DataError, ParameterError
+from shoal.verification.columns import not_understood, read_table
 from shoal.verification.meaning import declared_meanings, parameters_of
-from shoal.verification.placing import place
-from shoal.verification.sub_domains import Everything
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from shoal.verification.columns import ReadColumn, ReadTable
+    from shoal.verification.columns import ReadTable
     from shoal.verification.meaning import Tree
 
     Bits = NDArray[np.uint64]
@@ -57,6 +56,8 @@ class IntersectionAttack:
     """For each release, the people whose value it tells alone."""
     not_covered: tuple[int, ...]
     """For each release, the people who are said to be in it although no group covers them."""
+    baseline: Rate
+    """How often guessing the most common value of all releases would be right about their rows."""
     values_left: Bits
     """Private: the candidate set of each person as bits, in words of 64."""
     values: tuple[str, ...]
@@ -95,6 +96,11 @@ class IntersectionAttack:
         """Return the findings as JSON takes them; nobody is named."""
         return {
             "attack": "intersection",
+            "attempts": self.people,
+            "successes": self.vulnerable,
+            **Rate(successes=self.vulnerable, attempts=self.people).to_dict(),
+            "baseline": self.baseline.to_dict(),
+            "control": None,
             "releases": self.releases,
             "people": self.people,
             "vulnerable": self.vulnerable,
@@ -184,7 +190,7 @@ def intersection_attack(
     secrets = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
     names = tuple(quasi_identifiers)
     _check(releases, populations, identifier, names, secrets)
-    told = [_secret(release, secrets) for release in releases]
+    told = [secret_of(release, secrets) for release in releases]
     saids = [parameters_of(one) for one in certificates or [{}] * len(releases)]
     meanings = [declared_meanings(names, said, trees=hierarchies, cells=cells) for said in saids]
     values = pl.concat(told).unique().sort()
@@ -224,6 +230,9 @@ def intersection_attack(
         ),
         single_release=tuple(alone),
         not_covered=tuple(not_covered),
+        baseline=Rate(
+            successes=int(np.bincount(codes_of(pl.concat(told), values)).max(initial=0)), attempts=sum(map(len, told))
+        ),
         values_left=left,
         values=tuple(values.to_list()),
     )
@@ -248,26 +257,13 @@ def _check(
             (release, f"release {number}", (*names, *secrets)),
             (people, f"the population of release {number}", (identifier, *names)),
         ):
-            for name in wanted:
-                if name not in frame.columns:
-                    raise ColumnError(f"There is no column '{name}' in {what}. {near_matches(name, frame.columns)}")
+            check_columns(frame, wanted, what)
         ids = people.get_column(identifier)
         if ids.null_count() or ids.is_duplicated().any():
             raise DataError(
                 f"The population of release {number} misses an identifier, or has one more than once: a person is in a "
                 "release once. Name another column, or remove the repetitions."
             )
-
-
-def _secret(release: pl.DataFrame, names: Sequence[str]) -> pl.Series:
-    """Return the sensitive cells as text; of several attributes one text for the combination."""
-    import polars as pl
-
-    columns = [cell_text(release.get_column(name)).fill_null("(missing)") for name in names]
-    if len(columns) == 1:
-        return columns[0].alias("secret")
-    frame = pl.DataFrame([column.alias(str(at)) for at, column in enumerate(columns)])
-    return frame.select(pl.concat_str(pl.all(), separator=" & ").alias("secret")).to_series()
 
 
 def _places(ids: pl.Series, persons: pl.Series) -> NDArray[np.int64]:
@@ -283,68 +279,16 @@ def _sizes(bits: Bits) -> NDArray[np.int64]:
 
 def _candidates(understood: ReadTable, people: pl.DataFrame, secrets: tuple[pl.Series, pl.Series]) -> Bits:
     """Return each person's candidate sensitive set in one release, as bits."""
+    secret, values = secrets
+    words = -(-len(values) // _WORD)
     if not people.height:
-        return np.zeros((0, -(-len(secrets[1]) // _WORD)), dtype=np.uint64)
-    columns = list(understood.columns.values())
-    points = np.empty((people.height, len(columns)), dtype=np.int32)
-    covered, problems = [], []
-    for number, column in enumerate(columns):
-        values, points[:, number] = column.values(people.get_column(column.name))
-        covered.append(place(column, values))
-        problems += _doubts(column, covered[-1], points[:, number], placed=values.placed)
+        return np.zeros((0, words), dtype=np.uint64)
+    problems = why_not_matched(understood, people, "exactly")
     if problems:
         raise not_understood(problems)
-    boxes, carried = _boxes(columns, secrets)
-    offsets = np.cumsum([0, *(len(one) for one in covered[:-1])])
-    return PointTree(points).collect((boxes + offsets).astype(np.int32), CoveredRanks.joined(covered), carried)
-
-
-def _doubts(
-    column: ReadColumn, covered: CoveredRanks, ranks: NDArray[np.int32], *, placed: int
-) -> list[ReadingProblem]:
-    """Return why it is in doubt that a column was understood, held against the people who are in the release.
-
-    Everybody is in some group. Cells of which nobody said what they are, and which show values as they stand, are not
-    understood where people have values that none of them shows: where there is no star either, and where a cell shows a
-    value that nobody has.
-    """
-    here = np.bincount(ranks, minlength=int(ranks.max()) + 1) > 0
-    if column.scale in ("number", "date", "time") and not placed and not column.is_plain:
-        kind = {"number": "numbers", "date": "dates", "time": "times"}[column.scale]
-        why = f"its cells are intervals of {kind}, and the population's values are none"
-        return [ReadingProblem(column=column.name, why=why, how=how_to_say(column.name))]
-    if not column.is_plain:
-        return []
-    stars = np.array([isinstance(one, Everything) for one in column.sub_domains])
-    shown = covered.low[~stars]
-    shown = shown[covered.high[~stars] >= shown]
-    here_shown = np.isin(shown, np.flatnonzero(here))
-    nobody = int(np.count_nonzero(~stars)) - int(np.count_nonzero(here_shown))
-    unmatched = int(np.count_nonzero(~np.isin(ranks, shown)))
-    if not unmatched or (stars.any() and not nobody) or stars.all():
-        return []
-    why = (
-        f"{unmatched} of {len(ranks)} people have a value that none of its cells shows, and {nobody} of its "
-        f"{len(stars)} distinct cells show what is no value of these people"
-    )
-    return [ReadingProblem(column=column.name, why=why, how=how_to_say(column.name))]
-
-
-def _boxes(columns: Sequence[ReadColumn], secrets: tuple[pl.Series, pl.Series]) -> tuple[NDArray[np.int64], Bits]:
-    """Return the distinct combinations of labels, and the sensitive values that each carries."""
-    secret, values = secrets
-    boxes, of_row = distinct_rows(np.column_stack([column.codes for column in columns]).astype(np.int32))
-    codes = _codes(secret, values)
-    carried = np.zeros((len(boxes), -(-len(values) // _WORD)), dtype=np.uint64)
-    np.bitwise_or.at(carried, (of_row, codes // _WORD), np.uint64(1) << (codes % _WORD).astype(np.uint64))
-    return boxes.astype(np.int64), carried
-
-
-def _codes(column: pl.Series, distinct: pl.Series) -> NDArray[np.int64]:
-    """Return the place of each cell among the distinct ones."""
-    import polars as pl
-
-    left = pl.DataFrame({"cell": column})
-    right = pl.DataFrame({"cell": distinct, "place": np.arange(len(distinct))})
-    joined = left.join(right, on="cell", how="left", nulls_equal=True, maintain_order="left")
-    return np.asarray(joined["place"].to_numpy(), dtype=np.int64)
+    meeting = meet(understood, people)
+    codes = codes_of(secret, values)
+    carried = np.zeros((len(meeting.boxes), words), dtype=np.uint64)
+    np.bitwise_or.at(carried, (meeting.box_of, codes // _WORD), np.uint64(1) << (codes % _WORD).astype(np.uint64))
+    points = PointTree(meeting.covered.low[meeting.points])
+    return points.collect(meeting.boxes, meeting.covered, carried)[meeting.point_of]

@@ -46,7 +46,7 @@ def audit(terminal: Terminal, request: ReleaseSpec, *, source: options.Released)
         lines = _lines(facts["achieved"], facts["risk"])
         terminal.say("", lines_of(lines), *_verdict(judged), *_remarks(facts), "")
     for failure in judged.failures:
-        terminal.note(f"{failure.told(terminal.voice)} {_groups_of(failure)}")
+        terminal.note(f"{failure.told(terminal.voice)} {_groups_of(failure)}".rstrip())
     if judged.failures:
         raise typer.Exit(ReleaseUnsafeError.exit_code)
 
@@ -63,9 +63,11 @@ def _verdict(judged: Audit) -> list[str]:
 
 
 def _groups_of(failure: Failure) -> str:
-    """Return the failing groups by number and size, the first ones where they are many."""
+    """Return the failing groups by number and size, the first ones where they are many; empty where none is listed."""
     from shoal.report.sentences import number
 
+    if not len(failure.numbers):
+        return ""
     columns = zip(failure.numbers.tolist(), failure.sizes.tolist(), failure.first_rows.tolist(), strict=True)
     shown = [f"{number(which)} ({number(size)}; row {number(row)})" for which, size, row in list(columns)[:_SHOWN]]
     more = "" if len(failure.numbers) <= _SHOWN else ", ... (--json lists more)"

@@ -66,7 +66,14 @@ class Terminal:
         with suppress(BrokenPipeError):
             _console(stderr=True).print(_text(text))
 
-    def fail(self, message: str, code: int, *, show: Callable[[], None] | None = None) -> int:
+    def fail(
+        self,
+        message: str,
+        code: int,
+        *,
+        show: Callable[[], None] | None = None,
+        facts: Mapping[str, Any] | None = None,
+    ) -> int:
         """Say why a call failed, on standard error and to a listening program, and return its exit code.
 
         Parameters
@@ -77,6 +84,8 @@ class Terminal:
             The exit code.
         show : callable, optional
             Prints the message on standard error in another way (with the usage, say).
+        facts : mapping, optional
+            What else a listening program is told.
         """
         # The code says that the call failed, also where nobody reads why (rich leaves with SystemExit then).
         with suppress(BrokenPipeError, SystemExit):
@@ -86,7 +95,7 @@ class Terminal:
                 sys.stderr.write(f"Error: {plain(message)}\n")
         if self.json:
             with suppress(BrokenPipeError):
-                self.result({"error": message, "exit_code": code})
+                self.result({"error": message, "exit_code": code, **(facts or {})})
         return code
 
     @contextmanager

@@ -15,6 +15,9 @@ from typer.core import TyperGroup
 from shoal._progress import interruptible
 from shoal.cli.anonymize import anonymize
 from shoal.cli.attack import attack
+from shoal.cli.attack_groups import background, homogeneity, inference, similarity, skewness
+from shoal.cli.attack_people import linking, minimality
+from shoal.cli.attack_release import attacks_release
 from shoal.cli.audit import audit
 from shoal.cli.compare import compare
 from shoal.cli.console import Terminal, discard_if_unread, logged_notes
@@ -35,7 +38,7 @@ from shoal.cli.tables import tables
 from shoal.cli.tune import tune
 from shoal.cli.version import installed_version, version
 from shoal.cli.voice import Flags, flags_of
-from shoal.errors import ShoalError
+from shoal.errors import NotUnderstoodError, ShoalError
 
 __all__ = ["Commands", "app", "run"]
 
@@ -117,6 +120,10 @@ def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[],
         code = READER_LEFT
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
+    except NotUnderstoodError as error:
+        return terminal.fail(
+            error.told(Flags(flags())), error.exit_code, facts={"columns_not_understood": list(error.columns)}
+        )
     except ShoalError as error:
         return terminal.fail(error.told(Flags(flags())), error.exit_code)
     except _CallFault as fault:
@@ -190,6 +197,8 @@ for panel, commands in _COMMANDS.items():
 app.command("list", rich_help_panel=_ITSELF)(tables)
 for grouping in (labels, ordered, points, regions):
     group.command()(grouping)
+for attacking in (linking, homogeneity, background, skewness, similarity, inference, minimality):
+    attack.command()(attacks_release(attacking))
 app.add_typer(republish, rich_help_panel=_AGAIN)
 app.add_typer(attack, rich_help_panel=_AGAIN)
 app.add_typer(group, rich_help_panel=_CLASSES)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from shoal._validation import Parameter
     from shoal.models import GroundDistance, PrivacyModel
 
-__all__ = ["PRIVACY", "Privacy", "key_of"]
+__all__ = ["PRIVACY", "Privacy", "ground_distance", "key_of"]
 
 Number = int | float | str
 """A number, or a text that is one ("1/3")."""
@@ -66,7 +66,7 @@ class _Models(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             declared = {key: one for key, one in _keys(model).items() if key in given}
             values = {name: parameters_of(model)[name].value_of(given[key]) for key, name in declared.items()}
             if model is TCloseness:
-                values["distance"] = _ground_distance(given.get("t_distance", "equal"), given.get("t_order"))
+                values["distance"] = ground_distance(given.get("t_distance", "equal"), given.get("t_order"))
             made.append(model(**values))
         return made
 
@@ -118,8 +118,14 @@ def _check_company(given: Mapping[str, Any], chosen: Sequence[type[PrivacyModel]
             raise UsageError(f"{PRIVACY[key].flag} needs {' and '.join(absent)}: give both.")
 
 
-def _ground_distance(named: str, order: Sequence[str] | None) -> GroundDistance:
-    """Return the ground distance that --t-distance names."""
+def ground_distance(named: str, order: Sequence[str] | None) -> GroundDistance:
+    """Return the ground distance that --t-distance names.
+
+    Raises
+    ------
+    UsageError
+        Where it names none.
+    """
     from shoal.hierarchy import Hierarchy
     from shoal.models import EqualDistance, HierarchicalDistance, MetricDistance
 

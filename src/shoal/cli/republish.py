@@ -89,6 +89,16 @@ MissingSensitive = Annotated[
         "--missing-sensitive", metavar="error|drop", help="Rows without a sensitive value: an error, or left out."
     ),
 ]
+Overlap = Annotated[
+    str,
+    typer.Option(
+        "--overlap", metavar="error|allow", help="People who are in another series of the ledger: an error, or allowed."
+    ),
+]
+Anew = Annotated[
+    bool,
+    typer.Option("--anew", help="Your word that releases of another series of this name are of other people."),
+]
 Risk = Annotated[
     bool,
     typer.Option("--risk", help="Your word that you know what it means for people whom the ledger forgot."),
@@ -138,6 +148,7 @@ def init(
     m: M,
     drop: Drop = None,
     counterfeits: Balancing = "independent",
+    anew: Anew = False,
     key: Key = None,
     anchor: Anchor = None,
     wait: Wait = 30.0,
@@ -159,9 +170,10 @@ def init(
             sensitive=options.names_in("--sensitive", sensitive) or (),
             direct_identifiers=options.names_in("--drop", drop) or (),
             counterfeits=counterfeits,  # type: ignore[arg-type]
+            anew=anew,
         )
         facts: dict[str, Any] = {"ledger": ledger.address, "key": ledger.key_file, "anchor": ledger.anchor_file}
-        facts |= {"series": made.name, "m": made.m, "warnings": list(ledger.warnings)}
+        facts |= {"series": made.name, "m": made.m, "warnings": [*ledger.warnings, *made.notes]}
     for warning in facts["warnings"]:
         terminal.note(warning)
     terminal.result(facts) if terminal.json else terminal.say(
@@ -185,6 +197,7 @@ def publish(
     output: Output,
     series: SeriesName = None,
     missing_sensitive: MissingSensitive = "error",
+    overlap: Overlap = "error",
     seed: options.Seed = None,
     key: Key = None,
     anchor: Anchor = None,
@@ -205,12 +218,13 @@ def publish(
     from shoal.io import check_free
 
     terminal: Terminal = context.obj
-    check_free(output, force=bool(force))
+    check_free(output, force=bool(force), remove=False)
     with _opened(terminal, address, key, anchor, wait) as ledger, terminal.progress() as progress:
         made = _chosen(ledger, series).publish(
             source,
             output,
             missing_sensitive=missing_sensitive,  # type: ignore[arg-type]
+            overlap=overlap,  # type: ignore[arg-type]
             seed=seed,
             force=bool(force),
             format=format,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import options
+from shoal.cli.cells import Cells, Nodes, cells_of, trees_of_cells
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.private_file import write_private
 from shoal.cli.signature import takes
@@ -57,6 +58,16 @@ Household = Annotated[
         "--household",
         metavar="NAME",
         help="With --weights: the column with the household of each person.",
+        rich_help_panel=_KNOWN,
+    ),
+]
+Stars = Annotated[
+    str | None,
+    typer.Option(
+        "--stars",
+        metavar="own|wildcard",
+        help="A star (an interval, a set) is a value of its own, unless given, or stands for any of its values, as "
+        "somebody assumes who joins tables.",
         rich_help_panel=_KNOWN,
     ),
 ]
@@ -144,7 +155,7 @@ Output = Annotated[
 Force = Annotated[bool, typer.Option("--force/--no-force", help="Replace OUT if it exists.", rich_help_panel="Files")]
 
 
-@takes(("quasi_identifiers", "sensitive"), options.READING, options.REQUEST)
+@takes(("quasi_identifiers", "sensitive", "star"), options.READING, options.REQUEST)
 def risk(
     terminal: Terminal,
     request: ReleaseSpec,
@@ -154,6 +165,9 @@ def risk(
     sampling_fraction: SamplingFraction = None,
     weights: Weights = None,
     household: Household = None,
+    stars: Stars = None,
+    hierarchies: Nodes = None,
+    cells: Cells = None,
     threshold: Threshold = None,
     l: L = None,
     significance: Significance = None,
@@ -169,8 +183,9 @@ def risk(
 
     Example: shoal risk survey.csv --qi age,gender,zip --sensitive disease --sampling-fraction 0.01 --suda 3
 
-    Cells are compared as they stand: a star, an interval and a missing value are
-    values like any other. `shoal list measures` says what is measured.
+    Cells are compared as they stand, unless stars are wildcards: a star, an
+    interval and a missing value are values like any other. `shoal list measures`
+    says what is measured.
 
     Exit code 0, however high the risk is.
     """
@@ -181,12 +196,19 @@ def risk(
         check_free(output, private=False, force=force)
     if records is not None and records.exists():
         raise OutputError(f"'{records}' exists already and is kept. Choose another name.")
-    said: dict[str, Any] = {
+    asked = request.arguments(assess)
+    names = asked["quasi_identifiers"]
+    if stars != "wildcard":
+        asked.pop("hierarchies", None)  # those of a spec file are for anonymizing
+    asked |= {"hierarchies": trees} if (trees := trees_of_cells(hierarchies, names)) else {}
+    texts = {
         "population": population,
         "weights": weights,
         "household": household,
         "log_linear": log_linear,
+        "stars": stars,
     }
+    said: dict[str, Any] = {name: text for name, text in texts.items() if text is not None}
     numbers = {
         "sampling_fraction": ("--sampling-fraction", sampling_fraction),
         "threshold": ("--threshold", threshold),
@@ -197,7 +219,7 @@ def risk(
     }
     said |= {name: options.as_number(flag, text) for name, (flag, text) in numbers.items() if text is not None}
     with terminal.progress() as progress:
-        found = assess(source, progress=progress, **said, **request.arguments(assess))
+        found = assess(source, progress=progress, cells=cells_of(cells, names), **said, **asked)
     facts = found.to_dict()
     if output is not None:
         _write(output, facts, source, force=force)
@@ -227,6 +249,7 @@ def _lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows, classes, smallest = (number(facts[name]) for name in ("rows", "classes", "smallest_class"))
     lines = [
         ("rows", f"{rows} in {classes} classes, the smallest of {smallest}"),
+        ("stars", "values of their own" if facts["stars"] == "own" else "any of their values (wildcards)"),
         ("alone in the file", percent(facts["sample_uniques"])),
         ("prosecutor risk", probabilities(facts["prosecutor"])),
     ]

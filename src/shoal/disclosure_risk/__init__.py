@@ -6,6 +6,7 @@ documentation, reports and the command line. The function `shoal.risk` brings th
 
 from shoal.disclosure_risk.attribute import attribute_disclosure
 from shoal.disclosure_risk.combinations import Combination, rank_combinations
+from shoal.disclosure_risk.compatible import count_compatible, generalized_columns
 from shoal.disclosure_risk.figures import Figures, Threshold
 from shoal.disclosure_risk.frequencies import Frequencies, count_frequencies
 from shoal.disclosure_risk.identifiers import PossibleIdentifier, detect_identifiers
@@ -49,9 +50,11 @@ __all__ = [
     "SpecialUniques",
     "Threshold",
     "attribute_disclosure",
+    "count_compatible",
     "count_frequencies",
     "delta_presence",
     "detect_identifiers",
+    "generalized_columns",
     "journalist_risk",
     "k_map",
     "log_linear_risk",

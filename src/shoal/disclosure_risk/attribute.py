@@ -27,11 +27,22 @@ if TYPE_CHECKING:
 
 __all__ = ["attribute_disclosure", "most_common"]
 
+_VALUES = 64
+"""Sensitive values that are counted at a time over compatible classes."""
+
 
 def most_common(frequencies: Frequencies, sensitive: Column) -> NDArray[np.int64]:
-    """Return for each class how many of its rows have the most common sensitive value."""
-    classes, _, counts = count_pairs(frequencies.class_of, frequencies.classes, sensitive.codes, sensitive.size)
-    return np.maximum.reduceat(counts, np.flatnonzero(np.diff(classes, prepend=-1)))
+    """Return for each class how many of the rows that it matches have their most common sensitive value."""
+    classes, values, counts = count_pairs(frequencies.class_of, frequencies.classes, sensitive.codes, sensitive.size)
+    if frequencies.join is None:
+        return np.maximum.reduceat(counts, np.flatnonzero(np.diff(classes, prepend=-1)))
+    most = np.zeros(frequencies.classes, dtype=np.int64)
+    for first in range(0, sensitive.size, _VALUES):
+        some = (values >= first) & (values < first + _VALUES)
+        carried = np.zeros((frequencies.classes, min(_VALUES, sensitive.size - first)), dtype=np.int64)
+        carried[classes[some], values[some] - first] = counts[some]
+        np.maximum(most, frequencies.matching(carried).max(axis=1), out=most)
+    return most
 
 
 def attribute_disclosure(

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal._messages import Suggestion
 from shoal.errors import DataError
 from shoal.table.classes import mixed_radix_keys
 from shoal.table.sorting_kernel import sort_by_key
 from shoal.verification.cells import cell_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -44,6 +45,11 @@ class Frequencies:
     """People of the population."""
     outside: int | None = None
     """People of the population who match no class of the table."""
+    overlapping: bool = False
+    """Whether somebody of the population matches several classes."""
+    join: Callable[[NDArray[np.int64]], NDArray[np.int64]] | None = None
+    """Adds up what classes carry, shape (classes, m), over the classes that each class is compatible with; None where
+    each is compatible with itself only."""
 
     @property
     def rows(self) -> int:
@@ -54,6 +60,15 @@ class Frequencies:
     def classes(self) -> int:
         """Number of classes: u."""
         return len(self.rows_of)
+
+    def matching(self, carried: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Add up what classes carry over the classes that each class is compatible with, itself among them.
+
+        Parameters
+        ----------
+        carried : int64 array, shape (classes, m)
+        """
+        return carried if self.join is None else self.join(carried)
 
     def __repr__(self) -> str:
         return f"Frequencies(rows={self.rows}, classes={self.classes}, people={self.people})"
@@ -176,5 +191,8 @@ def _check_people(
     where = f" The columns that do not match: {', '.join(strange)}." if strange else ""
     raise DataError(
         f"{missing:,} row(s) of the table are not in the population, which must hold everybody of the table.{where} "
-        "Give a population of the same people whose cells have the same form: generalized as those of the table are."
+        "Give a population of the same people with cells of the same form; for a table whose cells are generalized or "
+        "suppressed, compare what they stand for: ",
+        Suggestion("stars", "wildcard"),
+        ".",
     )

@@ -24,6 +24,8 @@ from shoal.table.sorting_kernel import sort_by_key
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shoal.disclosure_risk.frequencies import Frequencies
+
 __all__ = [
     "Household",
     "Individual",
@@ -61,8 +63,8 @@ class Household(Figures):
     """Number of households."""
 
 
-def sums_of_weights(class_of: NDArray[np.int64], classes: int, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the sum of the weights of each class: an estimate of how many people of the population are in it.
+def sums_of_weights(frequencies: Frequencies, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return for each class the sum of the weights of the rows that it matches: so many people may be meant.
 
     Weights are finite and at least 1. They are added as whole numbers of parts (units, 2**-26, 2**-52), exactly, so
     that the order of the rows does not change a digit.
@@ -70,8 +72,9 @@ def sums_of_weights(class_of: NDArray[np.int64], classes: int, weights: NDArray[
     units = np.floor(weights)
     large = (weights - units) * _PART
     parts = (units, np.floor(large), (large - np.floor(large)) * _PART)
-    of_parts = [np.bincount(class_of, weights=part, minlength=classes) for part in parts]
-    return np.asarray(of_parts[0] + (of_parts[1] + of_parts[2] / _PART) / _PART, dtype=np.float64)
+    of_class = [np.bincount(frequencies.class_of, weights=part, minlength=frequencies.classes) for part in parts]
+    sums = frequencies.matching(np.column_stack(of_class).astype(np.int64))
+    return np.asarray(sums[:, 0] + (sums[:, 1] + sums[:, 2] / _PART) / _PART, dtype=np.float64)
 
 
 _PART = 2.0**26

@@ -97,9 +97,12 @@ def _small_classes(facts: Facts) -> str:
         for k, share in facts["small_classes"].items()
         if int(k) > 2
     ]
-    return (
-        f"The rows form {number(facts['classes'])} classes with the same {_known(facts)}; the smallest has "
-        f"{number(facts['smallest_class'])}." + (f" Of the people, {listed(told)}." if told else "")
+    smallest = number(facts["smallest_class"])
+    fewest = (
+        f"every row matches at least {smallest}" if facts["stars"] == "wildcard" else f"the smallest has {smallest}"
+    )
+    return f"The rows form {number(facts['classes'])} classes with the same {_known(facts)}; {fewest}." + (
+        f" Of the people, {listed(told)}." if told else ""
     )
 
 

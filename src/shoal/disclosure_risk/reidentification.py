@@ -192,14 +192,18 @@ def k_map(frequencies: Frequencies, sampling_fraction: Fraction | None, signific
     )
 
 
-def delta_presence(frequencies: Frequencies) -> DeltaPresence:
-    """Return the least and the greatest f / F of the classes of the population.
+def delta_presence(frequencies: Frequencies) -> DeltaPresence | None:
+    """Return the least and the greatest f / F of the classes of the population; None where classes overlap.
+
+    With wildcards the classes of the population are the people who fit the cells of each class of the table.
 
     References
     ----------
     M. E. Nergiz, M. Atzori and C. Clifton, "Hiding the presence of individuals from shared databases", SIGMOD 2007.
     doi:10.1145/1247480.1247554
     """
+    if frequencies.overlapping:
+        return None
     shares = frequencies.rows_of / _population(frequencies)
     return DeltaPresence(lowest=0.0 if frequencies.outside else float(shares.min()), highest=float(shares.max()))
 

@@ -4,14 +4,14 @@ from shoal.io.folder import StagedFolder, check_free, private_folder, staged_fol
 from shoal.io.forms import Forms, Understood, as_written, looks_like_dates, reads_alike, understand
 from shoal.io.frames import OpenedFrame, Restorer, open_frame
 from shoal.io.lines import read_lines, write_lines
-from shoal.io.readers import ReadTable, read, read_table
+from shoal.io.readers import OpenedTable, read, read_table
 from shoal.io.writers import FORMATS, spreadsheet_names, write_table
 
 __all__ = [
     "FORMATS",
     "Forms",
     "OpenedFrame",
-    "ReadTable",
+    "OpenedTable",
     "Restorer",
     "StagedFolder",
     "Understood",

@@ -160,10 +160,15 @@ def _names(header: str, delimiter: str, source: str) -> list[str]:
         raise DataError(
             f"Column {names.index('') + 1} of {len(names)} has no name in line 1 of {source}. Give every column a name."
         )
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        shown = ", ".join(f"'{name}'" for name in repeated[:5])
-        raise DataError(f"Column names are repeated in line 1 of {source}: {shown}. Give every column its own name.")
+    first = {name: place for place, name in reversed([*enumerate(names, start=1)])}
+    repeated = [(first[name], place) for place, name in enumerate(names, start=1) if first[name] != place]
+    if repeated:  # by their places: in a file without a line of names they are cells
+        shown = ", ".join(f"{one} and {other}" for one, other in repeated[:5])
+        raise DataError(
+            f"Column names are repeated in line 1 of {source}: those of columns {shown}"
+            f"{' and more' if len(repeated) > 5 else ''}. Give every column its own name. If line 1 holds data, put a "
+            "line with names before it."
+        )
     return names
 
 

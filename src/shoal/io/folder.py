@@ -7,7 +7,7 @@ import os
 import re
 import secrets
 import shutil
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -117,6 +117,12 @@ class StagedFolder:
     """Whether it replaces an existing one."""
     shown: str
     """The target as the caller gave it."""
+    _removal: ExitStack
+    """Removes what has no name at the end."""
+
+    def leave(self) -> None:
+        """Keep the hidden folders as a crash would: what was noted of them elsewhere could not be taken back."""
+        self._removal.pop_all()
 
     @property
     def path(self) -> Path:
@@ -162,13 +168,13 @@ def staged_folder(
             _refuse(target, both=both, force=force, shown=shown)
             target.parent.mkdir(parents=True, exist_ok=True)
         places = _places(target, secrets.token_hex(4), both=both)
-        with _staging(places, shown):
+        with _staging(places, shown) as removal:
             with _explaining(shown, target.parent):
                 for place, content in zip(places, (files, private or {}), strict=False):
                     _fill(place, content)
                 if check is not None:
                     check(places[0].staged)
-            yield StagedFolder(places=places, force=force, shown=shown)
+            yield StagedFolder(places=places, force=force, shown=shown, _removal=removal)
     except BaseException:
         for parent in created:
             with suppress(OSError):
@@ -176,8 +182,10 @@ def staged_folder(
         raise
 
 
-def check_free(target: str | Path, *, private: bool = True, force: bool = False) -> None:
+def check_free(target: str | Path, *, private: bool = True, force: bool = False, remove: bool = True) -> None:
     """Say before the work, rather than after it, that an output folder cannot be written, or the private one beside it.
+
+    What a crash left beside it is finished as by `sweep_folder`, which also takes `remove`.
 
     Raises
     ------
@@ -187,19 +195,26 @@ def check_free(target: str | Path, *, private: bool = True, force: bool = False)
     shown = str(target)
     target = _resolved(target, shown)
     with _explaining(shown, target.parent):
-        _recover(target)
+        _recover(target, remove=remove)
         _refuse(target, both=private, force=force, shown=shown)
 
 
-def sweep_folder(target: Path) -> bool:
+def sweep_folder(target: Path, *, remove: bool = True) -> bool:
     """Finish what a crash left beside a folder, and return whether there was anything.
 
     What `write_folder` does first for the same target: a new folder gets its name where its private one has it, an old
     folder that had no name gets it back, and hidden folders that no living process writes are removed.
+
+    Parameters
+    ----------
+    target : Path
+        The folder.
+    remove : bool, default True
+        Whether hidden folders are removed. While one is there, it shows that the folder did not appear.
     """
     before = _leftovers(target)
     with suppress(OSError):
-        _recover(target)
+        _recover(target, remove=remove)
     return before != _leftovers(target)
 
 
@@ -286,14 +301,14 @@ def _take_back(places: Sequence[_Place]) -> None:
             place.aside.rename(place.target)
 
 
-def _recover(target: Path) -> None:
+def _recover(target: Path, *, remove: bool = True) -> None:
     """Finish what earlier crashes interrupted."""
     if target.parent.is_dir():
         for token in sorted({path.name[-8:] for path in _leftovers(target)}):
-            _finish(target, token)
+            _finish(target, token, remove=remove)
 
 
-def _finish(target: Path, token: str) -> None:
+def _finish(target: Path, token: str, *, remove: bool) -> None:
     """Finish an attempt that no living process is making."""
     public, private = _places(target, token, both=True)
     # In the order in which they are removed: a public one without its private one would seem to be about to appear.
@@ -310,7 +325,7 @@ def _finish(target: Path, token: str) -> None:
                 shutil.rmtree(place.aside, ignore_errors=True)
             elif place.aside.exists():
                 place.aside.rename(place.target)
-        for path in staged if _has_locks() else ():
+        for path in staged if remove and _has_locks() else ():
             shutil.rmtree(path, ignore_errors=True)
     finally:
         for lock in locks:
@@ -319,18 +334,19 @@ def _finish(target: Path, token: str) -> None:
 
 
 @contextmanager
-def _staging(places: Sequence[_Place], shown: str) -> Iterator[None]:
+def _staging(places: Sequence[_Place], shown: str) -> Iterator[ExitStack]:
     """Make hidden folders, the private one first, and remove what is still there at the end, the private one last."""
     locks = []
+    removal = ExitStack()
     try:
         with _explaining(shown, places[0].target.parent):
             for place in reversed(places):
                 place.staged.mkdir(0o700 if place.private else 0o777)
+                removal.callback(shutil.rmtree, place.staged, ignore_errors=True)
                 locks.append(_lock(place.staged))
-        yield
+        yield removal
     finally:
-        for place in places:
-            shutil.rmtree(place.staged, ignore_errors=True)
+        removal.close()
         for lock in locks:
             if lock is not None:
                 os.close(lock)

@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from shoal._unpicklable import Unpicklable
 from shoal.errors import ColumnError, DataError
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Restorer:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class OpenedFrame:
+class OpenedFrame(Unpicklable):
     """A caller's frame as Polars, with the way back."""
 
     frame: pl.DataFrame
@@ -163,6 +164,7 @@ def _column_from_pandas(column: pd.Series) -> pl.Series:
     import polars as pl
 
     name, kind = str(column.name), column.dtype
+    textual = True
     try:
         if isinstance(kind, (pd.PeriodDtype, pd.IntervalDtype)):
             column = column.astype(pd.CategoricalDtype(ordered=True))
@@ -172,8 +174,18 @@ def _column_from_pandas(column: pd.Series) -> pl.Series:
             return _series(pl.from_pandas(column)).alias(name)
         codes = pl.Series(column.cat.codes.to_numpy().astype("int64"))
         return _category_values(column.cat).gather(codes.set(codes < 0, None)).alias(name)
+    except UnicodeEncodeError:
+        textual = False
     except (TypeError, ValueError, NotImplementedError, OverflowError, pl.exceptions.PolarsError):
-        raise _mixed(name, str(kind)) from None
+        pass
+    # Outside of the handlers: the errors above hold cells, and would stay with this one.
+    if textual:
+        raise _mixed(name, str(kind))
+    raise DataError(
+        f"The column '{name}' holds text that is no Unicode: half of a pair of surrogates. Read it with its right "
+        "encoding, or replace such characters, data[column].str.encode('utf-8', 'replace').str.decode('utf-8') in "
+        "pandas."
+    )
 
 
 def _category_values(categories: Any) -> pl.Series:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = ["STANDARD_INPUT", "ReadTable", "read", "read_table"]
+__all__ = ["STANDARD_INPUT", "OpenedTable", "read", "read_table"]
 
 STANDARD_INPUT = "-"
 """In place of a file: what comes in on standard input."""
@@ -40,7 +40,7 @@ _LONGEST_SOURCE = 4096
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ReadTable:
+class OpenedTable:
     """A table, and what kind of source it came from."""
 
     frame: pl.DataFrame
@@ -54,7 +54,7 @@ class ReadTable:
     """Of a workbook."""
 
     def __repr__(self) -> str:
-        return f"ReadTable(rows={self.frame.height}, columns={self.frame.width}, format={self.format!r})"
+        return f"OpenedTable(rows={self.frame.height}, columns={self.frame.width}, format={self.format!r})"
 
 
 def read(
@@ -66,7 +66,7 @@ def read(
 
 def read_table(
     source: str | Path, *, delimiter: str | None = None, encoding: str | None = None, sheet: str | None = None
-) -> ReadTable:
+) -> OpenedTable:
     r"""Read a table, and say what it was.
 
     Parameters
@@ -85,7 +85,7 @@ def read_table(
 
     Returns
     -------
-    ReadTable
+    OpenedTable
         The columns of delimited text are all text, so that "007" stays what it is; an empty field is missing.
 
     Raises
@@ -102,7 +102,7 @@ def read_table(
     if database is not None:
         _refuse(text, "delimited text")
         _refuse({"sheet": sheet}, "workbooks")
-        return _with_rows(ReadTable(frame=read_database(database)), "The result of the query")
+        return _with_rows(OpenedTable(frame=read_database(database)), "The result of the query")
     if source == STANDARD_INPUT:
         content = unpacked(sys.stdin.buffer.read(), "standard input")
         return _of_content(content, "standard input", kind=_kind_of(content), text=text, sheet=sheet)
@@ -113,7 +113,7 @@ def read_table(
         if kind == "binary":  # which need not be in memory as a whole
             _refuse(text, "delimited text")
             _refuse({"sheet": sheet}, "workbooks")
-            return _with_rows(ReadTable(frame=_read_binary(path, path.name), format="parquet"), f"'{path.name}'")
+            return _with_rows(OpenedTable(frame=_read_binary(path, path.name), format="parquet"), f"'{path.name}'")
         content = unpacked(path.read_bytes(), path.name)
     return _of_content(content, f"'{path.name}'", kind=kind, text=text, sheet=sheet)
 
@@ -127,21 +127,21 @@ def _kind_of(content: bytes) -> str:
 
 def _of_content(
     content: bytes, shown: str, *, kind: str, text: Mapping[str, str | None], sheet: str | None
-) -> ReadTable:
+) -> OpenedTable:
     if kind != "text":
         _refuse(text, "delimited text")
     if kind == "workbook":
         frame, found = read_workbook(content, shown, sheet=sheet)
         ods = b"opendocument.spreadsheet" in content[:200]
-        return ReadTable(frame=frame, format="ods" if ods else "xlsx", sheet=found)
+        return OpenedTable(frame=frame, format="ods" if ods else "xlsx", sheet=found)
     _refuse({"sheet": sheet}, "workbooks")
     if kind == "binary":
-        return _with_rows(ReadTable(frame=_read_binary(content, shown), format="parquet"), shown)
+        return _with_rows(OpenedTable(frame=_read_binary(content, shown), format="parquet"), shown)
     read = read_delimited(content, shown, delimiter=_one_character(text["delimiter"]), encoding=text["encoding"])
-    return ReadTable(frame=read.frame, encoding=read.encoding, delimiter=read.delimiter)
+    return OpenedTable(frame=read.frame, encoding=read.encoding, delimiter=read.delimiter)
 
 
-def _with_rows(table: ReadTable, spoken: str) -> ReadTable:
+def _with_rows(table: OpenedTable, spoken: str) -> OpenedTable:
     if table.frame.height == 0 or table.frame.width == 0:
         raise DataError(f"{spoken} has no {'row' if table.frame.width else 'column'}.")
     return table

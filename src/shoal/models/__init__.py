@@ -1,7 +1,19 @@
-"""Privacy models: what makes a group of rows acceptable. One file per family; each model declares its own algebra."""
+"""Privacy models: what makes a group of rows acceptable, or a whole release.
+
+One file per family; each model declares its own algebra.
+"""
 
 from shoal.models.anonymity import AlphaKAnonymity, KAnonymity, KEAnonymity, MUniqueness
-from shoal.models.base import GroupCounts, PrivacyModel, Rule, RuleKind
+from shoal.models.average_risk import AverageRisk
+from shoal.models.base import (
+    GroupCounts,
+    GroupModel,
+    PrivacyModel,
+    ReleaseRule,
+    Rule,
+    RuleKind,
+    TableModel,
+)
 from shoal.models.catalogue import MODELS
 from shoal.models.closeness import TCloseness
 from shoal.models.disclosure import BetaLikeness, DeltaDisclosure
@@ -17,6 +29,7 @@ from shoal.models.requirement import FrequencyForm, Requirement
 __all__ = [
     "MODELS",
     "AlphaKAnonymity",
+    "AverageRisk",
     "BetaLikeness",
     "DeltaDisclosure",
     "Domain",
@@ -24,6 +37,7 @@ __all__ = [
     "FrequencyForm",
     "GroundDistance",
     "GroupCounts",
+    "GroupModel",
     "HierarchicalDistance",
     "KAnonymity",
     "KEAnonymity",
@@ -35,9 +49,11 @@ __all__ = [
     "OrderedDistance",
     "Population",
     "PrivacyModel",
+    "ReleaseRule",
     "Requirement",
     "Rule",
     "RuleKind",
     "TCloseness",
+    "TableModel",
     "distances",
 ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from shoal._validation import Integer, RationalIn, exact_fraction, parameter, validate_declared
-from shoal.models.base import GroupCounts, PrivacyModel, Rule, RuleKind
+from shoal.models.base import GroupCounts, GroupModel, Rule, RuleKind
 from shoal.models.linear import LinearForm, LinearRow
 from shoal.models.rationals import at_most, json_number, neighbours, rounded_up
 
@@ -42,7 +42,7 @@ def _largest_k(table: Population) -> str:
 
 
 @dataclass(frozen=True, repr=False)
-class KAnonymity(PrivacyModel):
+class KAnonymity(GroupModel):
     """Every group has at least k rows.
 
     References
@@ -88,7 +88,7 @@ class KAnonymity(PrivacyModel):
 
 
 @dataclass(frozen=True, repr=False)
-class AlphaKAnonymity(PrivacyModel):
+class AlphaKAnonymity(GroupModel):
     """Every group has at least k rows, and no sensitive value takes more than the share alpha of it.
 
     References
@@ -149,7 +149,7 @@ class AlphaKAnonymity(PrivacyModel):
 
 
 @dataclass(frozen=True, repr=False)
-class KEAnonymity(PrivacyModel):
+class KEAnonymity(GroupModel):
     """Every group has at least k rows, and its sensitive numbers spread over at least e.
 
     A missing sensitive value counts as a row, never as a number.
@@ -265,7 +265,7 @@ def _on_one_scale(numbers: list[Fraction], distance: Fraction) -> tuple[NDArray[
 
 
 @dataclass(frozen=True, repr=False)
-class MUniqueness(PrivacyModel):
+class MUniqueness(GroupModel):
     """Every group has at least m rows, and all their sensitive values differ.
 
     Not monotone: the union of two such groups may repeat a value.

@@ -1,11 +1,13 @@
 """What every privacy model declares about itself.
 
-A model is a predicate on one group of rows. It says the same thing twice, for two readers that share no code:
+A model is a predicate on one group of rows, or on a whole release. It says the same thing twice, for two readers that
+share no code:
 
-* `PrivacyModel.acceptable` judges groups from their exact counts, with integers and rationals. It is the definition;
-  the verification of a release calls it.
-* `PrivacyModel.rules` hands the compiled kernels a few integers that imply the same predicate, so that an algorithm
-  can ask it millions of times. Where a model is not rational, its rules are rounded against the publisher.
+* `GroupModel.acceptable` judges groups from their exact counts, with integers and rationals, and `TableModel.satisfied`
+  a release. They are the definitions; the verification of a release calls them.
+* `GroupModel.rules` hands the compiled kernels a few integers that imply the same predicate, so that an algorithm can
+  ask it millions of times, and `TableModel.release_rules` algorithms a few integers about a release. Where a model is
+  not rational, its rules are rounded against the publisher.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from shoal.models.linear import LinearForm
     from shoal.models.population import Population
 
-__all__ = ["GroupCounts", "PrivacyModel", "Rule", "RuleKind"]
+__all__ = ["GroupCounts", "GroupModel", "PrivacyModel", "ReleaseRule", "Rule", "RuleKind", "TableModel"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -193,7 +195,7 @@ class Rule:
 
 @dataclass(frozen=True, repr=False)
 class PrivacyModel(ABC):
-    """A predicate on groups of rows, with its algebra.
+    """What a release must satisfy: each of its groups (`GroupModel`), or all of them together (`TableModel`).
 
     Models are values: frozen, comparable, with a `repr` that reads like the call that made them.
     """
@@ -201,11 +203,10 @@ class PrivacyModel(ABC):
     name: ClassVar[str]
     """The field's name of the model, as it appears in certificates."""
     monotone: ClassVar[bool] = True
-    """Whether the union of two acceptable groups is acceptable."""
+    """Whether joining two groups never breaks the model: for a model of groups, whether the union of two acceptable
+    groups is acceptable."""
     needs_sensitive: ClassVar[bool] = True
     """Whether the model looks at a sensitive attribute at all."""
-    compares_with_table: ClassVar[bool] = False
-    """Whether a group must be like the table, so that groups which draw from it in proportion meet the model."""
 
     @property
     def reads_values(self) -> bool:
@@ -284,20 +285,28 @@ class PrivacyModel(ABC):
             raise ParameterError(self, f" cannot be asked of {about}: ", reason, ".")
 
     @abstractmethod
-    def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:
-        """Return for each group whether it is acceptable, decided exactly (or against the publisher)."""
-
-    @abstractmethod
-    def rules(self, table: Population) -> tuple[Rule, ...]:
-        """Return the clauses that imply the predicate, given the whole table."""
-
-    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Return the request as it appears in a certificate: {"model": name, parameter: value, ...}."""
 
     @abstractmethod
     def best_feasible(self, table: Population) -> str:
         """Return the best parameters that the whole table, as one group, would meet: the end of an error message."""
+
+
+@dataclass(frozen=True, repr=False)
+class GroupModel(PrivacyModel):
+    """A predicate on one group of rows, which every group of a release satisfies."""
+
+    compares_with_table: ClassVar[bool] = False
+    """Whether a group must be like the table, so that groups which draw from it in proportion meet the model."""
+
+    @abstractmethod
+    def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:
+        """Return for each group whether it is acceptable, decided exactly (or against the publisher)."""
+
+    @abstractmethod
+    def rules(self, table: Population) -> tuple[Rule, ...]:
+        """Return the clauses that imply the predicate, given the whole table."""
 
     def measured(self, groups: GroupCounts) -> tuple[dict[str, Any], Fraction] | None:
         """Return a distance that the model measures by, and the largest that a group has; None where it has none.
@@ -336,6 +345,53 @@ class PrivacyModel(ABC):
     def necessary_distinct(self) -> int:
         """Return how many different sensitive values every acceptable group has at least; lower bounds use it."""
         return 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseRule:
+    """What a model of the whole release asks of it, for algorithms; all rules must hold."""
+
+    most_groups: int
+    """The release has at most so many groups."""
+
+    def holds(self, groups: int) -> bool:
+        """Return whether a release with so many groups satisfies the rule."""
+        return groups <= self.most_groups
+
+
+@dataclass(frozen=True, repr=False)
+class TableModel(PrivacyModel):
+    """A predicate on a release as a whole: a share, counted over all of its groups, is at most a limit.
+
+    No group satisfies it or fails it alone. Algorithms that judge one group at a time cannot serve it; those that can
+    say so (`judges_releases`).
+    """
+
+    @property
+    @abstractmethod
+    def limit(self) -> Fraction:
+        """The largest share allowed."""
+
+    @abstractmethod
+    def share(self, groups: GroupCounts) -> tuple[int, int]:
+        """Return numerator and denominator of the share, exactly.
+
+        Each of them adds up over the parts of a release, so that a release may be counted in parts.
+        """
+
+    @abstractmethod
+    def release_rules(self, table: Population) -> tuple[ReleaseRule, ...]:
+        """Return the clauses that imply the predicate, given the whole table."""
+
+    @property
+    @abstractmethod
+    def measure(self) -> str:
+        """The name of the share, as certificates state what was achieved."""
+
+    def satisfied(self, groups: GroupCounts) -> bool:
+        """Return whether a release with these groups satisfies the model, decided exactly."""
+        part, whole = self.share(groups)
+        return part * self.limit.denominator <= self.limit.numerator * whole
 
 
 def _sense(value: object) -> str:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from shoal.models.anonymity import AlphaKAnonymity, KAnonymity, KEAnonymity, MUniqueness
+from shoal.models.average_risk import AverageRisk
 from shoal.models.closeness import TCloseness
 from shoal.models.disclosure import BetaLikeness, DeltaDisclosure
 from shoal.models.diversity import LDiversity
@@ -28,6 +29,7 @@ MODELS: Mapping[str, type[PrivacyModel]] = MappingProxyType(
             DeltaDisclosure,
             TCloseness,
             MUniqueness,
+            AverageRisk,
         )
     }
 )

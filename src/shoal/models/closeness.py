@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal._validation import RationalIn, exact_fraction, parameter, spoken, validate_declared
 from shoal.errors import ParameterError
-from shoal.models.base import GroupCounts, PrivacyModel, Rule
+from shoal.models.base import GroupCounts, GroupModel, Rule
 from shoal.models.ground_distance import EqualDistance, GroundDistance, OrderedDistance, largest_distance
 from shoal.models.rationals import at_most, json_number
 
@@ -28,7 +28,7 @@ _NAMED = {"equal": EqualDistance(), "ordered": OrderedDistance()}
 
 
 @dataclass(frozen=True, repr=False)
-class TCloseness(PrivacyModel):
+class TCloseness(GroupModel):
     """The earth mover's distance of every group's distribution of sensitive values from the table's is at most t.
 
     Of several sensitive attributes each is asked, with the same ground distance: one that says nothing of the values of

@@ -16,7 +16,7 @@ from shoal._validation import (
     parameter,
     validate_declared,
 )
-from shoal.models.base import GroupCounts, PrivacyModel, Rule, RuleKind
+from shoal.models.base import GroupCounts, GroupModel, Rule, RuleKind
 from shoal.models.linear import LinearForm, LinearRow
 from shoal.models.rationals import exponential, json_number, logarithm, neighbours
 
@@ -34,7 +34,7 @@ SHARE_SCALE = 2**31
 
 
 @dataclass(frozen=True, repr=False)
-class BetaLikeness(PrivacyModel):
+class BetaLikeness(GroupModel):
     """An adversary's confidence in any sensitive value grows at most (1 + beta)-fold.
 
     With p the share of a value in the table and q > p its share in the group, (q - p) / p <= beta (basic), or
@@ -113,7 +113,7 @@ class BetaLikeness(PrivacyModel):
 
 
 @dataclass(frozen=True, repr=False)
-class DeltaDisclosure(PrivacyModel):
+class DeltaDisclosure(GroupModel):
     """Seeing the group changes the probability of every sensitive value by less than a factor of 2^delta.
 
     For every value of the table, with p its share there and q its share in the group, |log2(q / p)| < delta; so every

@@ -25,7 +25,7 @@ from shoal._validation import (
 )
 from shoal.errors import ParameterError
 from shoal.models.anonymity import rare_rows
-from shoal.models.base import GroupCounts, PrivacyModel, Rule, RuleKind
+from shoal.models.base import GroupCounts, GroupModel, Rule, RuleKind
 from shoal.models.linear import LinearForm, LinearRow
 from shoal.models.rationals import at_most, json_number, logarithm, neighbours, rounded_down
 
@@ -46,7 +46,7 @@ _ERROR = 1e-15
 
 
 @dataclass(frozen=True, repr=False)
-class LDiversity(PrivacyModel):
+class LDiversity(GroupModel):
     """No group gives a sensitive value away: its values are at least `l` in one of four senses.
 
     * ``frequency`` (the default): at most one row in `l` has the same value, l * h(G) <= |G|.

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal._messages import Suggestion
 from shoal.errors import InfeasibleError, ParameterError
-from shoal.models.base import GroupCounts, PrivacyModel
+from shoal.models.base import GroupCounts, GroupModel, TableModel
 from shoal.models.rationals import neighbours
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.models.base import Rule
+    from shoal.models.base import PrivacyModel, ReleaseRule, Rule
     from shoal.models.linear import LinearForm
     from shoal.models.population import Population
 
@@ -78,7 +79,7 @@ class Requirement:
                 "anonymize", "privacy", "at least one privacy model, KAnonymity(5) for example", got="none"
             )
         for model in listed:
-            if not isinstance(model, PrivacyModel):
+            if not isinstance(model, GroupModel | TableModel):
                 got = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
                 raise ParameterError.refusing(
                     "anonymize", "privacy", "a privacy model or a list of them, KAnonymity(5) for example", got=got
@@ -89,15 +90,25 @@ class Requirement:
                 )
         return cls(models=listed, sensitive=tuple(sensitive))
 
+    @cached_property
+    def group_models(self) -> tuple[GroupModel, ...]:
+        """The models that every group satisfies."""
+        return tuple(model for model in self.models if isinstance(model, GroupModel))
+
+    @cached_property
+    def table_models(self) -> tuple[TableModel, ...]:
+        """The models that the release satisfies as a whole."""
+        return tuple(model for model in self.models if isinstance(model, TableModel))
+
     @property
     def monotone(self) -> bool:
-        """Whether the union of two acceptable groups is always acceptable."""
+        """Whether joining two groups never breaks a model."""
         return all(model.monotone for model in self.models)
 
     @property
     def compares_with_table(self) -> bool:
         """Whether some model asks that groups be like the table."""
-        return any(model.compares_with_table for model in self.models)
+        return any(model.compares_with_table for model in self.group_models)
 
     @property
     def k(self) -> int:
@@ -109,9 +120,9 @@ class Requirement:
         return [model.to_dict() for model in self.models]
 
     def frequency_form(self) -> FrequencyForm | None:
-        """Return the requirement as one `FrequencyForm` when it is exactly that, else None."""
+        """Return what is asked of every group as one `FrequencyForm` when it is exactly that, else None."""
         k, l = 1, Fraction(1)
-        for model in self.models:
+        for model in self.group_models:
             form = model.frequency_form()
             if form is None:
                 return None
@@ -122,8 +133,8 @@ class Requirement:
 
     @property
     def is_linear(self) -> bool:
-        """Whether every model is linear inequalities on a group's counts."""
-        return all(model.is_linear for model in self.models)
+        """Whether every model of groups is linear inequalities on a group's counts."""
+        return all(model.is_linear for model in self.group_models)
 
     def linear_forms(self, tables: Sequence[Population]) -> tuple[tuple[int, LinearForm], ...]:
         """Return the form of every model with the position of its sensitive attribute (0 where it looks at none).
@@ -134,7 +145,7 @@ class Requirement:
             As for `rules`. The requirement is linear.
         """
         forms: list[tuple[int, LinearForm]] = []
-        for model in self.models:
+        for model in self.group_models:
             for position in range(len(self.sensitive)) if model.needs_sensitive else range(1):
                 form = model.linear_form(tables[position])
                 assert form is not None
@@ -146,7 +157,7 @@ class Requirement:
 
         The first model that has such an order decides; without one the most frequent value comes first.
         """
-        for model in self.models:
+        for model in self.group_models:
             order = model.drawing_order(table)
             if order is not None:
                 return order
@@ -161,11 +172,15 @@ class Requirement:
             The whole table: one for each sensitive attribute; where there is none, one with a single value.
         """
         clauses: list[tuple[int, Rule]] = []
-        for model in self.models:
+        for model in self.group_models:
             positions = range(len(self.sensitive)) if model.needs_sensitive else range(1)
             for position in positions:
                 clauses.extend((position, rule) for rule in model.rules(tables[position]))
         return tuple(clauses)
+
+    def release_rules(self, tables: Sequence[Population]) -> tuple[ReleaseRule, ...]:
+        """Return every clause on the whole release; `tables` as for `rules`."""
+        return tuple(rule for model in self.table_models for rule in model.release_rules(tables[0]))
 
     def check_feasible(self, tables: Sequence[Population]) -> None:
         """Check that the whole table, as one group, is acceptable: for monotone models, that some release exists.
@@ -177,7 +192,10 @@ class Requirement:
         InfeasibleError
             Names the model that fails and the best value that would work.
         """
-        for model in self.models:
+        for whole in self.table_models:
+            if whole.monotone and not whole.satisfied(GroupCounts.whole(tables[0])):
+                raise InfeasibleError("No release can satisfy ", whole, f": {whole.best_feasible(tables[0])}.")
+        for model in self.group_models:
             for position in range(len(self.sensitive)) if model.needs_sensitive else range(1):
                 table = tables[position]
                 about = f" of '{self.sensitive[position]}'" if model.needs_sensitive else ""

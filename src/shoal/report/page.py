@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -150,8 +151,17 @@ def render_risk(facts: Mapping[str, Any], *, title: str) -> str:
     )
 
 
-def write_report(page: str, path: str | PathLike[str]) -> None:
+def write_report(page: str, path: str | PathLike[str], *, private: bool) -> None:
     """Write a page to a file, which is replaced if it exists.
+
+    Parameters
+    ----------
+    page : str
+        The page.
+    path : path
+        The file.
+    private : bool
+        Whether nobody but its owner may read it.
 
     Raises
     ------
@@ -159,7 +169,14 @@ def write_report(page: str, path: str | PathLike[str]) -> None:
         Where the file cannot be written.
     """
     try:
-        Path(path).write_text(page, encoding="utf-8")
+        if not private:
+            Path(path).write_text(page, encoding="utf-8")
+            return
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
+            if hasattr(os, "fchmod"):
+                os.fchmod(file.fileno(), 0o600)  # of a file that was there
+            file.truncate()
+            file.write(page)
     except OSError as error:
         raise OutputError(f"The report cannot be written to '{path}': {error.strerror}.") from error
 

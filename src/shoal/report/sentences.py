@@ -66,16 +66,12 @@ def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
             f"Every group has at least {k} records, and its values of {what} span a range of at least "
             f"{number(request['e'])}: knowing the group does not pin the value down more closely than that."
         )
-    if "beta" in request:
+    if "beta" in request or "delta" in request:
+        return _promise_of_shares(request, what)
+    if "risk" in request:
         return (
-            f"Knowing a person's group raises the confidence in any value of {what} by a factor of at most "
-            f"1 + {number(request['beta'])} over its share in the whole table"
-            + ("; for values that are common already, by less." if request.get("variant") == "enhanced" else ".")
-        )
-    if "delta" in request:
-        return (
-            f"In every group every value of {what} is about as common as in the whole table: the logarithm of the "
-            f"ratio of the two shares stays within {number(request['delta'])}."
+            "Whoever knows the quasi-identifiers of a person in the table picks the right record with a probability of "
+            f"at most {_share(request['risk'])}, on average over all records: for single records it may be higher."
         )
     if "t" in request:
         return _promise_of_closeness(request, what)
@@ -87,6 +83,19 @@ def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
             f"whoever knows them of a person cannot tell which of {k} or more records is theirs."
         )
     return f"Every group of the release satisfies {model_title(request)}."
+
+
+def _promise_of_shares(request: Mapping[str, Any], what: str) -> str:
+    if "beta" in request:
+        return (
+            f"Knowing a person's group raises the confidence in any value of {what} by a factor of at most "
+            f"1 + {number(request['beta'])} over its share in the whole table"
+            + ("; for values that are common already, by less." if request.get("variant") == "enhanced" else ".")
+        )
+    return (
+        f"In every group every value of {what} is about as common as in the whole table: the logarithm of the "
+        f"ratio of the two shares stays within {number(request['delta'])}."
+    )
 
 
 def _promise_of_diversity(request: Mapping[str, Any], what: str) -> str:
@@ -148,6 +157,8 @@ def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str
     'k = 12'
     """
     found: list[str] = []
+    if "risk" in request and "average_risk" in achieved:
+        found.append(f"average risk = {_cautious('risk', achieved['average_risk'])}")
     for letter in ("k", "l", "alpha", "e", "t", "beta", "delta"):
         if letter not in request:
             continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from shoal.certificate import read_certificate
 from shoal.errors import DataError
 from shoal.io import read
-from shoal.republication.publication import read_counterfeits, read_release
+from shoal.republication.ledger.journal import file_digest
+from shoal.republication.publication import COUNTERFEITS, read_counterfeits, read_release
 from shoal.verification.meaning import declared_meanings, parameters_of
 
 if TYPE_CHECKING:
@@ -62,25 +62,29 @@ class ReadRelease:
 def read_published(path: str | Path, *, delimiter: str | None = None, encoding: str | None = None) -> ReadRelease:
     """Read a release folder, or a file or database table with a published table.
 
-    A certificate beside a file counts where it has the hash of the file.
+    Of a folder the files are read that its certificate names, and none that lies beside them. A certificate beside a
+    file counts where it has the hash of the file.
 
     Raises
     ------
     DataError
-        Where there is no release, or a file of it cannot be read.
+        Where there is no release, a file of it cannot be read, or is not the one of which the certificate has the hash.
     """
     folder = Path(path)
     if not folder.is_dir():
         frame = read(path, delimiter=delimiter, encoding=encoding)
         return ReadRelease(frame=frame, counterfeits=None, certificate=_beside(folder))
-    present = [folder / name for name in _NAMES if (folder / name).exists()]
-    if not present:
-        raise DataError(f"The folder '{folder}' holds no release.csv or release.parquet. Name the file of the release.")
-    beside, certificate = folder / "counterfeits.csv", folder / "certificate.json"
+    path = folder / "certificate.json"
+    certificate = read_certificate(path) if path.exists() else {}
+    named = _named_files(certificate)
+    table = folder / _table_name(folder, named)
+    beside = folder / COUNTERFEITS if (COUNTERFEITS in named if named else (folder / COUNTERFEITS).exists()) else None
+    for file in (table, *([] if beside is None else [beside])):
+        _check_file(file, named)
     return ReadRelease(
-        frame=read_release(present[0]),
-        counterfeits=read_counterfeits(beside) if beside.exists() else None,
-        certificate=read_certificate(certificate) if certificate.exists() else {},
+        frame=read_release(table),
+        counterfeits=None if beside is None else read_counterfeits(beside),
+        certificate=certificate,
     )
 
 
@@ -94,4 +98,36 @@ def _beside(path: Path) -> Mapping[str, Any]:
         known = facts["output"]["files"][path.name]["sha256"]
     except (DataError, KeyError, TypeError):
         return {}
-    return facts if known == hashlib.sha256(path.read_bytes()).hexdigest() else {}
+    return facts if known == file_digest(path) else {}
+
+
+def _named_files(certificate: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the files that a certificate names, with what it says of each."""
+    output = certificate.get("output")
+    files = output.get("files") if isinstance(output, dict) else None
+    return dict(files) if isinstance(files, dict) else {}
+
+
+def _table_name(folder: Path, named: Mapping[str, Any]) -> str:
+    """Return the name of the file with the published table."""
+    found = [name for name in _NAMES if (name in named if named else (folder / name).exists())]
+    if not found:
+        raise DataError(f"The folder '{folder}' holds no release.csv or release.parquet. Name the file of the release.")
+    if len(found) > 1:
+        raise DataError(
+            f"The folder '{folder}' holds {' and '.join(found)}, and no certificate says which of them is the release. "
+            "Name the file."
+        )
+    return found[0]
+
+
+def _check_file(path: Path, named: Mapping[str, Any]) -> None:
+    """Check that a file is there, and is the one of the certificate, where there is one."""
+    if not path.is_file():
+        raise DataError(f"The file '{path}', which the certificate beside it names, is not there.")
+    said = named.get(path.name)
+    if named and (not isinstance(said, dict) or said.get("sha256") != file_digest(path)):
+        raise DataError(
+            f"The file '{path}' is not the one that the certificate beside it names: it was changed after it was "
+            "published, or the certificate was. To read it nevertheless, name the file itself."
+        )

@@ -40,7 +40,7 @@ def guarantee_of(series: RecordedSeries) -> str:
         "releases of the series, the exact quasi-identifiers of everybody, and the knowledge of who is in which "
         f"release (Xiao and Tao 2007, Lemma 3). {_AGAINST[series.counterfeits]} It holds for readers who, but for the "
         "releases, know no more of one person's value than of another's, and as long as all releases of these people "
-        "come from one ledger."
+        "come from this one series: two series, be they of one ledger, know nothing of each other."
     )
     if series.lost:
         numbers = ", ".join(map(str, series.lost))

@@ -63,6 +63,10 @@ class LinkedTable:
     dropped: int
     """Rows left out because they miss a sensitive value."""
 
+    def ids_in(self, frame: pl.DataFrame, identifier: str) -> pl.Series:
+        """Return the people's ids as text, from the table that was linked."""
+        return _identifiers(frame, identifier).gather(self.rows)
+
     @property
     def signature_of(self) -> NDArray[np.int64]:
         """The signature of each person; -1 for one who was never published."""

@@ -138,7 +138,9 @@ def as_json(facts: Mapping[str, Any]) -> str:
 class KnowsFiles(Protocol):
     """A series, as far as a publication needs it: it remembers which files hold a release."""
 
-    def add_files(self, number: int, files: Mapping[str, Mapping[str, Any]]) -> None:
+    def add_files(
+        self, number: int, files: Mapping[str, Mapping[str, Any]], private: Mapping[str, Mapping[str, Any]]
+    ) -> None:
         """Let the ledger know the hashes of files that hold a release."""
 
 
@@ -256,7 +258,7 @@ class Publication(Unpicklable):
 
         def check(staged: Path) -> None:
             writing.verify(staged)
-            self.series.add_files(self.number, writing.digests(staged))
+            self.series.add_files(self.number, writing.digests(staged), writing.private_digests)
 
         write_folder(Path(folder), writing.files, private=writing.private, force=force, check=check)
         return writing.certificate
@@ -282,6 +284,8 @@ class FilesOf:
         self.name = f"release.{format or publication.source_format}"
         self.certificate = publication.certificate
         self.publication = publication
+        self.private_digests: dict[str, dict[str, Any]] = {}
+        """The hash of every private file, once it is written."""
         self._spreadsheet_safe = spreadsheet_safe
         self._start = time.perf_counter()
 
@@ -302,10 +306,16 @@ class FilesOf:
     def private(self) -> Mapping[str, Callable[[Path], None]]:
         """The same for the publisher's own files, which are written after the others."""
         return {
-            "certificate.json": lambda path: write_text(path, self.certificate.to_json()),
-            "report.html": lambda path: write_text(path, render_publication(self.certificate.to_dict(), private=True)),
-            "salt.txt": lambda path: write_text(path, self.publication.salt),
+            "certificate.json": lambda path: self._write_private(path, self.certificate.to_json()),
+            "report.html": lambda path: self._write_private(
+                path, render_publication(self.certificate.to_dict(), private=True)
+            ),
+            "salt.txt": lambda path: self._write_private(path, self.publication.salt),
         }
+
+    def _write_private(self, path: Path, text: str) -> None:
+        write_text(path, text)
+        self.private_digests[path.name] = {"sha256": file_digest(path)}
 
     def _write_certificate(self, path: Path) -> None:
         publication = self.publication

@@ -7,19 +7,23 @@ import secrets
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from shoal._unpicklable import Unpicklable
 from shoal._validation import Boolean, Integer, OneOf, RationalIn, validate
 from shoal.errors import LedgerError, ParameterError, near_matches
 from shoal.opening import roles
 from shoal.republication.ledger.acceptance import RISK, accept
+from shoal.republication.ledger.journal import check_written
 from shoal.republication.ledger.records import RecordedSeries, SeriesColumns, series_names, series_row
 from shoal.republication.ledger.rotation import rotate
 from shoal.republication.ledger.storage import now
 from shoal.republication.ledger.store import LOG, Store, read_facts, write_facts
 from shoal.republication.ledger.tables import SERIES
 from shoal.republication.m_invariance.generalization import BALANCINGS
+from shoal.republication.overlap import another_series
 from shoal.republication.series import Series
+from shoal.republication.series_audit import releases_of
 from shoal.table import Schema
 
 if TYPE_CHECKING:
@@ -30,7 +34,7 @@ __all__ = ["Ledger"]
 _LONGEST_NAME = 200
 
 
-class Ledger:
+class Ledger(Unpicklable):
     """A database of series of releases: an SQLite file, or PostgreSQL.
 
     What it remembers of people is encrypted. Three things belong together: the database; its *key*, without which
@@ -73,6 +77,9 @@ class Ledger:
     >>> folder.cleanup()
     """
 
+    _holds: ClassVar[str] = "the way to a database, and its secrets"
+    _instead: ClassVar[str] = "Open the ledger there."
+
     def __init__(
         self,
         url: str | os.PathLike[str],
@@ -101,8 +108,12 @@ class Ledger:
         sensitive: str | Sequence[str],
         direct_identifiers: Sequence[str] = (),
         counterfeits: Literal["independent", "fewest", "paper"] = "independent",
+        anew: bool = False,
     ) -> Series:
         """Start a series of releases. It keeps what it is started with, or its promise would not hold.
+
+        All releases of a person belong in one series: two know nothing of each other, and together they may betray whom
+        both show, though each of them alone does not. Starting a second series of a ledger says so.
 
         Parameters
         ----------
@@ -124,17 +135,26 @@ class Ledger:
             holds for readers who know how shoal works, too. With "fewest" new people do wherever possible, and with
             "paper" as in the paper: far fewer counterfeits, but who knows the algorithm can conclude from them, and
             from who is new in a group, what some people have.
+        anew : bool, default False
+            Your word that releases of another series of the same name, which lie beside the ledger, in the present
+            folder, or later beside an output, are of other people. Without it they are an error: the ledger that
+            they came from may be lost, and this one would take their people for new ones.
+
+        Returns
+        -------
+        Series
+            Its `notes` say what there is to know, in sentences.
 
         Raises
         ------
         LedgerError
-            Where there is a series of that name.
+            Where there is a series of that name, or releases of one.
         """
         _check_name(name)
         validate(
             "start",
-            {"m": m, "counterfeits": counterfeits},
-            {"m": Integer(low=2, high=_LARGEST_M), "counterfeits": OneOf(BALANCINGS)},
+            {"m": m, "counterfeits": counterfeits, "anew": anew},
+            {"m": Integer(low=2, high=_LARGEST_M), "counterfeits": OneOf(BALANCINGS), "anew": Boolean()},
         )
         series = RecordedSeries(
             id=0,
@@ -150,24 +170,33 @@ class Ledger:
                     "direct_identifiers": direct_identifiers,
                 }
             ),
+            anew=anew,
             created=now(),
             seal="",
             releases=(),
         )
         store = self._store
-        series = series.with_releases((), store.keys(series))
+        keys = store.keys(series)
+        series = series.with_releases((), keys)
         with store.publishing():
             with store.database.writing() as connection:
-                if name in series_names(connection):
+                others = series_names(connection)
+                if name in others:
                     raise LedgerError(
                         f"The series '{name}' is in the ledger already. Open it with series(...), or choose another "
                         "name."
                     )
+                if not anew:
+                    _refuse_traces(name, store.nearby)
                 connection.execute(SERIES.insert(), series_row(series))
                 write_facts(connection, store.key, store.secrets, read_facts(connection))
+                check_written(connection, series, keys)
                 store.expect(series)
             store.confirm()
-        return Series(store, name, series.m, series.columns)
+        notes = (another_series(name, others),) if others else ()
+        for sentence in notes:
+            LOG.warning(sentence)
+        return Series(store, name, series.m, series.columns, notes=notes)
 
     def series(self, name: str) -> Series:
         """Open a series of releases that was started before.
@@ -306,6 +335,19 @@ class Ledger:
 
 
 _LARGEST_M = 1_000_000
+
+
+def _refuse_traces(name: str, nearby: Sequence[Path]) -> None:
+    """Check that no releases of a series of that name lie where those of the new one would."""
+    found = releases_of(name, nearby)
+    if found:
+        raise LedgerError(
+            f"'{found[0]}' holds a release of a series named '{name}', which this ledger does not have: perhaps its "
+            "ledger was lost, or lies elsewhere. In a new series the people in it would be taken for new ones, and the "
+            "releases together may betray them. Nothing was started. Open that ledger, or restore it from a backup "
+            "together with its key. Choose another name for other people; or, where the name must be the same, give "
+            "your word that they are others: start(..., anew=True) (--anew)."
+        )
 
 
 def _check_name(name: object) -> None:

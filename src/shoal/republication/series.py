@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from shoal._progress import Clock, Progress
+from shoal._unpicklable import Unpicklable
 from shoal._validation import Boolean, Constraint, Integer, OneOf, Optional, validate
 from shoal.certificate import FORMAT
 from shoal.errors import LedgerError, NoRowsError
@@ -24,8 +25,9 @@ from shoal.republication.ledger.records import RecordedRelease
 from shoal.republication.ledger.storage import now
 from shoal.republication.linkage import NOBODY, link
 from shoal.republication.making import generalize_and_recode, verified_publication
+from shoal.republication.overlap import check_apart
 from shoal.republication.publication import FilesOf, Publication, PublicationCertificate
-from shoal.republication.series_audit import SeriesAudit, audit_series, unknown_beside
+from shoal.republication.series_audit import SeriesAudit, audit_series, is_foreign, unknown_beside
 from shoal.table import KEYED
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
     import sqlalchemy as sa
 
+    from shoal.io import StagedFolder
     from shoal.opening import OpenedData
     from shoal.republication.ledger.memory import Memory
     from shoal.republication.ledger.records import RecordedSeries, SeriesColumns
@@ -46,14 +49,19 @@ _STEPS = ("read", "ledger", "link", "generalize", "recode", "verify", "remember"
 _PUBLISHED, _STAGED = "published", "staged"
 
 
-class Series:
+class Series(Unpicklable):
     """A series of releases; started by `Ledger.start`, and opened by `Ledger.series`."""
 
-    def __init__(self, store: Store, name: str, m: int, columns: SeriesColumns) -> None:
+    _holds: ClassVar[str] = "the way to a ledger, and its secrets"
+    _instead: ClassVar[str] = "Open the ledger there."
+
+    def __init__(self, store: Store, name: str, m: int, columns: SeriesColumns, *, notes: tuple[str, ...] = ()) -> None:
         self._store = store
         self.name = name
         self.m = m
         self.columns = columns
+        self.notes = notes
+        """What the publisher should know of the start of the series, in sentences."""
 
     def publish(
         self,
@@ -61,6 +69,7 @@ class Series:
         output: str | os.PathLike[str] | None = None,
         *,
         missing_sensitive: Literal["error", "drop"] = "error",
+        overlap: Literal["error", "allow"] = "error",
         seed: int | None = None,
         force: bool = False,
         format: str | None = None,  # noqa: A002
@@ -83,6 +92,10 @@ class Series:
             The folder to write.
         missing_sensitive : {"error", "drop"}
             What to do with rows that miss a sensitive value.
+        overlap : {"error", "allow"}
+            What to do where people of the table are in another series of this ledger. The two know nothing of each
+            other, so that the releases of both, together, may betray these people. "allow" is for another series
+            that nobody outside has seen, or that protects columns which have nothing to do with those of this one.
         seed : int, optional
             For reproducible experiments; by default randomness comes from the operating system.
         force, format, spreadsheet_safe
@@ -109,9 +122,12 @@ class Series:
             The release failed its verification. Please report it.
         """
         options: dict[str, Any] = {"missing_sensitive": missing_sensitive}
-        validate("publish", {**options, "seed": seed, "format": format}, _CONSTRAINTS)
+        validate("publish", {**options, "overlap": overlap, "seed": seed, "format": format}, _CONSTRAINTS)
+        if overlap != "error":
+            options["overlap"] = overlap
         if output is not None:
-            check_free(Path(output), force=force)
+            # What a crash left stays: it shows the ledger what had not appeared.
+            check_free(Path(output), force=force, remove=False)
         clock = Clock(_STEPS, progress)
         with clock.step("read"):
             try:
@@ -127,6 +143,8 @@ class Series:
                 _refuse_unknown(series, Path(output).expanduser().resolve())
             with clock.step("link"):
                 linked = link(opened.frame, self.columns, memory, keys, missing_sensitive=missing_sensitive)
+                if overlap == "error":
+                    check_apart(store, series, linked.ids_in(opened.frame, self.columns.identifier))
             release = RecordedRelease(
                 number=series.releases[-1].number + 1 if series.releases else 1,
                 state=_PUBLISHED if output is None else _STAGED,
@@ -165,16 +183,20 @@ class Series:
             journal.intend(connection, output.expanduser().resolve(), store.secrets)
         with staged_folder(output, writing.files, private=writing.private, force=force, check=writing.verify) as staged:
             release = replace(
-                release, files=writing.digests(staged.path), folder=str(staged.target), staged=str(staged.path)
+                release,
+                files=writing.digests(staged.path),
+                private_files=writing.private_digests,
+                folder=str(staged.target),
+                staged=str(staged.path),
             )
-            with self._settling():
+            with self._settling(staged):
                 with store.database.writing() as connection:
                     recorded = journal.record(connection, series, release, pieces, keys)
                     settled = recorded.settled(keys)
                     store.expect(recorded, settled)
                 staged.publish()
                 with store.database.writing() as connection:
-                    journal.advance(connection, recorded, settled)
+                    journal.advance(connection, recorded, settled, keys)
                     journal.settle(connection)
                 store.confirm()
         return replace(writing.publication, certificate=writing.certificate, folder=staged.target)
@@ -222,18 +244,28 @@ class Series:
             self._store.anchor.check(heads)
         except LedgerError as error:
             forgot.append(str(error))
-        return audit_series(series, memory, None if folders is None else [Path(one) for one in folders], forgot=forgot)
+        return audit_series(
+            series,
+            memory,
+            None if folders is None else [Path(one) for one in folders],
+            forgot=forgot,
+            nearby=self._store.nearby,
+        )
 
     def certificate(self) -> dict[str, Any]:
-        """Return what may be said in public of the series: what it promises, and the hashes of its releases' files."""
+        """Return what may be said in public of the series: what it promises, and the hashes of its releases' files.
+
+        A release that was taken back is not in it, but for the number that is missing: the hash of a table that nobody
+        has would let readers test what it showed.
+        """
         with self._store.database.reading() as connection:
             series = self._recorded(connection)
             self._store.anchor.check(self._store.checked(connection))
-        fields = ("number", "state", "time", "version", "rows", "counterfeits")
+        fields = ("number", "state", "version", "rows", "counterfeits")
         return {
             "format": FORMAT,
             "shoal": version("shoal"),
-            "series": {"name": self.name, "id": series.public_id, "created": series.created},
+            "series": {"name": self.name, "id": series.public_id, "created": series.created[:10]},
             "requested": [{"model": "m-invariance", "m": self.m}],
             "quasi_identifiers": list(self.columns.quasi_identifiers),
             "sensitive": list(self.columns.sensitive),
@@ -241,9 +273,11 @@ class Series:
             "releases": [
                 {
                     **{name: getattr(one, name) for name in fields},
+                    "time": one.time[:10],
                     "files": {name: dict(one.files[name]) for name in one.files},
                 }
                 for one in series.releases
+                if one.state in ("published", "lost")
             ],
         }
 
@@ -286,18 +320,27 @@ class Series:
             store.confirm()
         return after.releases[-1]
 
-    def add_files(self, number: int, files: Mapping[str, Mapping[str, Any]]) -> None:
+    def add_files(
+        self, number: int, files: Mapping[str, Mapping[str, Any]], private: Mapping[str, Mapping[str, Any]]
+    ) -> None:
         """Let the ledger know the hashes of files that hold a release; `Publication.save` does it."""
         store = self._store
         with store.publishing():
             with store.database.writing() as connection:
                 series = self._recorded(connection)
                 releases = [
-                    replace(one, files=_merged(one.files, files)) if one.number == number else one
+                    replace(
+                        one,
+                        files=_merged(one.files, files),
+                        private_files=_merged(one.private_files, private),
+                    )
+                    if one.number == number
+                    else one
                     for one in series.releases
                 ]
-                after = series.with_releases(releases, store.keys(series))
-                journal.advance(connection, series, after)
+                keys = store.keys(series)
+                after = series.with_releases(releases, keys)
+                journal.advance(connection, series, after, keys)
                 store.expect(after)
             store.confirm()
 
@@ -328,16 +371,15 @@ class Series:
         return series, read_memory(connection, series, self._store.keys(series), after=series.latest)
 
     @contextmanager
-    def _settling(self) -> Iterator[None]:
+    def _settling(self, staged: StagedFolder) -> Iterator[None]:
         """Leave nothing half done where the work raises; where the ledger is out of reach the next start settles it."""
         try:
             yield
         except BaseException:
             try:
-                with self._store.database.writing() as connection:
-                    journal.recover(connection, self._store.secrets)
+                journal.finish(self._store.database, self._store.secrets)
             except LedgerError:
-                pass
+                staged.leave()  # it shows that the release did not appear
             raise
 
     def _made(
@@ -401,6 +443,13 @@ class Series:
 def _refuse_unknown(series: RecordedSeries, target: Path) -> None:
     """Check that the ledger knows the releases of the series that lie where the next one is to be."""
     unknown = unknown_beside(series, [target])
+    if unknown and is_foreign(series, unknown[0]):
+        raise LedgerError(
+            f"'{unknown[0]}' holds a release of another series named '{series.name}', of a ledger that this one does "
+            "not know: perhaps it was lost, and this one started in its place. Nothing was published. Restore that "
+            "ledger from a backup. If these are releases of other people, publish into another folder, or start a "
+            "series of another name."
+        )
     if unknown:
         raise LedgerError(
             f"'{unknown[0]}' holds a release of the series '{series.name}' that the ledger does not know: the ledger "
@@ -434,6 +483,7 @@ def _notes(counts: Mapping[str, int]) -> Iterator[str]:
 
 _CONSTRAINTS: dict[str, Constraint] = {
     "missing_sensitive": OneOf(("error", "drop")),
+    "overlap": OneOf(("error", "allow")),
     "seed": Optional(Integer(low=0)),
     "format": Optional(OneOf(("csv", "parquet"))),
 }

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from shoal.republication.ledger.memory import Memory
     from shoal.republication.ledger.records import RecordedRelease, RecordedSeries
 
-__all__ = ["CheckedRelease", "SeriesAudit", "audit_series", "unknown_beside"]
+__all__ = ["CheckedRelease", "SeriesAudit", "audit_series", "is_foreign", "releases_of", "unknown_beside"]
 
 _CERTIFICATE = "certificate.json"
 _MOST_BESIDE = 10_000
@@ -74,7 +74,12 @@ class SeriesAudit:
 
 
 def audit_series(
-    series: RecordedSeries, memory: Memory, folders: Sequence[Path] | None, *, forgot: Sequence[str] = ()
+    series: RecordedSeries,
+    memory: Memory,
+    folders: Sequence[Path] | None,
+    *,
+    forgot: Sequence[str] = (),
+    nearby: Sequence[Path] = (),
 ) -> SeriesAudit:
     """Check a series, whose seals and memory were checked already.
 
@@ -88,23 +93,32 @@ def audit_series(
         Where its releases are now; by default where they were written.
     forgot : sequence of str
         What is wrong with the ledger, in sentences.
+    nearby : sequence of Path
+        Further folders in which there may be releases that the ledger does not know.
     """
     if folders is None:
-        written = {one.number: Path(one.folder) if one.folder else None for one in _standing(series)}
-        checked = [_checked(series, memory, one, written[one.number]) for one in _standing(series)]
-        looked_at = [folder for folder in written.values() if folder is not None]
+        holders = {one.folder: one.number for one in _standing(series) if one.folder}  # the latest ones
+        checked = [
+            _replaced(one, holders[one.folder])
+            if one.folder and holders[one.folder] != one.number
+            else _checked(series, memory, one, Path(one.folder) if one.folder else None)
+            for one in _standing(series)
+        ]
+        looked_at = [Path(folder) for folder in holders]
     else:
         checked = [_checked(series, memory, *_release_in(series, folder)) for folder in folders]
         seen = {one.number for one in checked}
         checked += [_unchecked(one) for one in _standing(series) if one.number not in seen]
         looked_at = list(folders)
-    checked += [_checked(series, memory, None, folder) for folder in unknown_beside(series, looked_at)]
+    checked += [_checked(series, memory, None, folder) for folder in unknown_beside(series, looked_at, nearby)]
     releases = tuple(sorted(checked, key=lambda one: (one.number == 0, one.number)))
     return SeriesAudit(series=series.name, m=series.m, releases=releases, ledger=tuple(forgot))
 
 
-def unknown_beside(series: RecordedSeries, folders: Iterable[Path]) -> list[Path]:
+def unknown_beside(series: RecordedSeries, folders: Iterable[Path], nearby: Iterable[Path] = ()) -> list[Path]:
     """Return the folders beside some others that hold a release of a series which the ledger does not know.
+
+    Those of another series of the same name are among them, unless the series was started anew.
 
     Parameters
     ----------
@@ -112,21 +126,36 @@ def unknown_beside(series: RecordedSeries, folders: Iterable[Path]) -> list[Path
         The series.
     folders : iterable of Path
         Folders of its releases.
+    nearby : iterable of Path
+        Further folders, to look into.
     """
     own = {folder.resolve() for folder in folders}
     own |= {Path(one.folder).resolve() for one in series.releases if one.folder}
     found = []
-    for parent in sorted({folder.parent for folder in own}):
-        with suppress(OSError):
-            for folder in sorted(parent.iterdir())[:_MOST_BESIDE]:
-                if folder.name.startswith(".") or _is_private_one(
-                    folder
-                ):  # being written, or told of by its public one
-                    continue
-                said = _said(folder)
-                if folder not in own and _is_of(said, series) and not _is_known(series, said["release"], folder):
-                    found.append(folder)
+    for folder in releases_of(series.name, [*(folder.parent for folder in own), *nearby]):
+        said = _said(folder)
+        if folder in own or (series.anew and not _is_of(said, series)):
+            continue
+        if not _is_of(said, series) or not _is_known(series, said["release"], folder):
+            found.append(folder)
     return found
+
+
+def releases_of(name: str, parents: Iterable[Path]) -> list[Path]:
+    """Return the folders in some others whose certificate says that they hold a release of a series of that name."""
+    found = []
+    for parent in sorted({parent.resolve() for parent in parents}):
+        with suppress(OSError):
+            # Not one that is being written, nor a private one: its public one tells.
+            shown = [one for one in sorted(parent.iterdir())[:_MOST_BESIDE] if not one.name.startswith(".")]
+            found += [one for one in shown if not _is_private_one(one) and _said(one).get("name") == name]
+    return found
+
+
+def is_foreign(series: RecordedSeries, folder: Path) -> bool:
+    """Return whether a folder holds a release of another series of the same name."""
+    said = _said(folder)
+    return said.get("name") == series.name and not _is_of(said, series)
 
 
 def _is_private_one(folder: Path) -> bool:
@@ -164,6 +193,14 @@ def _unchecked(release: RecordedRelease) -> CheckedRelease:
     return CheckedRelease(number=release.number, folder=None, checked=False, problems=())
 
 
+def _replaced(release: RecordedRelease, by: int) -> CheckedRelease:
+    problem = (
+        f"The folder '{release.folder}' of release {release.number} holds release {by} now. If it was moved, name the "
+        "folders to verify."
+    )
+    return CheckedRelease(number=release.number, folder=release.folder, checked=False, problems=(problem,))
+
+
 def _release_in(series: RecordedSeries, folder: Path) -> tuple[RecordedRelease | None, Path]:
     """Return the release that a folder holds: by the hashes of its files, else by its certificate."""
     tables = sorted(folder.glob("release.*")) if folder.is_dir() else []
@@ -186,19 +223,24 @@ def _checked(
         return CheckedRelease(number=0, folder=str(folder), checked=False, problems=(problem,))
     if folder is None:
         return _unchecked(release)
-    problems = list(_file_problems(release, folder))
+    problems = [*_file_problems(release, folder), *_private_problems(release, folder)]
     tables = [folder / name for name in release.files if name.startswith("release.") and (folder / name).is_file()]
     checked = bool(tables) and (folder / COUNTERFEITS).is_file()
     if release.state == "withdrawn":
         problems.append(f"Release {release.number} was taken back, but its folder '{folder}' is there. Remove it.")
     elif checked:
-        problems += _cell_problems(series, memory, release, tables[0])
+        problems += [problem for table in tables for problem in _cell_problems(series, memory, release, table)]
     return CheckedRelease(number=release.number, folder=str(folder), checked=checked, problems=tuple(problems))
 
 
 def _newer(series: RecordedSeries, folder: Path) -> str:
     """Return what it means that a folder is of this series, but of a release that the ledger does not know."""
     said = _said(folder)
+    if is_foreign(series, folder):
+        return (
+            " It is of another series of that name, of another ledger: perhaps one that was lost, and this one started "
+            "in its place. Do not publish before this is clear."
+        )
     if not _is_of(said, series):
         return ""
     return (
@@ -222,6 +264,23 @@ def _file_problems(release: RecordedRelease, folder: Path) -> Iterable[str]:
                 yield f"The file '{path}' of release {release.number} is not there."
         elif file_digest(path) not in recorded_digests(held):
             yield f"The file '{path}' of release {release.number} was changed after it was published."
+    for path in sorted(folder.iterdir()):
+        if path.name not in release.files:
+            yield (
+                f"'{path}' does not belong to release {release.number}: something else put it there. Whoever takes it "
+                "for a part of the release is misled; remove it."
+            )
+
+
+def _private_problems(release: RecordedRelease, folder: Path) -> Iterable[str]:
+    """Check the private folder, where there is one beside the public one."""
+    private = private_folder(folder)
+    for name, held in release.private_files.items() if private.is_dir() else ():
+        path = private / name
+        if not path.is_file():
+            yield f"The private file '{path}' of release {release.number} is not there."
+        elif file_digest(path) not in recorded_digests(held):
+            yield f"The private file '{path}' of release {release.number} was changed after it was written."
 
 
 def _cell_problems(series: RecordedSeries, memory: Memory, release: RecordedRelease, path: Path) -> Iterable[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast, overload
 
 import numpy as np
 
+from shoal._unpicklable import Unpicklable
 from shoal.errors import DataError
 from shoal.table.classes import EquivalenceClasses
 from shoal.table.natural_order import LONGEST_NUMBER, NUMBER, numeric_order
@@ -56,7 +57,7 @@ class _NumbersOnDemand:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Column:
+class Column(Unpicklable):
     """One column: a code per row, and the value that each code stands for."""
 
     name: str
@@ -100,7 +101,7 @@ class Column:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Table:
+class Table(Unpicklable):
     """Encoded microdata with its roles. Never changed after it was made."""
 
     schema: Schema

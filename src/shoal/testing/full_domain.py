@@ -37,6 +37,7 @@ def every_node(
     ways: Sequence[Ways],
     accepts: Callable[[Sequence[int]], bool],
     limit: Fraction,
+    satisfied: Callable[[Sequence[int]], bool] = bool,
 ) -> tuple[list[FullDomainNode], int]:
     """Return every feasible node, and the fewest rows that any node suppresses before others join them.
 
@@ -50,6 +51,8 @@ def every_node(
         Whether a group, given as row numbers, satisfies the requirement. The whole table does.
     limit : Fraction
         The largest share of suppressed rows.
+    satisfied : callable
+        Whether a release, given as the sizes of its groups, satisfies the models of the whole release.
 
     Returns
     -------
@@ -71,9 +74,9 @@ def every_node(
         fewest = min(fewest, max(len(refused), hidden))
         able = [members for members in classes.values() if accepts(members)]
         able.sort(key=lambda members: (len(members), _place(cells[members[0]], cells, columns)))
-        while refused and len(refused) <= most and not accepts(refused) and able:
+        while len(refused) <= most and not _publishable(able, refused, accepts, satisfied) and able:
             refused += able.pop(0)
-        if max(len(refused), hidden) > most or (refused and not accepts(refused)):
+        if max(len(refused), hidden) > most or not _publishable(able, refused, accepts, satisfied):
             continue
         gone = set(refused)
         heights = [len(next(iter(way.values()))) - 1 for way in ways]
@@ -86,6 +89,18 @@ def every_node(
             )
         )
     return nodes, fewest
+
+
+def _publishable(
+    groups: Sequence[Sequence[int]],
+    suppressed: Sequence[int],
+    accepts: Callable[[Sequence[int]], bool],
+    satisfied: Callable[[Sequence[int]], bool],
+) -> bool:
+    """Return whether some groups and one of suppressed rows are a release that satisfies every model."""
+    if suppressed and not accepts(suppressed):
+        return False
+    return satisfied([len(group) for group in (*groups, suppressed) if group])
 
 
 def _levels_that_count(way: Ways) -> list[int]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal.errors import DataError, InternalError
+from shoal.models.base import GroupModel, TableModel
 from shoal.models.diversity import largest_entropy_l
 from shoal.models.ground_distance import EqualDistance, largest_distance
 from shoal.models.rationals import largest_ratio, rounded_down, rounded_up
@@ -53,13 +55,16 @@ class Achieved:
     closeness: tuple[dict[str, Any], ...] = ()
     """The same under every other distance that was asked for, in the order of the models: how a certificate describes
     it, and its own `t`."""
+    release: tuple[tuple[str, int, int], ...] = ()
+    """For each model of the whole release that was asked for: what it measures, and the numerator and the denominator
+    of the share that was found."""
     sizes_counted: dict[int, int] = field(default_factory=dict, repr=False)
     """How many groups have each size that occurs."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the measurements with the keys of a certificate's "achieved"."""
         if self.l_frequency is None:
-            return {"k": self.k, "groups": self.groups}
+            return {"k": self.k, "groups": self.groups, **self._of_release()}
         return {
             "k": self.k,
             "l": {"frequency": self.l_frequency, "distinct": self.l_distinct, "entropy": self.l_entropy},
@@ -67,7 +72,11 @@ class Achieved:
             **({"closeness": _different(self.closeness)} if self.closeness else {}),
             "alpha": self.alpha,
             "groups": self.groups,
+            **self._of_release(),
         }
+
+    def _of_release(self) -> dict[str, float]:
+        return {name: rounded_up(Fraction(part, whole), _DIGITS) for name, part, whole in self.release}
 
     @classmethod
     def merged(cls, parts: Sequence[Achieved]) -> Achieved:
@@ -80,15 +89,19 @@ class Achieved:
         InternalError
             Where there is no part, or other things were measured of them.
         """
-        if not parts or len({(one.l_frequency is None, *one.t, len(one.closeness)) for one in parts}) > 1:
+        if not parts or len({one._measured() for one in parts}) > 1:
             raise InternalError("what parts of a table achieve can be merged only where the same was measured of them")
         k, groups = min(one.k for one in parts), sum(one.groups for one in parts)
         counted: Counter[int] = Counter()
         for one in parts:
             counted.update(one.sizes_counted)
         sizes = dict(sorted(counted.items()))
+        release = tuple(
+            (same[0][0], sum(part for _, part, _ in same), sum(whole for *_, whole in same))
+            for same in zip(*(one.release for one in parts), strict=True)
+        )
         if parts[0].l_frequency is None:
-            return cls(k=k, groups=groups, sizes_counted=sizes)
+            return cls(k=k, groups=groups, release=release, sizes_counted=sizes)
         return cls(
             k=k,
             groups=groups,
@@ -102,8 +115,13 @@ class Achieved:
                 for first, *others in zip(*(one.closeness for one in parts), strict=True)
                 for same in [(first, *others)]
             ),
+            release=release,
             sizes_counted=sizes,
         )
+
+    def _measured(self) -> tuple[object, ...]:
+        """Return what was measured, without the figures."""
+        return self.l_frequency is None, *self.t, len(self.closeness), *(name for name, *_ in self.release)
 
 
 def _different(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -132,7 +150,7 @@ def measure(
     sensitive : sequence of str
         Columns that must not be linked to a person; may be empty.
     models : sequence of PrivacyModel
-        Models with a distance of their own: it is measured too.
+        Models with a distance of their own, or of the whole release: what they bound is measured too.
     populations : sequence of Population, optional
         What the whole table holds (`count_population`), where `frame` is a part of it: some of its groups, each
         complete.
@@ -170,7 +188,7 @@ def achieved(counts: Sequence[GroupCounts], sensitive: Sequence[str], models: Se
     sensitive : sequence of str
         Names of the sensitive attributes.
     models : sequence of PrivacyModel
-        Models with a distance of their own.
+        Models with a distance of their own, or of the whole release.
 
     Raises
     ------
@@ -183,8 +201,9 @@ def achieved(counts: Sequence[GroupCounts], sensitive: Sequence[str], models: Se
     k, groups = int(sizes.min()), len(sizes)
     found, times = np.unique(sizes, return_counts=True)
     counted = dict(zip(found.tolist(), times.tolist(), strict=True))
+    release = tuple((one.measure, *one.share(counts[0])) for one in models if isinstance(one, TableModel))
     if not sensitive:
-        return Achieved(k=k, groups=groups, sizes_counted=counted)
+        return Achieved(k=k, groups=groups, release=release, sizes_counted=counted)
     alpha = max(largest_ratio(groups_of.heights, groups_of.sizes) for groups_of in counts)
     return Achieved(
         k=k,
@@ -197,13 +216,14 @@ def achieved(counts: Sequence[GroupCounts], sensitive: Sequence[str], models: Se
             name: rounded_up(largest_distance(groups_of, EqualDistance()), _DIGITS)
             for name, groups_of in zip(sensitive, counts, strict=True)
         },
-        closeness=_by_distance(counts, sensitive, models),
+        closeness=_by_distance(counts, sensitive, [one for one in models if isinstance(one, GroupModel)]),
+        release=release,
         sizes_counted=counted,
     )
 
 
 def _by_distance(
-    counts: Sequence[GroupCounts], sensitive: Sequence[str], models: Sequence[PrivacyModel]
+    counts: Sequence[GroupCounts], sensitive: Sequence[str], models: Sequence[GroupModel]
 ) -> tuple[dict[str, Any], ...]:
     """Return what each distance of a model measures, for every sensitive attribute."""
     found: list[dict[str, Any]] = []

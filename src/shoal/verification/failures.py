@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal._messages import PYTHON
+from shoal.models.rationals import rounded_up
 from shoal.verification.counting import count_and_place_groups
-from shoal.verification.verify import refused
+from shoal.verification.verify import refused, refused_share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +44,9 @@ class Failure:
     """Rows of each failing group."""
     first_rows: NDArray[np.int64]
     """The row, from 1, in which each failing group first occurs."""
+    found: Fraction | None = None
+    """What the table has over all of its groups, where the model is one of a release as a whole: no group fails it
+    alone, and none is listed."""
 
     @property
     def sentence(self) -> str:
@@ -50,6 +55,9 @@ class Failure:
 
     def told(self, voice: Voice) -> str:
         """Return what fails in the words of those who read it."""
+        if self.found is not None:
+            share = rounded_up(self.found, 4)
+            return f"The table fails {self.model.told(voice)}: over all of its groups it is {share}."
         about = "" if self.attribute is None else f" of '{self.attribute}'"
         return (
             f"The table fails {self.model.told(voice)}{about} in {len(self.numbers):,} of {self.groups:,} groups, "
@@ -58,6 +66,9 @@ class Failure:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the failure as a dictionary; it lists the first thousand failing groups."""
+        if self.found is not None:
+            share = rounded_up(self.found, 4)
+            return {"model": self.model.to_dict(), "attribute": None, "groups": self.groups, "found": share}
         columns = zip(self.numbers.tolist(), self.sizes.tolist(), self.first_rows.tolist(), strict=True)
         listed = [{"group": number, "size": size, "first_row": row} for number, size, row in list(columns)[:_LISTED]]
         return {
@@ -88,18 +99,28 @@ def failures(frame: pl.DataFrame, quasi_identifiers: Sequence[str], requirement:
     counts, first_rows = count_and_place_groups(frame, quasi_identifiers, requirement.sensitive)
     numbers = np.argsort(np.argsort(first_rows)) + 1
     found = []
-    for model in requirement.models:
+    for whole in requirement.table_models:
+        share = refused_share(whole, counts[0])
+        if share is not None:
+            none = numbers[:0]
+            groups = len(counts[0].sizes)
+            found.append(
+                Failure(
+                    model=whole, attribute=None, groups=groups, numbers=none, sizes=none, first_rows=none, found=share
+                )
+            )
+    for model in requirement.group_models:
         asked: Sequence[str | None] = requirement.sensitive if model.needs_sensitive else (None,)
-        for attribute, groups in zip(asked, counts, strict=False):
-            failing = np.flatnonzero(refused(model, groups))
+        for attribute, of_groups in zip(asked, counts, strict=False):
+            failing = np.flatnonzero(refused(model, of_groups))
             failing = failing[np.argsort(numbers[failing])]
             if len(failing):
                 one = Failure(
                     model=model,
                     attribute=attribute,
-                    groups=len(groups.sizes),
+                    groups=len(of_groups.sizes),
                     numbers=numbers[failing],
-                    sizes=groups.sizes[failing].astype(np.int64),
+                    sizes=of_groups.sizes[failing].astype(np.int64),
                     first_rows=first_rows[failing] + 1,
                 )
                 found.append(one)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.errors import ReleaseUnsafeError
+from shoal.models.rationals import rounded_up
 from shoal.verification.achieved import Achieved, achieved
 from shoal.verification.counting import count_groups
 
@@ -16,10 +18,10 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from shoal.models import Population, PrivacyModel, Requirement
+    from shoal.models import GroupModel, Population, Requirement, TableModel
     from shoal.models.base import GroupCounts
 
-__all__ = ["refused", "verify"]
+__all__ = ["refused", "refused_share", "verify"]
 
 
 def verify(
@@ -57,7 +59,8 @@ def verify(
     Raises
     ------
     ReleaseUnsafeError
-        Names the model that fails and the number of groups that fail it, or the columns that must not be there.
+        Names the model that fails and the number of groups that fail it, or what the whole release has instead, or the
+        columns that must not be there.
     """
     _check_columns(frame.columns, [*quasi_identifiers, *sensitive] if published is None else list(published))
     if tuple(requirement.sensitive) != tuple(sensitive):
@@ -85,7 +88,11 @@ def _check_columns(found: Sequence[str], allowed: Sequence[str]) -> None:
 def _check_models(counts: Sequence[GroupCounts], requirement: Requirement) -> None:
     if not requirement.models:
         raise ReleaseUnsafeError("The release was to be checked for no model at all. Nothing was published.")
-    for model in requirement.models:
+    if len(requirement.group_models) + len(requirement.table_models) != len(requirement.models):
+        raise ReleaseUnsafeError("The release was to be checked for a model of no known kind. Nothing was published.")
+    for whole in requirement.table_models:
+        _check_release(whole, counts[0])
+    for model in requirement.group_models:
         asked = range(len(requirement.sensitive)) if model.needs_sensitive else range(1)
         if not asked:
             raise ReleaseUnsafeError(model, " cannot be checked without a sensitive attribute. Nothing was published.")
@@ -100,7 +107,28 @@ def _check_models(counts: Sequence[GroupCounts], requirement: Requirement) -> No
                 )
 
 
-def refused(model: PrivacyModel, groups: GroupCounts) -> NDArray[np.bool_]:
+def _check_release(model: TableModel, groups: GroupCounts) -> None:
+    """Check the release as a whole, all of its groups together."""
+    if int(groups.sizes.sum()) != groups.population.rows:
+        raise ReleaseUnsafeError(
+            model, " is asked of the release as a whole and cannot be checked for a part. Nothing was published."
+        )
+    found = refused_share(model, groups)
+    if found is not None:
+        raise ReleaseUnsafeError(
+            "The release fails ",
+            model,
+            f": over all of its groups it is {rounded_up(found, 4)}. Nothing was published.",
+        )
+
+
+def refused_share(model: TableModel, groups: GroupCounts) -> Fraction | None:
+    """Return the share that a release has, where a model of the whole release does not accept it; None: it does."""
+    # An answer that is not a truth value is no answer.
+    return None if model.satisfied(groups) is True else Fraction(*model.share(groups))
+
+
+def refused(model: GroupModel, groups: GroupCounts) -> NDArray[np.bool_]:
     """Return which groups a model does not accept; all of them where it gives no truth value for each."""
     accepted = model.acceptable(groups)
     if accepted.shape != groups.sizes.shape or accepted.dtype != np.bool_:

@@ -17,6 +17,7 @@ from shoal.hierarchy import Hierarchy
 from shoal.metrics import Metrics
 from shoal.models import (
     AlphaKAnonymity,
+    AverageRisk,
     BetaLikeness,
     DeltaDisclosure,
     KAnonymity,
@@ -24,6 +25,7 @@ from shoal.models import (
     LDiversity,
     MUniqueness,
     Requirement,
+    TableModel,
     TCloseness,
 )
 from shoal.recoding import recode
@@ -46,6 +48,9 @@ MODELS = {
     "t": [TCloseness(0.4)],
     "t, ordered": [TCloseness(0.25, distance="ordered")],
     "(k, e)": [KEAnonymity(2, 2)],
+    "average risk": [AverageRisk(Fraction(1, 3))],
+    "average risk and k": [AverageRisk(Fraction(1, 4)), KAnonymity(2)],
+    "average risk and l": [AverageRisk(Fraction(2, 5)), LDiversity(2)],
 }
 LIMITS = (0, 0.1, Fraction(1, 3), 1)
 LOSSES = {"precision": lambda value: 1 - value}
@@ -90,7 +95,12 @@ class Case:
         self.rows = list(zip(*columns, strict=True))
         self.sensitive = [[chance.choice([0, 0, 1, 2, 3]) for _ in range(self.rows_count)] for _ in range(attributes)]
         self.models = models
-        predicates = [(predicate_of(model, values), values) for values in self.sensitive for model in models]
+        of_groups = [model for model in models if not isinstance(model, TableModel)]
+        predicates = [(predicate_of(model, values), values) for values in self.sensitive for model in of_groups]
+        risks = [Fraction(str(model.risk)) for model in models if isinstance(model, AverageRisk)]
+        self.satisfied = lambda sizes: all(
+            sum(size * Fraction(1, size) for size in sizes) <= risk * sum(sizes) for risk in risks
+        )
         self.accepts = lambda group: all(predicate([values[row] for row in group]) for predicate, values in predicates)
         self.columns = columns
 
@@ -121,7 +131,7 @@ def cases(models, count, *, attributes=1, first=0):
     found, seed = [], first
     while len(found) < count:
         case = Case(seed, models, attributes=attributes)
-        if case.accepts(range(case.rows_count)):
+        if case.accepts(range(case.rows_count)) and case.satisfied([case.rows_count]):
             found.append(case)
         seed += 1
     return found
@@ -144,7 +154,7 @@ def compare(case, metric, limit, seed):
     """Compare a search with all nodes; return whether there was any feasible one."""
     problem = case.problem()
     exact = limit if isinstance(limit, Fraction) else Fraction(str(limit))
-    nodes, _ = every_node(case.rows, case.ways, case.accepts, exact)
+    nodes, _ = every_node(case.rows, case.ways, case.accepts, exact, case.satisfied)
     algorithm = FullDomain(suppression_limit=limit, cost=metric)
     if not nodes:
         with pytest.raises(InfeasibleError):
@@ -172,6 +182,7 @@ def compare(case, metric, limit, seed):
     )
     for group in range(result.count):
         assert case.accepts(np.flatnonzero(result.groups == group).tolist())
+    assert case.satisfied(np.bincount(result.groups).tolist())
     return True
 
 

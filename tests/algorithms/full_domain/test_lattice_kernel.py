@@ -6,9 +6,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from shoal.algorithms.common.predicate_kernel import DISTINCT, FREQUENCY, SIZE
+from shoal.algorithms.common.predicate_kernel import DISTINCT, FREQUENCY, SIZE, Asked
 from shoal.algorithms.full_domain import lattice_kernel as full_domain
-from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED, IN_VAIN, JOINED, REFUSED, judge, roll_up
+from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED, IN_VAIN, JOINED, REFUSED, Classes, judge, roll_up
 
 COMPILED_AND_PLAIN = [pytest.param(False, id="compiled"), pytest.param(True, id="as written")]
 
@@ -26,7 +26,7 @@ def classes_of(rows):
         groups.setdefault(codes, Counter())[value] += 1
     keys = sorted(groups)
     entries = [(value, count) for key in keys for value, count in sorted(groups[key].items())]
-    return (
+    return Classes(
         np.array(keys, dtype=np.int32).reshape(len(keys), -1),
         np.array([sum(groups[key].values()) for key in keys], dtype=np.int64),
         np.cumsum([0, *(len(groups[key]) for key in keys)]).astype(np.int64),
@@ -75,14 +75,14 @@ def test_rolled_up_classes_are_those_of_the_recoded_rows(plainly):
         nodes = [chance.randrange(3) for _ in range(sizes[attribute])]
         finer = classes_of(rows)
         numbers = np.zeros(4, dtype=np.int64)
-        *coarser, new_of = plainly(roll_up)(*finer, attribute, np.array(nodes, dtype=np.int32), numbers)
+        coarser, new_of = plainly(roll_up)(finer, attribute, np.array(nodes, dtype=np.int32), numbers)
         recoded = [
             (tuple(nodes[code] if a == attribute else code for a, code in enumerate(codes)), value)
             for codes, value in rows
         ]
         assert counted(*coarser) == counted(*classes_of(recoded))
         assert not numbers.any()
-        for old, new in zip(finer[0].tolist(), coarser[0][new_of].tolist(), strict=True):
+        for old, new in zip(finer.codes.tolist(), coarser.codes[new_of].tolist(), strict=True):
             assert new == [nodes[code] if a == attribute else code for a, code in enumerate(old)]
 
 
@@ -90,9 +90,8 @@ def test_without_sensitive_values_only_sizes_are_rolled_up(plainly):
     codes, sizes, *_ = classes_of([((a, b), 0) for a in range(4) for b in range(3) for _ in range(a + 1)])
     nothing = (np.zeros(len(sizes) + 1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64))
     up = np.array([0, 0, 1, 1], dtype=np.int32)
-    found, rolled, starts, values, counts, _ = plainly(roll_up)(
-        codes, sizes, *nothing, 0, up, np.zeros(1, dtype=np.int64)
-    )
+    finer = Classes(codes, sizes, *nothing)
+    (found, rolled, starts, values, counts), _ = plainly(roll_up)(finer, 0, up, np.zeros(1, dtype=np.int64))
     assert found.tolist() == [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]
     assert rolled.tolist() == [3, 3, 3, 7, 7, 7]
     assert len(values) == len(counts) == starts.sum() == 0
@@ -101,21 +100,19 @@ def test_without_sensitive_values_only_sizes_are_rolled_up(plainly):
 def test_judged_classes_and_their_tally(plainly):
     # l = 2 by frequency with at least two rows. By class: accepted, too few rows, one value only, one value too often.
     rows = [((0,), v) for v in (0, 1)] + [((1,), 0)] + [((2,), 0)] * 3 + [((3,), v) for v in (0, 0, 0, 1)]
-    arrays = classes_of(rows)
+    classes = classes_of(rows)
     verdict, tally = np.empty(4, dtype=np.int8), np.zeros((3, 5), dtype=np.int64)
     rules = np.array([[SIZE, 0, 2, 0, 0, 0], [FREQUENCY, 0, 2, 1, 0, 0]], dtype=np.int64)
     lasting = np.array([[DISTINCT, 0, 2, 0, 0, 0]], dtype=np.int64)
     surcharges = np.array([[5, 7, 11, 13], [1, 1, 1, 1]], dtype=np.int64)
-    asked = (
-        np.array([0, 2], dtype=np.int64), rules, np.empty(0, dtype=np.int64), lasting, 2, surcharges,
-        np.zeros(1, dtype=np.int64),
-    )  # fmt: skip
+    asked = Asked(np.array([0, 2], dtype=np.int64), rules, np.empty(0, dtype=np.int64), 2)
+    asked = (asked, lasting, surcharges, np.zeros(1, dtype=np.int64))
     nobody = np.empty(0, dtype=np.int64)
-    assert not plainly(judge)(*arrays, *asked, 10, nobody, verdict, tally)
+    assert not plainly(judge)(classes, *asked, 10, nobody, 0, verdict, tally)
     assert verdict.tolist() == [ACCEPTED, IN_VAIN, IN_VAIN, REFUSED]
     assert tally.tolist() == [[4, 2, 10, 7 + 33, 4], [8, 3, 26, 7 + 33 + 52, 8], [10, 4, 30, 0, 0]]
     # Seven of one value and one of another: the accepted class joins, which is not enough.
-    assert not plainly(judge)(*arrays, *asked, 10, np.zeros(1, dtype=np.int64), verdict, tally)
+    assert not plainly(judge)(classes, *asked, 10, np.zeros(1, dtype=np.int64), 0, verdict, tally)
     assert verdict[0] == JOINED
     assert tally[1].tolist() == [10, 4, 30, 7 + 33 + 52 + 10, 10]
 
@@ -123,22 +120,21 @@ def test_judged_classes_and_their_tally(plainly):
 def test_suppressed_classes_are_completed_within_the_limit(plainly):
     # Under l = 2 the row of class 0 stands out. With class 1 two of three rows share a value, then three of seven.
     rows = [((0,), 0), ((1,), 0), ((1,), 1), ((2,), 1), ((2,), 2), ((2,), 0), ((2,), 2)]
-    arrays = classes_of(rows)
+    classes = classes_of(rows)
     rules = np.array([[SIZE, 0, 2, 0, 0, 0], [FREQUENCY, 0, 2, 1, 0, 0]], dtype=np.int64)
-    asked = (
-        np.array([0, 3], dtype=np.int64), rules, np.empty(0, dtype=np.int64), np.empty((0, 6), dtype=np.int64), 2,
-        np.zeros((2, 3), dtype=np.int64), np.zeros(1, dtype=np.int64),
-    )  # fmt: skip
+    asked = Asked(np.array([0, 3], dtype=np.int64), rules, np.empty(0, dtype=np.int64), 2)
+    nothing = np.empty((0, 6), dtype=np.int64)
+    asked = (asked, nothing, np.zeros((2, 3), dtype=np.int64), np.zeros(1, dtype=np.int64))
     for most in range(9):
         verdict, tally = np.empty(3, dtype=np.int8), np.zeros((3, 5), dtype=np.int64)
-        assert not plainly(judge)(*arrays, *asked, most, np.empty(0, dtype=np.int64), verdict, tally)
+        assert not plainly(judge)(classes, *asked, most, np.empty(0, dtype=np.int64), 0, verdict, tally)
         assert verdict.tolist() == [IN_VAIN, ACCEPTED, ACCEPTED]
-        done = plainly(judge)(*arrays, *asked, most, np.array([1, 2], dtype=np.int64), verdict, tally)
+        done = plainly(judge)(classes, *asked, most, np.array([1, 2], dtype=np.int64), 0, verdict, tally)
         assert done == (most >= 7)
         if done:
             assert verdict.tolist() == [IN_VAIN, JOINED, JOINED]
             assert tally[1, :3].tolist() == [7, 3, 1 + 4 + 16]
     verdict, tally = np.empty(3, dtype=np.int8), np.zeros((3, 5), dtype=np.int64)
-    plainly(judge)(*arrays, *asked, 9, np.empty(0, dtype=np.int64), verdict, tally)
-    assert plainly(judge)(*arrays, *asked, 9, np.array([2, 1], dtype=np.int64), verdict, tally)
+    plainly(judge)(classes, *asked, 9, np.empty(0, dtype=np.int64), 0, verdict, tally)
+    assert plainly(judge)(classes, *asked, 9, np.array([2, 1], dtype=np.int64), 0, verdict, tally)
     assert verdict.tolist() == [IN_VAIN, ACCEPTED, JOINED], "it stops as soon as it may"

@@ -8,6 +8,9 @@ import pytest
 
 from shoal.algorithms.matching.group_prices_kernel import (
     UNIT,
+    Duals,
+    Prices,
+    Types,
     differing_attributes,
     nearest_pairs,
     pair_costs,
@@ -55,11 +58,12 @@ def scanned(codes, values, counts, weights, table, duals, cuts, cut_duals, limit
     room = most * len(counts) if most else 5000
     found, costs = np.empty((room, 3), dtype=np.int64), np.empty(room, dtype=np.int64)
     missing = np.zeros(len(counts), dtype=np.int64)
+    row_types = Types(codes[order], values[order], counts[order])
+    dual_values = Duals(duals[order], reach[order], starts, columns.astype(np.int64), cut_duals)
+    last = len(counts) if last is None else last
     stored, total = scan_groups(
-        codes[order], values[order], counts[order], table, weights, duals[order], reach[order], starts,
-        columns.astype(np.int64), cut_duals, first, len(counts) if last is None else last, limit, most, found, costs,
-        missing,
-    )  # fmt: skip
+        row_types, Prices(table, weights), dual_values, first, last, limit, most, found, costs, missing
+    )
     named = [tuple(sorted(int(order[t]) for t in group if t >= 0)) for group in found[:stored]]
     back = np.empty_like(missing)
     back[order] = missing
@@ -118,10 +122,10 @@ def test_costs_and_nearest_pairs(tabulated):
     weights, table = weights_and_table(3, 5, tabulated=tabulated)
     expected = dict(groups_and_costs(codes, values, counts, weights))
     groups = np.array([(*group, -1)[:3] for group in expected], dtype=np.int64)
-    assert prices_of_groups(codes, table, weights, groups).tolist() == list(expected.values())
+    assert prices_of_groups(codes, Prices(table, weights), groups).tolist() == list(expected.values())
     pairs = {group: cost for group, cost in expected.items() if len(group) == 2}
     found = np.empty((len(counts) * 2, 3), dtype=np.int64)
-    stored = nearest_pairs(codes, values, counts, table, weights, 2, found)
+    stored = nearest_pairs(Types(codes, values, counts), Prices(table, weights), 2, found)
     for t in range(len(counts)):
         costs = sorted(cost for group, cost in pairs.items() if t in group)
         nearest = {tuple(group[:2]) for group in found[:stored].tolist() if t in group[:2]}
@@ -145,7 +149,7 @@ def test_groups_are_split_into_pairs_and_triples_that_cost_no_more(seed):
     weights, table = weights_and_table(seed, 4, tabulated=True)
     found = np.empty((len(members), 3), dtype=np.int64)
     types = np.array(members, dtype=np.int64)
-    count = split_groups(codes, values, table, weights, types, np.array(starts, dtype=np.int64), found)
+    count = split_groups(codes, values, Prices(table, weights), types, np.array(starts, dtype=np.int64), found)
     groups = [[t for t in group if t >= 0] for group in found[:count].tolist()]
     assert sorted(t for group in groups for t in group) == sorted(members)
     assert {len(group) for group in groups} <= {2, 3}
@@ -156,7 +160,7 @@ def test_groups_are_split_into_pairs_and_triples_that_cost_no_more(seed):
     for start, end in pairwise(starts):
         group = members[start:end]
         whole += len(group) * sum(int(weights[a]) for a in differing(codes, group))
-    assert int(prices_of_groups(codes, table, weights, found[:count]).sum()) <= whole
+    assert int(prices_of_groups(codes, Prices(table, weights), found[:count]).sum()) <= whole
 
 
 def test_an_assignment_is_the_cheapest_or_not():
@@ -166,5 +170,5 @@ def test_an_assignment_is_the_cheapest_or_not():
     assert not potentials(costs, np.array([2, 1, 0]))
     codes = np.array([[0, 0], [0, 1], [1, 1]], dtype=np.int32)
     table, none = np.array([0, 1, 10, 11], dtype=np.int64), np.empty(0, dtype=np.int64)
-    found = pair_costs(codes, table, none, np.array([0, 2]), np.array([1, 2]))
+    found = pair_costs(codes, Prices(table, none), np.array([0, 2]), np.array([1, 2]))
     assert found.tolist() == [[20, 22], [2, 0]]

@@ -3,44 +3,43 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.algorithms.common.predicate_kernel import Asked
 from shoal.algorithms.mondrian import cuts_kernel as mondrian
-from shoal.algorithms.mondrian.cuts_kernel import LEAVES, MEASURED, OPEN, ROWS_DONE, STACK_DEPTH, cut_records
+from shoal.algorithms.mondrian.cuts_kernel import (
+    LEAVES,
+    MEASURED,
+    OPEN,
+    ROWS_DONE,
+    STACK_DEPTH,
+    Domains,
+    Parts,
+    cut_records,
+)
 
 
 def cut(kernel, codes, values, k, l, *, relaxed=False, budget=10**9, ordered=True):
     """Cut rows until none waits; return the group of each, and how often the kernel was called."""
     n = len(codes)
     records = np.column_stack([codes, values, np.arange(n)]).astype(np.int32)
-    domains = codes.max(axis=0) + 1
-    positions = np.concatenate([np.arange(size, dtype=np.float64) for size in domains])
-    offsets = np.concatenate(([0], np.cumsum(domains))).astype(np.int64)
+    sizes = codes.max(axis=0) + 1
+    domains = Domains(
+        positions=np.concatenate([np.arange(size, dtype=np.float64) for size in sizes]),
+        offsets=np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
+        ranges=np.maximum(sizes - 1.0, 1.0) * ordered,
+        marks=np.full(sizes.sum(), -1, dtype=np.int32),
+    )
     starts = np.array([0, values.max() + 1], dtype=np.int64)
     rules = np.array([(0, 0, k, 0, 0, 0), (1, 0, l, 1, 0, 0)], dtype=np.int64)
+    asked = Asked(starts, rules, np.empty(0, dtype=np.int64), 1)
     stack = np.zeros((STACK_DEPTH, 2), dtype=np.int64)
     stack[0, 1] = n
     state = np.zeros(4, dtype=np.int64)
     state[OPEN] = 1
     groups = np.full(n, -1, dtype=np.int32)
-    marks = np.full(len(positions), -1, dtype=np.int32)
+    parts = Parts(stack, state, groups)
     calls = 0
     while state[OPEN]:
-        kernel(
-            records,
-            np.empty_like(records),
-            positions,
-            offsets,
-            np.maximum(domains - 1.0, 1.0) * ordered,
-            marks,
-            starts,
-            rules,
-            np.empty(0, dtype=np.int64),
-            1,
-            relaxed,
-            stack,
-            state,
-            groups,
-            budget,
-        )
+        kernel(records, np.empty_like(records), domains, asked, relaxed, parts, budget)
         calls += 1
     assert state[ROWS_DONE] == n
     assert sorted(set(groups.tolist())) == list(range(state[LEAVES]))

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -12,11 +13,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.algorithms import PatternGuided, PatternRule
+from shoal.algorithms import PatternGuided, PatternRule, Problem
 from shoal.algorithms.patterns.assignment import Assignment
+from shoal.datasets import census
 from shoal.errors import InfeasibleError
-from shoal.models import KAnonymity
+from shoal.models import KAnonymity, Requirement
 from shoal.recoding import STAR_LEVEL
+from shoal.table import Schema, encode
 from shoal.testing.oracles import fewest_stars_by_patterns
 
 METHODS = {
@@ -287,3 +290,34 @@ def test_every_step_keeps_the_rows_and_the_floors(data):
         for g in np.flatnonzero(state.sizes[1:] > 0) + 1:
             members = codes[state.types[state.groups == g]][:, ~starred[state.pattern[g]]]
             assert (members == members[0]).all()
+
+
+@pytest.mark.parametrize(
+    ("rows", "seed", "k", "stars"),
+    [
+        (60, 0, 2, 99), (70, 1, 3, 130), (80, 2, 5, 189), (90, 3, 2, 130), (100, 4, 3, 196), (110, 5, 5, 246),
+        (120, 6, 2, 168), (130, 7, 3, 209), (140, 8, 5, 288), (150, 9, 2, 191),
+    ],
+)  # fmt: skip
+def test_proven_optima_are_found_and_proven_again(rows, seed, k, stars):
+    """They were proven by the plain integer program, before there was annealing or rounding."""
+    pytest.importorskip("highspy")
+    attributes = ("age", "gender", "race", "marital_status", "education")
+    frame = census(rows, quasi_identifiers=list(attributes), seed=seed).select(attributes)
+    table = encode(frame, Schema(quasi_identifiers=attributes))
+    problem = Problem(table=table, requirement=Requirement.of(KAnonymity(k), ()), rng=np.random.default_rng(1))
+    facts = PatternGuided(PatternRule(most_stars=3), optimal=True).partition(problem).facts
+    assert (facts["cost"], facts["cost_bound"]) == (stars, stars)
+
+
+def test_a_sample_of_adult_is_proven():
+    pytest.importorskip("highspy")
+    path = Path(__file__).resolve().parents[4] / "shared" / "data" / "adult" / "adult.csv"
+    if not path.exists():
+        pytest.skip("there is no copy of Adult beside the checkout")
+    attributes = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation")
+    frame = pl.read_csv(path, separator=";", infer_schema=False).select(attributes).sample(300, seed=1)
+    table = encode(frame, Schema(quasi_identifiers=attributes))
+    problem = Problem(table=table, requirement=Requirement.of(KAnonymity(5), ()), rng=np.random.default_rng(1))
+    facts = PatternGuided(PatternRule(most_stars=3), optimal=True).partition(problem).facts
+    assert (facts["cost"], facts["cost_bound"]) == (1_048, 1_048)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from shoal.grouping.regions.graph import read_graph
-from shoal.grouping.regions.recombination_kernel import COUNT, LARGEST, STATE_SIZE, improve_parts
+from shoal.grouping.regions.recombination_kernel import Best, Division, Limits, WeightedGraph, improve_parts
 from shoal.testing.regions import connected
 
 
@@ -18,13 +18,13 @@ def divided(rng, n):
     return edges, weights, parts
 
 
-def tables(weights, parts):
+def division_of(parts, weights):
     n = len(weights)
     loads, sizes, anchors = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.int32)
     np.add.at(loads, parts, weights)
     np.add.at(sizes, parts, 1)
     anchors[parts] = np.arange(n, dtype=np.int32)
-    return loads, sizes, anchors
+    return Division(parts, np.array([parts.max() + 1], dtype=np.int64), loads, sizes, anchors)
 
 
 @pytest.mark.parametrize(("kernel", "steps"), [(improve_parts, 400), (improve_parts.py_func, 60)])
@@ -40,36 +40,35 @@ def test_parts_stay_connected_and_their_tables_true(kernel, steps, hot):
             continue
         graph = read_graph("test", np.array(edges).reshape(-1, 2), nodes=n)
         offsets, targets, _ = graph.adjacency
-        loads, sizes, anchors = tables(weights, parts)
-        best, state, record = parts.copy(), np.zeros(STATE_SIZE, dtype=np.int64), np.zeros(1)
-        state[COUNT] = 1
+        graph, best, division = (
+            WeightedGraph(offsets, targets, weights),
+            Best.of(parts.copy()),
+            division_of(parts, weights),
+        )
         random_state = np.array([trial + 1], dtype=np.uint64)
         largest = total
         for call in range(6):
             least = k if call % 2 == 0 else max(1, k // 2)
             most = 1 + rng.randint(0, n) if call == 0 else n
-            kernel(
-                offsets, targets, weights, k, least, max(most, int(state[COUNT])), k, parts, loads, sizes, anchors,
-                best, state, record, random_state, steps, hot, 0.0,
-            )  # fmt: skip
-            count = int(state[COUNT])
+            limits = Limits(k, least, max(most, int(division.number[0])), k)
+            kernel(graph, limits, division, best, random_state, steps, hot, 0.0)
+            count = int(division.number[0])
             assert sorted(set(parts.tolist())) == list(range(count))
-            fresh = tables(weights, parts)
-            assert loads[:count].tolist() == fresh[0][:count].tolist()
-            assert sizes[:count].tolist() == fresh[1][:count].tolist()
-            assert all(parts[anchors[p]] == p for p in range(count))
-            for division in (parts, best):
-                members = [np.flatnonzero(division == p).tolist() for p in range(int(division.max()) + 1)]
+            fresh = division_of(parts, weights)
+            assert division.loads[:count].tolist() == fresh.loads[:count].tolist()
+            assert division.sizes[:count].tolist() == fresh.sizes[:count].tolist()
+            assert all(parts[division.anchors[p]] == p for p in range(count))
+            for found in (parts, best.parts):
+                members = [np.flatnonzero(found == p).tolist() for p in range(int(found.max()) + 1)]
                 assert all(connected(part, edges) for part in members)
-            kept = [int(weights[best == p].sum()) for p in range(int(best.max()) + 1)]
+            kept = [int(weights[best.parts == p].sum()) for p in range(int(best.parts.max()) + 1)]
             assert min(kept) >= k
-            assert max(kept) == state[LARGEST] <= largest
-            assert record[0] == sum(load * load for load in kept)
-            largest = int(state[LARGEST])
+            assert max(kept) == best.largest[0] <= largest
+            assert best.squares[0] == sum(load * load for load in kept)
+            largest = int(best.largest[0])
             if call % 2:  # what comes next must not find parts that are too light
-                parts[:] = best
-                state[COUNT] = int(best.max()) + 1
-                loads, sizes, anchors = tables(weights, parts)
+                parts[:] = best.parts
+                division = division_of(parts, weights)
 
 
 def test_the_number_of_parts_is_limited():
@@ -77,12 +76,7 @@ def test_the_number_of_parts_is_limited():
     graph = read_graph("test", [(v, v + 1) for v in range(n - 1)], nodes=n)
     offsets, targets, _ = graph.adjacency
     weights, parts = np.ones(n, dtype=np.int64), np.zeros(n, dtype=np.int32)
-    loads, sizes, anchors = tables(weights, parts)
-    best, state, record = parts.copy(), np.zeros(STATE_SIZE, dtype=np.int64), np.zeros(1)
-    state[COUNT] = 1
-    improve_parts(
-        offsets, targets, weights, 2, 2, 5, 6, parts, loads, sizes, anchors, best, state, record,
-        np.array([3], dtype=np.uint64), 5_000, 0.05, 0.0,
-    )  # fmt: skip
-    assert state[COUNT] == 5
-    assert state[LARGEST] == 6
+    graph, division, best = WeightedGraph(offsets, targets, weights), division_of(parts, weights), Best.of(parts.copy())
+    improve_parts(graph, Limits(2, 2, 5, 6), division, best, np.array([3], dtype=np.uint64), 5_000, 0.05, 0.0)
+    assert division.number[0] == 5
+    assert best.largest[0] == 6

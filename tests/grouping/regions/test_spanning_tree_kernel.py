@@ -4,19 +4,29 @@ import numpy as np
 import pytest
 
 from shoal.grouping.regions.graph import read_graph
-from shoal.grouping.regions.spanning_tree_kernel import cut_tree, depth_first_tree, lower_degree, root_tree
+from shoal.grouping.regions.spanning_tree_kernel import (
+    Graph,
+    RootedTree,
+    cut_tree,
+    depth_first_tree,
+    lower_degree,
+    root_tree,
+)
 from shoal.testing.regions import connected, lowest_tree_degree, spanning_tree_degree
+
+
+def linked(graph):
+    left, right = (np.ascontiguousarray(graph.edges[:, side]) for side in (0, 1))
+    return Graph(*graph.adjacency, left, right)
 
 
 def grown(edges, n, *, compiled=True):
     """Return the edges of the tree that the search ends with, and the degree that it names."""
     graph = read_graph("test", np.array(edges).reshape(-1, 2), nodes=n)
-    offsets, targets, edge_of = graph.adjacency
-    left, right = np.ascontiguousarray(graph.edges[:, 0]), np.ascontiguousarray(graph.edges[:, 1])
-    in_tree = np.zeros(len(left), dtype=np.bool_)
+    in_tree = np.zeros(len(graph.edges), dtype=np.bool_)
     first, then = (depth_first_tree, lower_degree) if compiled else (depth_first_tree.py_func, lower_degree.py_func)
-    assert first(offsets, targets, edge_of, in_tree) == n
-    degree = then(offsets, targets, edge_of, left, right, in_tree, 1000)
+    assert first(linked(graph), in_tree) == n
+    degree = then(linked(graph), in_tree, 1000)
     return [tuple(edge) for edge in graph.edges[in_tree].tolist()], degree
 
 
@@ -38,12 +48,10 @@ def test_a_bad_start_is_improved():
     n = 80
     edges = [(0, v) for v in range(1, n)] + [(v, v + 1) for v in range(1, n - 1)]
     graph = read_graph("test", edges, nodes=n)
-    offsets, targets, edge_of = graph.adjacency
-    left, right = np.ascontiguousarray(graph.edges[:, 0]), np.ascontiguousarray(graph.edges[:, 1])
-    in_tree = left == 0
+    in_tree = graph.edges[:, 0] == 0
     degree = n - 1
     while degree > 0:
-        degree = lower_degree(offsets, targets, edge_of, left, right, in_tree, 10)
+        degree = lower_degree(linked(graph), in_tree, 10)
         reached = spanning_tree_degree(n, [tuple(e) for e in graph.edges[in_tree].tolist()])
         assert reached is not None
         assert reached == (degree - 1 if degree > 0 else -degree)
@@ -63,11 +71,10 @@ def test_a_tree_is_cut_from_the_leaves_up():
 
 def test_rooting_puts_parents_first():
     graph = read_graph("test", [(0, 1), (1, 2), (1, 3)], nodes=4)
-    offsets, targets, edge_of = graph.adjacency
     for root in (root_tree, root_tree.py_func):
-        parent, edge, level, order = (np.empty(4, dtype=np.int32) for _ in range(4))
-        root(offsets, targets, edge_of, np.ones(3, dtype=np.bool_), 3, parent, edge, level, order)
-        assert parent.tolist() == [1, 3, 1, -1]
-        assert level.tolist() == [2, 1, 2, 0]
-        assert order[0] == 3
-        assert order[1] == 1
+        tree = RootedTree.of(np.ones(3, dtype=np.bool_), 4)
+        root(linked(graph), 3, tree)
+        assert tree.parent.tolist() == [1, 3, 1, -1]
+        assert tree.level.tolist() == [2, 1, 2, 0]
+        assert tree.order[0] == 3
+        assert tree.order[1] == 1

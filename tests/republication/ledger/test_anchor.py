@@ -148,11 +148,11 @@ class TestForgetting:
         (problem,) = series.verify().problems
         assert "q2.private' holds no release" in problem
 
-    def test_folders_of_another_series_of_that_name_are_none_of_ours(
+    def test_folders_of_another_series_of_that_name_are_none_of_ours_on_a_word(
         self, sqlite: Any, patients: Any, tmp_path: Path
     ) -> None:
-        sqlite.series().publish(patients(range(60)), tmp_path / "q1")
-        other = Ledger(tmp_path / "other.db", create=True).start("admissions", m=3, **ROLES)
+        sqlite.series(anew=True).publish(patients(range(60)), tmp_path / "q1")
+        other = Ledger(tmp_path / "other.db", create=True).start("admissions", m=3, anew=True, **ROLES)
         for number in (1, 2):
             other.publish(patients(range(60)), tmp_path / f"other{number}")
         assert sqlite.series().verify().problems == ()

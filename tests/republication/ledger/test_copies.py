@@ -74,7 +74,7 @@ def test_two_ledgers_of_the_same_people_have_nothing_in_common(tmp_path: Path, p
     for name in ("a", "b"):
         with Ledger(tmp_path / name, create=True) as ledger:
             for series in ("one", "other"):
-                ledger.start(series, m=3, **ROLES).publish(patients(range(100)), seed=1)
+                ledger.start(series, m=3, **ROLES).publish(patients(range(100)), seed=1, overlap="allow")
             with ledger._store.database.reading() as connection:
                 contents += connection.scalars(sa.text("SELECT content FROM shoal_memory")).all()
     pieces = [content[start : start + 16] for content in contents for start in range(len(content) - 15)]

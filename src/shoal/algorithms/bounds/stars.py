@@ -76,7 +76,7 @@ class _Relaxation:
     @classmethod
     def of(cls, requirement: Requirement, rows: int) -> _Relaxation:
         k, l, distinct = 1, Fraction(1), 1
-        for model in requirement.models:
+        for model in requirement.group_models:
             form = model.frequency_form()
             if form is not None:
                 k, l = max(k, form[0]), max(l, form[1])

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.algorithms.common.predicate_kernel import SHARE_SCALE
+from shoal.algorithms.common.predicate_kernel import SHARE_SCALE, Asked
 from shoal.errors import InternalError
-from shoal.models.base import Rule, RuleKind
+from shoal.models.base import ReleaseRule, Rule, RuleKind
 from shoal.models.domain import Domain
 from shoal.models.population import Population
 
@@ -56,8 +56,15 @@ class CompiledRequirement:
     """The clauses, cheapest first, shape (r, 6): kind, attribute, a, b, c, offset into `bounds`."""
     bounds: NDArray[np.int64]
     """The bounds of all clauses that have some, one after another."""
+    release: tuple[ReleaseRule, ...]
+    """What is asked of the release as a whole."""
     smallest: int
     """A lower bound on the rows of any acceptable group, at least 1: smaller ones need not be asked about."""
+
+    @property
+    def asked(self) -> Asked:
+        """The requirement without the rows, as kernels take it."""
+        return Asked(self.starts, self.rules, self.bounds, self.smallest)
 
     def __repr__(self) -> str:
         return (
@@ -133,6 +140,7 @@ def compile_requirement(
         starts=starts,
         rules=np.array(rows, dtype=np.int64).reshape(-1, 6),
         bounds=np.concatenate(bounds),
+        release=requirement.release_rules(populations),
         smallest=smallest,
     )
 

@@ -8,7 +8,7 @@ ask `acceptable` millions of times. The numbers of the kinds are those of `shoal
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Codes = NDArray[np.int32]
     Counts = NDArray[np.int64]
 
-__all__ = ["SHARE_SCALE", "acceptable"]
+__all__ = ["SHARE_SCALE", "Asked", "acceptable"]
 
 SIZE, FREQUENCY, DISTINCT, ENTROPY, RECURSIVE, SPREAD, SHARE, PRESENCE, HEIGHT = range(9)
 CLOSE, CLOSE_ORDERED, CLOSE_HIERARCHICAL, CLOSE_METRIC = range(9, 13)
@@ -32,6 +32,19 @@ SHARE_SCALE = 2**31
 
 _ERROR = 1e-15
 """Relative error per term of the float sums of `c * log(c)`: four units in the last place, more than any libm makes."""
+
+
+class Asked(NamedTuple):
+    """What a group has to satisfy: all that `acceptable` wants to know besides the group itself."""
+
+    starts: Counts
+    """Where the codes of each sensitive attribute start, shape (q + 1,); the last entry is how many there are."""
+    rules: Counts
+    """The clauses, shape (r, 6): kind, attribute, a, b, c, offset into `bounds`."""
+    bounds: Counts
+    """Further numbers of the clauses that need them."""
+    smallest: int
+    """A lower bound on the rows of an acceptable group, at least 1: smaller ones need not be asked about."""
 
 
 @inlined

@@ -44,7 +44,7 @@ class RowTypes:
     @classmethod
     def of(cls, table: Table, requirement: Requirement) -> RowTypes:
         """Sort the rows of a table into types, by quasi-identifiers and then by sensitive values."""
-        looked_at = any(model.needs_sensitive for model in requirement.models)
+        looked_at = any(model.needs_sensitive for model in requirement.group_models)
         attributes = tuple(range(len(table.sensitive))) if looked_at else ()
         columns = (*table.quasi_identifiers, *(table.sensitive[place] for place in attributes))
         keys, bits = mixed_radix_keys([(column.codes, column.size) for column in columns], table.rows)

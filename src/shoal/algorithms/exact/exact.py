@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.algorithms.base import Problem
-    from shoal.models import Population, PrivacyModel, Requirement
+    from shoal.models import GroupModel, Population, Requirement
 
 __all__ = ["Exact"]
 
@@ -147,7 +147,7 @@ def _radices(totals: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _judged(problem: Problem, attributes: Sequence[int], counted: Sequence[NDArray[np.int64]]) -> Iterator[Any]:
     """Give for each attribute whether a group with each vector of counts is acceptable, by number of the vector."""
-    models = problem.requirement.models
+    models = problem.requirement.group_models
     if not attributes:
         yield _acceptable_vectors(models, one_value(populations_of(problem.table)[0]), counted[0])
         return
@@ -158,7 +158,7 @@ def _judged(problem: Problem, attributes: Sequence[int], counted: Sequence[NDArr
 
 
 def _acceptable_vectors(
-    models: Sequence[PrivacyModel], table: Population, totals: NDArray[np.int64]
+    models: Sequence[GroupModel], table: Population, totals: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Return whether all models accept a group with each vector of counts up to the table's."""
     radices = _radices(totals)

@@ -96,6 +96,8 @@ class FullDomain:
     * the suppressed rows are a group like every other, and must satisfy the requirement. If they do not, acceptable
       classes join them, smallest first (ties in the order of their values), until they do; a node where more rows than
       the limit are suppressed then is infeasible;
+    * so it is where a model of the whole release asks for fewer groups: acceptable classes join the suppressed rows,
+      smallest first, until there are as few;
     * rows that show nothing are suppressed, however they came to it: the node of stars everywhere is feasible only
       where all rows may be suppressed;
     * levels that publish the same as the one below do not count, nor do names of the root below the last level;
@@ -135,6 +137,7 @@ class FullDomain:
     most_nodes: int = field(default=200_000, metadata=parameter(Integer(low=1), "Nodes that may be evaluated."))
     name: ClassVar[str] = "full-domain"
     hierarchical: ClassVar[bool] = True
+    judges_releases: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         validate_declared(self.name, self)
@@ -151,6 +154,8 @@ class FullDomain:
 
     def unsupported(self, requirement: Requirement) -> str | None:
         """Return why a requirement cannot be served, in words that follow "because"."""
+        if self.local and requirement.table_models:
+            return "local recoding decides about some groups after others; without it, models of a release are served"
         if requirement.monotone:
             return None
         return "it serves monotone models only: rows that publish the same cells merge"
@@ -320,14 +325,19 @@ def _infeasible(task: Task, best: Best, asked: FullDomain) -> InfeasibleError:
     total = task.problem.table.rows
     share = Fraction(rows, total)
     levels = ", ".join(f"{name} {level}" for name, level in task.levels_of(node).items())
+    whole = task.problem.requirement.table_models
+    many = ", or of which there are more than the release may have" if whole else ""
+    locally = () if whole else (", or recode locally with ", Suggestion("local", True))
     searched = "" if best.proven else f" of {best.evaluated:,} nodes out of {task.lattice.size:,}"
     return InfeasibleError(
         f"No full-domain generalization suppresses at most {float(asked.suppression_limit):.4%} of the rows. In the "
         f"nearest one{searched}, with the levels {levels}, {rows:,} of {total:,} rows ({float(share):.4%}) are in "
-        "classes that are not acceptable. Allow more with ",
+        f"classes that are not acceptable{many}. Allow more with ",
         Suggestion("suppression_limit"),
-        ", ask for less, give hierarchies with more levels, or recode locally with ",
-        Suggestion("local", True),
+        ", ask for less, give hierarchies with more levels"
+        if locally
+        else ", ask for less, or give hierarchies with more levels",
+        *locally,
         ".",
     )
 

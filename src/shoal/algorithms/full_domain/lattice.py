@@ -6,12 +6,12 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.algorithms.common.compiled import compile_requirement
-from shoal.algorithms.full_domain.lattice_kernel import roll_up
+from shoal.algorithms.full_domain.lattice_kernel import Classes, roll_up
 from shoal.models.base import RuleKind
 from shoal.recoding.order import rank
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.algorithms.base import Problem
+    from shoal.algorithms.common.predicate_kernel import Asked
     from shoal.models import Requirement
     from shoal.recoding import Levels
 
@@ -93,57 +94,18 @@ def _usable(levels: Levels) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Classes:
-    """Equivalence classes with the counts of their sensitive codes, as the kernels take them."""
-
-    codes: NDArray[np.int32]
-    sizes: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    values: NDArray[np.int32]
-    counts: NDArray[np.int64]
-
-    @property
-    def arrays(
-        self,
-    ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-        """The arrays in the order in which the kernels take them."""
-        return self.codes, self.sizes, self.starts, self.values, self.counts
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return int(self.sizes.sum())
-
-    def chosen(self, which: NDArray[np.bool_]) -> Classes:
-        """Return some of the classes."""
-        entries = np.repeat(which, np.diff(self.starts))
-        return Classes(
-            codes=self.codes[which],
-            sizes=self.sizes[which],
-            starts=np.concatenate(([0], np.cumsum(np.diff(self.starts)[which]))).astype(np.int64),
-            values=self.values[entries],
-            counts=self.counts[entries],
-        )
-
-    def __repr__(self) -> str:
-        return f"Classes(count={len(self.sizes)})"
-
-
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Judge:
     """The requirement as the kernels take it, and the distinct rows of the table."""
 
     classes: Classes
     """The distinct combinations of quasi-identifiers, in their order."""
     class_of_row: NDArray[np.int64]
-    offset: NDArray[np.int64]
-    """Where each sensitive attribute's codes start."""
-    rules: NDArray[np.int64]
-    bounds: NDArray[np.int64]
+    asked: Asked
+    """What a group has to satisfy; where combinations of sensitive values count, they have codes behind the others."""
     lasting: NDArray[np.int64]
     """Clauses that no part of a group meets where the group does not."""
-    smallest: int
-    """Rows that every acceptable group has."""
+    most_groups: int | None
+    """A release has at most so many groups; None where nothing asks for that."""
     told: tuple[int, int]
     """The sensitive codes, from and to, that stand for combinations of sensitive values."""
 
@@ -162,7 +124,6 @@ class Judge:
             told = (int(offset[-1]), int(offset[-1]) + values)
             columns.append(value + told[0])
             offset = np.append(offset, told[1])
-        rule_rows, bounds = compiled.rules, compiled.bounds
         first = np.empty(count, dtype=np.int64)
         first[of_row[::-1]] = np.arange(table.rows)[::-1]
         starts, values_of, counts = _counted(of_row, count, columns, int(offset[-1]))
@@ -178,27 +139,25 @@ class Judge:
                 counts=counts,
             ),
             class_of_row=of_row,
-            offset=offset,
-            rules=rule_rows,
-            bounds=bounds,
-            lasting=_lasting(problem.requirement, rule_rows, len(table.sensitive)),
-            smallest=compiled.smallest,
+            asked=compiled.asked._replace(starts=offset),
+            lasting=_lasting(problem.requirement, compiled.rules, len(table.sensitive)),
+            most_groups=min((rule.most_groups for rule in compiled.release), default=None),
             told=told,
         )
 
     @property
     def exact(self) -> bool:
         """Whether a class that is not acceptable has no acceptable part."""
-        return bool(np.isin(self.rules[:, 0], [int(kind) for kind in _LASTING]).all())
+        return bool(np.isin(self.asked.rules[:, 0], [int(kind) for kind in _LASTING]).all())
 
     def __repr__(self) -> str:
-        return f"Judge(classes={len(self.classes.sizes)}, rules={len(self.rules)})"
+        return f"Judge(classes={len(self.classes.sizes)}, rules={len(self.asked.rules)})"
 
 
 def _lasting(requirement: Requirement, rules: NDArray[np.int64], attributes: int) -> NDArray[np.int64]:
     """Return the clauses that a group meets where a part of it meets the requirement."""
     kept = [row for row in rules if row[0] in _LASTING and row[0] != RuleKind.SIZE]
-    for model in requirement.models:
+    for model in requirement.group_models:
         distinct = model.necessary_distinct()
         if distinct > 1:
             kept += [np.array([RuleKind.DISTINCT, at, distinct, 0, 0, 0]) for at in range(attributes)]
@@ -253,18 +212,16 @@ class ClassesOfNodes:
         number = np.arange(len(classes.sizes), dtype=np.int32)
         for a in self._order:
             if node[a] > 0:
-                *arrays, new_of = self._rolled(classes, a, node[a])
-                classes, number = _classes(arrays), new_of[number]
+                classes, new_of = self._rolled(classes, a, node[a])
+                number = new_of[number]
         return classes, number
 
     def _up(self, classes: Classes, attribute: int, level: int) -> Classes:
-        *arrays, _ = self._rolled(classes, attribute, level)
-        return _classes(arrays)
+        return self._rolled(classes, attribute, level)[0]
 
-    def _rolled(self, classes: Classes, attribute: int, level: int) -> tuple[Any, ...]:
-        rolled: tuple[Any, ...] = roll_up(
-            *classes.arrays, attribute, self._lattice.nodes[attribute][level], self._numbers
-        )
+    def _rolled(self, classes: Classes, attribute: int, level: int) -> tuple[Classes, NDArray[np.int32]]:
+        nodes = self._lattice.nodes[attribute][level]
+        rolled: tuple[Classes, NDArray[np.int32]] = roll_up(classes, attribute, nodes, self._numbers)
         return rolled
 
     def _keep(self, way: tuple[int, ...], classes: Classes) -> None:
@@ -272,11 +229,6 @@ class ClassesOfNodes:
         self._held += _weight(classes)
         while self._held > _MOST_CACHED and len(self._kept) > 1:
             self._held -= _weight(self._kept.popitem(last=False)[1])
-
-
-def _classes(arrays: Sequence[Any]) -> Classes:
-    codes, sizes, starts, values, counts = arrays
-    return Classes(codes=codes, sizes=sizes, starts=starts, values=values, counts=counts)
 
 
 def _weight(classes: Classes) -> int:

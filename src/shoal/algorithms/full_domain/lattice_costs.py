@@ -301,9 +301,8 @@ class KLDivergence:
     def _sums(self, found: Evaluation) -> NDArray[np.float64]:
         places = np.array([of_column[level] for of_column, level in zip(self.places, found.node, strict=True)])
         sums: NDArray[np.float64] = log_densities(
-            *found.classes.arrays, *self.judge.told, self.log_shares, places.astype(np.int64), found.verdict,
-            float(self.rows),
-        )  # fmt: skip
+            found.classes, *self.judge.told, self.log_shares, places.astype(np.int64), found.verdict, float(self.rows)
+        )
         return sums
 
     def floor(self, node: Node, found: Evaluation | None) -> int:

@@ -1,11 +1,9 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""Equivalence classes of a lattice of generalizations: rolled up from finer ones, judged, and joined.
-
-Classes are `codes` (m, d), the node of each attribute, `sizes` (m,), and the counts of their sensitive codes as
-compressed rows: `starts` (m + 1,), `values` and `counts`; these are empty where nobody asks for sensitive values.
-"""
+"""Equivalence classes of a lattice of generalizations: rolled up from finer ones, judged, and joined."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,13 +11,51 @@ from shoal._compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
 
-__all__ = ["ACCEPTED", "IN_VAIN", "JOINED", "REFUSED", "judge", "log_densities", "roll_up"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["ACCEPTED", "IN_VAIN", "JOINED", "REFUSED", "Classes", "judge", "log_densities", "roll_up"]
 
 _SPREAD = np.int64(-7046029254386353131)  # 2**64 over the golden ratio
 
 REFUSED, IN_VAIN, ACCEPTED, JOINED = range(4)
 """What becomes of a class: unacceptable; unacceptable in every finer partition, too; acceptable; acceptable, and
 suppressed for the sake of the others."""
+
+
+class Classes(NamedTuple):
+    """Equivalence classes with the counts of their sensitive codes; m classes, d attributes."""
+
+    codes: NDArray[np.int32]
+    """The node of each attribute, shape (m, d)."""
+    sizes: NDArray[np.int64]
+    """Rows of each class, shape (m,)."""
+    starts: NDArray[np.int64]
+    """The sensitive codes of class c stand at `starts[c]:starts[c + 1]`, shape (m + 1,); zeros where nobody asks for
+    them."""
+    values: NDArray[np.int32]
+    """The sensitive codes that occur in a class, each once."""
+    counts: NDArray[np.int64]
+    """Rows of the class with each."""
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(self.sizes.sum())
+
+    def chosen(self, which: NDArray[np.bool_]) -> Classes:
+        """Return some of the classes."""
+        entries = np.repeat(which, np.diff(self.starts))
+        return Classes(
+            codes=self.codes[which],
+            sizes=self.sizes[which],
+            starts=np.concatenate(([0], np.cumsum(np.diff(self.starts)[which]))).astype(np.int64),
+            values=self.values[entries],
+            counts=self.counts[entries],
+        )
+
+    def __repr__(self) -> str:
+        return f"Classes(count={len(self.sizes)})"
 
 
 @kernel_step
@@ -68,28 +104,29 @@ def _find_classes(codes, attribute, nodes, new_of):
 
 
 @kernel
-def roll_up(codes, sizes, starts, values, counts, attribute, nodes, numbers):
+def roll_up(classes, attribute, nodes, numbers):
     """Merge the classes that agree once an attribute has gone up.
 
     Parameters
     ----------
-    codes, sizes, starts, values, counts : the finer classes
+    classes : Classes, the finer ones
     attribute : int
     nodes : int32, the coarser node of each node of the attribute
     numbers : int64, zeros, one for each sensitive code; zeros again afterwards
 
     Returns the coarser classes, and the coarser class of each finer one.
     """
+    sizes, starts, values, counts = classes.sizes, classes.starts, classes.values, classes.counts
     m = sizes.size
     new_of = np.empty(m, dtype=np.int32)
-    found = _find_classes(codes, attribute, nodes, new_of)
+    found = _find_classes(classes.codes, attribute, nodes, new_of)
     count = found.shape[0]
     new_sizes = np.zeros(count, dtype=np.int64)
     for i in range(m):
         new_sizes[new_of[i]] += sizes[i]
     new_starts = np.zeros(count + 1, dtype=np.int64)
     if values.size == 0:
-        return found, new_sizes, new_starts, values, counts, new_of
+        return Classes(found, new_sizes, new_starts, values, counts), new_of
     first = np.zeros(count + 1, dtype=np.int64)
     for i in range(m):
         first[new_of[i] + 1] += 1
@@ -116,7 +153,7 @@ def roll_up(codes, sizes, starts, values, counts, attribute, nodes, numbers):
             new_counts[e] = numbers[new_values[e]]
             numbers[new_values[e]] = 0
         new_starts[c + 1] = end
-    return found, new_sizes, new_starts, new_values[:end].copy(), new_counts[:end].copy(), new_of
+    return Classes(found, new_sizes, new_starts, new_values[:end].copy(), new_counts[:end].copy()), new_of
 
 
 @inlined
@@ -132,44 +169,28 @@ def _charge(codes, c, size, surcharges, offsets, tally):
 
 
 @kernel
-def judge(
-    codes,
-    sizes,
-    starts,
-    values,
-    counts,
-    offset,
-    rules,
-    bounds,
-    lasting,
-    smallest,
-    surcharges,
-    places,
-    most,
-    order,
-    verdict,
-    tally,
-):
+def judge(classes, asked, lasting, surcharges, places, most, order, forced, verdict, tally):
     """Judge every class, and look whether the unacceptable ones are an acceptable group together.
 
     Parameters
     ----------
-    codes, sizes, starts, values, counts : the classes
-    offset, rules, bounds : the requirement; see `acceptable`
+    classes : Classes
+    asked : Asked, what a group has to satisfy
     lasting : int64 (., 6), clauses that no part of a group meets where the group does not
-    smallest : int, rows of every acceptable group
     surcharges : int64 (2, .), what a row more costs when a cell with this node is suppressed; `places` (d,) is where
         each attribute's nodes start
     most : int, how many rows may be suppressed
     order : int64, acceptable classes, which join the unacceptable ones one after the other until these are acceptable;
         with some of them the classes must have been judged before
+    forced : int, how many of these join in any case
     verdict : int8 (m,), is filled in
     tally : int64 (3, 5), is filled in: rows, classes, squared sizes and two surcharges of the classes refused in vain,
         and of all that are suppressed; then rows, classes and squared sizes of all
 
     Returns whether at most `most` rows are suppressed, and none or an acceptable group of them.
     """
-    numbers = np.zeros(max(offset[-1], 1), dtype=np.int64)
+    codes, sizes, starts, values, counts = classes
+    numbers = np.zeros(max(asked.starts[-1], 1), dtype=np.int64)
     touched = np.empty(numbers.size, dtype=np.int32)
     if order.size == 0:
         for c in range(sizes.size):
@@ -181,17 +202,19 @@ def judge(
             for e in range(starts[c], starts[c + 1]):
                 numbers[values[e]] = counts[e]
             verdict[c] = IN_VAIN
-            for asked in range(2):
-                clauses = lasting if asked == 0 else rules
-                if size < smallest or not acceptable(size, here, here.size, numbers, offset, clauses, bounds):
+            for turn in range(2):
+                clauses = lasting if turn == 0 else asked.rules
+                if size < asked.smallest:
                     break
-                verdict[c] = REFUSED if asked == 0 else ACCEPTED
+                if not acceptable(size, here, here.size, numbers, asked.starts, clauses, asked.bounds):
+                    break
+                verdict[c] = REFUSED if turn == 0 else ACCEPTED
             if verdict[c] == IN_VAIN:
                 _charge(codes, c, size, surcharges, places, tally[0])
             if verdict[c] != ACCEPTED:
                 _charge(codes, c, size, surcharges, places, tally[1])
         numbers[:] = 0
-    if tally[1, 0] == 0:
+    if tally[1, 0] == 0 and forced == 0:
         return True
     distinct = ZERO
     joined = -sizes.size
@@ -210,19 +233,19 @@ def judge(
                     touched[distinct] = values[e]
                     distinct += 1
                 numbers[values[e]] += counts[e]
-        if joined >= 0 and tally[1, 0] <= most:
-            if acceptable(tally[1, 0], touched, distinct, numbers, offset, rules, bounds):
+        if joined >= forced and tally[1, 0] <= most:
+            if acceptable(tally[1, 0], touched, distinct, numbers, asked.starts, asked.rules, asked.bounds):
                 return True
     return False
 
 
 @kernel
-def log_densities(codes, sizes, starts, values, counts, first, last, log_shares, places, verdict, whole):
+def log_densities(classes, first, last, log_shares, places, verdict, whole):
     """Return the logarithms of the release's densities at the rows, added up, and a bound for finer partitions.
 
     Parameters
     ----------
-    codes, sizes, starts, values, counts : the classes
+    classes : Classes
     first, last : the sensitive codes that count, first <= code < last
     log_shares : float64, the logarithm of the share of its domain that each node covers; `places` as for `judge`
     verdict : int8 (m,)
@@ -231,6 +254,7 @@ def log_densities(codes, sizes, starts, values, counts, first, last, log_shares,
     Returns float64 (3,): the sum of log density (in units of 1 / domain) over all rows if nothing is suppressed; the
     same if what was not accepted is; and the least divergence that suppressing the classes refused in vain adds.
     """
+    codes, sizes, starts, values, counts = classes
     suppressed = np.zeros(last - first, dtype=np.int64)
     for c in range(sizes.size):
         if verdict[c] != ACCEPTED:

@@ -97,7 +97,7 @@ class Search:
     ) -> None:
         self._lattice, self._judge, self.cost, self._second = lattice, judge, cost, second
         self._places, self._surcharges, self._most = places, surcharges, most
-        self.at = ClassesOfNodes(lattice, classes, int(judge.offset[-1]))
+        self.at = ClassesOfNodes(lattice, classes, int(judge.asked.starts[-1]))
         self._rows = classes.rows
         self.known: dict[Node, _Known] = {}
         self._best: tuple[int, int, Node] | None = None
@@ -160,7 +160,7 @@ class Search:
     def _judged(self, node: Node, classes: Classes) -> Evaluation:
         verdict = np.empty(len(classes.sizes), dtype=np.int8)
         tally = np.zeros((3, 5), dtype=np.int64)
-        complete = self._judge_classes(node, classes, _NOBODY, verdict, tally)
+        complete = self._judge_classes(node, classes, _NOBODY, 0, verdict, tally)
         if node == self._lattice.top:  # all rows together are acceptable: that was checked, and exactly
             verdict[:], tally[:2], complete = ACCEPTED, 0, True
         return Evaluation(node=node, classes=classes, verdict=verdict, tally=tally, complete=complete)
@@ -170,23 +170,20 @@ class Search:
         node: Node,
         classes: Classes,
         order: NDArray[np.int64],
+        forced: int,
         verdict: NDArray[np.int8],
         tally: NDArray[np.int64],
     ) -> bool:
-        asked = self._judge
-        return bool(
-            judge(
-                *classes.arrays, asked.offset, asked.rules, asked.bounds, asked.lasting, asked.smallest,
-                self._surcharges, self._places_at(node), self._most, order, verdict, tally,
-            )
-        )  # fmt: skip
+        asked, lasting, places = self._judge.asked, self._judge.lasting, self._places_at(node)
+        return bool(judge(classes, asked, lasting, self._surcharges, places, self._most, order, forced, verdict, tally))
 
     def _places_at(self, node: Node) -> NDArray[np.int64]:
         return np.array([starts[level] for starts, level in zip(self._places, node, strict=True)], dtype=np.int64)
 
     def _complete(self, found: Evaluation) -> bool:
-        """Make the suppressed rows an acceptable group; return whether they are few enough then."""
-        if found.complete:
+        """Make the suppressed rows an acceptable group, and the groups few enough; return whether that can be."""
+        forced = self._forced(found)
+        if found.complete and not forced:
             return True
         if found.refused[0] > self._most:
             return False
@@ -195,7 +192,19 @@ class Search:
         able = np.flatnonzero(found.verdict == ACCEPTED)
         columns = [classes.codes[able, a] for a in reversed(range(classes.codes.shape[1]))]
         order = able[np.lexsort([*columns, classes.sizes[able]])].astype(np.int64)
-        return len(order) > 0 and self._judge_classes(found.node, classes, order, found.verdict, found.tally)
+        return len(order) > 0 and self._judge_classes(found.node, classes, order, forced, found.verdict, found.tally)
+
+    def _forced(self, found: Evaluation) -> int:
+        """Return how many acceptable classes must join the suppressed rows, for there to be so few groups as is asked.
+
+        The suppressed rows are a group themselves: where there are none, the first class that joins makes it no fewer.
+        """
+        if self._judge.most_groups is None:
+            return 0
+        groups = int(np.count_nonzero(found.verdict == ACCEPTED))
+        if not found.refused[0]:
+            return 0 if groups <= self._judge.most_groups else groups - self._judge.most_groups + 1
+        return max(groups + 1 - self._judge.most_groups, 0)
 
     def evaluate(self, node: Node) -> tuple[int, int] | None:
         """Judge the classes at a node; return its cost where it is feasible, and remember the best."""
@@ -205,11 +214,12 @@ class Search:
         refused = int(found.refused[0])
         second = self._second
         added = (self.cost.added(found), second.added(found))
-        if found.in_vain[0] > self._most or (self._most == 0 and refused):
+        forced = self._forced(found)
+        if found.in_vain[0] > self._most or (self._most == 0 and (refused or forced)):
             added = _NEVER
         self.known[node] = _Known(floor=(self.cost.floor(node, found), second.floor(node)), added=added)
         hidden = bool(node) and node == self._lattice.top  # nothing but stars
-        shown = self._rows if hidden else refused
+        shown = self._rows if hidden else refused + self._rows_of_smallest(found, forced)
         if self._nearest is None or (shown, node) < self._nearest:
             self._nearest = (shown, node)
         if shown > self._most:
@@ -224,6 +234,13 @@ class Search:
             self._suppressed = self._rows if hidden else int(found.refused[0])
             self._joined = int(found.refused[0]) - refused
         return cost
+
+    def _rows_of_smallest(self, found: Evaluation, classes: int) -> int:
+        """Return the rows of so many acceptable classes, the smallest ones."""
+        if not classes:
+            return 0
+        sizes = found.classes.sizes[found.verdict == ACCEPTED]
+        return int(np.partition(sizes, classes - 1)[:classes].sum())
 
     def _floor(self, node: Node) -> _Bound:
         known = self.known.get(node)

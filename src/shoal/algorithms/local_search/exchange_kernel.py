@@ -61,7 +61,10 @@ class Partners(NamedTuple):
 
 @inlined
 def _draw(random, bound):
-    """Return a number from 0 to bound - 1 (bound < 2**31): xorshift64*."""
+    """Return a number from 0 to bound - 1 (bound < 2**31): xorshift64*.
+
+    Its numbers are not those of `shoal.solver.random_kernel`: with these, releases for a seed would be others.
+    """
     s = random[0]
     s ^= s >> np.uint64(12)
     s ^= s << np.uint64(25)

@@ -364,7 +364,7 @@ def _kinds(problem: Problem) -> NDArray[np.int32]:
     """
     n = problem.table.rows
     kinds = np.zeros(n, dtype=np.int64)
-    if not any(model.needs_sensitive for model in problem.requirement.models):
+    if not any(model.needs_sensitive for model in problem.requirement.group_models):
         return kinds.astype(np.int32)
     for column, population in zip(problem.table.sensitive, populations_of(problem.table), strict=True):
         ranks = np.empty(column.size, dtype=np.int64)

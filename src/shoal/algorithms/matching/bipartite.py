@@ -56,7 +56,7 @@ def cheapest_pairs(problem: CoverProblem) -> Cover | None:
         return None
     total = 0
     if len(rows):
-        costs = pair_costs(problem.codes, problem.prices.by_mask, problem.prices.weights, rows, columns)
+        costs = pair_costs(problem.codes, problem.prices.table, rows, columns)
         at, to = linear_sum_assignment(costs)
         chosen = np.empty(len(rows), dtype=np.int64)
         chosen[at] = to

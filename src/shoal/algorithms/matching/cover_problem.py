@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.algorithms.matching.group_prices_kernel import prices_of_groups, split_groups
+from shoal.algorithms.matching.group_prices_kernel import Prices, prices_of_groups, split_groups
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,6 +72,11 @@ class GroupPrices:
         return cls(weights=np.zeros(attributes, dtype=np.int64), by_mask=table)
 
     @property
+    def table(self) -> Prices:
+        """The prices as the kernels take them."""
+        return Prices(self.by_mask, self.weights)
+
+    @property
     def highest(self) -> int:
         """The highest price that is allowed."""
         if len(self.by_mask):
@@ -103,7 +108,7 @@ class CoverProblem:
         """Return what groups cost together; see `Cover.groups`."""
         single = groups[:, 1] < 0
         whole = groups[~single]
-        paid = prices_of_groups(self.codes, self.prices.by_mask, self.prices.weights, whole)
+        paid = prices_of_groups(self.codes, self.prices.table, whole)
         return int(paid.sum()) + int(np.count_nonzero(single)) * (self.alone or 0)
 
     def __repr__(self) -> str:
@@ -156,7 +161,7 @@ def split_cover(problem: CoverProblem, members: Sequence[NDArray[np.int64]]) -> 
     starts = np.concatenate(([0], np.cumsum([len(part) for part in parts]))).astype(np.int64)
     found = np.empty((int(starts[-1]) // 2 + 1, 3), dtype=np.int64)
     types = np.concatenate([np.empty(0, dtype=np.int64), *parts])
-    count = split_groups(problem.codes, values, problem.prices.by_mask, problem.prices.weights, types, starts, found)
+    count = split_groups(problem.codes, values, problem.prices.table, types, starts, found)
     return found[:count]
 
 

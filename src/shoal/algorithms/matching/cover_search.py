@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from dataclasses import dataclass
@@ -19,7 +20,14 @@ from shoal.algorithms.matching.group_arrays import (
     rows_by_type,
     singles,
 )
-from shoal.algorithms.matching.group_prices_kernel import UNIT, nearest_pairs, prices_of_groups, scan_groups
+from shoal.algorithms.matching.group_prices_kernel import (
+    UNIT,
+    Duals,
+    Types,
+    nearest_pairs,
+    prices_of_groups,
+    scan_groups,
+)
 from shoal.algorithms.matching.neighbourhoods import Neighbourhoods
 from shoal.algorithms.matching.parity_cuts import parity_cuts
 from shoal.errors import InternalError
@@ -170,11 +178,10 @@ class CoverSearch:
 
     def _open_program(self) -> None:
         """Begin with a row in no group, the pairs of each type's neighbours, and the cover to start from."""
-        problem, prices = self._problem, self._problem.prices
+        problem = self._problem
+        row_types = Types(problem.codes, self._values, problem.counts)
         pairs = np.empty((self._types * _NEAREST, 3), dtype=np.int64)
-        count = nearest_pairs(
-            problem.codes, self._values, problem.counts, prices.by_mask, prices.weights, _NEAREST, pairs
-        )
+        count = nearest_pairs(row_types, problem.prices.table, _NEAREST, pairs)
         near = pairs[:count]
         allowed = near[self._costs(near) < FORBIDDEN]
         self._known: set[bytes] = set()
@@ -210,7 +217,7 @@ class CoverSearch:
         alone = self._penalty if problem.alone is None else problem.alone
         costs = np.full(len(groups), alone, dtype=np.int64)
         whole = groups[:, 1] >= 0
-        costs[whole] = prices_of_groups(problem.codes, problem.prices.by_mask, problem.prices.weights, groups[whole])
+        costs[whole] = prices_of_groups(problem.codes, problem.prices.table, groups[whole])
         return costs
 
     def _add_groups(self, groups: NDArray[np.int64]) -> int:
@@ -336,8 +343,9 @@ class CoverSearch:
         order = part[np.argsort(-reach[part], kind="stable")]
         used = [members for members, dual in zip(self._cuts, cuts, strict=True) if dual > 0]
         starts, lies_in = lists_by_type(used, self._types, order)
-        arrays = (problem.codes[order], self._values[order], counts[order], problem.prices.by_mask,
-                  problem.prices.weights, types[order], reach[order], starts, lies_in, cuts[cuts > 0])  # fmt: skip
+        row_types = Types(problem.codes[order], self._values[order], counts[order])
+        duals = Duals(types[order], reach[order], starts, lies_in, cuts[cuts > 0])
+        scan = functools.partial(scan_groups, row_types, problem.prices.table, duals)
         missing = np.zeros(len(order), dtype=np.int64)
         chunk = max(_SCANNED // len(order), 1)
         groups, costs, stored = [np.empty((0, 3), dtype=np.int64)], [np.empty(0, dtype=np.int64)], 0
@@ -345,10 +353,10 @@ class CoverSearch:
             self._check_clock()
             last = min(first + chunk, len(order))
             found, reduced = _room((last - first) * most if most else _GROUPS_AT_A_TIME)
-            count, total = scan_groups(*arrays, first, last, limit, most, found, reduced, missing)
+            count, total = scan(first, last, limit, most, found, reduced, missing)
             if not most and total > count:
                 found, reduced = _room(total)
-                count, total = scan_groups(*arrays, first, last, limit, most, found, reduced, missing)
+                count, total = scan(first, last, limit, most, found, reduced, missing)
             stored += count
             if not most and stored > _MOST_GROUPS:
                 raise _TooManyGroupsError

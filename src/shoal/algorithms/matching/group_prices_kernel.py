@@ -7,12 +7,20 @@ last -1 in a pair; a type may stand in it more than once. Sets of attributes are
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 import numpy as np
 
 from shoal._compiling import inlined, kernel, kernel_step
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 __all__ = [
     "UNIT",
+    "Duals",
+    "Prices",
+    "Types",
     "differing_attributes",
     "nearest_pairs",
     "pair_costs",
@@ -26,16 +34,55 @@ UNIT = 1 << 24
 """Dual values and reduced costs are integers, in units of 1 / UNIT."""
 
 
+class Types(NamedTuple):
+    """Row types: rows that agree on everything that counts."""
+
+    codes: NDArray[np.int32]
+    """Quasi-identifiers of each, shape (t, d)."""
+    values: NDArray[np.int64]
+    """Sensitive value of each; types with equal values of at least 0 never share a group."""
+    counts: NDArray[np.int64]
+    """Rows of each."""
+
+
+class Prices(NamedTuple):
+    """What each row of a group costs, as a function of the attributes in which the group's rows differ.
+
+    A price never falls when rows differ in more attributes.
+    """
+
+    by_mask: NDArray[np.int64]
+    """Price of each set of attributes, shape (2**d,), and then `weights` is not used; or empty: the price of a set is
+    the sum of its weights."""
+    weights: NDArray[np.int64]
+    """Price of a star in each attribute, shape (d,)."""
+
+
+class Duals(NamedTuple):
+    """A dual solution, in units of 1 / UNIT: what a row of each type takes off the cost of its group."""
+
+    types: NDArray[np.int64]
+    """Dual value of each row type."""
+    reach: NDArray[np.int64]
+    """The most that a row of each type can take off: its dual value and the duals of all cuts that it lies in."""
+    cut_starts: NDArray[np.int64]
+    """Type t lies in the cuts `cuts[cut_starts[t]:cut_starts[t + 1]]`; one more than there are types."""
+    cuts: NDArray[np.int64]
+    """Numbers of cuts."""
+    of_cuts: NDArray[np.int64]
+    """Dual value of each cut; it counts for a group with an odd number of rows in the cut."""
+
+
 @inlined
-def _price(mask, by_mask, weights):
+def _price(mask, prices):
     """Return what each row of a group costs whose rows differ in the attributes of `mask`."""
-    if by_mask.size > 0:
-        return by_mask[mask]
+    if prices.by_mask.size > 0:
+        return prices.by_mask[mask]
     total = np.int64(0)
     a = 0
     while mask > 0:
         if mask & 1:
-            total += weights[a]
+            total += prices.weights[a]
         mask >>= 1
         a += 1
     return total
@@ -53,7 +100,7 @@ def differing_attributes(codes, i, masks):
 
 
 @kernel
-def prices_of_groups(codes, by_mask, weights, groups):
+def prices_of_groups(codes, prices, groups):
     """Return what each group of types costs: its rows times the price of the attributes in which they differ."""
     total = np.empty(groups.shape[0], dtype=np.int64)
     for g in range(groups.shape[0]):
@@ -63,12 +110,12 @@ def prices_of_groups(codes, by_mask, weights, groups):
             for a in range(codes.shape[1]):
                 if codes[groups[g, 0], a] != codes[groups[g, p], a]:
                     mask |= np.int64(1) << a
-        total[g] = size * _price(mask, by_mask, weights)
+        total[g] = size * _price(mask, prices)
     return total
 
 
 @kernel
-def pair_costs(codes, by_mask, weights, rows, columns):
+def pair_costs(codes, prices, rows, columns):
     """Return what a pair of each of some types with each of others costs."""
     costs = np.empty((rows.size, columns.size), dtype=np.int64)
     for i in range(rows.size):
@@ -77,7 +124,7 @@ def pair_costs(codes, by_mask, weights, rows, columns):
             for a in range(codes.shape[1]):
                 if codes[rows[i], a] != codes[columns[j], a]:
                     mask |= np.int64(1) << a
-            costs[i, j] = 2 * _price(mask, by_mask, weights)
+            costs[i, j] = 2 * _price(mask, prices)
     return costs
 
 
@@ -123,8 +170,9 @@ def _insert(found, costs, first, size, most, i, j, k, cost):
 
 
 @kernel
-def nearest_pairs(codes, values, counts, by_mask, weights, most, found):
+def nearest_pairs(row_types, prices, most, found):
     """Write the `most` cheapest allowed pairs of each type into `found`; return how many there are."""
+    codes, values, counts = row_types
     types = counts.size
     masks = np.empty(types, dtype=np.int64)
     costs = np.empty(types * most, dtype=np.int64)
@@ -135,28 +183,22 @@ def nearest_pairs(codes, values, counts, by_mask, weights, most, found):
         for j in range(types):
             if (i == j and counts[i] < 2) or (values[i] >= 0 and values[i] == values[j]):
                 continue
-            price = _price(masks[j], by_mask, weights)
+            price = _price(masks[j], prices)
             own = _insert(found, costs, stored, own, most, min(i, j), max(i, j), np.int64(-1), price)
         stored += own
     return stored
 
 
 @kernel
-def scan_groups(
-    codes, values, counts, by_mask, weights, duals, reach, cut_starts, cuts, cut_duals, first, last, limit, most,
-    found, costs, missing,
-):  # fmt: skip
+def scan_groups(row_types, prices, duals, first, last, limit, most, found, costs, missing):
     """Find the allowed pairs and triples whose reduced cost is at most `limit`.
 
-    Types come in descending order of `reach`, the most that one of their rows can take off a group's reduced cost: its
-    dual value and the duals of all cuts that it lies in. Type `t` lies in the cuts
-    `cuts[cut_starts[t]:cut_starts[t + 1]]`, and a cut counts for a group with an odd number of rows in it. Types with
-    equal `values` of at least 0 never share a group. A group is found at its type that comes first, which must be one
-    of `first` to `last - 1`.
+    Types come in descending order of `duals.reach`. A group is found at its type that comes first, which must be one of
+    `first` to `last - 1`.
 
     With `most` above 0 the cheapest `most` groups of each first type are kept; with 0 all of them, as long as there is
     room in `found` and `costs`. `missing[t]` is raised to what the dual value of a row of type `t` exceeds by, shared
-    evenly in the group that it exceeds most in. Prices must not fall when a group differs in more attributes: so the
+    evenly in the group that it exceeds most in. As prices do not fall when a group differs in more attributes, the
     scan ends where even the attributes known so far cost too much.
 
     Returns
@@ -164,6 +206,8 @@ def scan_groups(
     stored, total : int
         Groups written to `found`, and groups there are.
     """
+    codes, values, counts = row_types
+    reach, cut_starts, cuts, cut_duals = duals.reach, duals.cut_starts, duals.cuts, duals.of_cuts
     types = counts.size
     masks = np.empty(types, dtype=np.int64)
     odd = np.zeros(cut_duals.size, dtype=np.bool_)
@@ -183,11 +227,11 @@ def scan_groups(
                 break
             if (i == j and counts[i] < 2) or (values[i] >= 0 and values[i] == values[j]):
                 continue
-            pair = _price(masks[j], by_mask, weights) * UNIT
+            pair = _price(masks[j], prices) * UNIT
             cut_ij = cut_i
             for p in range(cut_starts[j], cut_starts[j + 1]):
                 cut_ij += -cut_duals[cuts[p]] if odd[cuts[p]] else cut_duals[cuts[p]]
-            cost = 2 * pair - duals[i] - duals[j] - cut_ij
+            cost = 2 * pair - duals.types[i] - duals.types[j] - cut_ij
             if cost <= limit:
                 total += 1
                 if cost < 0:
@@ -209,8 +253,8 @@ def scan_groups(
                     continue
                 if j == k and counts[j] < (3 if i == j else 2):
                     continue
-                cost = 3 * _price(masks[j] | masks[k], by_mask, weights) * UNIT
-                cost -= duals[i] + duals[j] + duals[k] + cut_ij
+                cost = 3 * _price(masks[j] | masks[k], prices) * UNIT
+                cost -= duals.types[i] + duals.types[j] + duals.types[k] + cut_ij
                 for p in range(cut_starts[k], cut_starts[k + 1]):
                     cost -= -cut_duals[cuts[p]] if odd[cuts[p]] else cut_duals[cuts[p]]
                 if cost <= limit:
@@ -233,7 +277,7 @@ def scan_groups(
 
 
 @kernel_step
-def _cheapest_split(codes, values, by_mask, weights, members, size):
+def _cheapest_split(codes, values, prices, members, size):
     """Return the positions of the two members that leave a group for the lowest price, the rest being allowed."""
     best = np.int64(-1)
     left, right = -1, -1
@@ -266,14 +310,14 @@ def _cheapest_split(codes, values, by_mask, weights, members, size):
             for a in range(codes.shape[1]):
                 if codes[one, a] != codes[other, a]:
                     mask |= np.int64(1) << a
-            price = _price(mask, by_mask, weights)
+            price = _price(mask, prices)
             if best < 0 or price < best:
                 best, left, right = price, p, q
     return left, right
 
 
 @kernel
-def split_groups(codes, values, by_mask, weights, types, starts, found):
+def split_groups(codes, values, prices, types, starts, found):
     """Split groups of rows into pairs and triples as the proof of Lemma 2 does, the cheapest allowed pair first.
 
     Group `g` holds rows of the types `types[starts[g]:starts[g + 1]]` (used as scratch), at least twice as many as its
@@ -285,7 +329,7 @@ def split_groups(codes, values, by_mask, weights, types, starts, found):
         members = types[starts[g] : starts[g + 1]]
         size = members.size
         while size > 3:
-            p, q = _cheapest_split(codes, values, by_mask, weights, members, size)
+            p, q = _cheapest_split(codes, values, prices, members, size)
             found[written, 0] = min(members[p], members[q])
             found[written, 1] = max(members[p], members[q])
             found[written, 2] = -1

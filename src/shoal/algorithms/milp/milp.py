@@ -103,7 +103,7 @@ class GeneralizationVectors:
         """Return why a requirement cannot be served, in words that follow "because"."""
         if not requirement.monotone:
             return "it serves monotone models only: groups that publish the same cells merge"
-        for model in requirement.models:
+        for model in requirement.group_models:
             if not model.is_linear:
                 return f"it serves models that are linear inequalities on a group's counts, and {model.words} is not"
         return None
@@ -235,7 +235,7 @@ def _is_acceptable(problem: Problem, types: RowTypes, shares: NDArray[np.int64])
         return False
     tables = populations_of(problem.table)
     sizes = counted_groups(shares.sum(axis=1)[:, np.newaxis], one_value(tables[0]))
-    for model in problem.requirement.models:
+    for model in problem.requirement.group_models:
         if not model.needs_sensitive and not model.acceptable(sizes).all():
             return False
         for place, position in enumerate(types.attributes if model.needs_sensitive else ()):

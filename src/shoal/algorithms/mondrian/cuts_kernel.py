@@ -7,12 +7,12 @@ Records are rearranged in place, so that every part of a cut is a range of them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from shoal._compiling import inlined, kernel, kernel_step
-from shoal.algorithms.common.predicate_kernel import acceptable
+from shoal.algorithms.common.predicate_kernel import Asked, acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
 
 if TYPE_CHECKING:
@@ -27,7 +27,11 @@ __all__ = [
     "OPEN",
     "ROWS_DONE",
     "STACK_DEPTH",
+    "Domains",
+    "Parts",
+    "Sides",
     "cut_records",
+    "empty_sides",
     "find_cut",
     "find_extents",
     "goes_left",
@@ -44,6 +48,40 @@ OPEN, LEAVES, ROWS_DONE, MEASURED = range(4)
 
 MOST_CUTS = 32
 """Places that are tried on one attribute, the nearest to the median first."""
+
+
+class Domains(NamedTuple):
+    """The values of all quasi-identifiers, one attribute after the other, and what is wide among them."""
+
+    positions: NDArray[np.float64]
+    """Where each value of each attribute lies, ascending; shape (sum of domain sizes,)."""
+    offsets: Counts
+    """Where each attribute's values start in `positions`, shape (d + 1,); d >= 1."""
+    ranges: NDArray[np.float64]
+    """How far apart positions of an attribute are that count as the whole domain, and more never counts; 0 for an
+    attribute that is as wide as its values are many. Shape (d,)."""
+    marks: Codes
+    """Scratch: for each value the number of the range in which it was seen last; -1 at first."""
+
+
+class Parts(NamedTuple):
+    """The partition in the making: ranges of records that wait for a cut, and groups that are done."""
+
+    stack: Counts
+    """Start and end of each range that waits, shape (room, 2). At first the whole."""
+    state: Counts
+    """Four numbers; see `OPEN`, `LEAVES`, `ROWS_DONE`, `MEASURED`."""
+    groups: Codes
+    """Receives the group of each row, by row number; shape (n,)."""
+
+
+class Sides(NamedTuple):
+    """Scratch: the sensitive codes on both sides of a cut."""
+
+    counts: Counts
+    """Rows of each side with each code, shape (2, codes); zeros between uses."""
+    touched: Codes
+    """The codes that occur on each side; the same shape."""
 
 
 @kernel_step
@@ -103,6 +141,13 @@ def goes_left(c: int, code: int, seen: int, equal: int, left: int, spread: bool)
     return seen < left
 
 
+@inlined
+def empty_sides(asked: Asked) -> Sides:
+    """Return memory for the sensitive codes on both sides of a cut."""
+    codes = asked.starts[asked.starts.size - 1]
+    return Sides(np.zeros((2, codes), dtype=np.int64), np.empty((2, codes), dtype=np.int32))
+
+
 @kernel_step
 def _allowed(
     records: Codes,
@@ -110,13 +155,11 @@ def _allowed(
     end: int,
     d: int,
     cut: Counts,
-    touched: Codes,
-    counts: Counts,
-    starts: Counts,
-    rules: Counts,
-    bounds: Counts,
+    sides: Sides,
+    asked: Asked,
 ) -> bool:
     """Return whether both sides of a cut are acceptable: a cut is (attribute, code, equal, left of them, spread)."""
+    counts, touched = sides.counts, sides.touched
     a, code, equal, left = cut[0], cut[1], cut[2], cut[3]
     spread = cut[4] == 1
     sizes = np.zeros(2, dtype=np.int64)
@@ -136,7 +179,9 @@ def _allowed(
             counts[side, v] += 1
     both = True
     for side in range(2):
-        both = both and acceptable(sizes[side], touched[side], distinct[side], counts[side], starts, rules, bounds)
+        both = both and acceptable(
+            sizes[side], touched[side], distinct[side], counts[side], asked.starts, asked.rules, asked.bounds
+        )
     for side in range(2):
         for i in range(distinct[side]):
             counts[side, touched[side, i]] = 0
@@ -152,13 +197,9 @@ def find_cut(
     low: int,
     high: int,
     relaxed: bool,
-    smallest: int,
     cut: Counts,
-    touched: Codes,
-    counts: Counts,
-    starts: Counts,
-    rules: Counts,
-    bounds: Counts,
+    sides: Sides,
+    asked: Asked,
 ) -> bool:
     """Find an allowed cut on the attribute `cut[0]`, the nearest to the median first; fill in the rest of `cut`."""
     a = cut[0]
@@ -168,21 +209,21 @@ def find_cut(
     if relaxed:
         for spread in range(2):
             cut[1], cut[2], cut[3], cut[4] = median, equal, size // 2 - below, spread
-            if _allowed(records, start, end, d, cut, touched, counts, starts, rules, bounds):
+            if _allowed(records, start, end, d, cut, sides, asked):
                 return True
     # Cuts between values: all records at `down` and below go left, or all at `median` and below.
     lower, upper = down, median
     lower_size, upper_size = below, below + equal
     for _ in range(MOST_CUTS):
-        lower_fits = lower_size >= smallest
-        upper_fits = size - upper_size >= smallest
+        lower_fits = lower_size >= asked.smallest
+        upper_fits = size - upper_size >= asked.smallest
         if not lower_fits and not upper_fits:
             return False
         goes_lower = lower_fits and (not upper_fits or lower_size >= size - upper_size)
         code = lower if goes_lower else upper
         before, after, below, equal = _around(records, start, end, a, code)
         cut[1], cut[2], cut[3], cut[4] = code, equal, equal, 0
-        if _allowed(records, start, end, d, cut, touched, counts, starts, rules, bounds):
+        if _allowed(records, start, end, d, cut, sides, asked):
             return True
         if goes_lower:
             lower, lower_size = before, below
@@ -245,55 +286,33 @@ def find_extents(records: Codes, start: int, end: int, extents: Codes) -> None:
 
 
 @inlined
-def interval_span(
-    a: int, low: int, high: int, positions: NDArray[np.float64], offsets: Counts, ranges: NDArray[np.float64]
-) -> float:
+def interval_span(a: int, low: int, high: int, domains: Domains) -> float:
     """Return the normalised span between two codes of an attribute that is measured by its positions."""
     if low == high:
         return 0.0
-    return float(min((positions[offsets[a] + high] - positions[offsets[a] + low]) / ranges[a], 1.0))
+    first = domains.offsets[a]
+    apart = domains.positions[first + high] - domains.positions[first + low]
+    return float(min(apart / domains.ranges[a], 1.0))
 
 
 @inlined
-def span_of(
-    records: Codes,
-    start: int,
-    end: int,
-    a: int,
-    low: int,
-    high: int,
-    positions: NDArray[np.float64],
-    offsets: Counts,
-    ranges: NDArray[np.float64],
-    mark: int,
-    marks: Codes,
-) -> float:
+def span_of(records: Codes, start: int, end: int, a: int, low: int, high: int, domains: Domains, mark: int) -> float:
     """Return the normalised span of an attribute in a range, given its smallest and its largest code there."""
-    if low == high or ranges[a] > 0:
-        return float(interval_span(a, low, high, positions, offsets, ranges))
-    domain = offsets[a + 1] - offsets[a]
-    return float((_different(records, start, end, a, offsets[a], mark, marks) - 1) / (domain - 1))
+    if low == high or domains.ranges[a] > 0:
+        return float(interval_span(a, low, high, domains))
+    first = domains.offsets[a]
+    values = domains.offsets[a + 1] - first
+    return float((_different(records, start, end, a, first, mark, domains.marks) - 1) / (values - 1))
 
 
 @inlined
-def _measure(
-    records: Codes,
-    start: int,
-    end: int,
-    positions: NDArray[np.float64],
-    offsets: Counts,
-    ranges: NDArray[np.float64],
-    mark: int,
-    marks: Codes,
-    extents: Codes,
-    widest: Counts,
-) -> None:
+def _measure(records: Codes, start: int, end: int, domains: Domains, mark: int, extents: Codes, widest: Counts) -> None:
     """Find the smallest and largest code of each attribute, and sort the attributes by their normalised span."""
     find_extents(records, start, end, extents)
-    spans = np.empty(ranges.size, dtype=np.float64)
-    for a in range(ranges.size):
+    spans = np.empty(widest.size, dtype=np.float64)
+    for a in range(widest.size):
         low, high = extents[a, 0], extents[a, 1]
-        span = span_of(records, start, end, a, low, high, positions, offsets, ranges, mark, marks)
+        span = span_of(records, start, end, a, low, high, domains, mark)
         at = a
         while at > 0 and spans[at - 1] < span:
             spans[at] = spans[at - 1]
@@ -315,21 +334,7 @@ def _wait(stack: Counts, state: Counts, start: int, middle: int, end: int) -> No
 
 @kernel
 def cut_records(
-    records: Codes,
-    spare: Codes,
-    positions: NDArray[np.float64],
-    offsets: Counts,
-    ranges: NDArray[np.float64],
-    marks: Codes,
-    starts: Counts,
-    rules: Counts,
-    bounds: Counts,
-    smallest: int,
-    relaxed: bool,
-    stack: Counts,
-    state: Counts,
-    groups: Codes,
-    budget: int,
+    records: Codes, spare: Codes, domains: Domains, asked: Asked, relaxed: bool, parts: Parts, budget: int
 ) -> None:
     """Cut ranges of records at medians, as long as both sides are acceptable and the budget lasts.
 
@@ -341,34 +346,21 @@ def cut_records(
         See the module. Rearranged.
     spare : int32[n, d + q + 1]
         Scratch.
-    positions : float64[sum of domain sizes]
-        Where each value of each attribute lies, ascending.
-    offsets : int64[d + 1]
-        Where each attribute's values start in `positions`; d >= 1.
-    ranges : float64[d]
-        How far apart positions of an attribute are that count as the whole domain, and more never counts; 0 for an
-        attribute that is as wide as its values are many.
-    marks : int32[sum of domain sizes]
-        Scratch; -1 at first.
-    starts, rules, bounds : int64 arrays
-        The predicate, see `shoal.algorithms.common.predicate_kernel.acceptable`.
-    smallest : int
-        A lower bound on the rows of an acceptable group, at least 1.
+    domains : Domains
+        The values of the quasi-identifiers.
+    asked : Asked
+        What a group has to satisfy.
     relaxed : bool
         Whether records with the same value may go to either side of a cut.
-    stack : int64[STACK_DEPTH, 2]
-        Ranges that wait, as start and end. At first the whole.
-    state : int64[4]
-        See `OPEN`, `LEAVES`, `ROWS_DONE`, `MEASURED`.
-    groups : int32[n]
-        Receives the group of each row, by row number.
+    parts : Parts
+        What waits, with room for `STACK_DEPTH` ranges, and what is done; changed.
     budget : int
         About how many records may be looked at before it returns.
     """
-    d = offsets.size - 1
+    stack, state = parts.stack, parts.state
+    d = domains.ranges.size
     last = records.shape[1] - 1
-    counts = np.zeros((2, starts[starts.size - 1]), dtype=np.int64)
-    touched = np.empty(counts.shape, dtype=np.int32)
+    sides = empty_sides(asked)
     extents = np.empty((d, 2), dtype=np.int32)
     widest = np.empty(d, dtype=np.int64)
     cut = np.zeros(5, dtype=np.int64)
@@ -376,8 +368,8 @@ def cut_records(
         state[OPEN] -= 1
         start, end = stack[state[OPEN], 0], stack[state[OPEN], 1]
         found = False
-        if end - start >= 2 * smallest:
-            _measure(records, start, end, positions, offsets, ranges, state[MEASURED], marks, extents, widest)
+        if end - start >= 2 * asked.smallest:
+            _measure(records, start, end, domains, state[MEASURED], extents, widest)
             state[MEASURED] += 1
             budget -= end - start
             for choice in range(d):
@@ -387,28 +379,13 @@ def cut_records(
                 if low < high or (relaxed and choice == 0):
                     cut[0] = a
                     budget -= end - start
-                    found = find_cut(
-                        records,
-                        start,
-                        end,
-                        d,
-                        low,
-                        high,
-                        relaxed,
-                        smallest,
-                        cut,
-                        touched,
-                        counts,
-                        starts,
-                        rules,
-                        bounds,
-                    )
+                    found = find_cut(records, start, end, d, low, high, relaxed, cut, sides, asked)
                     if found:
                         break
         if found:
             _wait(stack, state, start, part_range(records, spare, start, end, cut), end)
         else:
             for i in range(start, end):
-                groups[records[i, last]] = state[LEAVES]
+                parts.groups[records[i, last]] = state[LEAVES]
             state[LEAVES] += 1
             state[ROWS_DONE] += end - start

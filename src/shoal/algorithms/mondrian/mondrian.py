@@ -17,7 +17,15 @@ from shoal._validation import Boolean, parameter, validate_declared
 from shoal.algorithms.base import Guarantee, Partition, monotone_only
 from shoal.algorithms.common.compiled import compile_requirement
 from shoal.algorithms.common.places import flat_trees
-from shoal.algorithms.mondrian.cuts_kernel import LEAVES, OPEN, ROWS_DONE, STACK_DEPTH, cut_records
+from shoal.algorithms.mondrian.cuts_kernel import (
+    LEAVES,
+    OPEN,
+    ROWS_DONE,
+    STACK_DEPTH,
+    Domains,
+    Parts,
+    cut_records,
+)
 from shoal.algorithms.mondrian.tree_cuts_kernel import SCRATCH, cut_along_trees
 from shoal.models import RuleKind
 
@@ -110,25 +118,23 @@ class Mondrian:
         trees = flat_trees(problem.levels, every=False) if problem.hierarchies else None
         records = _records(problem, compiled)
         spare = np.empty_like(records)
-        positions, offsets, ranges = _positions(problem.table.quasi_identifiers)
-        marks = np.full(len(positions), -1, dtype=np.int32)
+        domains, asked = _domains(problem.table.quasi_identifiers), compiled.asked
         waiting = STACK_DEPTH if trees is None else rows // compiled.smallest + 2
-        stack = np.zeros((waiting, 2), dtype=np.int64)
-        stack[0, 1] = rows
-        state = np.zeros(4, dtype=np.int64)
-        state[OPEN] = 1
-        asked = (compiled.starts, compiled.rules, compiled.bounds, compiled.smallest, self.relaxed)
-        measured = (records, spare, positions, offsets, ranges)
+        parts = Parts(np.zeros((waiting, 2), dtype=np.int64), np.zeros(4, dtype=np.int64), groups)
+        parts.stack[0, 1] = rows
+        parts.state[OPEN] = 1
         if trees is not None:
             scratch = np.full((SCRATCH, rows), -1, dtype=np.int32)
-        while state[OPEN]:
-            problem.progress(self.name, int(state[ROWS_DONE]), rows)
+        while parts.state[OPEN]:
+            problem.progress(self.name, int(parts.state[ROWS_DONE]), rows)
             if trees is None:
-                cut_records(*measured, marks, *asked, stack, state, groups, _RECORDS_PER_CALL)
+                cut_records(records, spare, domains, asked, self.relaxed, parts, _RECORDS_PER_CALL)
             else:
-                cut_along_trees(*measured, trees, marks, scratch, *asked, stack, state, groups, _RECORDS_PER_CALL)
+                cut_along_trees(
+                    records, spare, domains, trees, scratch, asked, self.relaxed, parts, _RECORDS_PER_CALL
+                )  # fmt: skip
         problem.progress(self.name, rows, rows)
-        return int(state[LEAVES])
+        return int(parts.state[LEAVES])
 
 
 def _records(problem: Problem, compiled: CompiledRequirement) -> NDArray[np.int32]:
@@ -148,7 +154,7 @@ def _records(problem: Problem, compiled: CompiledRequirement) -> NDArray[np.int3
     return records
 
 
-def _positions(columns: tuple[Column, ...]) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
+def _domains(columns: tuple[Column, ...]) -> Domains:
     """Return where the values of all attributes lie, where each attribute starts there, and how wide its domain is."""
     positions = [_column_positions(column) for column in columns]
     offsets = np.concatenate(([0], np.cumsum([len(part) for part in positions]))).astype(np.int64)
@@ -158,7 +164,8 @@ def _positions(columns: tuple[Column, ...]) -> tuple[NDArray[np.float64], NDArra
             present = part[np.isfinite(part)]
             # Numbers that no float tells apart, or a single one, have no width; what is missing is apart from them.
             ranges[place] = np.ptp(present) or 1.0 if len(present) else 1.0
-    return np.concatenate(positions), offsets, ranges
+    marks = np.full(offsets[-1], -1, dtype=np.int32)
+    return Domains(np.concatenate(positions), offsets, ranges, marks)
 
 
 def _column_positions(column: Column) -> NDArray[np.float64]:

@@ -8,12 +8,12 @@ through it, depth first: the values below a node are neighbours.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from shoal._compiling import inlined, kernel, kernel_step
-from shoal.algorithms.common.predicate_kernel import acceptable
+from shoal.algorithms.common.predicate_kernel import Asked, acceptable
 from shoal.algorithms.common.trees_kernel import Trees, meeting_level, node_penalty
 from shoal.algorithms.common.whole_kernel import TWO, ZERO
 from shoal.algorithms.mondrian.cuts_kernel import (
@@ -21,6 +21,10 @@ from shoal.algorithms.mondrian.cuts_kernel import (
     MEASURED,
     OPEN,
     ROWS_DONE,
+    Domains,
+    Parts,
+    Sides,
+    empty_sides,
     find_cut,
     find_extents,
     goes_left,
@@ -47,6 +51,15 @@ each node the number of the child, and when it was seen last. And how many rows 
 
 TIE = 1e-9
 """An attribute is better than another where it saves more by this share: the last bits of a float decide nothing."""
+
+
+class Measured(NamedTuple):
+    """Scratch: what is known of each attribute in a range of records."""
+
+    extents: Codes
+    """Its smallest and its largest code, shape (d, 2)."""
+    widths: NDArray[np.float64]
+    """What a cell of it loses if the range is not cut any more, from 0 to 1; shape (d,)."""
 
 
 @inlined
@@ -131,24 +144,21 @@ def _mark_alone(
     start: int,
     d: int,
     children: int,
-    smallest: int,
     begins: Counts,
     scratch: Codes,
-    touched: Codes,
-    counts: Counts,
-    starts: Counts,
-    rules: Counts,
-    bounds: Counts,
+    sides: Sides,
+    asked: Asked,
 ) -> None:
     """Find the children that are acceptable alone: their side is not the rest."""
+    counts, touched = sides.counts[0], sides.touched[0]
     for child in range(children):
         scratch[SIDE, child] = REST
         size = np.int64(scratch[SIZE, child])
-        if size >= smallest:
+        if size >= asked.smallest:
             distinct = _count_child(
                 records, start, d, scratch[SEQUENCE], begins[child], begins[child + 1], touched, ZERO, counts
             )
-            if acceptable(size, touched, distinct, counts, starts, rules, bounds):
+            if acceptable(size, touched, distinct, counts, asked.starts, asked.rules, asked.bounds):
                 scratch[SIDE, child] = REST + 1
             _clear(touched, distinct, counts)
 
@@ -161,13 +171,11 @@ def _fill_rest(
     children: int,
     begins: Counts,
     scratch: Codes,
-    touched: Codes,
-    counts: Counts,
-    starts: Counts,
-    rules: Counts,
-    bounds: Counts,
+    sides: Sides,
+    asked: Asked,
 ) -> int:
     """Let children join the rest, the smallest first, until it is acceptable; return its records."""
+    counts, touched = sides.counts[0], sides.touched[0]
     rest = ZERO
     distinct = ZERO
     for turn in range(2 * children):
@@ -176,7 +184,9 @@ def _fill_rest(
         if (scratch[SIDE, child] == REST) != (turn < children):
             continue
         if turn >= children:
-            if rest == 0 or acceptable(rest, touched, distinct, counts, starts, rules, bounds):
+            if rest == 0:
+                break
+            if acceptable(rest, touched, distinct, counts, asked.starts, asked.rules, asked.bounds):
                 break
             scratch[SIDE, child] = REST
         rest += scratch[SIZE, child]
@@ -196,14 +206,10 @@ def _sides_along_tree(
     a: int,
     level: int,
     trees: Trees,
-    smallest: int,
     mark: int,
     scratch: Codes,
-    touched: Codes,
-    counts: Counts,
-    starts: Counts,
-    rules: Counts,
-    bounds: Counts,
+    sides: Sides,
+    asked: Asked,
 ) -> int:
     """Divide a range by the nodes of a level: a side for each child that is acceptable alone, one for the rest.
 
@@ -218,16 +224,16 @@ def _sides_along_tree(
     begins[0] = 0
     for child in range(children):
         begins[child + 1] = begins[child] + scratch[SIZE, child]
-    _mark_alone(records, start, d, children, smallest, begins, scratch, touched[0], counts[0], starts, rules, bounds)
-    rest = _fill_rest(records, start, d, children, begins, scratch, touched[0], counts[0], starts, rules, bounds)
-    sides = 1 if rest > 0 else 0
+    _mark_alone(records, start, d, children, begins, scratch, sides, asked)
+    rest = _fill_rest(records, start, d, children, begins, scratch, sides, asked)
+    parts = 1 if rest > 0 else 0
     for child in range(children):
         if scratch[SIDE, child] != REST:
-            scratch[SIDE, child] = sides
-            sides += 1
+            scratch[SIDE, child] = parts
+            parts += 1
     for i in range(end - start):
         scratch[CHILD, i] = scratch[SIDE, scratch[CHILD, i]]
-    return sides
+    return parts
 
 
 @inlined
@@ -263,20 +269,11 @@ def _worth_along_tree(
 
 @kernel_step
 def _worth_of_cut(
-    records: Codes,
-    start: int,
-    end: int,
-    cut: Counts,
-    positions: NDArray[np.float64],
-    offsets: Counts,
-    ranges: NDArray[np.float64],
-    width: float,
-    mark: int,
-    marks: Codes,
-    scratch: Codes,
+    records: Codes, start: int, end: int, cut: Counts, domains: Domains, width: float, mark: int, scratch: Codes
 ) -> float:
     """Return what a cut between values of an attribute without a hierarchy is worth; `mark` and the next are free."""
     a, code, equal, left = cut[0], cut[1], cut[2], cut[3]
+    offsets, marks = domains.offsets, domains.marks
     saved = (end - start) * width
     for side in range(2):
         size, low, high, different, seen = 0, -1, -1, 0, 0
@@ -290,8 +287,8 @@ def _worth_of_cut(
                 high = max(high, c)
                 different += marks[offsets[a] + c] != mark + side
                 marks[offsets[a] + c] = mark + side
-        if ranges[a] > 0:
-            saved -= size * interval_span(a, low, high, positions, offsets, ranges)
+        if domains.ranges[a] > 0:
+            saved -= size * interval_span(a, low, high, domains)
         else:
             saved -= size * (different - 1) / (offsets[a + 1] - offsets[a] - 1)
         scratch[SIZE, side] = size
@@ -299,10 +296,9 @@ def _worth_of_cut(
 
 
 @kernel_step
-def _deal(
-    records: Codes, spare: Codes, start: int, end: int, sides: int, scratch: Codes, stack: Counts, state: Counts
-) -> None:
+def _deal(records: Codes, spare: Codes, start: int, end: int, sides: int, scratch: Codes, parts: Parts) -> None:
     """Rearrange a range side by side, each in its order, and let the sides wait; `scratch[BEST]` names them."""
+    stack, state = parts.stack, parts.state
     length = end - start
     for side in range(sides):
         scratch[SIZE, side] = 0
@@ -323,27 +319,18 @@ def _deal(
 
 
 @inlined
-def _widths(
-    records: Codes,
-    start: int,
-    end: int,
-    positions: NDArray[np.float64],
-    offsets: Counts,
-    ranges: NDArray[np.float64],
-    trees: Trees,
-    mark: int,
-    marks: Codes,
-    extents: Codes,
-    widths: NDArray[np.float64],
+def _measure(
+    records: Codes, start: int, end: int, domains: Domains, trees: Trees, mark: int, measured: Measured
 ) -> None:
     """Find the smallest and largest code of each attribute in a range, and what a cell of it loses there."""
+    extents, widths = measured.extents, measured.widths
     find_extents(records, start, end, extents)
     for a in range(widths.size):
         low, high = extents[a, 0], extents[a, 1]
         if trees.heights[a] > 0:
             widths[a] = node_penalty(trees, a, low, high)
         else:
-            widths[a] = span_of(records, start, end, a, low, high, positions, offsets, ranges, mark, marks)
+            widths[a] = span_of(records, start, end, a, low, high, domains, mark)
 
 
 @inlined
@@ -362,22 +349,14 @@ def _choose(
     records: Codes,
     start: int,
     end: int,
-    positions: NDArray[np.float64],
-    offsets: Counts,
-    ranges: NDArray[np.float64],
+    domains: Domains,
     trees: Trees,
     relaxed: bool,
-    smallest: int,
-    extents: Codes,
-    widths: NDArray[np.float64],
+    measured: Measured,
     cut: Counts,
-    marks: Codes,
     scratch: Codes,
-    touched: Codes,
-    counts: Counts,
-    starts: Counts,
-    rules: Counts,
-    bounds: Counts,
+    sides: Sides,
+    asked: Asked,
     state: Counts,
 ) -> int:
     """Find the cut that is worth most, among one for each attribute; return its sides, or 0 where none is allowed.
@@ -385,15 +364,16 @@ def _choose(
     `cut` receives it; in a hierarchy it has the size 0, and `scratch[BEST]` names the sides. Where no subtrees can be
     parted, a cut between any places of a hierarchy, or of records that are all alike, harms nobody.
     """
+    extents, widths = measured.extents, measured.widths
     d = widths.size
     order = np.empty(d, dtype=np.int64)
     _order_by_width(widths, order)
     found = np.zeros(5, dtype=np.int64)
     best = 0.0
-    sides = 0
+    most = 0
     for turn in range(2 * d):
         anywhere = turn >= d
-        if anywhere and sides > 0:
+        if anywhere and most > 0:
             break
         a = order[turn % d]
         low, high = extents[a, 0], extents[a, 1]
@@ -404,74 +384,32 @@ def _choose(
         state[MEASURED] += 2
         if on_tree and low < high and not anywhere:
             level = meeting_level(trees, a, low, high) - 1
-            parts = _sides_along_tree(
-                records,
-                start,
-                end,
-                d,
-                a,
-                level,
-                trees,
-                smallest,
-                state[MEASURED],
-                scratch,
-                touched,
-                counts,
-                starts,
-                rules,
-                bounds,
-            )
+            parts = _sides_along_tree(records, start, end, d, a, level, trees, state[MEASURED], scratch, sides, asked)
             worth = _worth_along_tree(records, start, end, a, parts, trees, widths[a], scratch)
         elif (low < high and on_tree == anywhere) or (relaxed and turn == d):
-            parts = (
-                2
-                if find_cut(
-                    records, start, end, d, low, high, relaxed, smallest, found, touched, counts, starts, rules, bounds
-                )
-                else 0
-            )
+            parts = 2 if find_cut(records, start, end, d, low, high, relaxed, found, sides, asked) else 0
             if parts == 2 and not anywhere:
-                worth = _worth_of_cut(
-                    records,
-                    start,
-                    end,
-                    found,
-                    positions,
-                    offsets,
-                    ranges,
-                    widths[a],
-                    state[MEASURED] - 1,
-                    marks,
-                    scratch,
-                )
-        if parts >= 2 and (sides == 0 or worth > best * (1 + TIE)):
+                worth = _worth_of_cut(records, start, end, found, domains, widths[a], state[MEASURED] - 1, scratch)
+        if parts >= 2 and (most == 0 or worth > best * (1 + TIE)):
             best = worth
-            sides = parts
+            most = parts
             for part in range(found.size):
                 cut[part] = found[part]
             for i in range(end - start if found[2] == 0 else 0):
                 scratch[BEST, i] = scratch[CHILD, i]
-    return sides
+    return most
 
 
 @kernel
 def cut_along_trees(
     records: Codes,
     spare: Codes,
-    positions: NDArray[np.float64],
-    offsets: Counts,
-    ranges: NDArray[np.float64],
+    domains: Domains,
     trees: Trees,
-    marks: Codes,
     scratch: Codes,
-    starts: Counts,
-    rules: Counts,
-    bounds: Counts,
-    smallest: int,
+    asked: Asked,
     relaxed: bool,
-    stack: Counts,
-    state: Counts,
-    groups: Codes,
+    parts: Parts,
     budget: int,
 ) -> None:
     """Cut ranges of records where it saves most for its size, as long as all sides are acceptable and the budget lasts.
@@ -482,61 +420,39 @@ def cut_along_trees(
 
     Parameters
     ----------
-    records, spare, positions, offsets, ranges, marks, starts, rules, bounds, smallest, relaxed, state, groups, budget
+    records, spare, domains, asked, relaxed, budget
         See `shoal.algorithms.mondrian.cuts_kernel.cut_records`. Codes of an attribute with a hierarchy are places.
     trees : Trees
         The hierarchies.
     scratch : int32[SCRATCH, n]
         Scratch; -1 at first. No attribute has more than n places.
-    stack : int64[n // smallest + 2, 2]
-        Ranges that wait, as start and end. At first the whole.
+    parts : Parts
+        What waits, with room for `n // asked.smallest + 2` ranges, and what is done; changed.
     """
-    d = offsets.size - 1
+    stack, state = parts.stack, parts.state
+    d = domains.ranges.size
     last = records.shape[1] - 1
-    counts = np.zeros((2, starts[starts.size - 1]), dtype=np.int64)
-    touched = np.empty(counts.shape, dtype=np.int32)
-    extents = np.empty((d, 2), dtype=np.int32)
-    widths = np.empty(d, dtype=np.float64)
+    sides = empty_sides(asked)
+    measured = Measured(np.empty((d, 2), dtype=np.int32), np.empty(d, dtype=np.float64))
     cut = np.zeros(5, dtype=np.int64)
     while state[OPEN] > 0 and budget > 0:
         state[OPEN] -= 1
         start, end = stack[state[OPEN], 0], stack[state[OPEN], 1]
-        sides = ZERO
-        if end - start >= 2 * smallest:
+        count = ZERO
+        if end - start >= 2 * asked.smallest:
             budget -= (end - start) * d
             state[MEASURED] += 1
-            _widths(records, start, end, positions, offsets, ranges, trees, state[MEASURED], marks, extents, widths)
-            sides = _choose(
-                records,
-                start,
-                end,
-                positions,
-                offsets,
-                ranges,
-                trees,
-                relaxed,
-                smallest,
-                extents,
-                widths,
-                cut,
-                marks,
-                scratch,
-                touched,
-                counts,
-                starts,
-                rules,
-                bounds,
-                state,
-            )
-        if sides > 0 and cut[2] == 0:
-            _deal(records, spare, start, end, sides, scratch, stack, state)
-        elif sides > 0:
+            _measure(records, start, end, domains, trees, state[MEASURED], measured)
+            count = _choose(records, start, end, domains, trees, relaxed, measured, cut, scratch, sides, asked, state)
+        if count > 0 and cut[2] == 0:
+            _deal(records, spare, start, end, count, scratch, parts)
+        elif count > 0:
             middle = part_range(records, spare, start, end, cut)
             stack[state[OPEN], 0], stack[state[OPEN], 1] = start, middle
             stack[state[OPEN] + 1, 0], stack[state[OPEN] + 1, 1] = middle, end
             state[OPEN] += 2
         else:
             for i in range(start, end):
-                groups[records[i, last]] = state[LEAVES]
+                parts.groups[records[i, last]] = state[LEAVES]
             state[LEAVES] += 1
             state[ROWS_DONE] += end - start

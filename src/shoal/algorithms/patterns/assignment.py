@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.algorithms.patterns.assignment_kernel import assign_projections, dissolve_groups, find_places, open_groups
+from shoal.algorithms.patterns.assignment_kernel import (
+    Fragments,
+    Groups,
+    Pattern,
+    Projected,
+    assign_projections,
+    dissolve_groups,
+    find_places,
+    open_groups,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,54 +53,58 @@ class Assignment:
         k: int,
     ) -> None:
         self.codes, self.rows, self.starred, self.costs, self.k = codes, counts, starred, costs, k
-        salts = np.random.default_rng(_SALTS).integers(1 << 63, size=codes.shape[1], dtype=np.uint64)
-        self._salts = salts | np.uint64(1)
+        salts = np.asarray(np.random.default_rng(_SALTS).integers(1 << 63, size=codes.shape[1], dtype=np.uint64))
+        self._projected = Projected(codes, salts | np.uint64(1))
         self.order = sorted(range(len(costs)), key=lambda j: (int(costs[j]), j))
         """The patterns in the order of their cost."""
         self.all_star = next((j for j in self.order if starred[j].all()), -1)
         """Number of the pattern that keeps nothing, or -1."""
         t = len(counts)
         room = t // 2 + 1024
-        self._types = np.concatenate([np.arange(t, dtype=np.int32), np.zeros(room, dtype=np.int32)])
-        self._counts = np.concatenate([counts, np.zeros(room, dtype=np.int64)])
-        self._groups = np.zeros(t + room, dtype=np.int32)
-        self._fragments, self._made = t, 1
-        self._pattern = np.full(t + room, -1, dtype=np.int32)
-        self._cost = np.zeros(t + room, dtype=np.int64)
-        self._size = np.zeros(t + room, dtype=np.int64)
-        self._size[0] = counts.sum()
-        self._floor = np.full(t + room, k, dtype=np.int64)
-        self._floor[0] = 0
+        self._fragments = Fragments(
+            types=np.concatenate([np.arange(t, dtype=np.int32), np.zeros(room, dtype=np.int32)]),
+            counts=np.concatenate([counts, np.zeros(room, dtype=np.int64)]),
+            groups=np.zeros(t + room, dtype=np.int32),
+        )
+        self._filled, self._made = t, 1
+        self._of_groups = Groups(
+            costs=np.zeros(t + room, dtype=np.int64),
+            sizes=np.zeros(t + room, dtype=np.int64),
+            patterns=np.full(t + room, -1, dtype=np.int32),
+            floors=np.full(t + room, k, dtype=np.int64),
+        )
+        self._of_groups.sizes[0] = counts.sum()
+        self._of_groups.floors[0] = 0
 
     @property
     def types(self) -> NDArray[np.int32]:
         """Type of each fragment."""
-        return self._types[: self._fragments]
+        return self._fragments.types[: self._filled]
 
     @property
     def counts(self) -> NDArray[np.int64]:
         """Rows of each fragment."""
-        return self._counts[: self._fragments]
+        return self._fragments.counts[: self._filled]
 
     @property
     def groups(self) -> NDArray[np.int32]:
         """Group of each fragment."""
-        return self._groups[: self._fragments]
+        return self._fragments.groups[: self._filled]
 
     @property
     def pattern(self) -> NDArray[np.int32]:
         """Pattern of each group; -1 for the first one, whose rows wait."""
-        return self._pattern[: self._made]
+        return self._of_groups.patterns[: self._made]
 
     @property
     def sizes(self) -> NDArray[np.int64]:
         """Rows of each group; 0 for groups that were dissolved."""
-        return self._size[: self._made]
+        return self._of_groups.sizes[: self._made]
 
     @property
     def waiting(self) -> int:
         """Rows that wait."""
-        return int(self._size[0])
+        return int(self._of_groups.sizes[0])
 
     def cost(self) -> int:
         """Return what the stars of the rows cost that do not wait."""
@@ -104,33 +117,30 @@ class Assignment:
             return
         before = self._made
         self._made = assign_projections(
-            self.codes, self._salts, self._types, self._counts, active, self.starred[j], self.k, self._groups, before,
-            self._size,
-        )  # fmt: skip
-        self._size[0] -= self._size[before : self._made].sum()
-        self._pattern[before : self._made] = j
-        self._cost[before : self._made] = self.costs[j]
+            self._projected, self._fragments, active, self.starred[j], self.k, before, self._of_groups.sizes
+        )
+        self._of_groups.sizes[0] -= self._of_groups.sizes[before : self._made].sum()
+        self._of_groups.patterns[before : self._made] = j
+        self._of_groups.costs[before : self._made] = self.costs[j]
 
     def found(self, j: int, worth: NDArray[np.int64]) -> int:
         """Let rows of dearer groups join or found groups of one pattern, with rows that others can spare; the gain.
 
         It is worth `worth[i]` to serve a waiting row of type i.
         """
-        self._fragments, self._made, gain = open_groups(
-            self.codes, self._salts, self._types, self._counts, self._groups, self._fragments, self.costs[j], j,
-            self.starred[j], self.k, worth, self._cost, self._size, self._pattern, self._floor, self._made,
+        self._filled, self._made, gain = open_groups(
+            self._projected, self._fragments, self._filled, self._pattern_of(j), self.k, worth, self._of_groups,
+            self._made,
         )  # fmt: skip
         return int(gain)
 
     def dissolve(self) -> int:
         """Dissolve the groups all of whose rows find a cheaper group; the gain."""
-        places = np.full(self._fragments, -1, dtype=np.int32)
+        places = np.full(self._filled, -1, dtype=np.int32)
+        fragments = Fragments(self.types, self.counts, self.groups)
         for j in self.order:
-            find_places(
-                self.codes, self._salts, self.types, self.groups, self.costs[j], j, self.starred[j], self._cost,
-                self._pattern, places,
-            )  # fmt: skip
-        return int(dissolve_groups(self.counts, self.groups, places, self._cost, self._size))
+            find_places(self._projected, fragments, self._pattern_of(j), self._of_groups, places)
+        return int(dissolve_groups(fragments, places, self._of_groups))
 
     def suppress_the_rest(self) -> None:
         """Suppress what still waits completely, where a pattern allows it, in a group of at least k rows.
@@ -144,9 +154,9 @@ class Assignment:
         home = int(present[0]) if len(present) else self._made
         if not len(present):
             self._made += 1
-            self._pattern[home], self._cost[home] = self.all_star, self.costs[self.all_star]
+            self._of_groups.patterns[home], self._of_groups.costs[home] = self.all_star, self.costs[self.all_star]
         self._move(np.flatnonzero(self.groups == 0), home)
-        missing = self.k - int(self._size[home])
+        missing = self.k - int(self._of_groups.sizes[home])
         if missing > 0:
             self._fill(home, missing)
 
@@ -156,11 +166,9 @@ class Assignment:
         sizes = np.zeros(len(self.codes) + 1, dtype=np.int64)
         types = np.arange(len(self.codes), dtype=np.int32)
         for j in self.order:
-            groups = np.full(len(self.codes), -1, dtype=np.int32)
-            assign_projections(
-                self.codes, self._salts, types, self.rows, types, self.starred[j], self.k, groups, 0, sizes
-            )
-            alone &= groups < 0
+            fragments = Fragments(types, self.rows, np.full(len(self.codes), -1, dtype=np.int32))
+            assign_projections(self._projected, fragments, types, self.starred[j], self.k, 0, sizes)
+            alone &= fragments.groups < 0
         return alone
 
     def tighten(self) -> None:
@@ -175,8 +183,8 @@ class Assignment:
         for j in reversed(self.order):
             best[(agree | self.starred[j]).all(axis=1)] = j
         real = groups > 0
-        self._pattern[groups[real]] = best[real]
-        self._cost[groups[real]] = self.costs[best[real]]
+        self._of_groups.patterns[groups[real]] = best[real]
+        self._of_groups.costs[groups[real]] = self.costs[best[real]]
         # Groups of one pattern that keep the same values are one.
         anchors = self.codes[self.types[by_group[first]]].astype(np.int64)
         anchors[self.starred[best]] = -1
@@ -185,8 +193,8 @@ class Assignment:
         homes = groups[real][same[1]][same[2].ravel()]
         new = np.arange(self._made, dtype=np.int32)
         new[groups[real]] = homes
-        self._groups[: self._fragments] = new[self.groups]
-        self._size[: self._made] = np.bincount(self.groups, weights=self.counts, minlength=self._made)
+        self._fragments.groups[: self._filled] = new[self.groups]
+        self._of_groups.sizes[: self._made] = np.bincount(self.groups, weights=self.counts, minlength=self._made)
 
     def pairs(self, members: NDArray[np.int32], patterns: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return the rows of each pair of an input type and an output type.
@@ -212,20 +220,29 @@ class Assignment:
         kept[self.starred[patterns[used]]] = -1
         outputs, group = np.unique(np.column_stack([patterns[used], kept]), axis=0, return_inverse=True)
         made, count = len(outputs), len(used)
-        self._fragments, self._made = count, made + 1
+        self._filled, self._made = count, made + 1
         room = np.zeros(1024)
-        self._types = np.concatenate([members[used], room]).astype(np.int32)
-        self._counts = np.concatenate([rows[used], room]).astype(np.int64)
-        self._groups = np.concatenate([group.ravel() + 1, room]).astype(np.int32)
-        self._pattern = np.concatenate([[-1], outputs[:, 0], room]).astype(np.int32)
-        self._cost = np.concatenate([[0], self.costs[outputs[:, 0]], room]).astype(np.int64)
-        self._size = np.bincount(self.groups, weights=self.counts, minlength=len(self._pattern)).astype(np.int64)
-        self._floor = np.full(len(self._pattern), self.k, dtype=np.int64)
-        self._floor[0] = 0
+        self._fragments = Fragments(
+            types=np.concatenate([members[used], room]).astype(np.int32),
+            counts=np.concatenate([rows[used], room]).astype(np.int64),
+            groups=np.concatenate([group.ravel() + 1, room]).astype(np.int32),
+        )
+        length = made + 1 + len(room)
+        self._of_groups = Groups(
+            costs=np.concatenate([[0], self.costs[outputs[:, 0]], room]).astype(np.int64),
+            sizes=np.bincount(self.groups, weights=self.counts, minlength=length).astype(np.int64),
+            patterns=np.concatenate([[-1], outputs[:, 0], room]).astype(np.int32),
+            floors=np.full(length, self.k, dtype=np.int64),
+        )
+        self._of_groups.floors[0] = 0
+
+    def _pattern_of(self, j: int) -> Pattern:
+        """Return a pattern as the kernels take it."""
+        return Pattern(j, int(self.costs[j]), self.starred[j])
 
     def _fill(self, home: int, missing: int) -> None:
         """Let rows join the completely suppressed ones, whichever way costs less: spare rows, or a whole group."""
-        extra = self.costs[self.all_star] - self._cost[: self._made]
+        extra = self.costs[self.all_star] - self._of_groups.costs[: self._made]
         others = np.flatnonzero(self.sizes > 0)
         others = others[others != home]
         spare = self.sizes - self.k
@@ -239,22 +256,23 @@ class Assignment:
         for g, amount in zip(donors[gives > 0].tolist(), gives[gives > 0].tolist(), strict=True):
             left = amount
             for q in np.flatnonzero(self.groups == g).tolist():
-                part = min(int(self._counts[q]), left)
+                part = min(int(self._fragments.counts[q]), left)
                 if part > 0:
                     self._split(q, part, home)
                     left -= part
 
     def _move(self, fragments: NDArray[np.intp], home: int) -> None:
-        np.subtract.at(self._size, self._groups[fragments], self._counts[fragments])
-        self._groups[fragments] = home
-        self._size[home] += self._counts[fragments].sum()
+        np.subtract.at(self._of_groups.sizes, self._fragments.groups[fragments], self._fragments.counts[fragments])
+        self._fragments.groups[fragments] = home
+        self._of_groups.sizes[home] += self._fragments.counts[fragments].sum()
 
     def _split(self, q: int, amount: int, home: int) -> None:
-        if amount < self._counts[q]:
-            self._counts[q] -= amount
-            new = self._fragments
-            self._fragments += 1
-            self._types[new], self._counts[new], self._groups[new] = self._types[q], amount, self._groups[q]
+        if amount < self._fragments.counts[q]:
+            self._fragments.counts[q] -= amount
+            new = self._filled
+            self._filled += 1
+            types, counts, groups = self._fragments
+            types[new], counts[new], groups[new] = types[q], amount, groups[q]
             q = new
         self._move(np.array([q]), home)
 

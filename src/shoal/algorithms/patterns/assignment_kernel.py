@@ -7,15 +7,72 @@ the codes decide.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 import numpy as np
 
 from shoal._compiling import inlined, kernel, kernel_step
 
-__all__ = ["assign_projections", "dissolve_groups", "find_places", "open_groups"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "Fragments",
+    "Groups",
+    "Pattern",
+    "Projected",
+    "assign_projections",
+    "dissolve_groups",
+    "find_places",
+    "open_groups",
+]
 
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _STIR = np.uint64(0xBF58476D1CE4E5B9)
 _LARGEST_FILTER = 1 << 21
+
+
+class Projected(NamedTuple):
+    """The input row types, whose projections are hashed."""
+
+    codes: NDArray[np.int32]
+    """Quasi-identifiers of each, shape (t, d)."""
+    salts: NDArray[np.uint64]
+    """Odd numbers, one for each attribute, shape (d,)."""
+
+
+class Pattern(NamedTuple):
+    """A pattern: the attributes that are suppressed."""
+
+    number: int
+    cost: int
+    """What a row costs under it."""
+    starred: NDArray[np.bool_]
+    """Which attributes it stars, shape (d,)."""
+
+
+class Fragments(NamedTuple):
+    """Which rows are where: so many rows of a type that are in the same group. There may be room for more."""
+
+    types: NDArray[np.int32]
+    """Row type of each fragment."""
+    counts: NDArray[np.int64]
+    """Rows of each."""
+    groups: NDArray[np.int32]
+    """Group of each; 0 is that of the rows that wait."""
+
+
+class Groups(NamedTuple):
+    """The groups so far. There is room for more."""
+
+    costs: NDArray[np.int64]
+    """What a row costs in each."""
+    sizes: NDArray[np.int64]
+    """Rows of each; 0 for groups that were dissolved."""
+    patterns: NDArray[np.int32]
+    """Number of the pattern that each follows; -1 for the one whose rows wait."""
+    floors: NDArray[np.int64]
+    """Rows that each may not fall below while it exists: k, and 0 for the rows that wait."""
 
 
 @inlined
@@ -42,33 +99,30 @@ def _hash_of(codes, i, salts, starred):
 
 
 @kernel
-def assign_projections(codes, salts, types, counts, active, starred, k, groups, next_group, group_size):
+def assign_projections(projected, fragments, active, starred, k, next_group, sizes):
     """Give every projection of the waiting fragments that holds at least k rows a group of its own.
 
     Parameters
     ----------
-    codes : int32[t, d]
-        Quasi-identifiers of each row type.
-    salts : uint64[d]
-        Odd numbers, one for each attribute.
-    types, counts : int32[:], int64[:]
-        Type and rows of each fragment.
+    projected : Projected
+    fragments : Fragments
+        Their groups are changed in place.
     active : int32[:]
         Fragments that wait, in any order.
     starred : bool[d]
         The pattern.
     k : int64
-    groups : int32[:]
-        Group of each fragment; changed in place.
     next_group : int64
         The first free group number.
-    group_size : int64[:]
+    sizes : int64[:]
         Filled for the new groups.
 
     Returns
     -------
     next_group : int64
     """
+    codes, salts = projected
+    types, counts, groups = fragments
     waiting = active.size
     width = 1024
     while width < 2 * waiting and width < _LARGEST_FILTER:
@@ -110,19 +164,21 @@ def assign_projections(codes, salts, types, counts, active, starred, k, groups, 
         if slot >= 0 and rows[slot] >= k:
             if number[slot] < 0:
                 number[slot] = next_group
-                group_size[next_group] = rows[slot]
+                sizes[next_group] = rows[slot]
                 next_group += 1
             groups[active[p]] = number[slot]
     return next_group
 
 
 @kernel_step
-def _meet(codes, salts, types, groups, worth, cost, pattern, starred, group_cost, group_size, group_pattern, floors):
+def _meet(projected, fragments, pattern, worth, made):
     """Return the fragments that meet where rows could be served cheaper, sorted by projection, and where each starts.
 
     Fragments whose group is dearer and can lose rows are why a projection matters; the group of this very pattern and
     cheaper groups with rows to spare are who they may meet there.
     """
+    codes, salts = projected
+    types, groups, starred = fragments.types, fragments.groups, pattern.starred
     n = types.size
     width = 1024
     while width < 2 * n and width < _LARGEST_FILTER:
@@ -131,15 +187,15 @@ def _meet(codes, salts, types, groups, worth, cost, pattern, starred, group_cost
     wanted = np.zeros(width, dtype=np.bool_)
     for q in range(n):
         g = groups[q]
-        value = group_cost[g] if g > 0 else worth[types[q]]
-        if value > cost and group_size[g] > floors[g]:
+        value = made.costs[g] if g > 0 else worth[types[q]]
+        if value > pattern.cost and made.sizes[g] > made.floors[g]:
             wanted[(_hash_of(codes, types[q], salts, starred) >> np.uint64(20)) & mask] = True
     found = np.empty(n, dtype=np.int32)
     hashes = np.empty(n, dtype=np.uint64)
     met = 0
     for q in range(n):
         g = groups[q]
-        if group_size[g] > floors[g] or group_pattern[g] == pattern:
+        if made.sizes[g] > made.floors[g] or made.patterns[g] == pattern.number:
             key = _hash_of(codes, types[q], salts, starred)
             if wanted[(key >> np.uint64(20)) & mask]:
                 found[met] = q
@@ -179,10 +235,7 @@ def _meet(codes, salts, types, groups, worth, cost, pattern, starred, group_cost
 
 
 @kernel
-def open_groups(
-    codes, salts, types, counts, groups, fragments, cost, pattern, starred, k, worth,
-    group_cost, group_size, group_pattern, floors, next_group,
-):  # fmt: skip
+def open_groups(projected, fragments, filled, pattern, k, worth, made, next_group):
     """Let rows of dearer groups join or found a group of one pattern, where that lowers the cost.
 
     A group is founded by rows of dearer groups; where they are fewer than k, groups that are as cheap or cheaper give
@@ -190,31 +243,28 @@ def open_groups(
 
     Parameters
     ----------
-    codes : int32[t, d]
-    salts : uint64[d]
-    types, counts, groups : int32[:], int64[:], int32[:]
-        Fragments: so many rows of a type that are in the same group; the first `fragments` entries count, the rest is
-        room for more.
-    fragments : int64
-    cost, pattern, starred : int64, int64, bool[d]
-        The pattern, what a row costs under it, and its number.
+    projected : Projected
+    fragments : Fragments
+        Changed in place.
+    filled : int64
+        How many fragments there are; the rest is room for more.
+    pattern : Pattern
     k : int64
     worth : int64[t]
         What it is worth to serve a row of each type that waits in group 0.
-    group_cost, group_size, group_pattern : int64[:], int64[:], int32[:]
-        Of each group; the first `next_group` entries count.
-    floors : int64[:]
-        Rows that a group may not fall below while it exists: k, and 0 for the rows that are suppressed completely.
+    made : Groups
+        Changed in place.
     next_group : int64
+        How many groups there are; the rest is room for more.
 
     Returns
     -------
-    fragments, next_group, gain : int64
+    filled, next_group, gain : int64
     """
-    together, starts = _meet(
-        codes, salts, types[:fragments], groups[:fragments], worth, cost, pattern, starred, group_cost, group_size,
-        group_pattern, floors,
-    )  # fmt: skip
+    types, counts, groups = fragments
+    cost = pattern.cost
+    here = Fragments(types[:filled], counts[:filled], groups[:filled])
+    together, starts = _meet(projected, here, pattern, worth, made)
     gain = np.int64(0)
     leave = np.zeros(together.size, dtype=np.int64)
     for j in range(starts.size - 1):
@@ -226,14 +276,14 @@ def open_groups(
         for p in range(begin, end):
             leave[p] = 0
             g = groups[together[p]]
-            if group_pattern[g] == pattern:
+            if made.patterns[g] == pattern.number:
                 home = g
             else:
-                value = group_cost[g] if g > 0 else worth[types[together[p]]]
-                amount = min(counts[together[p]], group_size[g] - floors[g])
+                value = made.costs[g] if g > 0 else worth[types[together[p]]]
+                amount = min(counts[together[p]], made.sizes[g] - made.floors[g])
                 if value > cost and amount > 0:
                     leave[p] = amount
-                    group_size[g] -= amount
+                    made.sizes[g] -= amount
                     joining += amount
                     saved += amount * (value - cost)
         while home < 0 and 0 < joining < k:
@@ -241,66 +291,68 @@ def open_groups(
             least = np.int64(0)
             for p in range(begin, end):
                 g = groups[together[p]]
-                if leave[p] == 0 and g > 0 and group_cost[g] <= cost and group_size[g] > floors[g]:
-                    extra = cost - group_cost[g]
+                if leave[p] == 0 and g > 0 and made.costs[g] <= cost and made.sizes[g] > made.floors[g]:
+                    extra = cost - made.costs[g]
                     if best < 0 or extra < least:
                         best = p
                         least = extra
             if best < 0:
                 break
             g = groups[together[best]]
-            amount = min(group_size[g] - floors[g], k - joining)
+            amount = min(made.sizes[g] - made.floors[g], k - joining)
             amount = min(amount, counts[together[best]])
             if saved - amount * least <= 0:
                 break
             leave[best] = amount
-            group_size[g] -= amount
+            made.sizes[g] -= amount
             joining += amount
             saved -= amount * least
         if joining == 0:
             continue
         # There is room for a fragment more per entry that leaves in part.
-        serves = (home >= 0 or joining >= k) and saved > 0 and fragments + (end - begin) <= types.size
+        serves = (home >= 0 or joining >= k) and saved > 0 and filled + (end - begin) <= types.size
         if serves and home < 0:
-            serves = next_group < group_size.size
+            serves = next_group < made.sizes.size
         if not serves:
             for p in range(begin, end):
-                group_size[groups[together[p]]] += leave[p]
+                made.sizes[groups[together[p]]] += leave[p]
             continue
         if home < 0:
             home = next_group
             next_group += 1
-            group_cost[home] = cost
-            group_size[home] = 0
-            group_pattern[home] = pattern
-            floors[home] = k
+            made.costs[home] = cost
+            made.sizes[home] = 0
+            made.patterns[home] = pattern.number
+            made.floors[home] = k
         gain += saved
         for p in range(begin, end):
             if leave[p] == 0:
                 continue
             q = together[p]
-            group_size[home] += leave[p]
+            made.sizes[home] += leave[p]
             if leave[p] == counts[q]:
                 groups[q] = home
             else:
                 counts[q] -= leave[p]
-                types[fragments] = types[q]
-                counts[fragments] = leave[p]
-                groups[fragments] = home
-                fragments += 1
-    return fragments, next_group, gain
+                types[filled] = types[q]
+                counts[filled] = leave[p]
+                groups[filled] = home
+                filled += 1
+    return filled, next_group, gain
 
 
 @kernel
-def find_places(codes, salts, types, groups, cost, pattern, starred, group_cost, group_pattern, places):
+def find_places(projected, fragments, pattern, made, places):
     """Note for every fragment that has no place yet the group of this pattern that fits it and is cheaper than its own.
 
     `places` (int32, -1 where there is none) is changed in place.
     """
+    codes, salts = projected
+    types, groups, starred = fragments.types, fragments.groups, pattern.starred
     n = types.size
     anchors = 0
     for q in range(n):
-        if group_pattern[groups[q]] == pattern:
+        if made.patterns[groups[q]] == pattern.number:
             anchors += 1
     slots = 16
     while slots < 2 * anchors:
@@ -308,13 +360,13 @@ def find_places(codes, salts, types, groups, cost, pattern, starred, group_cost,
     inner = np.uint64(slots - 1)
     first = np.full(slots, -1, dtype=np.int32)
     for q in range(n):
-        if group_pattern[groups[q]] == pattern:
+        if made.patterns[groups[q]] == pattern.number:
             slot = _hash_of(codes, types[q], salts, starred) & inner
             while first[slot] >= 0 and not _same_projection(codes, types[first[slot]], types[q], starred):
                 slot = (slot + np.uint64(1)) & inner
             first[slot] = q
     for q in range(n):
-        if places[q] < 0 and group_cost[groups[q]] > cost:
+        if places[q] < 0 and made.costs[groups[q]] > pattern.cost:
             slot = _hash_of(codes, types[q], salts, starred) & inner
             while first[slot] >= 0 and not _same_projection(codes, types[first[slot]], types[q], starred):
                 slot = (slot + np.uint64(1)) & inner
@@ -323,13 +375,14 @@ def find_places(codes, salts, types, groups, cost, pattern, starred, group_cost,
 
 
 @kernel
-def dissolve_groups(counts, groups, places, group_cost, group_size):
+def dissolve_groups(fragments, places, made):
     """Dissolve the groups all of whose rows have found a cheaper place, the dearest groups first; return the gain.
 
     A place is no longer one when its own group was dissolved: that group is cheaper, so it comes later.
     """
-    homeless = np.zeros(group_size.size, dtype=np.bool_)
-    needed = np.zeros(group_size.size, dtype=np.bool_)
+    counts, groups = fragments.counts, fragments.groups
+    homeless = np.zeros(made.sizes.size, dtype=np.bool_)
+    needed = np.zeros(made.sizes.size, dtype=np.bool_)
     for q in range(groups.size):
         if places[q] < 0:
             homeless[groups[q]] = True
@@ -342,8 +395,8 @@ def dissolve_groups(counts, groups, places, group_cost, group_size):
         g = groups[q]
         if not homeless[g] and not needed[g]:
             home = places[q]
-            gain += counts[q] * (group_cost[g] - group_cost[home])
-            group_size[g] -= counts[q]
-            group_size[home] += counts[q]
+            gain += counts[q] * (made.costs[g] - made.costs[home])
+            made.sizes[g] -= counts[q]
+            made.sizes[home] += counts[q]
             groups[q] = home
     return gain

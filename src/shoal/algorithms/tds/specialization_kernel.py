@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from shoal._compiling import inlined, kernel, kernel_step
-from shoal.algorithms.common.predicate_kernel import acceptable
+from shoal.algorithms.common.predicate_kernel import Asked, acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ __all__ = [
     "ROOM",
     "UNIT",
     "VALID",
-    "Asked",
     "Candidates",
     "Groups",
     "Scratch",
@@ -126,16 +125,6 @@ class Candidates(NamedTuple):
     """The valid candidates, in any order."""
     where: Codes
     """Where each of them is listed."""
-
-
-class Asked(NamedTuple):
-    """What a group has to satisfy; see `shoal.algorithms.common.predicate_kernel.acceptable`."""
-
-    starts: Counts
-    rules: Counts
-    bounds: Counts
-    smallest: int
-    """A lower bound on the rows of an acceptable group."""
 
 
 class Scratch(NamedTuple):

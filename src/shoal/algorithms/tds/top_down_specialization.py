@@ -30,7 +30,6 @@ from shoal.algorithms.tds.specialization_kernel import (
     REFUSED,
     ROOM,
     VALID,
-    Asked,
     Candidates,
     Groups,
     Scratch,
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
 
     from shoal.algorithms.base import Problem
     from shoal.algorithms.common.compiled import CompiledRequirement
+    from shoal.algorithms.common.predicate_kernel import Asked
     from shoal.algorithms.tds.specialization_kernel import Trees
     from shoal.models import Requirement
     from shoal.table import Table
@@ -173,7 +173,7 @@ class _Search:
                 listed=np.zeros(nodes, dtype=np.int32),
                 where=np.zeros(nodes, dtype=np.int32),
             ),
-            asked=Asked(compiled.starts, compiled.rules, compiled.bounds, compiled.smallest),
+            asked=compiled.asked,
             scratch=Scratch(
                 spare=np.empty_like(records),
                 rows=np.empty(len(records), dtype=np.int32),

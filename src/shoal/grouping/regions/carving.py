@@ -105,7 +105,7 @@ class _Search:
         progress: Progress,
     ) -> None:
         self._places, self._k, self._progress = places, k, progress
-        self._parts = np.empty(len(places.weights), dtype=np.int32)
+        self._parts = np.empty(len(places.graph.weights), dtype=np.int32)
         self._random = rng.integers(1, 1 << 63, size=1, dtype=np.uint64)
         self._work = self._left = int(_WORK_PER_SECOND * time_limit)
         self._end = time.perf_counter() + time_limit
@@ -132,5 +132,5 @@ class _Search:
         self._left -= given - int(work[0])
         if found:
             self.best = self._parts.copy()
-            self.largest = int(np.bincount(self.best, weights=self._places.weights).max())
+            self.largest = int(np.bincount(self.best, weights=self._places.graph.weights).max())
         return found

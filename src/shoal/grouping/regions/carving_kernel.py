@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from shoal._compiling import kernel, kernel_step
-from shoal.grouping.regions.recombination_kernel import random_tree
+from shoal.grouping.regions.recombination_kernel import Search, Tree, WeightedGraph, random_tree, reach
 from shoal.solver.random_kernel import draw
 
 if TYPE_CHECKING:
@@ -39,164 +39,149 @@ _NONE, _CUT_OFF, _LEFT, _EITHER = np.int8(0), np.int8(1), np.int8(2), np.int8(3)
 class Places(NamedTuple):
     """A graph with weights, and room for the search."""
 
-    offsets: NDArray[np.int64]
-    """Where the neighbours of each node start in `targets`; one more than there are nodes."""
-    targets: NDArray[np.int32]
-    """Neighbours."""
-    weights: NDArray[np.int64]
-    """Weights of the nodes."""
-    parent: NDArray[np.int32]
-    order: NDArray[np.int32]
-    queue: NDArray[np.int32]
+    graph: WeightedGraph
+    tree: Tree
+    search: Search
+    nodes: NDArray[np.int32]
+    """How many nodes of the tree hang on each, itself included."""
     side: NDArray[np.int8]
+    """Of each node: cut off, left, either, or not in the tree."""
     best: NDArray[np.int8]
-    hanging: NDArray[np.int64]
-    seen: NDArray[np.int64]
-    """Zero before the first call, then the number of the search that saw each node."""
-    frontier: NDArray[np.int32]
-    stamp: NDArray[np.int64]
-    """The number of the last search, as an array of one."""
+    """The same in the best division of what is left."""
+    free: NDArray[np.int32]
+    """The nodes that may be on either side."""
 
     @classmethod
     def of(cls, offsets: Any, targets: Any, weights: Any) -> Places:
         """Return a graph with new room."""
         n = len(weights)
         return cls(
-            offsets=offsets,
-            targets=targets,
-            weights=weights,
-            parent=np.empty(n, dtype=np.int32),
-            order=np.empty(n, dtype=np.int32),
-            queue=np.empty(n, dtype=np.int32),
+            graph=WeightedGraph(offsets, targets, weights),
+            tree=Tree.of(n, len(targets)),
+            search=Search.of(n),
+            nodes=np.empty(n, dtype=np.int32),
             side=np.zeros(n, dtype=np.int8),
             best=np.zeros(n, dtype=np.int8),
-            hanging=np.empty(n, dtype=np.int64),
-            seen=np.zeros(n, dtype=np.int64),
-            frontier=np.empty((len(targets) + 1, 2), dtype=np.int32),
-            stamp=np.zeros(1, dtype=np.int64),
+            free=np.empty(_FREE, dtype=np.int32),
         )
+
+
+class _Aim(NamedTuple):
+    """The part that is looked for."""
+
+    low: int
+    high: int
+    """It weighs from `low` to `high`."""
+    wanted: int
+    """How many are found before the one is taken that leaves most to choose from."""
+    node: int
+    """What a node that is left is worth beside an edge that is left."""
 
 
 @kernel_step
 def _cut(places, filled, middle, random):
     """Mark one side of the tree's edge that leaves about a given weight there, with few nodes."""
+    weights, nodes, side = places.graph.weights, places.nodes, places.side
+    parent, order, hanging = places.tree.parent, places.tree.order, places.tree.hanging
     total = np.int64(0)
     for i in range(filled):
-        v = places.order[i]
-        places.hanging[v] = places.weights[v]
-        places.queue[v] = 1
-        total += places.weights[v]
+        v = order[i]
+        hanging[v] = weights[v]
+        nodes[v] = 1
+        total += weights[v]
     toll = _TOLL * draw(random, np.int64(1024)) / 1024 * middle / filled
     head, least, below = -1, np.inf, True
     for i in range(filled - 1, 0, -1):
-        v = places.order[i]
-        weight, nodes = places.hanging[v], places.queue[v]
-        places.hanging[places.parent[v]] += weight
-        places.queue[places.parent[v]] += nodes
-        value = abs(weight - middle) + toll * nodes
+        v = order[i]
+        weight = hanging[v]
+        hanging[parent[v]] += weight
+        nodes[parent[v]] += nodes[v]
+        value = abs(weight - middle) + toll * nodes[v]
         if value < least:
             head, least, below = v, value, True
-        value = abs(total - weight - middle) + toll * (filled - nodes)
+        value = abs(total - weight - middle) + toll * (filled - nodes[v])
         if value < least:
             head, least, below = v, value, False
     mine = _CUT_OFF if below else _LEFT
     others = _LEFT if below else _CUT_OFF
     for i in range(filled):
-        v = places.order[i]
+        v = order[i]
         if v == head:
-            places.side[v] = mine
+            side[v] = mine
         elif i == 0:
-            places.side[v] = others
+            side[v] = others
         else:
-            places.side[v] = places.side[places.parent[v]]
+            side[v] = side[parent[v]]
 
 
 @kernel_step
 def _touches(places, v, side, without):
     """Return a neighbour on a side other than one node, -1 where there is none."""
-    for j in range(places.offsets[v], places.offsets[v + 1]):
-        u = places.targets[j]
+    offsets, targets = places.graph.offsets, places.graph.targets
+    for j in range(offsets[v], offsets[v + 1]):
+        u = targets[j]
         if u != without and places.side[u] == side:
             return u
     return np.int32(-1)
 
 
 @kernel_step
-def _hangs_together(places, start, side, without, nodes):
-    """Return whether so many nodes of a side are reached from one of them without passing through another node."""
-    places.stamp[0] += 1
-    stamp = places.stamp[0]
-    places.queue[0] = start
-    places.seen[start] = stamp
-    filled = 1
-    i = 0
-    while i < filled:
-        v = places.queue[i]
-        i += 1
-        for j in range(places.offsets[v], places.offsets[v + 1]):
-            u = places.targets[j]
-            if places.seen[u] != stamp and u != without and places.side[u] == side:
-                places.seen[u] = stamp
-                places.queue[filled] = u
-                filled += 1
-    return filled == nodes
-
-
-@kernel_step
-def _soften(places, filled, free, random):
+def _soften(places, filled, random):
     """Free nodes of the border, in a random order; return how many, and the weight of the side without them."""
+    offsets, targets, weights = places.graph
+    order = places.tree.order
     sizes = np.zeros(4, dtype=np.int64)
     weight = np.int64(0)
     for i in range(filled):
-        v = places.order[i]
+        v = order[i]
         sizes[places.side[v]] += 1
         if places.side[v] == _CUT_OFF:
-            weight += places.weights[v]
+            weight += weights[v]
     count = 0
     begin = draw(random, filled)
     for i in range(filled):
-        v = places.order[(begin + i) % filled]
+        v = order[(begin + i) % filled]
         side = places.side[v]
         other = _LEFT if side == _CUT_OFF else _CUT_OFF
         near = _touches(places, v, side, v)
         if near < 0 or _touches(places, v, other, v) < 0:
             continue
         kept = True
-        for j in range(places.offsets[v], places.offsets[v + 1]):
-            u = places.targets[j]
+        for j in range(offsets[v], offsets[v + 1]):
+            u = targets[j]
             if places.side[u] == _EITHER and _touches(places, u, side, v) < 0:
                 kept = False
                 break
-        if kept and _hangs_together(places, near, side, v, sizes[side] - 1):
+        if kept and reach(places.graph, places.side, near, v, places.search) == sizes[side] - 1:
             places.side[v] = _EITHER
             sizes[side] -= 1
-            free[count] = v
+            places.free[count] = v
             count += 1
             if side == _CUT_OFF:
-                weight -= places.weights[v]
+                weight -= weights[v]
             if count == _FREE:
                 break
     return count, weight
 
 
 @kernel_step
-def _sums(places, free, begin, end, sums):
+def _sums(places, begin, end, sums):
     """Fill in the weights of all subsets of some free nodes: bit i stands for the node `begin + i`."""
     sums[0] = 0
     for i in range(end - begin):
         for subset in range(1 << i):
-            sums[subset + (1 << i)] = sums[subset] + places.weights[free[begin + i]]
+            sums[subset + (1 << i)] = sums[subset] + places.graph.weights[places.free[begin + i]]
     return np.int64(1) << (end - begin)
 
 
 @kernel_step
-def _choose(places, free, count, low, high):
+def _choose(places, count, low, high):
     """Return a subset of the free nodes with low <= weight <= high, as bits; -1 where there is none."""
     middle = count // 2
     first = np.empty(1 << middle, dtype=np.int64)
     second = np.empty(1 << (count - middle), dtype=np.int64)
-    _sums(places, free, np.int64(0), middle, first)
-    _sums(places, free, middle, count, second)
+    _sums(places, np.int64(0), middle, first)
+    _sums(places, middle, count, second)
     rising, falling = np.argsort(first), np.argsort(second)
     place = falling.size - 1
     for i in range(rising.size):
@@ -213,23 +198,25 @@ def _choose(places, free, count, low, high):
 @kernel_step
 def _choice_left(places, filled, node):
     """Return how much there is to choose from in what is left: its edges, and its nodes at so much each."""
+    offsets, targets = places.graph.offsets, places.graph.targets
     value = np.int64(0)
     for i in range(filled):
-        v = places.order[i]
+        v = places.tree.order[i]
         if places.side[v] == _LEFT:
             value += node
-            for j in range(places.offsets[v], places.offsets[v + 1]):
-                if places.side[places.targets[j]] == _LEFT:
+            for j in range(offsets[v], offsets[v + 1]):
+                if places.side[targets[j]] == _LEFT:
                     value += 1
     return value
 
 
 @kernel_step
-def _carve(places, parts, rest, number, low, high, tries, wanted, node, work, free, random):
+def _carve(places, parts, rest, number, aim, tries, work, random):
     """Cut a part off what is left, with a weight in a window; return its weight, -1 where none was found.
 
     Of so many that are found, the one is taken that leaves most to choose from: what is left stays easy to divide.
     """
+    low, high = aim.low, aim.high
     n = parts.size
     found, most, taken = 0, np.int64(0), np.int64(-1)
     for _ in range(tries):
@@ -238,31 +225,28 @@ def _carve(places, parts, rest, number, low, high, tries, wanted, node, work, fr
         start = draw(random, n)
         while parts[start] != rest:
             start = start + 1 if start + 1 < n else 0
-        places.stamp[0] += 1
-        filled = random_tree(
-            places.offsets, places.targets, parts, rest, rest, rest, np.int32(start), places.parent, places.order,
-            places.frontier, places.seen, places.stamp[0], random,
-        )  # fmt: skip
+        filled = random_tree(places.graph, parts, rest, rest, rest, np.int32(start), places.tree, places.search, random)
         work[0] -= filled
         if filled < 2:
             break
         places.side[:] = _NONE
         _cut(places, filled, (low + high) / 2, random)
-        count, weight = _soften(places, filled, free, random)
-        chosen = _choose(places, free, count, low - weight, high - weight)
+        count, weight = _soften(places, filled, random)
+        chosen = _choose(places, count, low - weight, high - weight)
         if chosen < 0:
             continue
         for i in range(count):
-            places.side[free[i]] = _LEFT
+            v = places.free[i]
+            places.side[v] = _LEFT
             if chosen >> i & 1:
-                places.side[free[i]] = _CUT_OFF
-                weight += places.weights[free[i]]
-        choice = _choice_left(places, filled, node)
+                places.side[v] = _CUT_OFF
+                weight += places.graph.weights[v]
+        choice = _choice_left(places, filled, aim.node)
         if found == 0 or choice > most:
             most, taken = choice, weight
             places.best[:] = places.side
         found += 1
-        if found == wanted:
+        if found == aim.wanted:
             break
     if found > 0:
         for v in range(n):
@@ -295,9 +279,8 @@ def carve_parts(places, parts, count, least, largest, tries, work, random):
     -------
     found : bool
     """
-    free = np.empty(_FREE, dtype=np.int32)
     rest = np.int32(count - 1)
-    total = places.weights.sum()
+    total = places.graph.weights.sum()
     while work[0] > 0:
         parts[:] = rest
         left = total
@@ -308,7 +291,8 @@ def carve_parts(places, parts, count, least, largest, tries, work, random):
             low = max(least, left - after * largest)
             high = min(largest, left - after * least)
             wanted = _WANTED if after > 1 else 1
-            weight = _carve(places, parts, rest, np.int32(done), low, high, tries, wanted, node, work, free, random)
+            aim = _Aim(low, high, wanted, node)
+            weight = _carve(places, parts, rest, np.int32(done), aim, tries, work, random)
             if weight < 0:
                 break
             left -= weight

@@ -1,29 +1,145 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
 """Better connected parts: neighbouring parts are joined and cut again, nodes move across a border or trade places.
 
-A graph is adjacency lists in one array (`targets[offsets[v]:offsets[v + 1]]`). `parts[v]` is the part of a node;
-`loads`, `sizes` and `anchors` are the weight of each part, its number of nodes and one of them. Every part is connected
-before and after each step. The joined parts are cut along random spanning trees, the step that
+Every part is connected before and after each step. The joined parts are cut along random spanning trees, the step that
 samplers of voting districts make (DeFord, Duchin, Solomon 2021, "Recombination").
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from shoal._compiling import inlined, kernel, kernel_step
 from shoal.solver.random_kernel import draw, happens
 
-__all__ = ["COUNT", "LARGEST", "STATE_SIZE", "improve_parts", "random_tree"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-COUNT, LARGEST, STAMP, STATE_SIZE = 0, 1, 2, 3
-"""Places in `state`: the number of parts, the weight of the largest one in the best partition so far, and what marks
-the nodes that a search has seen; how many places there are."""
+__all__ = [
+    "Best",
+    "Division",
+    "Limits",
+    "Search",
+    "Tree",
+    "WeightedGraph",
+    "improve_parts",
+    "random_tree",
+    "reach",
+]
 
 _MOVE, _SWAP = 40, 50
 """Of a hundred steps, those below the first move a node, those below the second swap two; the others recombine."""
 _THIRD = 25
 """Of a hundred recombinations, those with a third part."""
+
+
+class WeightedGraph(NamedTuple):
+    """A graph whose nodes have weights."""
+
+    offsets: NDArray[np.int64]
+    """Where the neighbours of each node start in `targets`, shape (n + 1,)."""
+    targets: NDArray[np.int32]
+    """The neighbours of node v are `targets[offsets[v]:offsets[v + 1]]`."""
+    weights: NDArray[np.int64]
+    """Weights of the nodes, shape (n,)."""
+
+
+class Division(NamedTuple):
+    """A division of a graph into connected parts; there is room for as many as there are nodes."""
+
+    parts: NDArray[np.int32]
+    """Part of each node."""
+    number: NDArray[np.int64]
+    """How many parts there are, as an array of one."""
+    loads: NDArray[np.int64]
+    """Weight of each part."""
+    sizes: NDArray[np.int32]
+    """Nodes of each part."""
+    anchors: NDArray[np.int32]
+    """A node of each part."""
+
+
+class Best(NamedTuple):
+    """The best division so far: the smallest maximum, then the smallest sum of squares."""
+
+    parts: NDArray[np.int32]
+    """Part of each node."""
+    largest: NDArray[np.int64]
+    """The weight of the largest part, as an array of one; 0 where there is no division yet."""
+    squares: NDArray[np.float64]
+    """The sum of the squares of all weights, as an array of one."""
+
+    @classmethod
+    def of(cls, parts: NDArray[np.int32]) -> Best:
+        """Return a division to start from, not weighed yet."""
+        return cls(parts=parts, largest=np.zeros(1, dtype=np.int64), squares=np.zeros(1))
+
+
+class Limits(NamedTuple):
+    """What a search for better parts keeps to."""
+
+    k: int
+    """What each part of the best division weighs at least."""
+    least: int
+    """No step makes a part lighter; it may be below k for a while."""
+    most: int
+    """No step makes more parts."""
+    bound: int
+    """While the largest part is heavier, every fourth step starts there."""
+
+
+class Search(NamedTuple):
+    """Scratch for searches through a graph."""
+
+    queue: NDArray[np.int32]
+    """The nodes that the last one reached."""
+    seen: NDArray[np.int64]
+    """The number of the last search that saw each node."""
+    stamp: NDArray[np.int64]
+    """The number of the last search, as an array of one."""
+
+    @classmethod
+    def of(cls, n: int) -> Search:
+        """Return the memory for a graph of n nodes."""
+        return cls(np.empty(n, dtype=np.int32), np.zeros(n, dtype=np.int64), np.zeros(1, dtype=np.int64))
+
+
+class Tree(NamedTuple):
+    """Scratch for random spanning trees of a part of the graph."""
+
+    parent: NDArray[np.int32]
+    """Parent of each node of the tree; -1 for the root."""
+    order: NDArray[np.int32]
+    """The nodes of the tree, parents first."""
+    hanging: NDArray[np.int64]
+    """The weight of each node with all that hangs on it."""
+    frontier: NDArray[np.int32]
+    """Nodes that wait, each with the one that it would hang on; shape (edges seen from both ends + 1, 2)."""
+
+    @classmethod
+    def of(cls, n: int, ends: int) -> Tree:
+        """Return the memory for a graph of n nodes, and edges with so many ends."""
+        return cls(
+            parent=np.empty(n, dtype=np.int32),
+            order=np.empty(n, dtype=np.int32),
+            hanging=np.empty(n, dtype=np.int64),
+            frontier=np.empty((ends + 1, 2), dtype=np.int32),
+        )
+
+
+class _Pieces(NamedTuple):
+    """Scratch for the pieces that a tree is cut into."""
+
+    local: NDArray[np.int32]
+    """Piece of each node."""
+    heads: NDArray[np.int32]
+    """The topmost node of each piece."""
+    loads: NDArray[np.int64]
+    """Weight of each piece."""
+    sizes: NDArray[np.int32]
+    """Nodes of each piece."""
 
 
 @inlined
@@ -32,8 +148,15 @@ def _square(weight):
 
 
 @kernel_step
-def _reach(offsets, targets, parts, start, without, queue, seen, stamp):
-    """Return how many nodes of the part of `start` can be reached from it without passing through `without`."""
+def reach(graph, parts, start, without, search):
+    """Return how many nodes of the part of `start` can be reached from it without passing through `without`.
+
+    They are left in `search.queue`.
+    """
+    offsets, targets = graph.offsets, graph.targets
+    queue, seen = search.queue, search.seen
+    search.stamp[0] += 1
+    stamp = search.stamp[0]
     part = parts[start]
     queue[0] = start
     seen[start] = stamp
@@ -52,8 +175,12 @@ def _reach(offsets, targets, parts, start, without, queue, seen, stamp):
 
 
 @kernel_step
-def random_tree(offsets, targets, parts, p, q, r, start, parent, order, frontier, seen, stamp, random):
-    """Grow a random spanning tree of three parts (some the same), parents first in `order`; return how many nodes."""
+def random_tree(graph, parts, p, q, r, start, tree, search, random):
+    """Grow a random spanning tree of three parts (some the same); return how many nodes it has."""
+    offsets, targets = graph.offsets, graph.targets
+    parent, order, frontier, seen = tree.parent, tree.order, tree.frontier, search.seen
+    search.stamp[0] += 1
+    stamp = search.stamp[0]
     filled = 0
     waiting = np.int64(1)
     frontier[0, 0] = start
@@ -79,8 +206,9 @@ def random_tree(offsets, targets, parts, p, q, r, start, parent, order, frontier
 
 
 @kernel_step
-def _cut_in_two(parent, order, filled, weights, k, hanging, heads):
+def _cut_in_two(tree, filled, weights, k, heads):
     """Cut a tree at the edge that leaves the two most equal sides; return the number of heads, 1 if none is allowed."""
+    parent, order, hanging = tree.parent, tree.order, tree.hanging
     total = np.int64(0)
     for i in range(filled):
         hanging[order[i]] = weights[order[i]]
@@ -99,8 +227,9 @@ def _cut_in_two(parent, order, filled, weights, k, hanging, heads):
 
 
 @kernel_step
-def _cut_in_several(parent, order, filled, weights, k, threshold, hanging, heads):
+def _cut_in_several(tree, filled, weights, k, threshold, heads):
     """Cut a tree from the leaves up wherever `threshold` hangs on an edge and k stays; return the number of heads."""
+    parent, order, hanging = tree.parent, tree.order, tree.hanging
     left = np.int64(0)
     for i in range(filled):
         hanging[order[i]] = weights[order[i]]
@@ -119,8 +248,10 @@ def _cut_in_several(parent, order, filled, weights, k, threshold, hanging, heads
 
 
 @inlined
-def _label(parent, order, filled, heads, count, weights, local, loads, sizes):
+def _label(tree, filled, count, weights, pieces):
     """Fill in the piece of each node of a cut tree, and each piece's weight and number of nodes."""
+    parent, order = tree.parent, tree.order
+    local, heads, loads, sizes = pieces
     for i in range(filled):
         local[order[i]] = -1
     for c in range(count):
@@ -136,15 +267,16 @@ def _label(parent, order, filled, heads, count, weights, local, loads, sizes):
 
 
 @inlined
-def _remove_part(hole, offsets, targets, parts, loads, sizes, anchors, queue, seen, state):
+def _remove_part(hole, graph, division, search):
     """Give the number of a part that is gone to the last one."""
-    last = state[COUNT] - 1
-    state[COUNT] = last
+    parts, count, loads, sizes, anchors = division
+    last = count[0] - 1
+    count[0] = last
     if hole == last:
         return
-    reached = _reach(offsets, targets, parts, np.int32(anchors[last]), np.int32(-1), queue, seen, state[STAMP])
+    reached = reach(graph, parts, np.int32(anchors[last]), np.int32(-1), search)
     for i in range(reached):
-        parts[queue[i]] = hole
+        parts[search.queue[i]] = hole
     loads[hole], sizes[hole], anchors[hole] = loads[last], sizes[last], anchors[last]
 
 
@@ -172,10 +304,10 @@ def _smallest(loads, count):
 
 
 @kernel_step
-def _move(
-    offsets, targets, weights, least, parts, loads, sizes, anchors, u, v, temperature, random, queue, seen, state
-):
+def _move(graph, least, division, u, v, temperature, search, random):
     """Try to move node u to the part of its neighbour v; return by how much the sum of squares changed."""
+    offsets, targets, weights = graph
+    parts, _, loads, sizes, anchors = division
     p, q = parts[u], parts[v]
     first, second = loads[p] - weights[u], loads[q] + weights[u]
     change = _square(first) + _square(second) - _square(loads[p]) - _square(loads[q])
@@ -189,8 +321,7 @@ def _move(
             several += 1
     if near < 0:
         return 0.0
-    state[STAMP] += 1
-    if several > 1 and _reach(offsets, targets, parts, near, u, queue, seen, state[STAMP]) != sizes[p] - 1:
+    if several > 1 and reach(graph, parts, near, u, search) != sizes[p] - 1:
         return 0.0
     parts[u] = q
     sizes[p] -= 1
@@ -201,21 +332,19 @@ def _move(
 
 
 @kernel_step
-def _trade(
-    offsets, targets, weights, least, parts, loads, sizes, anchors, u, v, temperature, random, queue, seen, state
-):
+def _trade(graph, least, division, u, v, temperature, search, random):
     """Try to let neighbouring nodes of two parts trade places; return by how much the sum of squares changed."""
+    parts, _, loads, sizes, anchors = division
     p, q = parts[u], parts[v]
-    given = weights[u] - weights[v]
+    given = graph.weights[u] - graph.weights[v]
     first, second = loads[p] - given, loads[q] + given
     change = _square(first) + _square(second) - _square(loads[p]) - _square(loads[q])
     if first < least or second < least or not happens(change, temperature, random):
         return 0.0
     parts[u], parts[v] = q, p
     for side in range(2):
-        state[STAMP] += 1
         start, part = (v, p) if side == 0 else (u, q)
-        if _reach(offsets, targets, parts, start, np.int32(-1), queue, seen, state[STAMP]) != sizes[part]:
+        if reach(graph, parts, start, np.int32(-1), search) != sizes[part]:
             parts[u], parts[v] = p, q
             return 0.0
     anchors[p], anchors[q] = v, u
@@ -224,14 +353,14 @@ def _trade(
 
 
 @kernel_step
-def _recombine(
-    offsets, targets, weights, least, most, parts, loads, sizes, anchors, u, v, temperature, random, queue, seen, state,
-    parent, order, local, heads, hanging, new_loads, new_sizes, frontier,
-):  # fmt: skip
+def _recombine(graph, limits, division, u, v, temperature, search, tree, pieces, random):
     """Join the parts of two neighbouring nodes, perhaps a third one, and cut them again along a random tree.
 
     Returns by how much the sum of squares changed.
     """
+    offsets, targets, weights = graph
+    parts, numbers, loads, sizes, anchors = division
+    least, heads = limits.least, pieces.heads
     p, q = parts[u], parts[v]
     r = q
     old = 1 if p == q else 2
@@ -246,26 +375,23 @@ def _recombine(
             total += loads[r]
             before += _square(loads[r])
             old = 3
-    state[STAMP] += 1
-    filled = random_tree(
-        offsets, targets, parts, p, q, r, u, parent, order, frontier, seen, state[STAMP], random
-    )  # fmt: skip
-    pieces = total // least
-    if old == 3 or (pieces > 2 and draw(random, np.int64(2)) == 0):
-        wanted = 2 + (draw(random, pieces - 1) if pieces > 2 else 0)
+    filled = random_tree(graph, parts, p, q, r, u, tree, search, random)
+    able = total // least
+    if old == 3 or (able > 2 and draw(random, np.int64(2)) == 0):
+        wanted = 2 + (draw(random, able - 1) if able > 2 else 0)
         wanted = min(wanted, old + 1)
         room = total // wanted - least
         threshold = least + (draw(random, room + 1) if room > 0 else 0)
-        cuts = _cut_in_several(parent, order, filled, weights, least, threshold, hanging, heads)
+        cuts = _cut_in_several(tree, filled, weights, least, threshold, heads)
     else:
-        cuts = _cut_in_two(parent, order, filled, weights, least, hanging, heads)
-    count = state[COUNT]
-    if cuts > old and count + cuts - old > most:
+        cuts = _cut_in_two(tree, filled, weights, least, heads)
+    count = numbers[0]
+    if cuts > old and count + cuts - old > limits.most:
         return 0.0
-    _label(parent, order, filled, heads, cuts, weights, local, new_loads, new_sizes)
+    _label(tree, filled, cuts, weights, pieces)
     change = -before
     for c in range(cuts):
-        change += _square(new_loads[c])
+        change += _square(pieces.loads[c])
     if not happens(change, temperature, random):
         return 0.0
     for c in range(cuts):
@@ -276,11 +402,12 @@ def _recombine(
             number = np.int64(p)
         elif c == 1:
             number = np.int64(q)
-        loads[number], sizes[number], anchors[number] = new_loads[c], new_sizes[c], heads[c]
+        loads[number], sizes[number], anchors[number] = pieces.loads[c], pieces.sizes[c], heads[c]
         heads[c] = number  # the head is known by now: its place takes the number of the piece
     for i in range(filled):
-        parts[order[i]] = heads[local[order[i]]]
-    state[COUNT] = count + max(cuts - old, 0)
+        v = tree.order[i]
+        parts[v] = heads[pieces.local[v]]
+    numbers[0] = count + max(cuts - old, 0)
     # Numbers that are free now, the higher one first, so that no hole is filled with another hole.
     first, second = np.int64(-1), np.int64(-1)
     if cuts < old:
@@ -290,85 +417,82 @@ def _recombine(
     for turn in range(2):
         hole = max(first, second) if turn == 0 else min(first, second)
         if hole >= 0:
-            state[STAMP] += 1
-            _remove_part(hole, offsets, targets, parts, loads, sizes, anchors, queue, seen, state)
+            _remove_part(hole, graph, division, search)
     return change
 
 
 @kernel
-def improve_parts(
-    offsets, targets, weights, k, least, most, bound, parts, loads, sizes, anchors, best, state, record, random, steps,
-    hot, cold,
-):  # fmt: skip
-    """Make random steps; keep the best partition in `best`: the smallest maximum, then the smallest sum of squares.
+def improve_parts(graph, limits, division, best, random, steps, hot, cold):
+    """Make random steps, and keep the best division.
 
-    The temperature falls from `hot` to `cold`, as shares of the square of the mean load; 0 goes downhill only. Where
-    the largest part is above `bound`, every fourth step starts there. No step makes a part lighter than `least`, which
-    may be below k for a while, or more than `most` parts; the best partition has parts of at least k.
-    `state[LARGEST]` is 0 before the first call; `record[0]` is the sum of squares of the best partition.
+    Parameters
+    ----------
+    graph : WeightedGraph
+    limits : Limits
+    division : Division
+        Where the search stands; changed.
+    best : Best
+        The best division that keeps to the limits; changed.
+    random : uint64[1]
+        State of the random numbers, not 0.
+    steps : int64
+    hot, cold : float64
+        The temperature falls from one to the other, as shares of the square of the mean load; 0 goes downhill only.
     """
+    offsets, targets = graph.offsets, graph.targets
+    parts, count, loads, _, anchors = division
     n = offsets.size - 1
-    parent = np.empty(n, dtype=np.int32)
-    order = np.empty(n, dtype=np.int32)
-    local = np.empty(n, dtype=np.int32)
-    queue = np.empty(n, dtype=np.int32)
-    heads = np.empty(n, dtype=np.int32)
-    hanging = np.empty(n, dtype=np.int64)
-    new_loads = np.empty(n, dtype=np.int64)
-    new_sizes = np.empty(n, dtype=np.int32)
-    frontier = np.empty((targets.size + 1, 2), dtype=np.int32)
-    seen = np.zeros(n, dtype=np.int64)
-    state[STAMP] = 0
+    search = Search(np.empty(n, dtype=np.int32), np.zeros(n, dtype=np.int64), np.zeros(1, dtype=np.int64))
+    tree = Tree(
+        np.empty(n, dtype=np.int32),
+        np.empty(n, dtype=np.int32),
+        np.empty(n, dtype=np.int64),
+        np.empty((targets.size + 1, 2), dtype=np.int32),
+    )
+    pieces = _Pieces(
+        np.empty(n, dtype=np.int32),
+        np.empty(n, dtype=np.int32),
+        np.empty(n, dtype=np.int64),
+        np.empty(n, dtype=np.int32),
+    )
     energy = 0.0
     total = 0.0
-    for p in range(state[COUNT]):
+    for p in range(count[0]):
         energy += _square(loads[p])
         total += np.float64(loads[p])
-    mean = total / state[COUNT]
-    heaviest = _largest(loads, state[COUNT])
-    if state[LARGEST] == 0:
-        _copy(parts, best)
-        state[LARGEST] = loads[heaviest]
-        record[0] = energy
+    mean = total / count[0]
+    heaviest = _largest(loads, count[0])
+    if best.largest[0] == 0:
+        _copy(parts, best.parts)
+        best.largest[0] = loads[heaviest]
+        best.squares[0] = energy
     for step in range(steps):
         temperature = (hot + (cold - hot) * step / steps) * mean * mean
         u = np.int32(draw(random, n))
-        if step % 4 == 0 and loads[heaviest] > bound:
-            state[STAMP] += 1
-            reached = _reach(
-                offsets, targets, parts, anchors[heaviest], np.int32(-1), queue, seen, state[STAMP]
-            )  # fmt: skip
-            u = queue[draw(random, reached)]
+        if step % 4 == 0 and loads[heaviest] > limits.bound:
+            reached = reach(graph, parts, anchors[heaviest], np.int32(-1), search)
+            u = search.queue[draw(random, reached)]
         if offsets[u] == offsets[u + 1]:
             continue
         v = targets[offsets[u] + draw(random, offsets[u + 1] - offsets[u])]
         # Within one part there is nothing to exchange; a part that is heavy enough can be cut in two.
-        if parts[u] == parts[v] and (loads[parts[u]] < 2 * least or step % 8 != 0):
+        if parts[u] == parts[v] and (loads[parts[u]] < 2 * limits.least or step % 8 != 0):
             continue
         kind = draw(random, np.int64(100))
         if kind < _MOVE and parts[u] != parts[v]:
-            change = _move(
-                offsets, targets, weights, least, parts, loads, sizes, anchors, u, v, temperature, random, queue, seen,
-                state,
-            )  # fmt: skip
+            change = _move(graph, limits.least, division, u, v, temperature, search, random)
         elif kind < _SWAP and parts[u] != parts[v]:
-            change = _trade(
-                offsets, targets, weights, least, parts, loads, sizes, anchors, u, v, temperature, random, queue, seen,
-                state,
-            )  # fmt: skip
+            change = _trade(graph, limits.least, division, u, v, temperature, search, random)
         else:
-            change = _recombine(
-                offsets, targets, weights, least, most, parts, loads, sizes, anchors, u, v, temperature, random, queue,
-                seen, state, parent, order, local, heads, hanging, new_loads, new_sizes, frontier,
-            )  # fmt: skip
+            change = _recombine(graph, limits, division, u, v, temperature, search, tree, pieces, random)
         if change == 0.0:
             continue
         energy += change
-        heaviest = _largest(loads, state[COUNT])
+        heaviest = _largest(loads, count[0])
         largest = loads[heaviest]
-        if largest > state[LARGEST] or (largest == state[LARGEST] and energy >= record[0]):
+        if largest > best.largest[0] or (largest == best.largest[0] and energy >= best.squares[0]):
             continue
-        if least >= k or _smallest(loads, state[COUNT]) >= k:
-            _copy(parts, best)
-            state[LARGEST] = largest
-            record[0] = energy
+        if limits.least >= limits.k or _smallest(loads, count[0]) >= limits.k:
+            _copy(parts, best.parts)
+            best.largest[0] = largest
+            best.squares[0] = energy

@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal._progress import Progress, silent
-from shoal.grouping.regions.recombination_kernel import COUNT, LARGEST, STATE_SIZE, improve_parts
+from shoal.grouping.regions.recombination_kernel import Best, Division, Limits, WeightedGraph, improve_parts
 from shoal.grouping.regions.region_bounds import bound_of_counts, most_parts
-from shoal.grouping.regions.spanning_tree_kernel import cut_tree, depth_first_tree, lower_degree, root_tree
+from shoal.grouping.regions.spanning_tree_kernel import (
+    Graph,
+    RootedTree,
+    cut_tree,
+    depth_first_tree,
+    lower_degree,
+    root_tree,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,19 +68,18 @@ def cut_along_tree(graph: RegionGraph, weights: NDArray[np.int64], k: int, *, pr
     progress : callable
         Called with ("tree", 0, 1) between phases.
     """
-    starts, targets, edge_of = graph.adjacency
-    left = np.ascontiguousarray(graph.edges[:, 0])
-    right = np.ascontiguousarray(graph.edges[:, 1])
+    left, right = (np.ascontiguousarray(graph.edges[:, side]) for side in (0, 1))
+    linked = Graph(*graph.adjacency, left, right)
     in_tree = np.zeros(len(left), dtype=np.bool_)
-    depth_first_tree(starts, targets, edge_of, in_tree)
+    depth_first_tree(linked, in_tree)
     degree = 1
     while degree > 0:
         progress("tree", 0, 1)
-        degree = int(lower_degree(starts, targets, edge_of, left, right, in_tree, _PHASES))
-    parent, parent_edge, level, order = (np.empty(graph.nodes, dtype=np.int32) for _ in range(4))
-    root_tree(starts, targets, edge_of, in_tree, np.int32(0), parent, parent_edge, level, order)
+        degree = int(lower_degree(linked, in_tree, _PHASES))
+    tree = RootedTree.of(in_tree, graph.nodes)
+    root_tree(linked, np.int32(0), tree)
     parts = np.empty(graph.nodes, dtype=np.int32)
-    cut_tree(parent, order, weights, k, parts)
+    cut_tree(tree.parent, tree.order, weights, k, parts)
     return TreeCut(parts=parts, degree=-degree)
 
 
@@ -132,35 +138,42 @@ class _Search:
         bound: int,
         rng: np.random.Generator,
     ) -> None:
-        self.graph, self.weights, self.k, self.bound = graph, weights, k, bound
-        self.best = parts.copy()
+        starts, targets, _ = graph.adjacency
+        self._graph = WeightedGraph(starts, targets, weights)
+        self._best = Best.of(parts.copy())
+        self.k, self.bound = k, bound
         self.most = most_parts(weights, k)
-        self._state, self._record = np.zeros(STATE_SIZE, dtype=np.int64), np.zeros(1)
         self._random = rng.integers(1, 1 << 63, size=1, dtype=np.uint64)
+
+    @property
+    def best(self) -> NDArray[np.int32]:
+        """The best parts so far."""
+        return self._best.parts
 
     @property
     def largest(self) -> int:
         """The largest of the best parts."""
-        return int(self._state[LARGEST])
+        return int(self._best.largest[0])
 
     def run(self, steps: int, *, least: int, most: int) -> Iterator[int]:
         """Make a pass from the best parts, with no more than `most`; tell how many steps are done now and then."""
-        n, count = self.graph.nodes, int(self.best.max()) + 1
-        starts, targets, _ = self.graph.adjacency
-        parts = self.best.copy()
-        loads, sizes, anchors = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.int32)
-        np.add.at(loads, parts, self.weights)
-        np.add.at(sizes, parts, 1)
-        anchors[parts] = np.arange(n, dtype=np.int32)
-        self._state[COUNT] = count
+        division = _division(self.best.copy(), self._graph.weights)
+        limits = Limits(self.k, least, max(most, int(division.number[0])), self.bound)
         calls = -(-steps // _STEPS_PER_CALL)
         for call in range(calls):
             yield call * steps // calls
             hot, cold = (_HOT * (1 - (call + later) / calls) for later in (0, 1))
-            improve_parts(
-                starts, targets, self.weights, self.k, least, max(most, count), self.bound, parts, loads, sizes,
-                anchors, self.best, self._state, self._record, self._random, steps // calls, hot, cold,
-            )  # fmt: skip
+            improve_parts(self._graph, limits, division, self._best, self._random, steps // calls, hot, cold)
+
+
+def _division(parts: NDArray[np.int32], weights: NDArray[np.int64]) -> Division:
+    """Return a division with what its parts weigh, how many nodes they have, and one of these."""
+    n = len(parts)
+    loads, sizes, anchors = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.int32)
+    np.add.at(loads, parts, weights)
+    np.add.at(sizes, parts, 1)
+    anchors[parts] = np.arange(n, dtype=np.int32)
+    return Division(parts, np.array([parts.max() + 1], dtype=np.int64), loads, sizes, anchors)
 
 
 def exact_parts(

@@ -1,28 +1,68 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
 """Spanning trees of low degree by local search (Fuerer and Raghavachari, SODA 1992), and cutting trees into parts.
 
-A connected graph is adjacency lists in one array (`targets[offsets[v]:offsets[v + 1]]`), with `edge_of` naming the edge
-behind each entry; edge e joins `left[e]` and `right[e]`, and `in_tree[e]` says whether the tree has it.
+Graphs are connected.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from shoal._compiling import inlined, kernel, kernel_step
 
-__all__ = ["cut_tree", "depth_first_tree", "lower_degree", "root_tree"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Graph", "RootedTree", "cut_tree", "depth_first_tree", "lower_degree", "root_tree"]
 
 _MANY = 64
 """Nodes with more neighbours are left in the order of their list: looking for the best one would take too long."""
 
 
+class Graph(NamedTuple):
+    """A graph as lists of neighbours and as edges."""
+
+    offsets: NDArray[np.int64]
+    """Where the neighbours of each node start in `targets`, shape (n + 1,)."""
+    targets: NDArray[np.int32]
+    """The neighbours of node v are `targets[offsets[v]:offsets[v + 1]]`."""
+    edge_of: NDArray[np.int32]
+    """The edge behind each entry of `targets`."""
+    left: NDArray[np.int32]
+    """One end of each edge."""
+    right: NDArray[np.int32]
+    """The other."""
+
+
+class RootedTree(NamedTuple):
+    """A spanning tree: its edges, and what follows from them and a root."""
+
+    in_tree: NDArray[np.bool_]
+    """Whether the tree has each edge."""
+    parent: NDArray[np.int32]
+    """Parent of each node; -1 for the root."""
+    parent_edge: NDArray[np.int32]
+    """The edge to it."""
+    level: NDArray[np.int32]
+    """Edges between each node and the root."""
+    order: NDArray[np.int32]
+    """The nodes, parents first."""
+
+    @classmethod
+    def of(cls, in_tree: NDArray[np.bool_], n: int) -> RootedTree:
+        """Return a tree of n nodes that has no root yet."""
+        return cls(in_tree, *(np.empty(n, dtype=np.int32) for _ in range(4)))
+
+
 @kernel
-def depth_first_tree(offsets, targets, edge_of, in_tree):
+def depth_first_tree(graph, in_tree):
     """Mark the edges of a depth-first tree that goes to the neighbour with the fewest unvisited neighbours first.
 
     Such trees have nearly the shape of a path, a good start for the local search. Returns how many nodes it reached.
     """
+    offsets, targets, edge_of = graph.offsets, graph.targets, graph.edge_of
     n = offsets.size - 1
     free = np.empty(n, dtype=np.int64)
     for v in range(n):
@@ -69,8 +109,10 @@ def depth_first_tree(offsets, targets, edge_of, in_tree):
 
 
 @kernel
-def root_tree(offsets, targets, edge_of, in_tree, root, parent, parent_edge, level, order):
-    """Fill in the parent of each node, the edge to it, the level, and the nodes in an order with parents first."""
+def root_tree(graph, root, tree):
+    """Fill in what follows from a root and the edges of a tree."""
+    offsets, targets, edge_of = graph.offsets, graph.targets, graph.edge_of
+    in_tree, parent, parent_edge, level, order = tree
     parent[root] = -1
     parent_edge[root] = -1
     level[root] = 0
@@ -98,9 +140,10 @@ def _top(sets, v):
 
 
 @inlined
-def _swap(e, w, left, right, parent, parent_edge, level, in_tree):
+def _swap(e, w, graph, tree):
     """Put edge e into the tree and take an edge at node w of the cycle that it closes out of it."""
-    u, v = left[e], right[e]
+    in_tree, parent, parent_edge, level, _ = tree
+    u, v = graph.left[e], graph.right[e]
     removed = np.int32(-1)
     while u != v:
         if level[u] < level[v]:
@@ -113,8 +156,9 @@ def _swap(e, w, left, right, parent, parent_edge, level, in_tree):
 
 
 @kernel_step
-def _improve(e, w, left, right, helper, offsets, targets, edge_of, in_tree, parent, parent_edge, level, order):
+def _improve(e, w, helper, graph, tree):
     """Lower the degree of node w by edge e; ends of edges that are at their limit are relieved before."""
+    left, right, order = graph.left, graph.right, tree.order
     # What waits: an edge, the node that it relieves, and whether its ends were relieved.
     waiting = np.empty((order.size + 1, 3), dtype=np.int32)
     waiting[0, 0], waiting[0, 1], waiting[0, 2] = e, w, 0
@@ -130,13 +174,13 @@ def _improve(e, w, left, right, helper, offsets, targets, edge_of, in_tree, pare
                     depth += 1
                     helper[end] = -1
             continue
-        _swap(e, waiting[depth - 1, 1], left, right, parent, parent_edge, level, in_tree)
-        root_tree(offsets, targets, edge_of, in_tree, order[0], parent, parent_edge, level, order)
+        _swap(e, waiting[depth - 1, 1], graph, tree)
+        root_tree(graph, order[0], tree)
         depth -= 1
 
 
 @kernel
-def lower_degree(offsets, targets, edge_of, left, right, in_tree, phases):
+def lower_degree(graph, in_tree, phases):
     """Improve a spanning tree for some phases; each has one node fewer of the highest degree.
 
     Returns the degree that the last phase met, negative once no improvement is left: then it is the tree's, and no
@@ -144,16 +188,21 @@ def lower_degree(offsets, targets, edge_of, left, right, in_tree, phases):
     between two components of what is left unblocks the nodes of the second kind on the cycle that it closes, and
     relieves one of the first kind.
     """
-    n = offsets.size - 1
+    left, right = graph.left, graph.right
+    n = graph.offsets.size - 1
+    tree = RootedTree(
+        in_tree,
+        np.empty(n, dtype=np.int32),
+        np.empty(n, dtype=np.int32),
+        np.empty(n, dtype=np.int32),
+        np.empty(n, dtype=np.int32),
+    )
+    parent, level, order = tree.parent, tree.level, tree.order
     degree = np.zeros(n, dtype=np.int64)
-    parent = np.empty(n, dtype=np.int32)
-    parent_edge = np.empty(n, dtype=np.int32)
-    level = np.empty(n, dtype=np.int32)
-    order = np.empty(n, dtype=np.int32)
     sets = np.empty(n, dtype=np.int32)
     helper = np.empty(n, dtype=np.int32)
     good = np.empty(n, dtype=np.bool_)
-    root_tree(offsets, targets, edge_of, in_tree, np.int32(0), parent, parent_edge, level, order)
+    root_tree(graph, np.int32(0), tree)
     highest = np.int64(0)
     for _ in range(phases):
         for v in range(n):
@@ -194,10 +243,7 @@ def lower_degree(offsets, targets, edge_of, left, right, in_tree, phases):
                     if degree[u] == highest:
                         relieved = u
                 if relieved >= 0:
-                    _improve(
-                        np.int32(e), relieved, left, right, helper, offsets, targets, edge_of, in_tree, parent,
-                        parent_edge, level, order,
-                    )  # fmt: skip
+                    _improve(np.int32(e), relieved, helper, graph, tree)
                     improved = True
                     break
                 u, v = _top(sets, left[e]), _top(sets, right[e])

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from shoal.errors import InternalError, LedgerError
 from shoal.republication.ledger import journal
 from shoal.republication.ledger.anchor import head_of, read_heads
-from shoal.republication.ledger.records import RecordedRelease, canonical, release_row, series_names
+from shoal.republication.ledger.records import RecordedRelease, canonical, series_names
 from shoal.republication.ledger.storage import now
 from shoal.republication.ledger.store import check_facts, read_facts, write_facts
-from shoal.republication.ledger.tables import RELEASES
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -55,8 +54,8 @@ def accept(store: Store, last: Mapping[str, int]) -> list[str]:
             if unknown:
                 raise LedgerError(f"There is no series '{min(unknown)}' in the ledger.")
         anchored = store.anchor.heads()
+        told = journal.finish(store.database, store.secrets)
         with store.database.writing() as connection:
-            told = journal.recover(connection, store.secrets)
             before = read_heads(connection)
             if anchored == before and not last:
                 return told
@@ -101,7 +100,6 @@ def _accepted(connection: sa.Connection, store: Store, name: str, number: int | 
         )
         for one in range(known + 1, number + 1)
     ]
-    after = series.with_releases([*series.releases, *lost], store.keys(series))
-    journal.advance(connection, series, after)
-    connection.execute(RELEASES.insert(), [release_row(after, one) for one in after.releases[len(series.releases) :]])
+    keys = store.keys(series)
+    journal.advance(connection, series, series.with_releases([*series.releases, *lost], keys), keys)
     return [f"The series '{name}' lost release {known + 1} to {number}: the ledger does not know whom they showed."]

@@ -1,9 +1,10 @@
 """What a series must remember to stay m-invariant, and how the ledger holds it: whole, encrypted, for each release.
 
 The memory after a release is written as a few pieces, each encrypted with AES-SIV under a key of the series, with the
-series, the release and the number of the piece as associated data. A copy of the database shows how many people there
-are, and nothing else: not who, nor when they came and went, nor which of them have anything in common. The digest of
-the pieces is in the sealed record of the release. The memory after the release before is kept, too, so that one release
+series, the release and the number of the piece as associated data. A copy of the database shows about how many people
+there are, and nothing else: not who, nor when they came and went, nor which of them have anything in common. The record
+of a release (`records`) is encrypted likewise, but for its number, state and time. The digest of the pieces is in that
+sealed record. The memory after the release before is kept, too, so that one release
 can be taken back.
 """
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from shoal.republication.ledger.keys import SeriesKeys
     from shoal.republication.ledger.records import RecordedRelease, RecordedSeries
 
-__all__ = ["Memory", "decrypted_pieces", "digest_of", "encrypted_pieces", "read_memory", "write_pieces"]
+__all__ = ["Memory", "decrypted_pieces", "digest_of", "encrypted_pieces", "is_kept", "read_memory", "write_pieces"]
 
 _TAG = 16
 """AES-SIV puts 16 bytes before a text that depend on all of it and on the associated data."""
@@ -159,12 +160,7 @@ def decrypted_pieces(
     LedgerError
         Where they are not what shoal wrote.
     """
-    statement = (
-        sa.select(MEMORY.c.content)
-        .where(MEMORY.c.series == series.id, MEMORY.c.release == after.number)
-        .order_by(MEMORY.c.part)
-    )
-    pieces = [bytes(piece) for piece in connection.scalars(statement)]
+    pieces = _read_pieces(connection, series, after.number)
     try:
         if pieces and not compare_digest(digest_of(pieces, keys), after.memory_digest):
             raise ValueError("other pieces")
@@ -172,6 +168,44 @@ def decrypted_pieces(
         return [keys.decrypted(piece, "memory", number, str(place)) for place, piece in enumerate(pieces)]
     except (ValueError, TypeError):
         raise _edited(series) from None
+
+
+def is_kept(
+    connection: sa.Connection, series: RecordedSeries, pieces: Sequence[bytes] | None, keys: SeriesKeys
+) -> bool:
+    """Return whether the database holds what a series remembers after its latest release.
+
+    And after the one before, where the latest one was just written.
+
+    Parameters
+    ----------
+    connection : Connection
+        The transaction that wrote it.
+    series : RecordedSeries
+        The series.
+    pieces : sequence of bytes, optional
+        What was written; unless given, the digest in the record of the release tells.
+    keys : SeriesKeys
+        The keys of the series.
+    """
+    latest = series.latest
+    if latest is None:
+        return True
+    held = _read_pieces(connection, series, latest.number)
+    if pieces is None:
+        return digest_of(held, keys) == latest.memory_digest
+    before = series.before(latest.number)
+    kept = before is None or digest_of(_read_pieces(connection, series, before.number), keys) == before.memory_digest
+    return kept and held == list(pieces)
+
+
+def _read_pieces(connection: sa.Connection, series: RecordedSeries, number: int) -> list[bytes]:
+    statement = (
+        sa.select(MEMORY.c.content)
+        .where(MEMORY.c.series == series.id, MEMORY.c.release == number)
+        .order_by(MEMORY.c.part)
+    )
+    return [bytes(piece) for piece in connection.scalars(statement)]
 
 
 def _edited(series: RecordedSeries) -> LedgerError:

@@ -26,6 +26,7 @@ __all__ = [
     "canonical",
     "read_series",
     "release_row",
+    "reread",
     "series_names",
     "series_row",
 ]
@@ -92,7 +93,9 @@ class RecordedRelease:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """How it was made."""
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """SHA-256 of every file that was written."""
+    """SHA-256 of every file that may be published."""
+    private_files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """SHA-256 of every file in the private folder."""
     folder: str | None = None
     """Where it was written; None where it was handed over in memory only."""
     staged: str | None = None
@@ -104,7 +107,7 @@ class RecordedRelease:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record for people and programs: without what only the ledger needs."""
-        private = ("staged", "memory_digest", "seal")
+        private = ("staged", "private_files", "memory_digest", "seal")
         shown = {name: value for name, value in asdict(self).items() if name not in private}
         return {**shown, "seed": None if self.seed is None else int(self.seed)}
 
@@ -125,6 +128,8 @@ class RecordedSeries:
     counterfeits: str
     """How buckets are balanced: "independent", "fewest" or "paper"."""
     columns: SeriesColumns
+    anew: bool = False
+    """The publisher's word that releases of another series of the same name are of other people."""
     created: str
     seal: str
     releases: tuple[RecordedRelease, ...]
@@ -165,8 +170,8 @@ class RecordedSeries:
 
     def _sealed(self, keys: SeriesKeys) -> str:
         head = self.releases[-1].seal if self.releases else ""
-        facts = (self.uid, self.name, str(self.m), self.counterfeits, self.columns.to_json(), self.created)
-        return keys.seal("series", *facts, head)
+        said = (self.uid, self.name, str(self.m), self.counterfeits, self.columns.to_json(), str(int(self.anew)))
+        return keys.seal("series", *said, self.created, head)
 
     def check(self, keys: SeriesKeys) -> None:
         """Check the seals.
@@ -198,8 +203,16 @@ def series_names(connection: sa.Connection) -> list[str]:
 def read_series(connection: sa.Connection, name: str, secrets: Secrets) -> RecordedSeries | None:
     """Read a series and its releases, and check their seals; None where there is none of that name."""
     row = connection.execute(sa.select(SERIES).where(SERIES.c.name == name)).one_or_none()
-    if row is None:
-        return None
+    return None if row is None else _series(connection, row, secrets.of_series(row.uid))
+
+
+def reread(connection: sa.Connection, series: RecordedSeries, keys: SeriesKeys) -> RecordedSeries | None:
+    """Read a series again within the transaction that wrote it, and check its seals; None where it is not there."""
+    row = connection.execute(sa.select(SERIES).where(SERIES.c.uid == series.uid)).one_or_none()
+    return None if row is None else _series(connection, row, keys)
+
+
+def _series(connection: sa.Connection, row: sa.Row[Any], keys: SeriesKeys) -> RecordedSeries:
     held = connection.execute(sa.select(RELEASES).where(RELEASES.c.series == row.id).order_by(RELEASES.c.number))
     try:
         series = RecordedSeries(
@@ -209,28 +222,35 @@ def read_series(connection: sa.Connection, name: str, secrets: Secrets) -> Recor
             m=row.m,
             counterfeits=row.counterfeits,
             columns=SeriesColumns.of_json(row.columns),
+            anew=bool(row.anew),
             created=row.created,
             seal=row.seal,
-            releases=tuple(_release(dict(one._mapping)) for one in held),
+            releases=tuple(_release(one._mapping, keys) for one in held),
         )
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
-        raise LedgerError(f"The series '{name}' in the ledger {EDITED}") from None
-    series.check(secrets.of_series(series.uid))
+        raise LedgerError(f"The series '{row.name}' in the ledger {EDITED}") from None
+    series.check(keys)
     return series
 
 
-def _release(row: Mapping[Any, Any]) -> RecordedRelease:
-    read = {name: value for name, value in row.items() if name != "series"}
-    return RecordedRelease(**{**read, **{name: json.loads(read[name]) for name in ("counts", "parameters", "files")}})
+_CLEAR = ("number", "state", "time", "version", "memory_digest", "seal")
+"""What the database shows of a release to whoever has no key; the rest is encrypted."""
 
 
-def release_row(series: RecordedSeries, one: RecordedRelease) -> dict[str, Any]:
+def _release(row: Mapping[Any, Any], keys: SeriesKeys) -> RecordedRelease:
+    content = json.loads(keys.decrypted(bytes(row["content"]), "record", str(row["number"])))
+    return RecordedRelease(**{name: row[name] for name in _CLEAR}, **content)
+
+
+def release_row(series: RecordedSeries, one: RecordedRelease, keys: SeriesKeys) -> dict[str, Any]:
     """Return a release as its row in the database."""
-    texts = {name: canonical(getattr(one, name)) for name in ("counts", "parameters", "files")}
-    return {"series": series.id, **asdict(one), **texts}
+    held = asdict(one)
+    clear = {name: held.pop(name) for name in _CLEAR}
+    content = keys.encrypted(canonical(held).encode(), "record", str(one.number))
+    return {"series": series.id, **clear, "content": content}
 
 
 def series_row(series: RecordedSeries) -> dict[str, Any]:
     """Return a series as its row in the database, without the number that this gives it."""
     held = {name: getattr(series, name) for name in ("uid", "name", "m", "counterfeits", "created", "seal")}
-    return {**held, "columns": series.columns.to_json()}
+    return {**held, "columns": series.columns.to_json(), "anew": int(series.anew)}

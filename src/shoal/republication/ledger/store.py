@@ -96,6 +96,12 @@ class Store:
             )
         return tuple(told)
 
+    @property
+    def nearby(self) -> tuple[Path, ...]:
+        """Folders in which releases of the ledger's series are looked for: that of the database, and the present."""
+        path = self.address.path
+        return tuple(dict.fromkeys((*([] if path is None else [path.parent]), Path.cwd())))
+
     @contextmanager
     def publishing(self) -> Iterator[list[str]]:
         """Be the only publisher, with nothing unfinished left; yields what there was to finish.
@@ -114,8 +120,8 @@ class Store:
 
     def recovered(self) -> list[str]:
         """Finish or take back what a crash interrupted, and say what became of it; for the only publisher."""
-        with self.database.writing() as connection:
-            told = journal.recover(connection, self.secrets)
+        told = journal.finish(self.database, self.secrets)
+        with self.database.reading() as connection:
             heads = read_heads(connection)
         self.anchor.confirm(heads)
         for sentence in told:

@@ -27,6 +27,7 @@ SERIES = sa.Table(
     sa.Column("m", sa.Integer, nullable=False),
     sa.Column("counterfeits", sa.Text, nullable=False),  # how buckets are balanced
     sa.Column("columns", sa.Text, nullable=False),  # JSON: the role of every column
+    sa.Column("anew", sa.Integer, nullable=False),  # 1: releases of another series of its name are of other people
     sa.Column("created", sa.Text, nullable=False),
     sa.Column("seal", sa.Text, nullable=False),  # keyed digest of this row and of the latest release's seal
 )
@@ -39,15 +40,7 @@ RELEASES = sa.Table(
     sa.Column("state", sa.Text, nullable=False),  # staged, published, withdrawn, lost
     sa.Column("time", sa.Text, nullable=False),
     sa.Column("version", sa.Text, nullable=False),
-    sa.Column("seed", sa.Text),
-    sa.Column("input_sha256", sa.Text, nullable=False),
-    sa.Column("rows", sa.Integer, nullable=False),  # people
-    sa.Column("counterfeits", sa.Integer, nullable=False),
-    sa.Column("counts", sa.Text, nullable=False),  # JSON
-    sa.Column("parameters", sa.Text, nullable=False),  # JSON
-    sa.Column("files", sa.Text, nullable=False),  # JSON: the SHA-256 of each file
-    sa.Column("folder", sa.Text),
-    sa.Column("staged", sa.Text),  # the hidden folder, while the release is staged
+    sa.Column("content", sa.LargeBinary, nullable=False),  # encrypted JSON: everything else of the record
     sa.Column("memory_digest", sa.Text, nullable=False),  # of what the series remembers after this release
     sa.Column("seal", sa.Text, nullable=False),  # keyed digest of this row and of the seal before
 )

@@ -19,6 +19,12 @@ from shoal.republication.ledger.tables import RELEASES, SERIES
 revision = "2"
 down_revision = "1"
 
+_ENCRYPTED = (
+    *("persons_digest", "signatures_digest"),  # replaced
+    *("seed", "input_sha256", "rows", "counterfeits", "counts", "parameters", "files", "folder", "staged"),
+)
+"""Columns of the first format whose content is encrypted now, in one."""
+
 
 def upgrade() -> None:
     """Read everything of the first format, checked against its seals; make the new tables; write it into them."""
@@ -38,8 +44,10 @@ def upgrade() -> None:
     # A series of the first format balanced its buckets with new rows.
     op.add_column("shoal_series", sa.Column("counterfeits", sa.Text(), nullable=False, server_default="fewest"))
     op.add_column("shoal_releases", sa.Column("memory_digest", sa.Text(), nullable=False, server_default=""))
-    op.drop_column("shoal_releases", "persons_digest")
-    op.drop_column("shoal_releases", "signatures_digest")
+    op.add_column("shoal_series", sa.Column("anew", sa.Integer(), nullable=False, server_default="0"))
+    op.add_column("shoal_releases", sa.Column("content", sa.LargeBinary(), nullable=False, server_default=""))
+    for name in _ENCRYPTED:
+        op.drop_column("shoal_releases", name)
     if not facts:  # the ledger is just being made
         return
     # The old key names people for life; seals and encryption get secrets of their own.
@@ -62,6 +70,6 @@ def _write(connection: sa.Connection, one: SeriesOfFormat1, secrets: Secrets) ->
     connection.execute(SERIES.update().where(SERIES.c.id == series.id).values(seal=series.seal))
     for release in series.releases:
         where = (RELEASES.c.series == series.id, RELEASES.c.number == release.number)
-        connection.execute(RELEASES.update().where(*where).values(**release_row(series, release)))
+        connection.execute(RELEASES.update().where(*where).values(**release_row(series, release, keys)))
     for number in sorted(pieces):
         write_pieces(connection, series, number, pieces[number])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.attacks.covering import PointTree
-from shoal.attacks.stabbing_kernel import collect_covering
+from shoal.covering import PointTree
+from shoal.covering.stabbing_kernel import collect_covering
 from shoal.verification.covered_ranks import CoveredRanks
 
 
@@ -41,7 +41,8 @@ def test_every_point_gets_what_covers_it(compiled, seed):
     low, high = np.array(low, dtype=np.int32), np.array(high, dtype=np.int32)
     starts = np.concatenate(([0], np.cumsum([len(one) for one in members]))).astype(np.int64)
     listed = np.array([rank for one in members for rank in one], dtype=np.int32)
-    found = collect(tree.points, tree.least, tree.greatest, tree.levels, boxes, low, high, starts, listed, carried)
+    nodes = tree.tree.least, tree.tree.greatest, tree.tree.levels
+    found = collect(tree.points, *nodes, boxes, low, high, starts, listed, carried)
     assert np.array_equal(found, cover_slowly(tree.points, boxes, regions, carried))
     again = tree.collect(boxes, CoveredRanks(low=low, high=high, starts=starts, members=listed), carried)
     assert np.array_equal(again, cover_slowly(points, boxes, regions, carried))

@@ -6,16 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.attacks.stabbing_kernel import collect_covering
+from shoal.covering.cut_tree import CutTree
+from shoal.covering.stabbing_kernel import collect_covering
 from shoal.verification.covered_ranks import CoveredRanks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["PointTree", "distinct_rows"]
-
-_LEAF = 8
-"""Points of a leaf of the tree."""
 
 
 def distinct_rows(rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -44,24 +42,10 @@ class PointTree:
 
     def __init__(self, points: NDArray[np.int32]) -> None:
         distinct, self._which = distinct_rows(points)
-        count = len(distinct)
-        self.levels = max(1, (count // _LEAF).bit_length())
-        order = np.arange(count)
-        span = np.maximum(distinct.max(axis=0) - distinct.min(axis=0), 1)
-        least, greatest = [], []
-        for level in range(self.levels):
-            bounds = count * np.arange((1 << level) + 1) >> level
-            here = distinct[order]
-            least.append(np.minimum.reduceat(here, bounds[:-1]))
-            greatest.append(np.maximum.reduceat(here, bounds[:-1]))
-            if level + 1 < self.levels:
-                widest = ((greatest[-1] - least[-1]) / span).argmax(axis=1)
-                node = np.repeat(np.arange(1 << level), np.diff(bounds))
-                order = order[np.lexsort((here[np.arange(count), widest[node]], node))]
-        self._order = order
-        self.points = distinct[order]
-        self.least = np.concatenate(least)
-        self.greatest = np.concatenate(greatest)
+        self.tree = CutTree(distinct)
+        """The cuts."""
+        self.points = distinct[self.tree.order]
+        """The distinct points, in the order of the tree."""
 
     def collect(
         self, boxes: NDArray[np.int32], regions: CoveredRanks, carried: NDArray[np.uint64]
@@ -79,9 +63,9 @@ class PointTree:
         """
         found = collect_covering(
             self.points,
-            self.least,
-            self.greatest,
-            self.levels,
+            self.tree.least,
+            self.tree.greatest,
+            self.tree.levels,
             boxes,
             regions.low,
             regions.high,
@@ -90,7 +74,7 @@ class PointTree:
             carried,
         )
         back = np.empty_like(found)
-        back[self._order] = found
+        back[self.tree.order] = found
         return np.asarray(back[self._which])
 
     def collect_ranges(

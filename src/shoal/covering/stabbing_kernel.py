@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal._compiling import inlined, kernel
+from shoal.covering.members_kernel import first_at_least
 
 __all__ = ["collect_covering"]
 
@@ -18,22 +19,7 @@ __all__ = ["collect_covering"]
 @inlined
 def _members_within(members, start, stop, low, high):
     """Return how many of the ascending `members[start:stop]` are from `low` to `high`."""
-    a, b = start, stop
-    while a < b:
-        middle = (a + b) // 2
-        if members[middle] < low:
-            a = middle + 1
-        else:
-            b = middle
-    first = a
-    b = stop
-    while a < b:
-        middle = (a + b) // 2
-        if members[middle] <= high:
-            a = middle + 1
-        else:
-            b = middle
-    return a - first
+    return first_at_least(members, start, stop, high + 1) - first_at_least(members, start, stop, low)
 
 
 @inlined

@@ -1,0 +1,169 @@
+"""The similarity attack: groups whose sensitive values are different, and mean nearly the same.
+
+References
+----------
+.. [1] N. Li, T. Li, S. Venkatasubramanian: t-Closeness: privacy beyond k-anonymity and l-diversity. ICDE 2007,
+   Section 3. https://doi.org/10.1109/ICDE.2007.367856
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal._messages import Subject, Suggestion
+from shoal._progress import Progress, silent
+from shoal._validation import Integer, RationalIn, exact_fraction, validate
+from shoal.attacks.people import attack_people
+from shoal.attacks.published import PublishedTable, Reading, open_published
+from shoal.attacks.result import AttackResult, share_right
+from shoal.errors import DataError, ParameterError
+from shoal.verification.scales import number_of
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from numpy.typing import NDArray
+
+    from shoal.hierarchy import Hierarchy
+
+__all__ = ["similarity_attack"]
+
+
+def similarity_attack(
+    release: Any,
+    *,
+    hierarchy: Hierarchy | None = None,
+    level: int = 1,
+    within: float | Fraction | None = None,
+    targets: Any = None,
+    controls: Any = None,
+    progress: Progress = silent,
+    **reading: Unpack[Reading],
+) -> AttackResult:
+    """Find out of how many people a release tells nearly what their sensitive value is.
+
+    Where all rows that somebody may be have values below one node of a hierarchy (stomach diseases), or numbers close
+    together (low salaries), the adversary knows that much of the person, however many different values there are.
+
+    Formula: successes = sum of |G| over the groups G whose values lie below one node of the level, or whose largest
+    number is at most `within` above the smallest; with targets, the number of targets of whose compatible rows that
+    holds, their own value among them. Baseline: of everybody, the table's most common node is guessed, or the `within`
+    that holds most of its rows.
+
+    Assumes what the homogeneity attack does, and that the hierarchy or the difference says what is nearly the same.
+
+    Parameters
+    ----------
+    release : frame, path, or Release
+        The published table, whoever made it; with one sensitive attribute.
+    hierarchy : Hierarchy, optional
+        Of the sensitive values; this or `within`.
+    level : int
+        The level of the hierarchy whose nodes mean nearly the same, from 1 to its height - 1.
+    within : number, optional
+        How far apart numbers may be that mean nearly the same, at least 0.
+    targets, controls, progress, **reading
+        As for `homogeneity_attack`.
+
+    Returns
+    -------
+    AttackResult
+        With the figures `similar` ("level 1" or "within 2000"), `identical` (people whose value is known altogether)
+        and `not_covered`.
+
+    Raises
+    ------
+    NotUnderstoodError
+        Where it is in doubt what the cells of a column stand for: then nothing was measured.
+    UsageError
+        Where the call or a table is wrong.
+
+    References
+    ----------
+    [1]_ of this module, Section 3.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({"zip": ["476**"] * 3 + ["4790*"] * 3, "salary": [3000, 4000, 5000, 6000, 11000, 8000]})
+    >>> similarity_attack(frame, within=2000, quasi_identifiers=["zip"], sensitive="salary").successes
+    3
+    """
+    table = open_published(release, reading)
+    if len(table.secrets) != 1 or (hierarchy is None) == (within is None):
+        raise ParameterError(
+            "The similarity attack takes one sensitive attribute, and either a hierarchy of its values, ",
+            Suggestion("hierarchy"),
+            ", or how far apart numbers may be, ",
+            Suggestion("within"),
+            ".",
+        )
+    if hierarchy is not None:
+        code_of, similar = _nodes(table, hierarchy, level), f"level {level}"
+        reach = np.arange(int(code_of.max()) + 1)
+    else:
+        assert within is not None
+        code_of, reach = _numbers(table, within)
+        similar = f"within {float(within):g}"
+    found = attack_people(table, targets, controls, attack="similarity", code_of=code_of, progress=progress)
+    outcome, control = found.rates(lambda people: (people.own > 0) & (people.greatest <= reach[people.least]))
+    totals = np.concatenate(([0], np.cumsum(np.bincount(code_of, weights=table.totals, minlength=len(reach)))))
+    start = int((totals[reach + 1] - totals[:-1]).argmax())
+    truth = found.shown.truth
+    identical = found.rates(lambda people: (people.own > 0) & (people.distinct == 1))[0].successes
+    return AttackResult(
+        attack="similarity",
+        outcome=outcome,
+        baseline=share_right((truth >= start) & (truth <= reach[start])),
+        control=control,
+        columns=table.names,
+        figures={
+            "similar": similar,
+            **({"identical": identical} if hierarchy is None else {}),
+            "not_covered": found.not_covered,
+        },
+    )
+
+
+def _nodes(table: PublishedTable, hierarchy: Hierarchy, level: int) -> NDArray[np.int64]:
+    """Return the node of each sensitive value on a level."""
+    if hierarchy.height < 2:
+        raise ParameterError(
+            Subject("similarity_attack", "hierarchy"),
+            " has no level between its values and its root, so nothing says what means nearly the same.",
+        )
+    validate("similarity_attack", {"level": level}, {"level": Integer(low=1, high=hierarchy.height - 1)})
+    place = {value: at for at, value in enumerate(hierarchy.values)}
+    found = [place.get(value, -1) for value in table.values.to_list()]
+    missing = found.count(-1)
+    if missing:
+        raise DataError(
+            f"{missing} of the {len(found)} values of '{table.secrets[0]}' are not in the hierarchy. Add a line for "
+            f"each."
+        )
+    return np.asarray(hierarchy.levels[level][found], dtype=np.int64)
+
+
+def _numbers(table: PublishedTable, within: float | Fraction) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rank of each sensitive value, and for each rank the greatest one that is near enough above it."""
+    validate("similarity_attack", {"within": within}, {"within": RationalIn(low=Fraction(0))})
+    numbers = [number_of(value) for value in table.values.to_list()]
+    missing = sum(number is None for number in numbers)
+    if missing:
+        raise DataError(
+            f"{missing} of the {len(numbers)} values of '{table.secrets[0]}' are no numbers. Give a hierarchy: ",
+            Suggestion("hierarchy"),
+            ".",
+        )
+    ordered = sorted({number for number in numbers if number is not None})
+    rank = {number: at for at, number in enumerate(ordered)}
+    width, reach, last = exact_fraction(within), [], 0
+    for number in ordered:
+        while last + 1 < len(ordered) and ordered[last + 1] <= number + width:
+            last += 1
+        reach.append(last)
+    codes = np.array([rank[number] for number in numbers if number is not None], dtype=np.int64)
+    return codes, np.array(reach, dtype=np.int64)

@@ -1,0 +1,149 @@
+"""The skewness attack: groups whose sensitive values are far from the table's say much about everybody in them.
+
+References
+----------
+.. [1] N. Li, T. Li, S. Venkatasubramanian: t-Closeness: privacy beyond k-anonymity and l-diversity. ICDE 2007,
+   Section 3. https://doi.org/10.1109/ICDE.2007.367856
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal._progress import Progress, silent
+from shoal._validation import RationalIn, exact_fraction, validate
+from shoal.attacks.people import attack_people
+from shoal.attacks.published import PublishedTable, Reading, open_published
+from shoal.attacks.result import AttackResult, share_right
+from shoal.models.ground_distance import EqualDistance, GroundDistance, largest_distance
+from shoal.verification.counting import count_groups
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+__all__ = ["skewness_attack"]
+
+
+def skewness_attack(
+    release: Any,
+    *,
+    t: float | Fraction = 0.2,
+    distance: GroundDistance | None = None,
+    targets: Any = None,
+    controls: Any = None,
+    progress: Progress = silent,
+    **reading: Unpack[Reading],
+) -> AttackResult:
+    """Find out how much better the values of a group tell those of its people than the values of the table do.
+
+    The adversary guesses of each person the most common value among the rows that the person may be. That may be right
+    much more often than guessing the table's most common value, and the adversary's belief in a rare value may be many
+    times what it was before.
+
+    Formula: successes = sum over the groups of their most common value's count; with targets, the number of targets
+    whose guess is right. Baseline: the table's most common value is guessed of everybody. For a group with c of |G|
+    rows, and n_v of n rows in the table, that have a value v, the belief in v grows by the factor (c / |G|) / (n_v /
+    n); the distance of a group is the earth mover's distance of its distribution from the table's.
+
+    Assumes what the homogeneity attack does, and that before it the adversary knows the table's distribution.
+
+    Parameters
+    ----------
+    release : frame, path, or Release
+        The published table, whoever made it.
+    t : number
+        Groups with a distance above it are counted, from 0 to 1.
+    distance : GroundDistance, optional
+        How far apart sensitive values are; by default all are equally far.
+    targets, controls, progress, **reading
+        As for `homogeneity_attack`.
+
+    Returns
+    -------
+    AttackResult
+        With the figures `t`, `distance` (its name), `largest_distance`, `rows_above_t`, `largest_factor`,
+        `belief_before` and `belief_after` (of the value and the group where the factor is largest) and `not_covered`.
+
+    Raises
+    ------
+    NotUnderstoodError
+        Where it is in doubt what the cells of a column stand for: then nothing was measured.
+    UsageError
+        Where the call or a table is wrong.
+
+    References
+    ----------
+    [1]_ of this module, Section 3.
+
+    Examples
+    --------
+    The paper's example: 1 % of 10,000 people are positive, and one group has equally many positive and negative people.
+
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({
+    ...     "zip": ["47*"] * 100 + ["48*"] * 9900,
+    ...     "test": ["positive"] * 50 + ["negative"] * 50 + ["positive"] * 50 + ["negative"] * 9850,
+    ... })
+    >>> found = skewness_attack(frame, quasi_identifiers=["zip"], sensitive="test")
+    >>> found["largest_factor"], found["belief_before"], found["belief_after"], found["rows_above_t"]
+    (50.0, 0.01, 0.5, 100)
+    """
+    validate("skewness_attack", {"t": t}, {"t": RationalIn(low=Fraction(0), high=Fraction(1))})
+    table = open_published(release, reading)
+    found = attack_people(table, targets, controls, attack="skewness", progress=progress)
+    outcome, control = found.rates(lambda people: (people.guess == people.truth) & (people.own > 0))
+    return AttackResult(
+        attack="skewness",
+        outcome=outcome,
+        baseline=share_right(found.shown.truth == int(table.totals.argmax())),
+        control=control,
+        columns=table.names,
+        figures={
+            **_distances(table, distance or EqualDistance(), exact_fraction(t)),
+            **_largest_factor(table),
+            "not_covered": found.not_covered,
+        },
+    )
+
+
+def _distances(table: PublishedTable, distance: GroundDistance, t: Fraction) -> dict[str, Any]:
+    """Return how far the groups are from the table."""
+    import polars as pl
+
+    one = table.frame.get_column(table.secrets[0]) if len(table.secrets) == 1 else table.secret
+    frame = pl.DataFrame([pl.Series("group", table.group_of), one.alias("secret")])
+    (groups,) = count_groups(frame, ["group"], ["secret"])
+    distance.check_values(groups.domain)
+    costs, unit = distance.costs(groups)
+    limit = t * unit * table.rows
+    above = [
+        size
+        for cost, size in zip(costs.tolist(), groups.sizes.tolist(), strict=True)
+        if cost * limit.denominator > limit.numerator * size
+    ]
+    return {
+        "t": float(t),
+        "distance": distance.name,
+        "largest_distance": float(largest_distance(groups, distance)),
+        "rows_above_t": sum(above),
+    }
+
+
+def _largest_factor(table: PublishedTable) -> dict[str, Any]:
+    """Return where the belief in a value grows most."""
+    group, value, count = table.counts
+    sizes = np.bincount(group, weights=count)
+    factors = count * table.rows / (sizes[group] * table.totals[value])
+    at = int(factors.argmax())
+    before, after = (
+        Fraction(int(table.totals[value[at]]), table.rows),
+        Fraction(int(count[at]), int(sizes[group[at]])),
+    )
+    return {
+        "largest_factor": float(after / before),
+        "belief_before": float(before),
+        "belief_after": float(after),
+    }

@@ -1,0 +1,159 @@
+"""`shoal attack linking` and `minimality`: what a release says to somebody who knows all people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.cli.options import names_in
+from shoal.errors import ColumnError, InfeasibleError, near_matches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import polars as pl
+
+    from shoal.attacks import AttackResult
+    from shoal.cli.attack_release import AskedRelease
+
+__all__ = ["linking", "minimality"]
+
+Population = Annotated[
+    str,
+    typer.Option("--population", metavar="FILE", help="People with an identifier and their true quasi-identifiers."),
+]
+Identifier = Annotated[str, typer.Option("--id", metavar="NAME", help="The column that names each person.")]
+Truth = Annotated[
+    str | None,
+    typer.Option(
+        "--truth",
+        metavar="FILE",
+        help="For each row of the release, in order, the identifier of its person, in a column of the same name; only "
+        "the publisher has it.",
+    ),
+]
+Incomplete = Annotated[
+    bool, typer.Option("--incomplete", help="The population may lack people of the release: their rows match nobody.")
+]
+People = Annotated[
+    str,
+    typer.Option(
+        "--people", metavar="FILE", help="The true quasi-identifiers of exactly those people who are in the release."
+    ),
+]
+L = Annotated[
+    int, typer.Option("-l", metavar="NUMBER", help="Nobody should be linked to a value with a belief above 1 / l.")
+]
+Protected = Annotated[
+    list[str] | None,
+    typer.Option("--protected", metavar="VALUES", help="The sensitive values that are protected; all unless given."),
+]
+Algorithm = Annotated[
+    str | None,
+    typer.Option(
+        "--algorithm",
+        metavar="NAME",
+        help="What made the release for l-diversity: it is run on all tables that the release could come from. Without "
+        "it, the formula for algorithms that coarsen no more than they must.",
+    ),
+]
+Recoding = Annotated[
+    str, typer.Option("--recoding", metavar="HOW", help="With --algorithm: suppression or generalization.")
+]
+Limit = Annotated[
+    int, typer.Option("--limit", metavar="NUMBER", help="With --algorithm: the largest number of tables to try.")
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="NUMBER", help="With --algorithm: its seed.")]
+
+
+def linking(
+    asked: AskedRelease,
+    *,
+    population: Population,
+    identifier: Identifier,
+    truth: Truth = None,
+    incomplete: Incomplete = False,
+) -> AttackResult:
+    """Join a release with a table that names people, on cells that may be theirs.
+
+    Example: shoal attack linking release.csv --population voters.csv --id name --qi age,zip
+
+    Exit code 0, whatever is found; 2 where cells are not understood, with how to
+    say what they are.
+    """
+    from shoal.attacks import linking_attack
+
+    told = asked.table(truth)
+    if told is not None and identifier not in told.columns:
+        raise ColumnError(f"There is no column '{identifier}' in the truth. {near_matches(identifier, told.columns)}")
+    return linking_attack(
+        asked.frame,
+        asked.table(population),
+        identifier=identifier,
+        truth=None if told is None else told.get_column(identifier),
+        incomplete=incomplete,
+        progress=asked.progress,
+        **asked.reading,
+    )
+
+
+def minimality(
+    asked: AskedRelease,
+    *,
+    people: People,
+    l: L,
+    protected: Protected = None,
+    algorithm: Algorithm = None,
+    recoding: Recoding = "suppression",
+    seed: Seed = 0,
+    limit: Limit = 5_000,
+) -> AttackResult:
+    """Ask what knowing how a release was made adds to what it tells.
+
+    Example: shoal attack minimality release.csv --people people.csv --qi age,zip --sensitive disease -l 2
+
+    Exit code 0, whatever is found; 2 where cells are not understood, with how to
+    say what they are.
+    """
+    from shoal.attacks import minimality_attack
+
+    return minimality_attack(
+        asked.frame,
+        asked.table(people),
+        l=l,
+        publish=None if algorithm is None else _publisher(asked, l, algorithm, recoding, seed),
+        protected=names_in("--protected", protected),
+        limit=limit,
+        progress=asked.progress,
+        **asked.reading,
+    )
+
+
+def _publisher(
+    asked: AskedRelease, l: int, algorithm: str, recoding: str, seed: int
+) -> Callable[[pl.DataFrame], pl.DataFrame | None]:
+    """Return what makes an l-diverse release with an algorithm."""
+    from shoal.models import LDiversity
+    from shoal.publish import anonymize
+
+    how: Any = recoding
+
+    def publish(original: pl.DataFrame) -> pl.DataFrame | None:
+        try:
+            made = anonymize(
+                original,
+                quasi_identifiers=asked.reading["quasi_identifiers"],
+                sensitive=asked.reading["sensitive"],
+                privacy=LDiversity(l),
+                algorithm=algorithm,
+                recoding=how,
+                star=asked.reading["star"],
+                seed=seed,
+            )
+        except InfeasibleError:
+            return None
+        published: pl.DataFrame = made.data
+        return published
+
+    return publish

@@ -1,0 +1,186 @@
+"""What the attacks on one release have in common at the command line: the release, its reading, and what is said."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from shoal._progress import silent
+from shoal.cli import options
+from shoal.cli.cells import Cells, Nodes, cells_of, trees_of_cells
+from shoal.cli.console import Terminal, lines_of, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import polars as pl
+
+    from shoal._progress import Progress
+    from shoal.attacks import AttackResult, Reading
+
+__all__ = ["Controls", "Explain", "Released", "Targets", "attacks_release"]
+
+Released = Annotated[
+    str, typer.Argument(metavar="RELEASE", help="The release: a folder that shoal wrote, or a file by any tool.")
+]
+Targets = Annotated[
+    str | None,
+    typer.Option(
+        "--targets",
+        metavar="FILE",
+        help="People who are in the release, with true quasi-identifiers and sensitive values; each row of the release "
+        "unless given.",
+    ),
+]
+Controls = Annotated[
+    str | None,
+    typer.Option(
+        "--controls",
+        metavar="FILE",
+        help="The same of people who are not in the release: what an attack learns of them is no disclosure.",
+    ),
+]
+Explain = Annotated[bool, typer.Option("--explain", help="Say what the attack assumes, its formula and its reference.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedRelease:
+    """A release, and how its cells are read."""
+
+    frame: pl.DataFrame
+    """The table."""
+    reading: Reading
+    """What is said of its cells."""
+    progress: Progress
+    """Who is told of long work."""
+    delimiter: str | None
+    """Of CSV files."""
+    encoding: str | None
+
+    def table(self, path: str | None) -> pl.DataFrame | None:
+        """Return another table of the call."""
+        from shoal.io import read
+
+        return None if path is None else read(path, delimiter=self.delimiter, encoding=self.encoding)
+
+
+def attacks_release(function: Callable[..., AttackResult]) -> Callable[..., None]:
+    """Make a command of a function that takes an attacked release and options of its own, and returns what it found."""
+    own = [one for one in inspect.signature(function).parameters.values() if one.kind == one.KEYWORD_ONLY]
+    shared = [one for one in inspect.signature(_shared).parameters.values() if one.kind == one.KEYWORD_ONLY]
+    kinds = {**_kinds(_shared, shared), **_kinds(function, own)}
+
+    def command(context: typer.Context, **given: Any) -> None:
+        terminal: Terminal = context.obj
+        with terminal.progress() as progress:
+            asked = _asked(progress or silent, **{one.name: given[one.name] for one in shared})
+            found = function(asked, **{one.name: given[one.name] for one in own})
+        if terminal.json:
+            terminal.result(found.to_dict())
+            return
+        said = [plain(sentence) for sentence in found.sentences()]
+        terminal.say("", lines_of(_lines(found)), "", *said, *_explained(found, explain=given["explain"]), "")
+
+    parameters = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
+    first = [one for one in shared if one.name == "source"]
+    parameters += [
+        inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=kinds[one.name])
+        for one in (*first, *own, *(one for one in shared if one.name != "source"))
+    ]
+    command.__name__, command.__doc__, command.__module__ = function.__name__, function.__doc__, function.__module__
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    return command
+
+
+def _kinds(function: Callable[..., Any], parameters: Sequence[inspect.Parameter]) -> dict[str, Any]:
+    written = SimpleNamespace(__annotations__={one.name: one.annotation for one in parameters})
+    return get_type_hints(written, function.__globals__, include_extras=True)
+
+
+def _shared(
+    *,
+    source: Released,
+    quasi_identifiers: options.QuasiIdentifiers = None,
+    sensitive: options.Sensitive = None,
+    star: options.Star = None,
+    hierarchies: Nodes = None,
+    cells: Cells = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    explain: Explain = False,
+    json: options.Json = None,
+) -> None:
+    """Take the options of every attack on one release."""
+
+
+def _asked(
+    progress: Progress,
+    *,
+    source: str,
+    quasi_identifiers: Sequence[str] | None,
+    sensitive: Sequence[str] | None,
+    star: str | None,
+    hierarchies: Sequence[str] | None,
+    cells: Sequence[str] | None,
+    delimiter: str | None,
+    encoding: str | None,
+    **_: Any,
+) -> AskedRelease:
+    from shoal.republication.folder import read_published
+
+    release = read_published(source, delimiter=delimiter, encoding=encoding)
+    names = options.names_in("--qi", quasi_identifiers) or release.columns("quasi_identifiers")
+    reading: Reading = {
+        "quasi_identifiers": names,
+        "sensitive": options.names_in("--sensitive", sensitive) or release.columns("sensitive"),
+        "star": star or release.star,
+        "certificate": release.certificate,
+        "hierarchies": trees_of_cells(hierarchies, names),
+        "cells": cells_of(cells, names),
+    }
+    return AskedRelease(frame=release.frame, reading=reading, progress=progress, delimiter=delimiter, encoding=encoding)
+
+
+def _lines(found: AttackResult) -> list[tuple[str, str]]:
+    """Return the rates, one a line."""
+    from shoal._words import number, percent
+
+    def rate(figures: Mapping[str, Any]) -> str:
+        if figures["rate"] is None:
+            return "nobody was attacked"
+        return f"{percent(figures['rate'])} ({percent(figures['low'])} to {percent(figures['high'])})"
+
+    facts = found.to_dict()
+    lines = [
+        ("attempts", number(facts["attempts"])),
+        ("successes", number(facts["successes"])),
+        ("rate", rate(facts)),
+        ("baseline", rate(facts["baseline"])),
+    ]
+    if facts["control"] is not None:
+        lines.append(("control", rate(facts["control"])))
+    if facts["residual"] is not None:
+        left = facts["residual"]
+        lines.append(("residual", f"{left['rate']:.3f} ({left['low']:.3f} to {left['high']:.3f})"))
+    return lines
+
+
+def _explained(found: AttackResult, *, explain: bool) -> list[str]:
+    from shoal.attacks import ATTACKS
+
+    if not explain:
+        return []
+    attack = ATTACKS[found.attack]
+    return [
+        "",
+        f"{attack.title}: {attack.meaning}",
+        f"Assumptions: {attack.assumptions}",
+        f"Formula: {attack.formula}",
+        f"Reference: {attack.reference}",
+    ]

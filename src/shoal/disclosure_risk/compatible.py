@@ -1,0 +1,238 @@
+"""Frequencies where a star, an interval, a set or a node stands for any of its values: rows that are compatible.
+
+Two rows are compatible where their cells have a value in common in every quasi-identifier. Somebody who joins a release
+with another table must assume that any of them may be meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from shoal._messages import Suggestion
+from shoal._progress import Progress, silent
+from shoal.covering import BoxTree
+from shoal.disclosure_risk.frequencies import Frequencies, class_numbers
+from shoal.errors import DataError
+from shoal.verification import Meaning, read_table
+from shoal.verification.covered_ranks import CoveredRanks
+from shoal.verification.placing import place
+from shoal.verification.sub_domains import AnyOf, Between, Listed, Masked, Span, SubDomain
+from shoal.verification.values import Values
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.verification import ReadColumn, ReadTable
+    from shoal.verification.scales import Position
+
+__all__ = ["count_compatible", "generalized_columns"]
+
+_DAY = 86_400 * 10**9
+_UNIX_EPOCH = date(1970, 1, 1).toordinal()
+
+
+def count_compatible(
+    table: pl.DataFrame,
+    classes: Frequencies,
+    population: pl.DataFrame | None = None,
+    *,
+    star: str = "*",
+    meanings: Mapping[str, Meaning] | None = None,
+    progress: Progress = silent,
+) -> Frequencies:
+    """Count for each class of a table the rows, and the people of a population, that its cells are compatible with.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+        The quasi-identifiers of the table.
+    classes : Frequencies
+        Its classes of rows with the same cells.
+    population : polars.DataFrame, optional
+        The same columns of the population, with true values.
+    star : str
+        How a suppressed cell is written.
+    meanings : mapping of column to Meaning, optional
+        What is said of cells that do not say it themselves.
+    progress : Progress, optional
+
+    Raises
+    ------
+    NotUnderstoodError
+        Where it is in doubt what the cells of a column stand for; says how to say it.
+    DataError
+        Where the population is smaller than the table, or some rows of the table fit too few people.
+    """
+    read = read_table(table, table.columns, star=star, meanings=meanings, beside=population)
+    read.require()
+    cells = [column.codes[classes.first_rows] for column in read.columns.values()]
+    covered = [place(column, _witnesses(column)) for column in read.columns.values()]
+    boxes, regions = _joined(cells, covered)
+    tree = BoxTree(boxes, regions)
+
+    def join(carried: NDArray[np.int64]) -> NDArray[np.int64]:
+        return tree.sums(boxes, regions, carried, progress=progress)
+
+    found = replace(classes, sample=join(classes.rows_of[:, None])[:, 0], join=join)
+    return found if population is None else _with_people(found, read, cells, population, progress)
+
+
+def generalized_columns(
+    table: pl.DataFrame, *, star: str = "*", meanings: Mapping[str, Meaning] | None = None
+) -> list[str]:
+    """Return the columns of which some cell stands for more than one value."""
+    read = read_table(table, table.columns, star=star, meanings=meanings)
+    read.require()
+    plain = (Listed,)
+    return [
+        name
+        for name, column in read.columns.items()
+        if not all(isinstance(one, plain) and len(one.texts) == 1 for one in column.sub_domains)
+    ]
+
+
+def _with_people(
+    found: Frequencies,
+    read: ReadTable,
+    cells: Sequence[NDArray[np.integer]],
+    population: pl.DataFrame,
+    progress: Progress,
+) -> Frequencies:
+    """Add the frequencies in the population."""
+    people = population.height
+    if people < found.rows:
+        raise DataError(_too_few(people, found.rows))
+    ranks, covered = [], []
+    for column in read.columns.values():
+        values, of_people = column.values(population.get_column(column.name))
+        ranks.append(of_people)
+        covered.append(place(column, values))
+    _, counts, first = class_numbers([(one, int(one.max()) + 1) for one in ranks], people)
+    points, at_points = _joined([one[first] for one in ranks], [_single(int(one.max()) + 1) for one in ranks])
+    boxes, regions = _joined(cells, covered)
+    big = BoxTree(points, at_points).sums(boxes, regions, counts[:, None], progress=progress)[:, 0]
+    _check_people(found, big, read, cells, covered)
+    once = np.ones((len(boxes), 1), dtype=np.int64)
+    times = BoxTree(boxes, regions).sums(points, at_points, once, progress=progress)[:, 0]
+    return replace(
+        found,
+        population=big,
+        people=people,
+        outside=int(counts[times == 0].sum()),
+        overlapping=bool((times > 1).any()),
+    )
+
+
+def _too_few(people: int, rows: int) -> str:
+    return (
+        f"The population has {people:,} row(s), fewer than the {rows:,} of the table. It must hold everybody who may "
+        "be meant, with one row per person, the people of the table among them."
+    )
+
+
+def _check_people(
+    found: Frequencies,
+    big: NDArray[np.int64],
+    read: ReadTable,
+    cells: Sequence[NDArray[np.integer]],
+    covered: Sequence[CoveredRanks],
+) -> None:
+    """Raise where rows with the same cells fit fewer people than they are, naming columns whose cells nobody fits."""
+    short = big < found.rows_of
+    if not short.any():
+        return
+    strange = []
+    for name, codes, regions in zip(read.columns, cells, covered, strict=True):
+        nobody = (regions.high < regions.low)[codes]
+        if nobody.any():
+            strange.append(f"'{name}' ({int(found.rows_of[nobody].sum()):,} row(s) whose cell nobody fits)")
+    where = f" The columns that do not match: {', '.join(strange)}." if strange else ""
+    raise DataError(
+        f"{int((found.rows_of - big)[short].sum()):,} row(s) of the table fit nobody of the population who is left; it "
+        f"must hold everybody of the table.{where} Give a population of the same people with their true values; where "
+        "cells do not say what they stand for, say it with ",
+        Suggestion("hierarchies"),
+        " or ",
+        Suggestion("cells"),
+        ".",
+    )
+
+
+def _joined(
+    cells: Sequence[NDArray[np.integer]], regions: Sequence[CoveredRanks]
+) -> tuple[NDArray[np.int32], CoveredRanks]:
+    """Return boxes, each the places of its regions among those of all columns, and the regions."""
+    offsets = np.cumsum([0, *(len(one) for one in regions[:-1])])
+    return (np.column_stack(cells) + offsets).astype(np.int32), CoveredRanks.joined(regions)
+
+
+def _single(ranks: int) -> CoveredRanks:
+    """Return a region for each rank: that rank alone."""
+    each = np.arange(ranks, dtype=np.int32)
+    return CoveredRanks(
+        low=each, high=each, starts=np.zeros(ranks + 1, dtype=np.int64), members=np.empty(0, dtype=np.int32)
+    )
+
+
+# Values that tell which cells of a column have one in common.
+
+
+def _witnesses(column: ReadColumn) -> Values:
+    """Return values such that two cells of a column have one of them in common where they have any in common.
+
+    Those are the values that cells are written with; on a scale also what lies between any two of them that are next
+    to each other, and beyond the ends; and a text for each mask. (Masks with stars before their end that have only a
+    text in common which no cell shows count as different.)
+    """
+    positions: set[Position] = set()
+    texts: set[str] = set()
+    for one in column.sub_domains:
+        for atom in _atoms(one):
+            if not isinstance(atom, str):
+                positions.add(atom)
+                continue
+            position = column.position_of(atom)
+            if position is None:
+                texts.add(atom)
+            else:
+                positions.add(position)
+    ordered = sorted(positions)
+    between = [Fraction(low + high) / 2 for low, high in pairwise(ordered)]
+    beyond = [ordered[0] - 1, ordered[-1] + 1] if ordered else []
+    written = [_written(place, column.scale) for place in (*ordered, *between, *beyond)]
+    return Values(pl.Series([*written, *sorted(texts)], dtype=pl.String), column.scale)
+
+
+def _atoms(found: SubDomain) -> Iterator[str | Position]:
+    """Return what a sub-domain is written with: values as text, ends of intervals as positions."""
+    if isinstance(found, Listed):
+        yield from (text for text in found.texts if text is not None)
+    elif isinstance(found, Span):
+        yield from (end for end in (found.low, found.high) if end is not None)
+    elif isinstance(found, Between):
+        for end in (found.low, found.high):
+            if end is not None:
+                yield from _atoms(end)
+    elif isinstance(found, Masked):
+        yield found.text.replace(found.star, "0")
+    elif isinstance(found, AnyOf):
+        for part in found.parts:
+            yield from _atoms(part)
+
+
+def _written(place: Position, scale: str) -> str:
+    """Return a text that says a position; between two moments the whole nanosecond before."""
+    if scale == "number":
+        return str(Fraction(place))
+    days, clock = divmod(int(place // 1), _DAY)
+    seconds, part = divmod(clock, 10**9)
+    time = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{part:09}"
+    return time if scale == "time" else f"{date.fromordinal(days + _UNIX_EPOCH).isoformat()}T{time}"

@@ -1,0 +1,71 @@
+"""People in two series: each promises what it promises for readers who have its own releases only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shoal.errors import DataError
+from shoal.republication.ledger.memory import read_memory
+from shoal.republication.ledger.records import series_names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+
+    from shoal.republication.ledger.records import RecordedSeries
+    from shoal.republication.ledger.store import Store
+
+__all__ = ["another_series", "check_apart"]
+
+_MEANING = (
+    "Two series know nothing of each other: each gives a person a set of values of its own, and what the two sets have "
+    "in common may be one value. So the promise of a confidence of at most 1/m does not hold for people whom both of "
+    "them show."
+)
+
+
+def another_series(name: str, others: Sequence[str]) -> str:
+    """Return what it means to start a series where there are others, in sentences."""
+    listed = ", ".join(f"'{one}'" for one in others[:5]) + (" and more" if len(others) > 5 else "")
+    return (
+        f"The ledger has other series beside '{name}': {listed}. {_MEANING} Publish all releases of a person in one "
+        "series; publishing people who are in another series of this ledger is an error unless you allow it, and those "
+        "in another ledger nobody can notice."
+    )
+
+
+def check_apart(store: Store, series: RecordedSeries, ids: pl.Series) -> None:
+    """Check that no other series of the ledger shows the people of a release.
+
+    Their ids are hashed as each of the other series does it; nothing of that is kept.
+
+    Parameters
+    ----------
+    store : Store
+        The ledger.
+    series : RecordedSeries
+        The series that is to have the release.
+    ids : polars.Series
+        The ids of its people, as text.
+
+    Raises
+    ------
+    DataError
+        Where another one shows some; the message says how many.
+    """
+    with store.database.reading() as connection:
+        for name in series_names(connection):
+            other = store.read(connection, name) if name != series.name else None
+            if other is None or other.latest is None:
+                continue
+            keys = store.keys(other)
+            people = read_memory(connection, other, keys, after=other.latest).persons
+            shared = int((people.find(keys.pseudonyms(ids).ids) >= 0).sum())
+            if shared:
+                raise DataError(
+                    f"{shared} of {len(ids)} people are in the series '{name}' of this ledger, too. {_MEANING} Nothing "
+                    f"was published. Publish them in one of the two. Only if nobody outside sees the releases of one, "
+                    "or the two protect columns that have nothing to do with each other, allow it: overlap='allow' "
+                    "(--overlap allow)."
+                )

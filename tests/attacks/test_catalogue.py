@@ -1,0 +1,29 @@
+"""The table of attacks, the page of the documentation and the command line are the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import shoal.cli.main
+from shoal import attacks
+from shoal.attacks.catalogue import ATTACKS, page
+from shoal.cli.attack import attack
+
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "attacks.md"
+
+
+def test_the_page_of_the_documentation_has_the_table():
+    if not PAGE.exists():
+        pytest.skip("an installed package has no documentation beside it")
+    assert page() in PAGE.read_text(encoding="utf-8"), "write shoal.attacks.catalogue.page() into this file"
+
+
+def test_every_attack_is_a_function_and_a_command():
+    commands = {one.name or one.callback.__name__ for one in attack.registered_commands}
+    assert commands == set(ATTACKS)
+    for one in ATTACKS.values():
+        assert callable(getattr(attacks, one.function))
+        assert one.function in attacks.__all__
+    assert shoal.attacks is attacks

@@ -1,0 +1,53 @@
+"""Inference: what a classifier learns of people in a release, and of others."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shoal.attacks import inference_attack
+from shoal.errors import ParameterError
+
+pytest.importorskip("sklearn")
+READING = {"quasi_identifiers": ["age", "town"], "sensitive": "ill"}
+
+
+def tables(seed, *, related):
+    """Return a release of 400 people in which those of five neighbouring ages look alike, people in it, and others."""
+    rng = np.random.default_rng(seed)
+    age, town = rng.integers(20, 60, 800), rng.choice(["A", "B"], 800)
+    ill = np.where(age < 40, "young", "old") if related else rng.choice(["x", "y"], 800)
+    people = pl.DataFrame({"age": age, "town": town, "ill": ill})
+    low = age[:400] // 5 * 5
+    cells = [f"[{one}, {one + 4}]" for one in low]
+    return people[:400].with_columns(age=pl.Series(cells), town=pl.lit("*")), people[:400], people[400:]
+
+
+def test_statistics_are_no_disclosure():
+    release, members, others = tables(0, related=True)
+    found = inference_attack(release, targets=members, controls=others, seed=1, **READING)
+    assert found.rate > 0.95
+    assert found.baseline.rate < 0.7
+    assert found.control.rate > 0.95
+    assert found.residual["low"] <= 0
+    assert "tells nothing more" in found.sentences()[-1]
+
+
+def test_what_is_learned_by_heart_is():
+    release, members, others = tables(0, related=False)
+    exact = members.with_columns(pl.col("age").cast(pl.String))
+    found = inference_attack(exact, targets=members, controls=others, seed=1, **READING)
+    again = inference_attack(exact, targets=members, controls=others, seed=1, **READING)
+    assert found.to_dict() == again.to_dict()
+    assert found.residual["low"] > 0
+    coarse = inference_attack(release, targets=members, controls=others, seed=1, **READING)
+    assert coarse.rate < found.rate
+
+
+def test_bad_input():
+    release, members, _ = tables(0, related=True)
+    with pytest.raises(ParameterError, match="controls"):
+        inference_attack(release, targets=members, controls=None, **READING)
+    with pytest.raises(ParameterError, match="seed"):
+        inference_attack(release, targets=members, controls=members, seed=-1, **READING)
