@@ -159,32 +159,35 @@ def _allowed(
     asked: Asked,
 ) -> bool:
     """Return whether both sides of a cut are acceptable: a cut is (attribute, code, equal, left of them, spread)."""
-    counts, touched = sides.counts, sides.touched
+    counts, touched = sides
+    starts, rules, bounds, _ = asked
     a, code, equal, left = cut[0], cut[1], cut[2], cut[3]
     spread = cut[4] == 1
-    sizes = np.zeros(2, dtype=np.int64)
-    distinct = np.zeros(2, dtype=np.int64)
+    left_rows, left_codes, right_codes = ZERO, ZERO, ZERO
     last = records.shape[1] - 1
     seen = ZERO
     for i in range(start, end):
         c = records[i, a]
         side = 0 if goes_left(c, code, seen, equal, left, spread) else 1
         seen += c == code
-        sizes[side] += 1
+        left_rows += 1 - side
         for j in range(d, last):
             v = records[i, j]
-            if counts[side, v] == 0:
-                touched[side, distinct[side]] = v
-                distinct[side] += 1
+            if counts[side, v] == 0 and side == 0:
+                touched[0, left_codes] = v
+                left_codes += 1
+            elif counts[side, v] == 0:
+                touched[1, right_codes] = v
+                right_codes += 1
             counts[side, v] += 1
-    both = True
-    for side in range(2):
-        both = both and acceptable(
-            sizes[side], touched[side], distinct[side], counts[side], asked.starts, asked.rules, asked.bounds
-        )
-    for side in range(2):
-        for i in range(distinct[side]):
-            counts[side, touched[side, i]] = 0
+    both = acceptable(left_rows, touched[0], left_codes, counts[0], starts, rules, bounds)
+    if both:
+        right_rows = end - start - left_rows
+        both = acceptable(right_rows, touched[1], right_codes, counts[1], starts, rules, bounds)
+    for i in range(left_codes):
+        counts[0, touched[0, i]] = 0
+    for i in range(right_codes):
+        counts[1, touched[1, i]] = 0
     return both
 
 

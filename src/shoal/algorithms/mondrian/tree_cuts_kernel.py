@@ -151,6 +151,7 @@ def _mark_alone(
 ) -> None:
     """Find the children that are acceptable alone: their side is not the rest."""
     counts, touched = sides.counts[0], sides.touched[0]
+    starts, rules, bounds, _ = asked
     for child in range(children):
         scratch[SIDE, child] = REST
         size = np.int64(scratch[SIZE, child])
@@ -158,7 +159,7 @@ def _mark_alone(
             distinct = _count_child(
                 records, start, d, scratch[SEQUENCE], begins[child], begins[child + 1], touched, ZERO, counts
             )
-            if acceptable(size, touched, distinct, counts, asked.starts, asked.rules, asked.bounds):
+            if acceptable(size, touched, distinct, counts, starts, rules, bounds):
                 scratch[SIDE, child] = REST + 1
             _clear(touched, distinct, counts)
 
@@ -176,6 +177,7 @@ def _fill_rest(
 ) -> int:
     """Let children join the rest, the smallest first, until it is acceptable; return its records."""
     counts, touched = sides.counts[0], sides.touched[0]
+    starts, rules, bounds, _ = asked
     rest = ZERO
     distinct = ZERO
     for turn in range(2 * children):
@@ -186,7 +188,7 @@ def _fill_rest(
         if turn >= children:
             if rest == 0:
                 break
-            if acceptable(rest, touched, distinct, counts, asked.starts, asked.rules, asked.bounds):
+            if acceptable(rest, touched, distinct, counts, starts, rules, bounds):
                 break
             scratch[SIDE, child] = REST
         rest += scratch[SIZE, child]
