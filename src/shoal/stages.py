@@ -196,8 +196,15 @@ class Recoded:
     def published(self) -> tuple[pl.DataFrame, NDArray[np.int32]]:
         """Return the published table, and the row of the input that each of its rows stands for."""
         prepared, keep_order = self.prepared, self.prepared.request.keep_order
-        groups = self.partition.groups
-        frame, order = published_frame(prepared.table, self.recoding, groups, keep_order=keep_order, compact=True)
+        frame, order = published_frame(
+            prepared.table,
+            self.recoding,
+            self.partition.groups,
+            keep_order=keep_order,
+            compact=True,
+            forms=prepared.opened.forms,
+            automatic=prepared.encoded.automatic,
+        )
         rows = prepared.rows[order]
         return (frame[np.argsort(rows)], np.sort(rows)) if keep_order else (frame, rows)
 

@@ -169,6 +169,26 @@ def test_options_of_a_publish(shoal: Any, ledger: Path, quarters: list[Path], tm
     assert len(found.json["notes"]) == 1
 
 
+def test_words_of_the_publisher(shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Path) -> None:
+    """People in two series, and a ledger in the place of a lost one: what to say in either case is said in flags."""
+    publish = ("republish", "publish", ledger, quarters[0])
+    assert shoal(*publish, "-o", tmp_path / "a").code == 0
+    words = ("--id", "patient_id", "--qi", "age,zip", "--sensitive", "disease", "-m", 4, "--drop", "name")
+    second = shoal("republish", "init", ledger, "--series", "second", *words)
+    assert second.code == 0
+    assert "know nothing of each other" in " ".join(second.err.split())
+    refused = shoal(*publish, "--series", "second", "-o", tmp_path / "b")
+    assert (refused.code, (tmp_path / "b").exists()) == (2, False)
+    assert "60 of 60 people are in the series 'admissions'" in refused.err
+    assert "allow it: --overlap allow." in refused.err
+    assert shoal(*publish, "--series", "second", "-o", tmp_path / "b", "--overlap", "allow").code == 0
+    start = ("republish", "init", tmp_path / "another.db", "--series", "admissions", *words)
+    refused = shoal(*start)
+    assert refused.code == 2
+    assert "they are others: --anew." in refused.err
+    assert shoal(*start, "--anew").code == 0
+
+
 def test_two_series_need_a_name(shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Path) -> None:
     words = ("--id", "patient_id", "--qi", "age,zip", "--sensitive", "disease", "-m", 2, "--drop", "name")
     assert shoal("republish", "init", ledger, "--series", "b", *words, "--json").json["m"] == 2

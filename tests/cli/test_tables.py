@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from shoal.algorithms import ALGORITHMS
+from shoal.attacks import ATTACKS
 from shoal.disclosure_risk import MEASURES
 from shoal.metrics import METRICS
 from shoal.models import MODELS
@@ -16,6 +17,7 @@ TABLES = [
     ("models", MODELS),
     ("metrics", METRICS),
     ("measures", [one.name for one in MEASURES]),
+    ("attacks", list(ATTACKS)),
 ]
 
 
@@ -23,7 +25,7 @@ TABLES = [
 def test_a_table_is_listed(shoal: Any, what: str, table: Any) -> None:
     listed = shoal("list", what, "--json").json[what]
     assert [one["name"] for one in listed] == list(table)
-    assert all(one["help"].endswith((".", ":")) for one in listed)
+    assert all(one["help"].endswith((".", ":", "?")) for one in listed)
     said = shoal("list", what).out
     assert all(name in said for name in table)
 
@@ -37,4 +39,4 @@ def test_parameters_are_listed_by_what_they_are_called(shoal: Any) -> None:
 def test_something_else_cannot_be_listed(shoal: Any) -> None:
     found = shoal("list", "planets")
     assert found.code == 2
-    assert "'planets' is none of algorithms, models, metrics, measures." in found.err
+    assert "'planets' is none of algorithms, models, metrics, measures, attacks." in found.err

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 __all__ = ["tables"]
 
-_TABLES = ("algorithms", "models", "metrics", "measures")
+_TABLES = ("algorithms", "models", "metrics", "measures", "attacks")
 
 What = Annotated[str, typer.Argument(metavar="|".join(_TABLES), help="What to list.")]
 
 
 def tables(context: typer.Context, *, what: What, json: options.Json = None) -> None:
-    """List the algorithms with their parameters, the privacy models, the metrics of loss, or the measures of risk.
+    """List the algorithms with their parameters, the models, the metrics of loss, the measures of risk, or the attacks.
 
     Example: shoal list algorithms
     """
@@ -30,7 +30,14 @@ def tables(context: typer.Context, *, what: What, json: options.Json = None) -> 
         raise typer.BadParameter(f"'{what}' is none of {', '.join(_TABLES)}.", param_hint="what")
     terminal: Terminal = context.obj
     terminal.json = bool(json)
-    found = {"algorithms": _algorithms, "models": _models, "metrics": _metrics, "measures": _measures}[what]()
+    made = {
+        "algorithms": _algorithms,
+        "models": _models,
+        "metrics": _metrics,
+        "measures": _measures,
+        "attacks": _attacks,
+    }
+    found = made[what]()
     if terminal.json:
         terminal.result({what: found})
         return
@@ -79,6 +86,12 @@ def _measures() -> list[dict[str, Any]]:
     from shoal.disclosure_risk import MEASURES
 
     return [{"name": one.name, "help": f"{one.title}: {one.meaning}"} for one in MEASURES]
+
+
+def _attacks() -> list[dict[str, Any]]:
+    from shoal.attacks import ATTACKS
+
+    return [{"name": one.name, "help": one.meaning} for one in ATTACKS.values()]
 
 
 def _told(declared: Mapping[str, Parameter], otherwise: str) -> dict[str, str]:

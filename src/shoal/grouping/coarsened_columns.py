@@ -12,6 +12,7 @@ from shoal.grouping.base import SUPPRESSED
 from shoal.hierarchy import Coarsened
 from shoal.hierarchy.columns import encoded
 from shoal.recoding.text import quoted
+from shoal.table.natural_order import NUMBER, numeric_order
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,6 +29,7 @@ __all__ = [
     "encoded_values",
     "interval_texts",
     "members_of",
+    "order_of_members",
 ]
 
 _FACTS = ("classes", "largest", "smallest", "lower_bound", "optimal", "overfull_ratio", "guarantee")
@@ -69,7 +71,13 @@ def interval_texts(low: pl.Series, high: pl.Series) -> pl.Series:
 
 
 def class_names(
-    classes: NDArray[np.int32], text: pl.Series, *, word: str, numbered: bool, left_out: str = ""
+    classes: NDArray[np.int32],
+    text: pl.Series,
+    *,
+    word: str,
+    numbered: bool,
+    left_out: str = "",
+    order: NDArray[np.int64] | None = None,
 ) -> pl.Series:
     """Return what is published for each value of a column, by the class that it is in.
 
@@ -85,6 +93,8 @@ def class_names(
         Whether that is so of all classes, or only of those of more values than a name lists.
     left_out : str
         What values in no class are called.
+    order : array of int64, optional
+        Where each value stands in the sets of values that all have a place; -1 for none (`order_of_members`).
     """
     import polars as pl
 
@@ -101,8 +111,26 @@ def class_names(
         elif len(values) == 1:
             named[number] = plain[values[0]]
         else:
+            if order is not None and (order[values] >= 0).all():
+                values.sort(key=order.__getitem__)
             named[number] = "{" + ", ".join(in_sets[value] for value in values) + "}"
     return pl.Series([named[number] for number in classes.tolist()], dtype=pl.String)
+
+
+def order_of_members(column: Column, text: pl.Series) -> NDArray[np.int64] | None:
+    """Return where numbers stand in sets of numbers, -1 for other text; None where values are in their order anyway.
+
+    The values of a column of text are alphabetical where one of them is no number. A set that holds numbers only is in
+    their order all the same: it must not tell what values of other sets are.
+    """
+    import polars as pl
+
+    if column.ordered or column.dictionary.dtype != pl.String:
+        return None
+    numbers = text.str.contains(f"^{NUMBER}$").arg_true()
+    order = np.full(len(text), -1, dtype=np.int64)
+    order[numbers.to_numpy()[numeric_order(text.gather(numbers))]] = np.arange(len(numbers))
+    return order
 
 
 def check_told_apart(published: pl.Series, text: pl.Series, alone: pl.Series | None = None) -> None:

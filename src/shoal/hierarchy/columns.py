@@ -98,19 +98,22 @@ def number_text(number: Fraction) -> str:
 
 
 def multiples(numbers: Sequence[Fraction], step: Fraction) -> pl.Series:
-    """Return multiples of a step as whole numbers where all are, else as floats; as text where those would mislead.
+    """Return multiples of a step: of a whole one as whole numbers, of any other as floats; else as text.
 
-    Text where a whole number is too large for 64 bits, or a float for the digits of its own multiple.
+    Text where a whole number is too large for 64 bits, or a float for the digits of its own multiple. How a multiple is
+    written depends on itself and on the step only, not on the others.
     """
-    if all(number.denominator == 1 for number in numbers):
+    if step.denominator == 1:
         if all(-_INT64 <= number < _INT64 for number in numbers):
             return pl.Series([int(number) for number in numbers], dtype=pl.Int64)
         return pl.Series([str(number) for number in numbers], dtype=pl.String)
     floats = [float(number) for number in numbers]
     # A float says which multiple is meant while it is nearer to it than to the next.
-    if all(2 * abs(exact_fraction(near) - number) < step for near, number in zip(floats, numbers, strict=True)):
+    near = [2 * abs(exact_fraction(one) - number) < step for one, number in zip(floats, numbers, strict=True)]
+    if all(near):
         return pl.Series(floats, dtype=pl.Float64)
-    return pl.Series([number_text(number) for number in numbers], dtype=pl.String)
+    texts = zip(near, floats, numbers, strict=True)
+    return pl.Series([str(one) if meant else number_text(number) for meant, one, number in texts], dtype=pl.String)
 
 
 def reads_like_a_number(label: str) -> bool:

@@ -80,7 +80,7 @@ class DatePart(Coarsening):
         if self.part == "year" and (self.earliest is None or (years > self.earliest).all()):
             return (by_code(column, years, series.name),)
         if self.part == "year":
-            labels = [f"<={self.earliest}" if year <= (self.earliest or 0) else f"{year:04}" for year in years]
+            labels = [f"<={self.earliest}" if year <= (self.earliest or 0) else str(year) for year in years]
         elif self.part == "quarter":
             labels = [f"{year:04}-Q{part}" for year, part in zip(years, dates.dt.quarter(), strict=True)]
         else:

@@ -13,8 +13,10 @@ import polars as pl
 from shoal._validation import Integer, validate
 from shoal.errors import ParameterError
 from shoal.hierarchy.coarsening import Coarsened, Coarsening
-from shoal.hierarchy.columns import by_code, encoded, in_order
+from shoal.hierarchy.columns import encoded
+from shoal.hierarchy.reach import ranks_of
 from shoal.hierarchy.tree import Hierarchy
+from shoal.table.natural_order import NUMBER
 from shoal.table.text import dictionary_text
 
 if TYPE_CHECKING:
@@ -22,13 +24,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Level", "as_hierarchy", "tree_after"]
 
+_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+
 
 @dataclass(frozen=True)
 class Level(Coarsening):
     """Values become their nodes at one level of a hierarchy.
 
-    Where the values of the column are ordered and every node stands for a run of them, the nodes are ordered, too. A
-    missing value stays missing, unless the hierarchy has a line for it, whose value is empty.
+    The nodes are ordered where the values are and every node stands for a run of them. What counts are all values of
+    the hierarchy, whether or not the column has them, and the type of the column; text is ordered where all values of
+    the hierarchy are numbers, or all are dates as 2020-01-31. A missing value stays missing, unless the hierarchy has a
+    line for it, whose value is empty.
 
     Parameters
     ----------
@@ -71,15 +77,12 @@ class Level(Coarsening):
         positions = tree.positions(dictionary_text(column.dictionary).to_list(), column=series.name)
         names, nodes = tree.labels[self.level], tree.levels[self.level][positions[positions >= 0]]
         labels = [names[node] for node in nodes.tolist()]
-        if len(labels) == column.size:  # no value is missing, or the hierarchy says what becomes of a missing one
-            present = column.size - column.has_missing
-            ordered = column.ordered and _in_runs(nodes[:present])
-            kind = pl.Enum(list(dict.fromkeys(labels))) if ordered else pl.String
-            coarser = pl.Series(labels, dtype=kind).gather(pl.Series(column.codes)).alias(series.name)
-        elif column.ordered and _in_runs(nodes):
-            coarser = in_order(column, labels, series.name)
-        else:
-            coarser = by_code(column, pl.Series(labels, dtype=pl.String), series.name)
+        order = _order_of_nodes(tree, self.level, column.dictionary.dtype)
+        kind = pl.String if order is None else pl.Enum([names[node] for node in order])
+        published = pl.Series(labels, dtype=kind)
+        if len(labels) < column.size:  # the hierarchy does not say what becomes of a missing value
+            published = published.extend_constant(None, 1)
+        coarser = published.rechunk().gather(pl.Series(column.codes)).alias(series.name)
         classes: dict[str, list[str]] = {name: [] for name in labels}
         for value, node in zip(tree.values, tree.levels[self.level].tolist(), strict=True):
             classes.get(tree.labels[self.level][node], []).append(value)
@@ -91,9 +94,45 @@ class Level(Coarsening):
         return {"coarsening": "level", "level": self.level, "height": tree.height}
 
 
-def _in_runs(nodes: NDArray[np.int32]) -> bool:
-    """Return whether equal nodes stand side by side."""
-    return int(np.count_nonzero(np.diff(nodes))) + 1 == len(np.unique(nodes))
+def _order_of_nodes(tree: Hierarchy, level: int, kind: pl.DataType) -> list[int] | None:
+    """Return the nodes of a level in the order of the values below them; None where they have none.
+
+    That depends on the hierarchy and the type of the column, not on which values it has.
+    """
+    places = _places(tree, kind)
+    if places is None:
+        return None
+    by_place = np.argsort(places, kind="stable")[np.count_nonzero(places < 0) :]
+    nodes = tree.levels[level][by_place]
+    starts = nodes[np.flatnonzero(np.diff(nodes, prepend=-1))]
+    if len(starts) > len(np.unique(starts)):
+        return None
+    others = np.setdiff1d(tree.levels[level], starts)  # of values that such a column cannot have, or of the missing one
+    return [*starts.tolist(), *others.tolist()]
+
+
+def _places(tree: Hierarchy, kind: pl.DataType) -> NDArray[np.int64] | None:
+    """Return where each value of a hierarchy stands in a column of a type, -1 for what no such column has.
+
+    None where such columns have no order.
+    """
+    values = pl.Series(tree.values, dtype=pl.String)
+    if isinstance(kind, pl.Enum):
+        declared = pl.DataFrame({"value": kind.categories, "place": np.arange(len(kind.categories))})
+        placed = values.alias("value").to_frame().join(declared, on="value", how="left", maintain_order="left")
+        return np.asarray(placed["place"].fill_null(-1).to_numpy(), dtype=np.int64)
+    if kind.is_numeric():
+        possible = values.cast(pl.Float64, strict=False).is_not_null()
+    elif kind in (pl.Date, pl.Datetime, pl.Time):
+        possible = values.str.contains("^[0-9]")
+    elif kind == pl.String:
+        possible = values != ""
+        said = values.filter(possible)
+        if not (said.str.contains(f"^{NUMBER}$").all() or said.str.contains(_DATE).all()):
+            return None
+    else:
+        return None
+    return np.where(possible.to_numpy(), ranks_of(tree), -1)
 
 
 def as_hierarchy(what: str, given: object) -> Hierarchy:

@@ -297,7 +297,11 @@ def _rewritten(column: pl.Series, form: DateForm | NumberForm, star: str) -> pl.
     written = form.written(canonical)
     if written.equals(values):
         return None
-    return column.cast(pl.String).replace(values, written)
+    rewritten = column.cast(pl.String).replace(values, written)
+    if not isinstance(column.dtype, pl.Enum):
+        return rewritten
+    # The same type that the column has where its text was not understood.
+    return rewritten.cast(pl.Enum(column.dtype.categories.replace(values, written)))
 
 
 def _iso(values: pl.Series) -> pl.Series:

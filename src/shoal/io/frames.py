@@ -226,7 +226,10 @@ def _column_to_pandas(column: pl.Series, native: Any) -> pd.Series:
 
 
 def _categories_in(column: pl.Series, native: pd.CategoricalDtype) -> list[Any] | None:
-    """Return the categories that occur in a column, in their order; None where it has others, or cannot have them."""
+    """Return the categories that occur in a column; None where it has others, or cannot have them.
+
+    Declared ones are in their order, others sorted: their own may be that in which rows were read.
+    """
     import polars as pl
 
     values = column.drop_nulls().unique()
@@ -235,7 +238,7 @@ def _categories_in(column: pl.Series, native: pd.CategoricalDtype) -> list[Any] 
     kept = [value for value in native.categories if (str(value) if textual else value) in occurring]
     if len(kept) < len(occurring) or (kept and textual and not isinstance(kept[0], str)):
         return None
-    return kept
+    return kept if native.ordered else sorted(kept)
 
 
 def _open_arrow(data: pa.Table) -> OpenedFrame:

@@ -8,7 +8,8 @@ What is published is the name of the node, with three exceptions:
 * a group whose rows all miss the value keeps it: its cells stay missing.
 
 The hierarchy counts for the values that occur in the table: a node stands for those of them that are below it, and its
-penalty is (these - 1) / (all that occur - 1), a missing value not counted. That is what sets and stars count, too.
+penalty is (these - 1) / (all that occur - 1), a missing value not counted. That is what sets and stars count, too. The
+order of the nodes is that of the hierarchy as it was given, so that it does not tell which values occur.
 
 References
 ----------
@@ -28,6 +29,7 @@ import polars as pl
 
 from shoal._messages import Suggestion
 from shoal.errors import ParameterError
+from shoal.hierarchy.reach import ranks_of, reach
 from shoal.recoding.extents_kernel import group_extents
 from shoal.recoding.levels import lowest_levels
 from shoal.recoding.penalty import set_penalty
@@ -187,6 +189,16 @@ class _DepthFirst:
         of_one = np.array([len(names) == 1 for names in self.tree.labels])
         return np.asarray(of_one[level] & (place < self.values))
 
+    def reach(self, level: NDArray[np.int32], place: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the ranks of the first and the last value that the hierarchy has below nodes, in the table or not."""
+        first, last = (np.full(len(level), len(self.tree.values), dtype=np.int64) for _ in range(2))  # missing: last
+        ranks = ranks_of(self.tree)
+        for number in np.unique(level).tolist():
+            here = np.flatnonzero((level == number) & (place < self.values))
+            nodes = self.nodes[number, place[here]]
+            first[here], last[here] = (places[nodes] for places in reach(self.tree, number, ranks))
+        return first, last
+
     def names(self, level: NDArray[np.int32], place: NDArray[np.int32], text: pl.Series) -> pl.Series:
         """Return the names of nodes; a value reads as it is written in the table."""
         named: list[str | None] = [
@@ -198,7 +210,7 @@ class _DepthFirst:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class _Nodes:
-    """The distinct nodes that groups publish, in the order of their first and last values."""
+    """The distinct nodes that groups publish, by the first and the last values that the hierarchy has below them."""
 
     level: NDArray[np.int32]
     begin: NDArray[np.int32]
@@ -219,14 +231,13 @@ def _published_nodes(
     stars: NDArray[np.bool_],
 ) -> _Nodes:
     places = len(walk.order)
-    keys, first, of_told = np.unique(
+    keys, a_group, of_told = np.unique(
         (level.astype(np.int64) * places + begin)[~stars], return_index=True, return_inverse=True
     )
-    ends = end[~stars][first]
+    ends = end[~stars][a_group]
     levels, begins = (keys // places).astype(np.int32), (keys % places).astype(np.int32)
-    owner, codes = _below(walk, begins, ends)
-    starts = np.searchsorted(owner, np.arange(len(keys) + 1))
-    canonical = np.lexsort((levels, codes[starts[1:] - 1], codes[starts[:-1]]))
+    first, last = walk.reach(levels, begins)
+    canonical = np.lexsort((levels, last, first))
     number = np.empty(len(keys), dtype=np.int32)
     number[canonical] = np.arange(len(keys))
     of_group = np.zeros(len(level), dtype=np.int32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,24 +10,37 @@ import polars as pl
 
 from shoal.errors import DataError
 from shoal.recoding.order import rank, sort
+from shoal.recoding.shown_order import shown_order, written_order
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from numpy.typing import NDArray
 
+    from shoal.io import Forms
     from shoal.recoding.recoded import Recoding
     from shoal.table import Table
 
 __all__ = ["canonical_order", "published_frame"]
 
+_NO_FORMS: Forms = MappingProxyType({})
+
 
 def published_frame(
-    table: Table, recoding: Recoding, groups: NDArray[np.int32], *, keep_order: bool = False, compact: bool = False
+    table: Table,
+    recoding: Recoding,
+    groups: NDArray[np.int32],
+    *,
+    keep_order: bool = False,
+    compact: bool = False,
+    forms: Forms = _NO_FORMS,
+    automatic: Container[str] = (),
 ) -> tuple[pl.DataFrame, NDArray[np.int32]]:
     """Make the published table of a recoding.
 
-    The rows are sorted by their published cells: quasi-identifiers (in the order of their `labels`), then sensitive
-    values, then insensitive columns. Rows that tie are identical, so the published table is a function of the published
-    rows alone: the same microdata in another order give the same table, and the order tells nothing of the input's.
+    The rows are sorted by their published cells: quasi-identifiers (in their `shown_order`), then sensitive values,
+    then insensitive columns. Rows that tie are identical, so the published table is a function of the published rows
+    and of the request alone: its order and its types are the same for all microdata that give the same rows.
 
     Parameters
     ----------
@@ -41,6 +55,10 @@ def published_frame(
     compact : bool
         Whether quasi-identifiers that are published as text come as categories (`polars.Enum`), in a tenth of the
         memory.
+    forms : mapping of column to form
+        How columns were written whose text became dates or numbers: readers will see them so again.
+    automatic : container of str
+        Columns whose hierarchies were made of the table itself.
 
     Returns
     -------
@@ -55,22 +73,37 @@ def published_frame(
     DataError
         Where an insensitive column has a type that cannot be put in order.
     """
-    cells: list[tuple[pl.Series, NDArray[Any]]]
+    recoded = [
+        _sorted(
+            column.labels,
+            column.group_codes,
+            shown_order(values, column, forms=forms, automatic=automatic, star=recoding.star),
+        )
+        for values, column in zip(table.quasi_identifiers, recoding.columns, strict=True)
+    ]
+    sensitive = [
+        _sorted(column.dictionary.alias(column.name), column.codes, written_order(column, forms))
+        for column in table.sensitive
+    ]
     if keep_order:
         rows = np.arange(table.rows, dtype=np.int32)
-        cells = [(column.labels, column.group_codes[groups]) for column in recoding.columns]
+        cells = [(labels, codes[groups]) for labels, codes in recoded]
     else:
-        rows = _canonical_order(table, recoding, groups)
         classes = recoding.classes
+        told = [(codes[classes.representatives], len(labels)) for labels, codes in recoded]
+        number = rank(told, classes.count)[0]
+        by_class = np.argsort(number)
+        columns: list[tuple[NDArray[Any], int]] = [(number[classes.of_group][groups], classes.count)]
+        rows = _order(table, columns + [(codes, len(labels)) for labels, codes in sensitive])
         cells = [
-            (column.labels, np.repeat(column.group_codes[classes.representatives], classes.sizes))
-            for column in recoding.columns
+            (labels, np.repeat(codes[by_class], classes.sizes[by_class]))
+            for (labels, _), (codes, _) in zip(recoded, told, strict=True)
         ]
-    cells += [(column.dictionary.alias(column.name), column.codes[rows]) for column in table.sensitive]
+    cells += [(labels, codes[rows]) for labels, codes in sensitive]
     cells = [(_without_absent(labels, labels), codes) for labels, codes in cells]
     if compact:
-        recoded = len(recoding.columns)
-        cells[:recoded] = [(_as_categories(labels), codes) for labels, codes in cells[:recoded]]
+        many = len(recoding.columns)
+        cells[:many] = [(_as_categories(labels), codes) for labels, codes in cells[:many]]
     # One chunk: gathering from several is many times slower.
     published = [labels.rechunk().gather(pl.Series(codes.astype(np.uint32))) for labels, codes in cells]
     index = pl.Series(rows.astype(np.uint32))
@@ -96,11 +129,13 @@ def canonical_order(table: Table) -> NDArray[np.int32]:
     return _order(table, [(column.codes, column.size) for column in (*table.quasi_identifiers, *table.sensitive)])
 
 
-def _canonical_order(table: Table, recoding: Recoding, groups: NDArray[np.int32]) -> NDArray[np.int32]:
-    classes = recoding.classes
-    columns: list[tuple[NDArray[Any], int]] = [(classes.of_group[groups], classes.count)]
-    columns += [(column.codes, column.size) for column in table.sensitive]
-    return _order(table, columns)
+def _sorted(labels: pl.Series, codes: NDArray[Any], order: NDArray[np.intp] | None) -> tuple[pl.Series, NDArray[Any]]:
+    """Return labels in an order, and the codes that then stand for them."""
+    if order is None:
+        return labels, codes
+    place = np.empty(len(order), dtype=codes.dtype)
+    place[order] = np.arange(len(order))
+    return labels.gather(pl.Series(order)), place[codes]
 
 
 def _order(table: Table, columns: list[tuple[NDArray[Any], int]]) -> NDArray[np.int32]:

@@ -70,8 +70,9 @@ class RecodedColumn:
 
     name: str
     labels: pl.Series
-    """The distinct published values in canonical order: by the values that they stand for, a star last. They have the
-    column's own type where no cell of it was recoded, else they are text; a missing value stays null."""
+    """The distinct published values, by the values that they stand for, a star last (`shown_order` is how they are
+    published). They have the column's own type where no cell was recoded, else they are text; a missing value stays
+    null."""
     group_codes: NDArray[np.int32]
     """The published value of each group, as a position in `labels`."""
     kept: NDArray[np.bool_]
@@ -96,7 +97,7 @@ class PublishedClasses:
     """The equivalence classes that a reader of the release sees: groups with equal published cells are one class."""
 
     of_group: NDArray[np.int32]
-    """Class of each group; classes are numbered in the order of their published cells."""
+    """Class of each group; classes are numbered in the order of their labels."""
     representatives: NDArray[np.int32]
     """A group of each class."""
     sizes: NDArray[np.int64]

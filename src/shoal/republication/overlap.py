@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from shoal._messages import Suggestion
 from shoal.errors import DataError
 from shoal.republication.ledger.memory import read_memory
 from shoal.republication.ledger.records import series_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import polars as pl
 
@@ -35,7 +36,7 @@ def another_series(name: str, others: Sequence[str]) -> str:
     )
 
 
-def check_apart(store: Store, series: RecordedSeries, ids: pl.Series) -> None:
+def check_apart(store: Store, series: RecordedSeries, people: Callable[[], pl.Series]) -> None:
     """Check that no other series of the ledger shows the people of a release.
 
     Their ids are hashed as each of the other series does it; nothing of that is kept.
@@ -46,8 +47,8 @@ def check_apart(store: Store, series: RecordedSeries, ids: pl.Series) -> None:
         The ledger.
     series : RecordedSeries
         The series that is to have the release.
-    ids : polars.Series
-        The ids of its people, as text.
+    people : callable
+        Returns the ids of its people, as text; called where there is another series.
 
     Raises
     ------
@@ -59,13 +60,14 @@ def check_apart(store: Store, series: RecordedSeries, ids: pl.Series) -> None:
             other = store.read(connection, name) if name != series.name else None
             if other is None or other.latest is None:
                 continue
-            keys = store.keys(other)
-            people = read_memory(connection, other, keys, after=other.latest).persons
-            shared = int((people.find(keys.pseudonyms(ids).ids) >= 0).sum())
+            keys, ids = store.keys(other), people()
+            known = read_memory(connection, other, keys, after=other.latest).persons
+            shared = int((known.find(keys.pseudonyms(ids).ids) >= 0).sum())
             if shared:
                 raise DataError(
                     f"{shared} of {len(ids)} people are in the series '{name}' of this ledger, too. {_MEANING} Nothing "
-                    f"was published. Publish them in one of the two. Only if nobody outside sees the releases of one, "
-                    "or the two protect columns that have nothing to do with each other, allow it: overlap='allow' "
-                    "(--overlap allow)."
+                    "was published. Publish them in one of the two. Only if nobody outside sees the releases of one, "
+                    "or the two protect columns that have nothing to do with each other, allow it: ",
+                    Suggestion("overlap", "allow"),
+                    ".",
                 )

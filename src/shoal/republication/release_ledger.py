@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from shoal._messages import Suggestion
 from shoal._unpicklable import Unpicklable
 from shoal._validation import Boolean, Integer, OneOf, RationalIn, validate
 from shoal.errors import LedgerError, ParameterError, near_matches
@@ -346,7 +347,9 @@ def _refuse_traces(name: str, nearby: Sequence[Path]) -> None:
             "ledger was lost, or lies elsewhere. In a new series the people in it would be taken for new ones, and the "
             "releases together may betray them. Nothing was started. Open that ledger, or restore it from a backup "
             "together with its key. Choose another name for other people; or, where the name must be the same, give "
-            "your word that they are others: start(..., anew=True) (--anew)."
+            "your word that they are others: ",
+            Suggestion("anew", True),
+            ".",
         )
 
 

@@ -144,7 +144,7 @@ class Series(Unpicklable):
             with clock.step("link"):
                 linked = link(opened.frame, self.columns, memory, keys, missing_sensitive=missing_sensitive)
                 if overlap == "error":
-                    check_apart(store, series, linked.ids_in(opened.frame, self.columns.identifier))
+                    check_apart(store, series, lambda: linked.ids_in(opened.frame, self.columns.identifier))
             release = RecordedRelease(
                 number=series.releases[-1].number + 1 if series.releases else 1,
                 state=_PUBLISHED if output is None else _STAGED,
@@ -217,7 +217,9 @@ class Series(Unpicklable):
 
         Every group must have m different sensitive values, every signature must be one that the ledger knows, and in
         the latest release as many people must have it as the ledger remembers. The ledger must be as far as its anchor
-        says, and know every release of the series that lies beside the folders that are looked at.
+        says, and know every release of the series that lies beside the folders that are looked at, in the present
+        folder or beside its database. Nothing else may lie in a folder, and what lies in a private one must be as it
+        was written.
 
         Parameters
         ----------

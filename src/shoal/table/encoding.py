@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias, cast, overload
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from shoal._unpicklable import Unpicklable
 from shoal.errors import DataError
 from shoal.table.classes import EquivalenceClasses
+from shoal.table.natural_order import LONGEST_NUMBER, NUMBER, numeric_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
@@ -31,9 +31,6 @@ Numbers: TypeAlias = tuple[Fraction, ...] | None
 _SMALL_RANGE = 1 << 16
 """Integers are counted, not hashed, when their range is below this or below `_RANGE_PER_ROW` times the rows."""
 _RANGE_PER_ROW = 2
-_LONGEST_NUMBER = 100
-"""Longer runs of digits are text: nobody measures with them, and exact arithmetic on them would be slow."""
-_CANONICAL_NUMBER = r"^(?:0|-?[1-9][0-9]*|-?(?:0|[1-9][0-9]*)\.[0-9]+)$"
 _ISO_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
 
@@ -320,7 +317,7 @@ def _by_hash(column: pl.Series) -> tuple[NDArray[np.unsignedinteger], pl.Series]
         order = found.arg_sort().to_numpy()
         found = found.gather(order).cast(column.dtype)
     if column.dtype == pl.String and _is_numeric_text(found):
-        by_number = _numeric_order(found)
+        by_number = numeric_order(found)
         order, found = order[by_number], found.gather(by_number)
     has_missing = column.null_count() > 0
     code_of = np.empty(len(order) + has_missing, dtype=_narrowest(len(order) + has_missing))
@@ -339,29 +336,13 @@ def _narrowest(values: int) -> type[np.unsignedinteger]:
 def _is_numeric_text(values: pl.Series) -> bool:
     if values.null_count() == len(values):
         return False
-    return bool((values.str.contains(_CANONICAL_NUMBER) & (values.str.len_bytes() <= _LONGEST_NUMBER)).all())
+    return bool((values.str.contains(f"^{NUMBER}$") & (values.str.len_bytes() <= LONGEST_NUMBER)).all())
 
 
 def _is_date_text(values: pl.Series) -> bool:
     if values.null_count() == len(values) or not values.str.contains(_ISO_DATE).all():
         return False
     return values.str.to_date("%Y-%m-%d", strict=False).null_count() == values.null_count()
-
-
-def _numeric_order(values: pl.Series) -> NDArray[np.intp]:
-    """Return the order by number, then by text, of alphabetical text that is numeric."""
-    import polars as pl
-
-    rounded = values.cast(pl.Float64).to_numpy()
-    order = np.argsort(rounded, kind="stable")
-    # Rounding keeps the order but for ties; exact numbers decide those.
-    runs = np.flatnonzero(np.diff(rounded[order], prepend=-np.inf, append=np.inf))
-    for start, end in pairwise(runs.tolist()):
-        if end - start > 1:
-            run = order[start:end]
-            exact = [Decimal(text) for text in values.gather(run)]
-            order[start:end] = run[sorted(range(len(run)), key=exact.__getitem__)]
-    return order
 
 
 def _exact_numbers(dictionary: pl.Series) -> tuple[Fraction, ...]:

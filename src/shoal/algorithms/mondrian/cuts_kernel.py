@@ -188,7 +188,7 @@ def _allowed(
         counts[0, touched[0, i]] = 0
     for i in range(right_codes):
         counts[1, touched[1, i]] = 0
-    return both
+    return bool(both)
 
 
 @kernel_step

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal._validation import Integer, OneOf, validate
 from shoal.grouping.base import check_k
-from shoal.grouping.coarsened_columns import check_told_apart, class_names, coarsened, counted_values, members_of
+from shoal.grouping.coarsened_columns import (
+    check_told_apart,
+    class_names,
+    coarsened,
+    counted_values,
+    members_of,
+    order_of_members,
+)
 from shoal.grouping.labels.bin_covering import labels as group_labels
 from shoal.hierarchy import Coarsened, Coarsening
 from shoal.hierarchy.columns import by_code
@@ -71,7 +78,13 @@ class Labels(Coarsening):
         column, counts = counted_values("Labels", series)
         grouping = group_labels(counts, self.k, seed=self.seed)
         text = dictionary_text(column.dictionary.drop_nulls())
-        published = class_names(grouping.classes, text, word="class", numbered=self.labels == "numbers")
+        published = class_names(
+            grouping.classes,
+            text,
+            word="class",
+            numbered=self.labels == "numbers",
+            order=order_of_members(column, text),
+        )
         check_told_apart(published, text)
         coarser = by_code(column, published, series.name)
         return coarsened(grouping, (coarser,), classes=members_of(published, text))

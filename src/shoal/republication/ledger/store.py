@@ -100,7 +100,10 @@ class Store:
     def nearby(self) -> tuple[Path, ...]:
         """Folders in which releases of the ledger's series are looked for: that of the database, and the present."""
         path = self.address.path
-        return tuple(dict.fromkeys((*([] if path is None else [path.parent]), Path.cwd())))
+        found = [] if path is None else [path.parent]
+        with suppress(FileNotFoundError):  # the present folder was removed
+            found.append(Path.cwd())
+        return tuple(dict.fromkeys(found))
 
     @contextmanager
     def publishing(self) -> Iterator[list[str]]:

@@ -1,0 +1,51 @@
+"""How far the nodes of a hierarchy reach in the natural order of its values, whichever of them a table has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from shoal.table.natural_order import natural_order
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.hierarchy.tree import Hierarchy
+
+__all__ = ["ranks_of", "reach"]
+
+
+def ranks_of(tree: Hierarchy) -> NDArray[np.int64]:
+    """Return the place of each value of a hierarchy in their natural order, that of a missing value last.
+
+    Examples
+    --------
+    >>> from shoal.hierarchy import Hierarchy
+    >>> tree = Hierarchy.from_rows([("10", "*"), ("", "*"), ("9", "*")])
+    >>> ranks_of(tree).tolist()
+    [1, 2, 0]
+    """
+    values = pl.Series(tree.values, dtype=pl.String)
+    named = (values != "").arg_true()
+    ranks = np.full(len(values), len(named), dtype=np.int64)
+    ranks[named.to_numpy()[natural_order(values.gather(named))]] = np.arange(len(named))
+    return ranks
+
+
+def reach(tree: Hierarchy, level: int, ranks: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the ranks of the first and of the last value below each node of a level.
+
+    Examples
+    --------
+    >>> from shoal.hierarchy import Hierarchy
+    >>> tree = Hierarchy.from_rows([("ulcer", "stomach", "*"), ("flu", "lung", "*"), ("cough", "lung", "*")])
+    >>> [places.tolist() for places in reach(tree, 1, ranks_of(tree))]
+    [[2, 0], [2, 1]]
+    """
+    nodes, values = len(tree.labels[level]), len(tree.values)
+    first, last = np.full(nodes, values, dtype=np.int64), np.full(nodes, -1, dtype=np.int64)
+    np.minimum.at(first, tree.levels[level], ranks)
+    np.maximum.at(last, tree.levels[level], ranks)
+    return first, last
