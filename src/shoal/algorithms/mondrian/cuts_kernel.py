@@ -180,7 +180,7 @@ def _allowed(
                 touched[1, right_codes] = v
                 right_codes += 1
             counts[side, v] += 1
-    both: bool = acceptable(left_rows, touched[0], left_codes, counts[0], starts, rules, bounds)
+    both = acceptable(left_rows, touched[0], left_codes, counts[0], starts, rules, bounds)
     if both:
         right_rows = end - start - left_rows
         both = acceptable(right_rows, touched[1], right_codes, counts[1], starts, rules, bounds)
