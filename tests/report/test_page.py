@@ -180,13 +180,16 @@ def test_no_size_is_no_division_by_zero() -> None:
 
 
 def test_writing(tmp_path: Any) -> None:
-    write_report(render(facts()), tmp_path / "report.html")
-    assert (tmp_path / "report.html").read_text(encoding="utf-8") == render(facts())
+    for private, mode in ((True, 0o600), (False, 0o644)):
+        path = tmp_path / f"report-{private}.html"
+        write_report(render(facts()), path, private=private)
+        assert path.read_text(encoding="utf-8") == render(facts())
+        assert path.stat().st_mode & 0o777 & mode == path.stat().st_mode & 0o777
 
 
 def test_writing_where_there_is_no_folder(tmp_path: Any) -> None:
     with pytest.raises(OutputError, match="cannot be written"):
-        write_report(render(facts()), tmp_path / "missing" / "report.html")
+        write_report(render(facts()), tmp_path / "missing" / "report.html", private=False)
 
 
 RISK = {

@@ -43,6 +43,7 @@ def natural_order(texts: pl.Series) -> NDArray[np.intp]:
 
     Examples
     --------
+    >>> import polars as pl
     >>> texts = pl.Series(["unknown", "[9, 12]", "10", "9"])
     >>> texts.gather(natural_order(texts)).to_list()
     ['9', '[9, 12]', '10', 'unknown']
