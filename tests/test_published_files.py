@@ -411,6 +411,49 @@ def test_what_is_left_out_does_not_order_what_is_published() -> None:
     assert len(found.orders["both",]) == 1
 
 
+LEFT_OUT: dict[str, tuple[list[str], list[str], list[str | None]]] = {
+    # Quasi-identifiers, sensitive values, and what a row that is left out may have as the first of them.
+    "decimal commas": (["1,5", "2,5", "7", "7"], [*"uvuv"], ["3,5", "10.25", "unknown", "1,000,000", None]),
+    "decimal points": (["2.5", "7", "7", "2.5"], [*"uvuv"], ["10,25", "unknown", "1.000,5", None]),
+    "dates": (["05.11.2020", "02.01.1999"] * 2, [*"uvuv"], ["5.1.2020", "unknown", "2020-01-01", None]),
+    "dates without zeros": (["5.11.2020", "2.1.1999"] * 2, [*"uvuv"], ["05.01.2020", "unknown", None]),
+    "days and months": (["13/02/2020", "01/05/2020"] * 2, [*"uvuv"], ["02/13/2020", "unknown", None]),
+    "sensitive numbers": (["7", "7", "8", "8"], ["10,5", "9,25", "100,5", "9,75"], ["1,5", "1.5", "unknown", None]),
+}
+
+
+@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_what_is_left_out_does_not_say_how_text_is_read(name: str, recoding: Any) -> None:
+    """Neither the release nor what is beside it differs, nor what tuning and comparisons find."""
+    cells, values, others = LEFT_OUT[name]
+    found = set()
+    for other in others:
+        table = pl.DataFrame({"q": [*cells, other], "s": [*values, None]})
+        privacy = [shoal.KAnonymity(2), shoal.TCloseness(1.0, distance="ordered")]
+        if name != "sensitive numbers":
+            privacy.pop()
+        given: dict[str, Any] = {"quasi_identifiers": ["q"], "sensitive": "s", "privacy": privacy}
+        given |= {"missing_sensitive": "drop", "recoding": recoding, "seed": 0}
+        release = shoal.anonymize(table, algorithm="mondrian", **given)
+        compared = shoal.compare(table, algorithms=["mondrian"], **given).rows[0]
+        tuned = shoal.tune(table, algorithm="mondrian", ladders={"q": [shoal.Labels(k=2)]}, **given)
+        losses = [setting.losses for setting in tuned.settings]
+        found.add((published(release), public_text(release), compared["gcp"], str(losses)))
+        assert shoal.provenance(table, release.certificate.to_dict(), salt=release.salt)
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    ("smaller", "larger"), [("2,5", "10,5"), ("31.12.2019", "01.02.2020"), ("2'000", "1'000'000")]
+)
+def test_categories_that_are_written_again_as_they_came(smaller: str, larger: str) -> None:
+    table = pl.DataFrame({"q": [smaller, larger] * 2, "s": list("xxyy")})
+    given: dict[str, Any] = {"privacy": shoal.KAnonymity(2), "coarsen": {"q": shoal.Ordered(k=2)}}
+    release = shoal.anonymize(table, quasi_identifiers=["q"], sensitive="s", seed=0, **given)
+    assert sorted(release.data["q"].cast(pl.String)) == sorted(table["q"])
+
+
 def test_undeclared_categories_of_pandas_are_in_no_order_of_their_own() -> None:
     pd = pytest.importorskip("pandas")
     found = set()

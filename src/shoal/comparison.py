@@ -16,7 +16,7 @@ from shoal.errors import InfeasibleError, MissingExtraError, ShoalError, Unsuppo
 from shoal.metrics import METRICS
 from shoal.models import Requirement
 from shoal.opening import open_data, roles, understood
-from shoal.publish import Options, all_options, anonymize
+from shoal.publish import Options, all_options, anonymize, rows_to_publish
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -155,6 +155,7 @@ def compare(
     )
     schema = roles(quasi_identifiers, sensitive)
     schema.check_known(opened.frame.columns)
+    _, rows = rows_to_publish(opened.frame, schema, options.get("missing_sensitive", "error"))
     opened = understood(
         opened,
         schema,
@@ -163,6 +164,7 @@ def compare(
         decimal=options.pop("decimal", None),
         coarsen=options.get("coarsen"),
         hierarchies=options.get("hierarchies"),
+        rows=rows,
     )
     if isinstance(algorithms, str):
         algorithms = [algorithms]

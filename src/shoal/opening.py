@@ -8,6 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from shoal._unpicklable import Unpicklable
 from shoal.errors import ParameterError
 from shoal.hierarchy import Coarsening, DatePart
@@ -16,6 +18,7 @@ from shoal.table import Schema
 
 if TYPE_CHECKING:
     import polars as pl
+    from numpy.typing import NDArray
 
     from shoal.io import Forms
     from shoal.models import Requirement
@@ -82,16 +85,27 @@ def understood(
     decimal: str | None = None,
     coarsen: Mapping[str | tuple[str, ...], Coarsening] | None = None,
     hierarchies: Mapping[str, Any] | None = None,
+    rows: NDArray[np.int32] | None = None,
 ) -> OpenedData:
     """Turn columns of text into the dates and numbers that they mean, where something depends on what they mean.
 
     These are the quasi-identifiers, but for those whose hierarchy or coarsening takes text as it is written, and the
-    sensitive columns where a model looks at their values and was given none by name.
+    sensitive columns where a model looks at their values and was given none by name. Rows that are not published say
+    nothing of how a column is written: what they hold in these columns is missing in the table that is meant.
+
+    Parameters
+    ----------
+    opened, schema, requirement
+        The input, the roles of its columns, and what is asked of it.
+    dates, decimal, coarsen, hierarchies
+        As for `shoal.anonymize`.
+    rows : int32 array, optional
+        The numbers of the rows to publish; all by default.
 
     Returns
     -------
     OpenedData
-        The table that is meant; it knows how these columns were written.
+        The table that is meant, with all rows of the input; it knows how these columns were written.
     """
     given = {name: one for key, one in _by_columns(coarsen).items() for name in key}
     formats = {name: one.format for name, one in given.items() if isinstance(one, DatePart) and one.format}
@@ -102,9 +116,24 @@ def understood(
         names += schema.sensitive
     named = {**formats, **_mapping(dates)}
     names += [name for name in named if name not in names and name in schema.published]
-    meant = understand(opened.frame, names, dates=named, decimal=decimal)
+    meant = understand(_without_other_rows(opened.frame, names, rows), names, dates=named, decimal=decimal)
     meant.check()
-    return replace(opened, frame=meant.frame, forms=meant.forms, written=opened.frame) if meant.forms else opened
+    if not meant.forms:
+        return opened
+    frame = opened.frame.with_columns(meant.frame.select(*meant.forms).get_columns())
+    return replace(opened, frame=frame, forms=meant.forms, written=opened.frame)
+
+
+def _without_other_rows(frame: pl.DataFrame, names: Sequence[str], rows: NDArray[np.int32] | None) -> pl.DataFrame:
+    """Return a table whose columns of text are missing in all rows but some, which keep their numbers."""
+    import polars as pl
+
+    if rows is None or len(rows) == frame.height:
+        return frame
+    published = np.zeros(frame.height, dtype=np.bool_)
+    published[rows] = True
+    text = [name for name in names if frame.schema[name] in (pl.String, pl.Categorical)]
+    return frame.with_columns(pl.when(pl.Series(published)).then(pl.col(text)))
 
 
 def _by_columns(coarsen: object) -> dict[tuple[str, ...], Coarsening]:

@@ -227,6 +227,7 @@ def requested(
 
 def meant(opened: OpenedData, request: Request, options: Options) -> OpenedData:
     """Return an input with dates and numbers in place of the text that they are written as; see `understood`."""
+    _, rows = rows_to_publish(opened.frame, request.schema, request.missing_sensitive)
     return understood(
         opened,
         request.schema,
@@ -235,6 +236,7 @@ def meant(opened: OpenedData, request: Request, options: Options) -> OpenedData:
         decimal=options["decimal"],
         coarsen=options["coarsen"],
         hierarchies=options["hierarchies"],
+        rows=rows,
     )
 
 

@@ -39,7 +39,7 @@ def natural_order(texts: pl.Series) -> NDArray[np.intp]:
     Parameters
     ----------
     texts : polars.Series
-        Text, each once, none missing.
+        Text or categories, each once, none missing.
 
     Examples
     --------
@@ -53,6 +53,7 @@ def natural_order(texts: pl.Series) -> NDArray[np.intp]:
     """
     import polars as pl
 
+    texts = texts.cast(pl.String)  # categories have an order of their own
     alphabetical = texts.arg_sort().to_numpy().astype(np.intp)
     sorted_texts = texts.gather(alphabetical)
     numeric = (sorted_texts.str.contains(_SPAN) & (sorted_texts.str.len_bytes() <= LONGEST_NUMBER)).to_numpy()
@@ -106,10 +107,11 @@ def numeric_order(values: pl.Series) -> NDArray[np.intp]:
     """Return the order by number, then by text, of alphabetical text that is numeric."""
     import polars as pl
 
-    rounded = values.cast(pl.Float64).to_numpy()
+    rounded = values.cast(pl.Float64, strict=False).to_numpy()
     order = np.argsort(rounded, kind="stable")
+    ascending = rounded[order]
     # Rounding keeps the order but for ties; exact numbers decide those.
-    runs = np.flatnonzero(np.diff(rounded[order], prepend=-np.inf, append=np.inf))
+    runs = np.flatnonzero(np.concatenate(([True], ascending[1:] != ascending[:-1], [True])))
     for start, end in pairwise(runs.tolist()):
         if end - start > 1:
             run = order[start:end]
