@@ -444,6 +444,21 @@ def test_what_is_left_out_does_not_say_how_text_is_read(name: str, recoding: Any
     assert len(found) == 1
 
 
+def test_suppressed_cells_do_not_say_how_another_column_is_read() -> None:
+    """A sensitive `1,234` is asked for, whatever a quasi-identifier looks like; once it is said, all releases agree."""
+    pay = ["1,234", "567", "2,345", "600"]
+    privacy = [shoal.KAnonymity(4), shoal.TCloseness(1.0, distance="ordered")]
+    given: dict[str, Any] = {"quasi_identifiers": ["q"], "privacy": privacy, "algorithm": "mondrian"}
+    found = {sign: Enumeration() for sign in (",", ".")}
+    for other in ("1,5", "1.5", "1", "unknown", "1,234"):
+        table = pl.DataFrame({"q": [other, "2", "2", "2"], "s": pay})
+        with pytest.raises(shoal.errors.DataError, match=r"two ways.*decimal=','"):
+            shoal.anonymize(table, sensitive="s", **given)
+        for sign, releases in found.items():
+            releases.add(table, **given, decimal=sign)
+    assert [releases.check() for releases in found.values()] == [5, 5]
+
+
 @pytest.mark.parametrize(
     ("smaller", "larger"), [("2,5", "10,5"), ("31.12.2019", "01.02.2020"), ("2'000", "1'000'000")]
 )

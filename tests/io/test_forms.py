@@ -125,17 +125,18 @@ def test_other_text_stays(values):
     assert (found.forms, found.ambiguous) == ({}, {})
 
 
-def test_one_column_says_what_another_means():
+def test_no_column_says_what_another_means():
     either = {"a": ["1,234", "12"]}
     found = understand(pl.DataFrame(either), ["a"])
     with pytest.raises(DataError, match=r"two ways.*decimal=',' or decimal='\.'"):
         found.check()
-    german = understand(pl.DataFrame({**either, "b": ["2,5", "3"]}), ["a", "b"])
-    english = understand(pl.DataFrame({**either, "b": ["2.5", "3"]}), ["a", "b"])
-    assert (german.frame["a"][0], english.frame["a"][0]) == ("1.234", "1234")
+    for other in ("2,5", "2.5"):
+        assert set(understand(pl.DataFrame({**either, "b": [other, "3"]}), ["a", "b"]).ambiguous) == {"a"}
+    assert understand(pl.DataFrame(either), ["a"], decimal=",").frame["a"][0] == "1.234"
     assert understand(pl.DataFrame(either), ["a"], decimal=".").frame["a"][0] == "1234"
     dotted = pl.DataFrame({"a": ["1.234", "12"], "b": ["2,5", "3"]})
-    assert understand(dotted, ["a", "b"]).frame["a"][0] == "1234"
+    assert understand(dotted, ["a"]).frame["a"][0] == "1.234"
+    assert set(understand(dotted, ["a", "b"]).ambiguous) == {"a"}, "and none is read as what it is not"
     assert understand(dotted, ["a"], decimal=",").frame["a"][0] == "1234"
 
 

@@ -93,8 +93,8 @@ class Understood:
         for name, meanings in self.ambiguous.items():
             if set(meanings) <= set(SIGNS):
                 raise DataError(
-                    f"The numbers of the column '{name}' can be read in two ways: nothing says whether the comma sets "
-                    "thousands apart. Say which sign stands before decimals: ",
+                    f"The numbers of the column '{name}' can be read in two ways: nothing in it says whether its sign "
+                    "stands before decimals or sets thousands apart. Say which sign stands before decimals: ",
                     Suggestion("decimal", ","),
                     " or ",
                     Suggestion("decimal", "."),

@@ -1,7 +1,7 @@
 """Numbers in text with a decimal comma, or with thousands set apart: one form for each column.
 
-`1.234,5` and `12,5` are German, `1,234.5` English, `1 234,5` French, `1'234.5` Swiss. `1,234` may be either: what the
-other columns say decides, and where these say nothing only the publisher knows.
+`1.234,5` and `12,5` are German, `1,234.5` English, `1 234,5` French, `1'234.5` Swiss. `1,234` may be either, and only the
+publisher knows: other columns do not decide, as their cells may be suppressed.
 """
 
 from __future__ import annotations
@@ -98,21 +98,21 @@ def number_forms(
     forms : dict
         The form of each such column, by its name.
     ambiguous : tuple of str
-        Columns whose numbers may mean two things, and no column says which: `1,234`.
+        Columns whose numbers may mean two things: `1,234`, and `1.234` where another column has a decimal comma.
     """
     readings = {column.name: _readings(column) for column in columns}
     readings = {name: found for name, found in readings.items() if found.forms}
-    signs = {decimal} if decimal else {found.certain for found in readings.values()} - {None}
-    usual = next(iter(signs)) if len(signs) == 1 else None
+    plain = NumberForm(decimal=".")
+    # What reads like a decimal point is one, unless something says otherwise: then nothing is guessed.
+    pointed = all(found.certain != "," for found in readings.values())
     forms: dict[str, NumberForm] = {}
     ambiguous: list[str] = []
     for name, found in readings.items():
-        sign = usual if usual in found.forms and not (decimal is None and found.certain) else found.certain
-        if sign is not None and (decimal is None or sign == decimal):
+        sign = decimal or found.certain
+        if sign is None and not (pointed and plain in found.forms.values()):
+            ambiguous.append(name)
+        elif sign in found.forms:
             forms[name] = found.forms[sign]
-        elif sign is None and NumberForm(decimal=".") not in found.forms.values():
-            ambiguous.append(name)  # what reads like a decimal point is one, unless something says otherwise
-    plain = NumberForm(decimal=".")
     return {name: form for name, form in forms.items() if form != plain}, tuple(ambiguous)
 
 
