@@ -354,6 +354,9 @@ HIDDEN: dict[str, tuple[list[Any], list[Any], dict[str, Any]]] = {
     "numbers in text": (["9", "10"], ["7", "8", "100", "unknown", "007"], {}),
     "codes with zeros": (["021", "100"], ["7", "8", "unknown"], {}),
     "dates in text": (GERMAN[:2], GERMAN[2:], {}),
+    "dates without zeros": (["5.11.2020", "15.1.2020"], ["02.01.1999", "3.1.1999", "unknown"], {}),
+    "dates with zeros": (["05.11.2020", "15.01.2020"], ["02.01.1999", "3.1.1999"], {}),
+    "dates with two digits": (["15.11.2020", "16.12.2020"], ["02.01.1999", "3.1.1999", "unknown"], {}),
     "decimal commas": (["9,5", "10,25"], ["3,75", "2", "unknown"], {}),
     "levels of numbers": ([6, 7], [*range(3, 10)], {"coarsen": {"q": shoal.Level(THIRDS, 1)}}),
     "levels of categories": (["a", "b"], [*"abcd"], {"coarsen": {"q": shoal.Level(TREE, 1)}}),
@@ -459,9 +462,7 @@ def test_suppressed_cells_do_not_say_how_another_column_is_read() -> None:
     assert [releases.check() for releases in found.values()] == [5, 5]
 
 
-@pytest.mark.parametrize(
-    ("smaller", "larger"), [("2,5", "10,5"), ("31.12.2019", "01.02.2020"), ("2'000", "1'000'000")]
-)
+@pytest.mark.parametrize(("smaller", "larger"), [("2,5", "10,5"), ("31.12.2019", "01.02.2020"), ("2'000", "1'000'000")])
 def test_categories_that_are_written_again_as_they_came(smaller: str, larger: str) -> None:
     table = pl.DataFrame({"q": [smaller, larger] * 2, "s": list("xxyy")})
     given: dict[str, Any] = {"privacy": shoal.KAnonymity(2), "coarsen": {"q": shoal.Ordered(k=2)}}

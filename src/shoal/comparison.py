@@ -155,7 +155,7 @@ def compare(
     )
     schema = roles(quasi_identifiers, sensitive)
     schema.check_known(opened.frame.columns)
-    _, rows = rows_to_publish(opened.frame, schema, options.get("missing_sensitive", "error"))
+    _, to_publish = rows_to_publish(opened.frame, schema, options.get("missing_sensitive", "error"))
     opened = understood(
         opened,
         schema,
@@ -164,7 +164,7 @@ def compare(
         decimal=options.pop("decimal", None),
         coarsen=options.get("coarsen"),
         hierarchies=options.get("hierarchies"),
-        rows=rows,
+        rows=to_publish,
     )
     if isinstance(algorithms, str):
         algorithms = [algorithms]

@@ -20,7 +20,7 @@ from shoal.algorithms import Problem, lower_bound, populations_of
 from shoal.certificate import Certificate, Cost
 from shoal.disclosure_risk import reidentification
 from shoal.errors import InfeasibleError, InternalError
-from shoal.io import as_written
+from shoal.io import DateForm, as_written
 from shoal.metrics import Metrics
 from shoal.recoding import canonical_order, check_coverage, compose, published_frame, recode
 from shoal.release import Release
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from shoal._progress import Clock
     from shoal.algorithms import Algorithm, Partition
     from shoal.hierarchy import Coarsening, Hierarchy
+    from shoal.io import Forms
     from shoal.models import Requirement
     from shoal.opening import OpenedData
     from shoal.recoding import Recoding
@@ -193,6 +194,21 @@ class Recoded:
         """What every group publishes, in values of the original table: coarsening and recoding together."""
         return compose(self.prepared.original, self.prepared.table, self.recoding)
 
+    @cached_property
+    def forms(self) -> Forms:
+        """How columns of text are written that became dates or numbers, by their cells that are published untouched.
+
+        Whether days have a zero before them is what these show; a suppressed cell does not decide.
+        """
+        prepared, groups = self.prepared, self.partition.groups
+        forms, came = dict(prepared.opened.forms), prepared.opened.as_it_came
+        for column in self.recoding.columns:
+            form = forms.get(column.name)
+            if isinstance(form, DateForm):
+                kept = column.kept[groups] & (column.name not in prepared.encoded.before)
+                forms[column.name] = form.spelled_as(came.get_column(column.name).gather(prepared.rows[kept]))
+        return forms
+
     def published(self) -> tuple[pl.DataFrame, NDArray[np.int32]]:
         """Return the published table, and the row of the input that each of its rows stands for."""
         prepared, keep_order = self.prepared, self.prepared.request.keep_order
@@ -202,7 +218,7 @@ class Recoded:
             self.partition.groups,
             keep_order=keep_order,
             compact=True,
-            forms=prepared.opened.forms,
+            forms=self.forms,
             automatic=prepared.encoded.automatic,
         )
         rows = prepared.rows[order]
@@ -328,8 +344,8 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         rows=rows,
         salt=salt,
         source_format=opened.format,
-        restore=opened.restore.of(as_written(published, opened.forms, star=request.star)),
-        forms=opened.forms,
+        restore=opened.restore.of(as_written(published, recoded.forms, star=request.star)),
+        forms=recoded.forms,
         pictures=prepared.encoded.pictures,
     )
 

@@ -1,7 +1,7 @@
 """Input and output: frames of other libraries, files and databases to read, files and release folders to write."""
 
 from shoal.io.folder import StagedFolder, check_free, private_folder, staged_folder, sweep_folder, write_folder
-from shoal.io.forms import Forms, Understood, as_written, looks_like_dates, reads_alike, understand
+from shoal.io.forms import DateForm, Forms, Understood, as_written, looks_like_dates, reads_alike, understand
 from shoal.io.frames import OpenedFrame, Restorer, open_frame
 from shoal.io.lines import read_lines, write_lines
 from shoal.io.readers import OpenedTable, read, read_table
@@ -15,6 +15,7 @@ __all__ = [
     "Restorer",
     "StagedFolder",
     "Understood",
+    "DateForm",
     "as_written",
     "check_free",
     "looks_like_dates",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["LOOKS_LIKE_A_DATE", "date_formats", "read_dates", "written_dates"]
+__all__ = ["LOOKS_LIKE_A_DATE", "date_formats", "read_dates", "spelled_format", "written_dates"]
 
 _DAY = r"(?:0?[1-9]|[12][0-9]|3[01])"
 _MONTH_NAME = r"(?:[Jj]an|[Ff]eb|[Mm]ar|[Aa]pr|[Mm]ay|[Jj]un|[Jj]ul|[Aa]ug|[Ss]ep|[Oo]ct|[Nn]ov|[Dd]ec)[a-z]*\.?"
@@ -104,12 +104,12 @@ def _reading(text: pl.Series, pattern: str) -> _Reading | None:
     if midnight is not None and values.drop_nulls().dt.time().eq(dt.time()).all():
         # Dates with a time that says nothing, as spreadsheets export them.
         pattern, values = f"{day}{blank[0]}{midnight}", values.dt.date()
-    distinct = text.unique()
-    return _Reading(pattern=_as_written(distinct, pattern), values=values)
+    return _Reading(pattern=spelled_format(text.unique(), pattern), values=values)
 
 
-def _as_written(text: pl.Series, pattern: str) -> str:
+def spelled_format(text: pl.Series, pattern: str) -> str:
     """Return the format with which every value is written as it is; the padded one where there is none."""
+    pattern = pattern.replace("%-", "%")
     choices = [(part, f"%-{part[1]}") for part in ("%d", "%m", "%H", "%I") if part in pattern]
     for chosen in product(*choices):
         form = pattern

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from shoal._messages import Phrase, Suggestion
 from shoal._validation import spoken
 from shoal.errors import DataError, ParameterError, near_matches
-from shoal.io.dates import LOOKS_LIKE_A_DATE, date_formats, read_dates, written_dates
+from shoal.io.dates import LOOKS_LIKE_A_DATE, date_formats, read_dates, spelled_format, written_dates
 from shoal.io.numbers import SIGNS, NumberForm, number_forms
 
 if TYPE_CHECKING:
@@ -60,6 +60,13 @@ class DateForm:
     def written(self, dates: pl.Series) -> pl.Series:
         """Return the dates as they were written."""
         return written_dates(dates, self.pattern)
+
+    def spelled_as(self, text: pl.Series) -> DateForm:
+        """Return the form with zeros before days and months as some of the dates have them.
+
+        Dates that are not among these do not decide; where they differ among themselves, zeros are written.
+        """
+        return DateForm(pattern=spelled_format(text.unique(), self.pattern))
 
 
 Forms = Mapping[str, DateForm | NumberForm]

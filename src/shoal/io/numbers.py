@@ -1,7 +1,7 @@
 """Numbers in text with a decimal comma, or with thousands set apart: one form for each column.
 
-`1.234,5` and `12,5` are German, `1,234.5` English, `1 234,5` French, `1'234.5` Swiss. `1,234` may be either, and only the
-publisher knows: other columns do not decide, as their cells may be suppressed.
+`1.234,5` and `12,5` are German, `1,234.5` English, `1 234,5` French, `1'234.5` Swiss. `1,234` may be either, and only
+the publisher knows: other columns do not decide, as their cells may be suppressed.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def number_forms(
         sign = decimal or found.certain
         if sign is None and not (pointed and plain in found.forms.values()):
             ambiguous.append(name)
-        elif sign in found.forms:
+        elif sign is not None and sign in found.forms:
             forms[name] = found.forms[sign]
     return {name: form for name, form in forms.items() if form != plain}, tuple(ambiguous)
 
