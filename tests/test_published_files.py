@@ -418,6 +418,7 @@ LEFT_OUT: dict[str, tuple[list[str], list[str], list[str | None]]] = {
     # Quasi-identifiers, sensitive values, and what a row that is left out may have as the first of them.
     "decimal commas": (["1,5", "2,5", "7", "7"], [*"uvuv"], ["3,5", "10.25", "unknown", "1,000,000", None]),
     "decimal points": (["2.5", "7", "7", "2.5"], [*"uvuv"], ["10,25", "unknown", "1.000,5", None]),
+    "numbers": (["7", "2.5", "10", "1.5"], [*"uvuv"], ["10,25", "unknown", "007", None]),
     "dates": (["05.11.2020", "02.01.1999"] * 2, [*"uvuv"], ["5.1.2020", "unknown", "2020-01-01", None]),
     "dates without zeros": (["5.11.2020", "2.1.1999"] * 2, [*"uvuv"], ["05.01.2020", "unknown", None]),
     "days and months": (["13/02/2020", "01/05/2020"] * 2, [*"uvuv"], ["02/13/2020", "unknown", None]),

@@ -68,8 +68,8 @@ def check_faithful(
     star : str
         How a suppressed cell is written.
     coded_before : mapping of column to (codes, values), optional
-        Columns of the microdata as somebody coded them, a missing value last among the values. It saves the time of
-        coding text again; what does not say the column cell by cell is not used.
+        Columns of the microdata as somebody coded them, in the rows that are published and a missing value last among
+        the values. It saves the time of coding text again; what does not say the column cell by cell is not used.
 
     Raises
     ------
@@ -81,6 +81,9 @@ def check_faithful(
     stands[places] = True
     if not len(places) == published.height == np.count_nonzero(stands):
         raise _untrue("its rows do not stand for one row of the input each")
+    if len(places) < original.height:
+        # What other rows hold does not say how the cells are read.
+        original, places = original.filter(stands), (np.cumsum(stands) - 1)[places]
 
     def wrong(name: str) -> int:
         shown, true = published.get_column(name), original.get_column(name)
