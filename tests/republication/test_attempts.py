@@ -269,7 +269,7 @@ class TestALedgerThatWasRestoredInTheMiddle:
 
 
 def test_a_release_that_was_taken_back_is_not_saved(sqlite: Any, patients: Any, tmp_path: Path) -> None:
-    """It was written all the same, and with the next one 16 of 48 people were told for certain."""
+    """It was written all the same, and with the next one 32 of 48 people could be told for certain."""
     series = sqlite.series()
     made = series.publish(patients(range(60)))
     series.rollback(unpublished=True)
@@ -283,7 +283,7 @@ def test_a_release_that_was_taken_back_is_not_saved(sqlite: Any, patients: Any, 
 def test_a_hidden_folder_that_somebody_made(
     sqlite: Any, patients: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planted: str
 ) -> None:
-    """Its name alone told the ledger that the release had not appeared: 32 of 32 people could be told."""
+    """Its name alone told the ledger that the release had not appeared: 16 of 32 people could be told for certain."""
     series = sqlite.series()
     staged: list[Path] = []
     publish = StagedFolder.publish
