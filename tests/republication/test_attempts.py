@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import logging
 import shutil
@@ -14,8 +15,11 @@ import pytest
 import shoal
 from shoal.errors import DataError, LedgerError
 from shoal.io.folder import StagedFolder
+from shoal.republication import linkage
 from shoal.republication.folder import read_published
 from shoal.republication.ledger import journal
+from shoal.republication.ledger.anchor import Anchor
+from shoal.republication.ledger.store import Store
 
 ROLES: dict[str, Any] = {"identifier": "patient_id", "quasi_identifiers": ["age", "zip"], "sensitive": "disease"}
 
@@ -222,3 +226,131 @@ def test_a_copy_of_the_database_shows_no_counts(place: Any, patients: Any, tmp_p
     assert b"8765432109" not in held
     assert b"q1" not in held
     assert made.certificate.input["sha256"].encode() not in held
+
+
+class TestALedgerThatWasRestoredInTheMiddle:
+    """Its anchor expected a release and still passed the state before: 40 of 48 people were told for certain."""
+
+    @pytest.mark.parametrize("folder", ["q1", None])
+    def test_it_knows_nothing_of_a_release_that_may_be_out(
+        self, sqlite: Any, patients: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str | None
+    ) -> None:
+        series = sqlite.series()
+        database = sqlite.open()._store.address.path
+        shutil.copy(database, tmp_path / "backup")
+        with monkeypatch.context() as patch:
+            patch.setattr(Store, "confirm", lambda _: None)
+            series.publish(patients(range(60)), folder and tmp_path / "one" / folder)
+        shutil.copy(tmp_path / "backup", database)
+        for _ in range(2):
+            with pytest.raises(LedgerError, match=r"release 1 of the series 'admissions' was being published.*accept"):
+                sqlite.open().series("admissions").publish(patients(range(60)), tmp_path / "two" / "q1")
+        assert any("may be out" in problem for problem in sqlite.series().verify().problems)
+        assert any("lost release 1" in sentence for sentence in sqlite.open().accept(risk=True))
+        assert sqlite.series().publish(patients(range(60)), tmp_path / "two" / "q1").number == 2
+
+    @pytest.mark.parametrize("folder", ["q1", None])
+    def test_what_fails_before_the_ledger_knows_it_is_no_loss(
+        self, place: Any, patients: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str | None
+    ) -> None:
+        series = place.series()
+        expect = Anchor.expect
+
+        def fails(*given: Any) -> None:
+            expect(*given)
+            raise LedgerError("out of reach")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Anchor, "expect", fails)
+            with pytest.raises(LedgerError, match="out of reach"):
+                series.publish(patients(range(60)), folder and tmp_path / folder)
+        assert series.verify().problems == ()
+        assert series.publish(patients(range(60)), tmp_path / "q1").number == 1
+
+
+def test_a_release_that_was_taken_back_is_not_saved(sqlite: Any, patients: Any, tmp_path: Path) -> None:
+    """It was written all the same, and with the next one 32 of 48 people could be told for certain."""
+    series = sqlite.series()
+    made = series.publish(patients(range(60)))
+    series.rollback(unpublished=True)
+    with pytest.raises(LedgerError, match="Release 1 of the series 'admissions' was taken back"):
+        made.save(tmp_path / "q1")
+    assert not list(tmp_path.glob("*q1*"))
+    series.publish(patients(range(60))).save(tmp_path / "q2")
+
+
+@pytest.mark.parametrize("planted", ["nothing", "the published files"])
+def test_a_hidden_folder_that_somebody_made(
+    sqlite: Any, patients: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planted: str
+) -> None:
+    """Its name alone told the ledger that the release had not appeared: 16 of 32 people could be told for certain."""
+    series = sqlite.series()
+    staged: list[Path] = []
+    publish = StagedFolder.publish
+
+    def and_moved(folder: StagedFolder) -> None:
+        publish(folder)
+        staged.append(folder.path)
+        for name in ("q1", "q1.private"):
+            (tmp_path / name).rename(tmp_path / f"web-{name}")
+        raise LedgerError("out of reach")
+
+    def fails(_: Store) -> list[str]:
+        raise LedgerError("out of reach")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StagedFolder, "publish", and_moved)
+        patch.setattr(Store, "finish", fails)
+        with pytest.raises(LedgerError, match="out of reach"), series._store.database.publishing():
+            TestCrashes.publish_again(series, patients, tmp_path)
+    if planted == "nothing":
+        staged[0].mkdir()
+    else:
+        shutil.copytree(tmp_path / "web-q1", staged[0])
+    assert "counts as published" in sqlite.open().recover()[0]
+    assert [one.state for one in series.history()] == ["published"]
+
+
+DAYS = [dt.date(2020, 1, 1) + dt.timedelta(days=n) for n in range(60)]
+
+
+class TestIdsInAnotherSpelling:
+    """All people were taken for new ones, without a word."""
+
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            (pl.Series([f"é{n}" for n in range(60)]), pl.Series([f"e\u0301{n}" for n in range(60)])),
+            (pl.Series(DAYS), pl.Series(DAYS).cast(pl.Datetime)),
+            (pl.Series(range(60)), pl.Series(range(60)).cast(pl.Decimal(10, 2))),
+        ],
+    )
+    def test_the_same_id_stored_in_another_way(
+        self, sqlite: Any, patients: Any, monkeypatch: pytest.MonkeyPatch, before: pl.Series, after: pl.Series
+    ) -> None:
+        rows = patients(range(60))
+        series = sqlite.series()
+        with monkeypatch.context() as patch:
+            patch.setattr(linkage, "identity_text", linkage.canonical_text)  # as earlier versions did
+            series.publish(rows.with_columns(patient_id=after))
+        assert series.publish(rows.with_columns(patient_id=after)).counts["kept"] == 60
+        second = sqlite.open().start("newer", m=3, **ROLES)
+        with pytest.raises(DataError, match="60 of 60 people are in the series 'admissions'"):
+            second.publish(rows.with_columns(patient_id=after))
+        for ids in (before, after, before):
+            made = second.publish(rows.with_columns(patient_id=ids), overlap="allow")
+        assert made.counts["kept"] == 60
+        assert made.number == 3
+
+    @pytest.mark.parametrize("written", ["{}\u200b", "{}\u00a0", "+{}", "{}.00"])
+    def test_ids_that_look_the_same(self, sqlite: Any, patients: Any, written: str) -> None:
+        series = sqlite.series()
+        rows = patients(range(60)).with_columns(patient_id=pl.Series([str(n) for n in range(60)]))
+        series.publish(rows)
+        with pytest.raises(DataError, match="written in another way"):
+            series.publish(rows.with_columns(patient_id=pl.Series([written.format(n) for n in range(60)])))
+
+    def test_nobody_is_known(self, sqlite: Any, patients: Any) -> None:
+        series = sqlite.series()
+        assert series.publish(patients(range(60))).notes == ()
+        assert "all 60 people are taken for new" in series.publish(patients(range(60, 120))).notes[0]

@@ -1,6 +1,14 @@
 """Input and output: frames of other libraries, files and databases to read, files and release folders to write."""
 
-from shoal.io.folder import StagedFolder, check_free, private_folder, staged_folder, sweep_folder, write_folder
+from shoal.io.folder import (
+    StagedFolder,
+    check_free,
+    private_folder,
+    staged_folder,
+    staged_private_folder,
+    sweep_folder,
+    write_folder,
+)
 from shoal.io.forms import DateForm, Forms, Understood, as_written, looks_like_dates, reads_alike, understand
 from shoal.io.frames import OpenedFrame, Restorer, open_frame
 from shoal.io.lines import read_lines, write_lines
@@ -27,6 +35,7 @@ __all__ = [
     "read_table",
     "spreadsheet_names",
     "staged_folder",
+    "staged_private_folder",
     "sweep_folder",
     "understand",
     "write_folder",

@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 
     Files = Mapping[str, Callable[[Path], object]]
 
-__all__ = ["StagedFolder", "check_free", "private_folder", "staged_folder", "sweep_folder", "write_folder"]
+__all__ = [
+    "StagedFolder",
+    "check_free",
+    "private_folder",
+    "staged_folder",
+    "staged_private_folder",
+    "sweep_folder",
+    "write_folder",
+]
 
 _SIGNS_OF_OURS = ("certificate.json", "result.json")
 _PRIVATE = ".private"
@@ -32,6 +40,11 @@ def private_folder(target: str | Path) -> Path:
     """Return the folder beside an output folder that only the publisher may see: `out.private` for `out`."""
     target = Path(target)
     return target.with_name(target.name + _PRIVATE)
+
+
+def staged_private_folder(staged: Path, target: Path) -> Path:
+    """Return the hidden private folder that belongs to a hidden folder of a target (`StagedFolder.path`)."""
+    return _places(target, staged.name[-8:], both=True)[1].staged
 
 
 def write_folder(

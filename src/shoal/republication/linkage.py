@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from shoal.republication.m_invariance.generalization import Generalization
     from shoal.table import Table
 
-__all__ = ["NOBODY", "LinkedTable", "canonical_text", "link"]
+__all__ = ["NOBODY", "LinkedTable", "canonical_text", "identity_text", "link"]
 
 NOBODY = (
     "There is nothing to publish: leave this release out. Nobody is forgotten; whoever returns later is published with "
@@ -37,6 +37,18 @@ _WIDEST = 16
 """Ids with leading zeros are tried up to this width."""
 _EXACT = 1 << 53
 """Floats below this are whole numbers without doubt, where they are whole."""
+_INVISIBLE = "[\u00ad\u200b-\u200f\u2060\ufeff]"
+"""Characters that nobody sees."""
+_SPELLINGS = (
+    (r"^\+", ""),
+    (r"\.0+$", ""),
+    (r"[ T]00:00(:00(\.0+)?)?$", ""),
+    (r"^(\d{1,3})[,' ](\d{3})$", "$1$2"),
+    (r"^(\d{1,3})[,' ](\d{3})[,' ](\d{3})$", "$1$2$3"),
+    (r"^(\d{2})\.(\d{2})\.(\d{4})$", "$3-$2-$1"),
+    (r"^(\d{4})-(\d{2})-(\d{2})$", "$3.$2.$1"),
+)
+"""Ways to write an id, and others: signs, decimal places, midnight, thousands, dates."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -63,9 +75,10 @@ class LinkedTable:
     dropped: int
     """Rows left out because they miss a sensitive value."""
 
-    def ids_in(self, frame: pl.DataFrame, identifier: str) -> pl.Series:
-        """Return the people's ids as text, from the table that was linked."""
-        return _identifiers(frame, identifier).gather(self.rows)
+    def ids_in(self, frame: pl.DataFrame, identifier: str, memory: Memory, keys: SeriesKeys) -> pl.Series:
+        """Return the people's ids as text, from the table that was linked, as another series knows them."""
+        ids = _identifiers(frame, identifier)
+        return _as_known(ids, frame.get_column(identifier), memory, keys).gather(self.rows)
 
     @property
     def signature_of(self) -> NDArray[np.int64]:
@@ -175,7 +188,7 @@ def link(
             "(--missing-sensitive drop)."
         )
     rows = rows[~absent]
-    pseudonyms = keys.pseudonyms(ids.gather(rows))
+    pseudonyms = keys.pseudonyms(_as_known(ids, frame.get_column(columns.identifier), memory, keys).gather(rows))
     # The order of keyed hashes: the same for every order of the input, and as good as random.
     order = np.lexsort((pseudonyms.ids[:, 1], pseudonyms.ids[:, 0]))
     rows, people = rows[order], pseudonyms.of(order)
@@ -237,7 +250,7 @@ def _check_columns(names: Sequence[str], columns: SeriesColumns) -> None:
 
 def _identifiers(frame: pl.DataFrame, name: str) -> pl.Series:
     """Return the ids as text, each of them there, and each once."""
-    ids = canonical_text(frame.get_column(name))
+    ids = identity_text(frame.get_column(name))
     missing = int((ids.is_null() | (ids.str.strip_chars() == "")).sum())
     if missing:
         raise DataError(
@@ -254,6 +267,17 @@ def _identifiers(frame: pl.DataFrame, name: str) -> pl.Series:
     return ids
 
 
+def _as_known(ids: pl.Series, values: pl.Series, memory: Memory, keys: SeriesKeys) -> pl.Series:
+    """Return ids, those as text that earlier versions wrote in another way as they did, where only that is known."""
+    earlier = canonical_text(values)
+    other = np.flatnonzero((earlier != ids).to_numpy())
+    if not len(other) or not len(memory.persons):
+        return ids
+    known, known_earlier = (memory.persons.find(keys.pseudonyms(one.gather(other)).ids) >= 0 for one in (ids, earlier))
+    other = other[~known & known_earlier]
+    return ids.scatter(other, earlier.gather(other)) if len(other) else ids
+
+
 def _check_spelling(unknown: pl.Series, memory: Memory, keys: SeriesKeys) -> None:
     """Check that new people are new, and not known ones whose ids are written in another way.
 
@@ -264,17 +288,19 @@ def _check_spelling(unknown: pl.Series, memory: Memory, keys: SeriesKeys) -> Non
     some = unknown.head(_TRIED)  # in the order of their hashes: as good as random
     plain = some.str.strip_chars()
     short = plain.str.strip_chars_start("0")
-    spellings = [plain, short, plain.str.to_lowercase(), plain.str.to_uppercase(), plain.str.replace(r"\.0$", "")]
+    spellings = [plain, short, plain.str.to_lowercase(), plain.str.to_uppercase()]
     spellings += [short.str.zfill(width) for width in range(2, _WIDEST + 1)]
+    spellings += [some.str.normalize("NFKC").str.replace_all(_INVISIBLE, "").str.strip_chars()]
+    spellings += [plain.str.replace(pattern, written) for pattern, written in _SPELLINGS]
     found = np.zeros(len(some), dtype=np.bool_)
     for one in spellings:
         found |= memory.persons.find(keys.pseudonyms(one).ids) >= 0
     if 2 * int(found.sum()) > len(some):
         raise DataError(
             "Most of the new people are known under ids that are written in another way (leading zeros, spaces, upper "
-            "and lower case, a decimal point). Taken for new ones, they would get another set of values, and the "
-            "releases together would betray them. Write the ids as in the earlier releases; in pandas, read them as "
-            "text (dtype=str)."
+            "and lower case, a decimal point, signs, dates). Taken for new ones, they would get another set of values, "
+            "and the releases together would betray them. Write the ids as in the earlier releases; in pandas, read "
+            "them as text (dtype=str)."
         )
 
 
@@ -318,6 +344,27 @@ def _combined_tokens(table: Table, keys: SeriesKeys) -> NDArray[np.uint64]:
         tokens = keys.tokens(f"quasi-identifier {column.name}", canonical_text(column.dictionary).to_list())
         total += tokens[column.codes]
     return total
+
+
+def identity_text(values: pl.Series) -> pl.Series:
+    """Return ids as text: as `canonical_text`, and the same for all ways to store the same id.
+
+    Text is brought to Unicode's normal form C, decimal numbers lose zeros behind the point, and times those of their
+    seconds and midnight. Upper and lower case, spaces and leading zeros make a difference.
+
+    Examples
+    --------
+    >>> import datetime
+    >>> import polars as pl
+    >>> identity_text(pl.Series([datetime.datetime(2020, 1, 31)])).to_list()
+    ['2020-01-31']
+    """
+    import polars as pl
+
+    text = canonical_text(values)
+    if values.dtype == pl.Datetime or values.dtype.is_decimal():
+        text = text.str.replace(r"(\.\d*?)0+$", "$1").str.replace(r"\.$", "")
+    return text.str.replace(" 00:00:00$", "") if values.dtype == pl.Datetime else text.str.normalize("NFC")
 
 
 def canonical_text(values: pl.Series) -> pl.Series:

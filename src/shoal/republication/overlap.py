@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from shoal.republication.ledger.keys import SeriesKeys
+    from shoal.republication.ledger.memory import Memory
     from shoal.republication.ledger.records import RecordedSeries
     from shoal.republication.ledger.store import Store
 
@@ -36,7 +38,7 @@ def another_series(name: str, others: Sequence[str]) -> str:
     )
 
 
-def check_apart(store: Store, series: RecordedSeries, people: Callable[[], pl.Series]) -> None:
+def check_apart(store: Store, series: RecordedSeries, people: Callable[[Memory, SeriesKeys], pl.Series]) -> None:
     """Check that no other series of the ledger shows the people of a release.
 
     Their ids are hashed as each of the other series does it; nothing of that is kept.
@@ -48,7 +50,7 @@ def check_apart(store: Store, series: RecordedSeries, people: Callable[[], pl.Se
     series : RecordedSeries
         The series that is to have the release.
     people : callable
-        Returns the ids of its people, as text; called where there is another series.
+        Returns the ids of its people, as text, as another series with some memory and keys knows them.
 
     Raises
     ------
@@ -60,9 +62,10 @@ def check_apart(store: Store, series: RecordedSeries, people: Callable[[], pl.Se
             other = store.read(connection, name) if name != series.name else None
             if other is None or other.latest is None:
                 continue
-            keys, ids = store.keys(other), people()
-            known = read_memory(connection, other, keys, after=other.latest).persons
-            shared = int((known.find(keys.pseudonyms(ids).ids) >= 0).sum())
+            keys = store.keys(other)
+            memory = read_memory(connection, other, keys, after=other.latest)
+            ids = people(memory, keys)
+            shared = int((memory.persons.find(keys.pseudonyms(ids).ids) >= 0).sum())
             if shared:
                 raise DataError(
                     f"{shared} of {len(ids)} people are in the series '{name}' of this ledger, too. {_MEANING} Nothing "

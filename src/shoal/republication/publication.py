@@ -139,9 +139,12 @@ class KnowsFiles(Protocol):
     """A series, as far as a publication needs it: it remembers which files hold a release."""
 
     def add_files(
-        self, number: int, files: Mapping[str, Mapping[str, Any]], private: Mapping[str, Mapping[str, Any]]
+        self,
+        certificate: PublicationCertificate,
+        files: Mapping[str, Mapping[str, Any]],
+        private: Mapping[str, Mapping[str, Any]],
     ) -> None:
-        """Let the ledger know the hashes of files that hold a release."""
+        """Let the ledger know the hashes of files that hold a release, if it stands there."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -253,12 +256,14 @@ class Publication(Unpicklable):
             A folder exists, or cannot be written.
         ReleaseUnsafeError
             What was written is not the release that was verified; nothing appears.
+        LedgerError
+            The release was taken back, or the ledger cannot be used; nothing appears.
         """
         writing = FilesOf(self, format=format, spreadsheet_safe=spreadsheet_safe)
 
         def check(staged: Path) -> None:
             writing.verify(staged)
-            self.series.add_files(self.number, writing.digests(staged), writing.private_digests)
+            self.series.add_files(self.certificate, writing.digests(staged), writing.private_digests)
 
         write_folder(Path(folder), writing.files, private=writing.private, force=force, check=check)
         return writing.certificate

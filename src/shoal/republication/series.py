@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -144,7 +145,7 @@ class Series(Unpicklable):
             with clock.step("link"):
                 linked = link(opened.frame, self.columns, memory, keys, missing_sensitive=missing_sensitive)
                 if overlap == "error":
-                    check_apart(store, series, lambda: linked.ids_in(opened.frame, self.columns.identifier))
+                    check_apart(store, series, partial(linked.ids_in, opened.frame, self.columns.identifier))
             release = RecordedRelease(
                 number=series.releases[-1].number + 1 if series.releases else 1,
                 state=_PUBLISHED if output is None else _STAGED,
@@ -160,7 +161,11 @@ class Series(Unpicklable):
             publication = replace(publication, notes=(*told, *publication.notes))
             if output is None:
                 with store.database.writing() as connection:
-                    store.expect(journal.record(connection, series, release, pieces, keys))
+                    token = journal.intend(connection, None, store.secrets)
+                with store.database.writing() as connection:
+                    recorded = journal.record(connection, series, release, pieces, keys)
+                    journal.settle(connection)
+                    store.expect(recorded, token=token)
                 store.confirm()
                 return publication
             clock.progress("write", 0, 1)
@@ -180,7 +185,7 @@ class Series(Unpicklable):
         """Write a release and record it, both or neither (`journal` tells the order)."""
         store, keys = self._store, self._store.keys(series)
         with store.database.writing() as connection:
-            journal.intend(connection, output.expanduser().resolve(), store.secrets)
+            token = journal.intend(connection, output.expanduser().resolve(), store.secrets)
         with staged_folder(output, writing.files, private=writing.private, force=force, check=writing.verify) as staged:
             release = replace(
                 release,
@@ -193,7 +198,7 @@ class Series(Unpicklable):
                 with store.database.writing() as connection:
                     recorded = journal.record(connection, series, release, pieces, keys)
                     settled = recorded.settled(keys)
-                    store.expect(recorded, settled)
+                    store.expect(recorded, settled, token=token)
                 staged.publish()
                 with store.database.writing() as connection:
                     journal.advance(connection, recorded, settled, keys)
@@ -240,17 +245,12 @@ class Series(Unpicklable):
             folders = [folders]
         with self._store.database.reading() as connection:
             series, memory = self._remembered(connection)
-            heads = self._store.checked(connection)
-        forgot = []
-        try:
-            self._store.anchor.check(heads)
-        except LedgerError as error:
-            forgot.append(str(error))
+            forgot = self._store.forgot(connection)
         return audit_series(
             series,
             memory,
             None if folders is None else [Path(one) for one in folders],
-            forgot=forgot,
+            forgot=[] if forgot is None else [forgot],
             nearby=self._store.nearby,
         )
 
@@ -262,7 +262,7 @@ class Series(Unpicklable):
         """
         with self._store.database.reading() as connection:
             series = self._recorded(connection)
-            self._store.anchor.check(self._store.checked(connection))
+            self._store.check(connection)
         fields = ("number", "state", "version", "rows", "counterfeits")
         return {
             "format": FORMAT,
@@ -323,13 +323,23 @@ class Series(Unpicklable):
         return after.releases[-1]
 
     def add_files(
-        self, number: int, files: Mapping[str, Mapping[str, Any]], private: Mapping[str, Mapping[str, Any]]
+        self,
+        certificate: PublicationCertificate,
+        files: Mapping[str, Mapping[str, Any]],
+        private: Mapping[str, Mapping[str, Any]],
     ) -> None:
-        """Let the ledger know the hashes of files that hold a release; `Publication.save` does it."""
-        store = self._store
+        """Let the ledger know the hashes of files that hold a release; `Publication.save` does it.
+
+        Raises
+        ------
+        LedgerError
+            Where the release does not stand in the ledger: it was taken back, say.
+        """
+        store, number = self._store, certificate.number
         with store.publishing():
             with store.database.writing() as connection:
                 series = self._recorded(connection)
+                _check_stands(series, certificate)
                 releases = [
                     replace(
                         one,
@@ -379,7 +389,7 @@ class Series(Unpicklable):
             yield
         except BaseException:
             try:
-                journal.finish(self._store.database, self._store.secrets)
+                self._store.finish()
             except LedgerError:
                 staged.leave()  # it shows that the release did not appear
             raise
@@ -434,12 +444,28 @@ class Series(Unpicklable):
             columns=self.columns,
             certificate=certificate,
             counts=release.counts,
-            notes=tuple(_notes(release.counts)),
+            notes=tuple(_notes(release.counts, first=not len(linked.memory.persons))),
             salt=salt,
             source_format=opened.format,
             restore=opened.restore.of(made.frame),
         )
         return publication, release, pieces
+
+
+def _check_stands(series: RecordedSeries, certificate: PublicationCertificate) -> None:
+    """Check that the ledger knows a release as published: only then does the next one fit it."""
+    number = certificate.number
+    held = next((one for one in series.releases if one.number == number), None)
+    if held is not None and held.state == "withdrawn":
+        raise LedgerError(
+            f"Release {number} of the series '{series.name}' was taken back, and is not written: the next release does "
+            "not fit it. Write the one that was published in its place."
+        )
+    if held is None or held.state != _PUBLISHED or held.input_sha256 != certificate.input["sha256"]:
+        raise LedgerError(
+            f"Release {number} of the series '{series.name}' is not the one that the ledger knows by this number, and "
+            "is not written. If the ledger was restored from a backup, restore a newer one."
+        )
 
 
 def _refuse_unknown(series: RecordedSeries, target: Path) -> None:
@@ -471,13 +497,20 @@ def _merged(
     return files
 
 
-def _notes(counts: Mapping[str, int]) -> Iterator[str]:
+def _notes(counts: Mapping[str, int], *, first: bool) -> Iterator[str]:
     """Yield what the publisher should know of a release, in sentences."""
     told = (
         ("missing_sensitive", "{} row(s) are left out because they miss a sensitive value."),
         ("changed_quasi_identifiers", "{} people have other quasi-identifiers than the last time they were published."),
         ("returned", "{} people return after a gap; they keep the signature that they had."),
     )
+    if not first and counts["new"] and not counts["kept"] and not counts["returned"]:
+        yield (
+            f"Nobody of the release was in an earlier one: all {counts['new']:,} people are taken for new. If they are "
+            "the same people under other ids (coded anew, or written in another way), do not give this release away, "
+            "for together with the earlier ones it may betray them: take it back (shoal republish rollback "
+            "--unpublished), and publish with the earlier ids."
+        )
     for name, sentence in told:
         if counts[name]:
             yield sentence.format(f"{counts[name]:,}")

@@ -53,12 +53,13 @@ def accept(store: Store, last: Mapping[str, int]) -> list[str]:
             unknown = set(last) - set(series_names(connection))
             if unknown:
                 raise LedgerError(f"There is no series '{min(unknown)}' in the ledger.")
-        anchored = store.anchor.heads()
-        told = journal.finish(store.database, store.secrets)
+            forgot = store.forgot(connection)
+        if forgot is None and not last:
+            return store.finish()
+        anchored = store.anchor.furthest()
+        told = journal.finish(store.database, store.secrets, lambda: None)  # the anchor is made anew below
         with store.database.writing() as connection:
             before = read_heads(connection)
-            if anchored == before and not last:
-                return told
             numbers = {head.name: head.number for head in (anchored or {}).values()} | dict(last)
             accepted = [_gone(head.name, head.number) for uid, head in (anchored or {}).items() if uid not in before]
             for head in before.values():

@@ -81,6 +81,8 @@ class _Held:
     """How far each series has come, by its uid."""
     expected: Mapping[str, Sequence[Head]] = field(default_factory=dict)
     """Where a change that was about to be made may have led it."""
+    token: str | None = None
+    """What the database says as long as the change was not made; None where one that got lost does no harm."""
 
 
 class Anchor:
@@ -105,13 +107,18 @@ class Anchor:
         """Return whether the file is there."""
         return self.path.exists()
 
-    def check(self, heads: Mapping[str, Head]) -> None:
+    def check(self, heads: Mapping[str, Head], token: str | None) -> None:
         """Check that a database is as far as the anchor says, or where the change led that was being made.
+
+        Where that was a publish, the state before it is the right one only with the publish's own token in the
+        database: without it the database was restored, and the release may be out.
 
         Parameters
         ----------
         heads : mapping of str to Head
             How far the series of the database have come.
+        token : str, optional
+            That of the publish which the database says was being made (`journal.token_of`).
 
         Raises
         ------
@@ -120,20 +127,30 @@ class Anchor:
         """
         held = self._read()
         for uid in {**held.series, **heads}:
-            confirmed, found = held.series.get(uid), heads.get(uid)
-            if found == confirmed or (found is not None and found in held.expected.get(uid, ())):
+            confirmed, found, expected = held.series.get(uid), heads.get(uid), held.expected.get(uid, ())
+            if found is not None and found in expected:
                 continue
-            raise LedgerError(self._difference(confirmed, found))
+            if found != confirmed:
+                raise LedgerError(self._difference(confirmed, found))
+            if expected and held.token is not None and held.token != token:
+                raise LedgerError(self._forgot_a_publish(expected[-1]))
 
-    def expect(self, heads: Mapping[str, Sequence[Head]]) -> None:
+    def expect(self, heads: Mapping[str, Sequence[Head]], token: str | None) -> None:
         """Note, before the database is changed, what it may be after that.
+
+        Parameters
+        ----------
+        heads : mapping of str to sequence of Head
+            For the series that changes where it may be, the last state behind.
+        token : str, optional
+            That of a publish, which the database holds already.
 
         Raises
         ------
         LedgerError
             Where the anchor cannot be written: then nothing may be changed.
         """
-        self._write(_Held(series=self._read().series, expected=heads))
+        self._write(_Held(series=self._read().series, expected=heads, token=token))
 
     def confirm(self, heads: Mapping[str, Head]) -> None:
         """Note, after the database was changed, what it is.
@@ -165,9 +182,25 @@ class Anchor:
         except LedgerError:
             return None
 
+    def furthest(self) -> dict[str, Head] | None:
+        """Return how far each series may have come, a publish that was being made among it; None as `heads`."""
+        try:
+            held = self._read()
+        except LedgerError:
+            return None
+        expected = held.expected if held.token is not None else {}
+        return {**held.series, **{uid: some[-1] for uid, some in expected.items()}}
+
     def replace(self, heads: Mapping[str, Head]) -> None:
         """Write the anchor anew, whatever it said before."""
         self._write(_Held(series=heads))
+
+    def _forgot_a_publish(self, expected: Head) -> str:
+        """Return what is the matter where the database knows nothing of a publish that was being made."""
+        return (
+            f"The ledger forgot: release {expected.number} of the series '{expected.name}' was being published, as the "
+            f"anchor '{self.path}' says, and may be out; the ledger has no trace of it. {_WHAT_TO_DO}"
+        )
 
     def _difference(self, confirmed: Head | None, found: Head | None) -> str:
         """Return what is the matter with a series that is not where the anchor says."""
@@ -212,6 +245,7 @@ class Anchor:
             return _Held(
                 series={uid: Head(**one) for uid, one in content["series"].items()},
                 expected={uid: [Head(**one) for one in some] for uid, some in content["expected"].items()},
+                token=content.get("token"),
             )
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             raise LedgerError(
@@ -226,6 +260,7 @@ class Anchor:
             "ledger": self._uid,
             "series": {uid: asdict(one) for uid, one in held.series.items()},
             "expected": {uid: [asdict(one) for one in some] for uid, some in held.expected.items()},
+            "token": held.token,
         }
         text = json.dumps({**content, "seal": self._seal(content)}, indent=1, ensure_ascii=False) + "\n"
         made = self.path.with_name(f".{self.path.name}.{randomness.token_hex(4)}")

@@ -3,15 +3,20 @@
 A release with a folder takes four steps: the ledger notes where files will be; they are written under a hidden name;
 the ledger records the release as staged, with everything that it must remember; the folder gets its name, and the
 ledger records the release as published. After a crash the folder tells which it is: there it is complete, and the
-release is published. Where the hidden folder still is, the other never appeared, and the release is taken back. Where
-neither is, it may have appeared and been moved away: it counts as published until the publisher says otherwise.
+release is published. Where the hidden folders still are, with the files that the ledger knows, the other never
+appeared, and the release is taken back. Where neither is, it may have appeared and been moved away: it counts as
+published until the publisher says otherwise.
+
+The ledger's note is there before the anchor expects the release, and goes after the anchor knows what became of it. So
+an anchor that expects a release, and a ledger without the note, show that the ledger was restored.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import secrets as randomness
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from hmac import compare_digest
 from pathlib import Path
@@ -20,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from shoal.errors import LedgerBusyError, LedgerError
-from shoal.io import sweep_folder
+from shoal.io import staged_private_folder, sweep_folder
 from shoal.republication.ledger.memory import digest_of, is_kept, read_memory, write_pieces
 from shoal.republication.ledger.records import EDITED, read_series, release_row, reread, series_names
 from shoal.republication.ledger.tables import LEDGER, MEMORY, RELEASES, SERIES
@@ -41,37 +46,61 @@ __all__ = [
     "recorded_digests",
     "settle",
     "take_back",
+    "token_of",
 ]
 
 _INTENT = "staging"
-"""Under this name the ledger notes where a publisher writes files just now."""
+"""Under this name the ledger notes what is being published just now, and where files are written for it."""
 
 
-def intend(connection: sa.Connection, target: Path, secrets: Secrets) -> None:
-    """Note where files will be written under a hidden name, so that a crash leaves none behind."""
+def intend(connection: sa.Connection, target: Path | None, secrets: Secrets) -> str:
+    """Note that a release is being published, and where files will be written for it under a hidden name.
+
+    Parameters
+    ----------
+    connection : Connection
+        A writing transaction, which is committed before the anchor expects the release.
+    target : Path, optional
+        The folder that files are written for, so that a crash leaves none behind.
+    secrets : Secrets
+        The ledger's.
+
+    Returns
+    -------
+    str
+        A random token, which tells this publish from every other one.
+    """
     settle(connection)
-    held = {"folder": str(target), "seal": secrets.seal("staging", str(target))}
+    token, folder = randomness.token_hex(16), "" if target is None else str(target)
+    held = {"folder": folder, "token": token, "seal": secrets.seal("staging", folder, token)}
     connection.execute(LEDGER.insert().values(name=_INTENT, content=json.dumps(held)))
+    return token
 
 
 def settle(connection: sa.Connection) -> None:
-    """Forget where files were written: they have their name, or are gone."""
+    """Forget what was being published: files have their name, or are gone."""
     connection.execute(LEDGER.delete().where(LEDGER.c.name == _INTENT))
 
 
-def _intended(connection: sa.Connection, secrets: Secrets) -> Path | None:
-    """Return where files were being written; whoever has no key cannot have another folder swept."""
+def token_of(connection: sa.Connection, secrets: Secrets) -> str | None:
+    """Return the token of what was being published; None where nothing was."""
+    intended = _intended(connection, secrets)
+    return None if intended is None else intended[1]
+
+
+def _intended(connection: sa.Connection, secrets: Secrets) -> tuple[Path | None, str] | None:
+    """Return where files were being written, and the token; who has no key cannot have another folder swept."""
     content = connection.scalar(sa.select(LEDGER.c.content).where(LEDGER.c.name == _INTENT))
     if content is None:
         return None
     try:
         held = json.loads(content)
-        folder = str(held["folder"])
-        if not compare_digest(held["seal"], secrets.seal("staging", folder)):
+        folder, token = str(held["folder"]), str(held["token"])
+        if not compare_digest(held["seal"], secrets.seal("staging", folder, token)):
             raise ValueError("another seal")
     except (ValueError, TypeError, KeyError):
         raise LedgerError(f"The ledger's note of a folder that is being written {EDITED}") from None
-    return Path(folder)
+    return Path(folder) if folder else None, token
 
 
 def record(
@@ -216,7 +245,7 @@ def take_back(connection: sa.Connection, series: RecordedSeries, keys: SeriesKey
     return after
 
 
-def finish(database: Database, secrets: Secrets) -> list[str]:
+def finish(database: Database, secrets: Secrets, judged: Callable[[], object]) -> list[str]:
     """Finish or take back the releases that a crash interrupted, and say what became of each; for the only publisher.
 
     Parameters
@@ -225,6 +254,9 @@ def finish(database: Database, secrets: Secrets) -> list[str]:
         The ledger's.
     secrets : Secrets
         The ledger's.
+    judged : callable
+        Called once the database says what became of them, before the note of what was being published goes: the
+        anchor learns it.
 
     Returns
     -------
@@ -232,31 +264,33 @@ def finish(database: Database, secrets: Secrets) -> list[str]:
         A sentence for each interrupted release.
     """
     with database.writing() as connection:
-        told, intended = _judged(connection, secrets)
+        intended = _intended(connection, secrets)
+        folder = None if intended is None else intended[0]
+        told = _judged(connection, secrets, folder)
+    judged()
     if intended is None:
         return told
     # Only now: a hidden folder is what shows that a release did not appear, until the ledger knows.
-    if sweep_folder(intended) and not told:
+    if folder is not None and sweep_folder(folder) and not told:
         told.append(
-            f"A release was interrupted before the ledger knew of it. What was written for '{intended}' was removed."
+            f"A release was interrupted before the ledger knew of it. What was written for '{folder}' was removed."
         )
     with database.writing() as connection:
         settle(connection)
     return told
 
 
-def _judged(connection: sa.Connection, secrets: Secrets) -> tuple[list[str], Path | None]:
-    """Record what became of interrupted releases; returns what to tell, and where files were being written."""
+def _judged(connection: sa.Connection, secrets: Secrets, folder: Path | None) -> list[str]:
+    """Record what became of interrupted releases, for which files were written somewhere; returns what to tell."""
     told = []
-    intended = _intended(connection, secrets)
-    if intended is not None:
+    if folder is not None:
         # First: a folder whose private one has its name already gets its own now, and is complete then.
-        sweep_folder(intended, remove=False)
+        sweep_folder(folder, remove=False)
     for name in series_names(connection):
         series = read_series(connection, name, secrets)
         if series is not None and series.releases and series.releases[-1].state == "staged":
             told.append(_settled(connection, series, secrets.of_series(series.uid)))
-    return told, intended
+    return told
 
 
 def _settled(connection: sa.Connection, series: RecordedSeries, keys: SeriesKeys) -> str:
@@ -265,7 +299,7 @@ def _settled(connection: sa.Connection, series: RecordedSeries, keys: SeriesKeys
     folder = Path(last.folder or "")
     whole = intact(folder, last.files)
     what = f"Release {last.number} of the series '{series.name}' was interrupted"
-    if not whole and last.staged and Path(last.staged).is_dir():
+    if not whole and _never_appeared(last):
         take_back(connection, series, keys, keep=False)
         return f"{what} before its folder '{folder}' appeared. It was taken back; the ledger is as it was before."
     advance(connection, series, series.settled(keys), keys)
@@ -276,6 +310,19 @@ def _settled(connection: sa.Connection, series: RecordedSeries, keys: SeriesKeys
         "since. It counts as published, for the next release must fit it if anybody has seen it. Only if nobody "
         "outside has, take it back: rollback(unpublished=True) (shoal republish rollback --unpublished)."
     )
+
+
+def _never_appeared(release: RecordedRelease) -> bool:
+    """Return whether both hidden folders of a release are still there, with its files.
+
+    A name alone can be made by anybody who may write beside the output, and the published files by all readers; the
+    private ones only by who has them.
+    """
+    if not release.staged or not release.folder:
+        return False
+    staged = Path(release.staged)
+    private = staged_private_folder(staged, Path(release.folder))
+    return intact(staged, release.files) and intact(private, release.private_files)
 
 
 def intact(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> bool:

@@ -23,7 +23,6 @@ from shoal.republication.ledger.tables import FORMAT, LEDGER, SERIES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from shoal.republication.ledger.anchor import Head
     from shoal.republication.ledger.keys import SeriesKeys
     from shoal.republication.ledger.records import RecordedSeries
 
@@ -118,22 +117,26 @@ class Store:
         """
         with self.database.publishing():
             with self.database.reading() as connection:
-                self.anchor.check(self.checked(connection))
+                self.check(connection)
             yield self.recovered()
 
     def recovered(self) -> list[str]:
         """Finish or take back what a crash interrupted, and say what became of it; for the only publisher."""
-        told = journal.finish(self.database, self.secrets)
-        with self.database.reading() as connection:
-            heads = read_heads(connection)
-        self.anchor.confirm(heads)
+        told = self.finish()
         for sentence in told:
             LOG.warning(sentence)
         return told
 
-    def expect(self, *after: RecordedSeries) -> None:
-        """Let the anchor know, before a transaction is committed, what a series may be from then on."""
-        self.anchor.expect({after[0].uid: [head_of(one) for one in after]})
+    def finish(self) -> list[str]:
+        """Do what `recovered` does, without a word to the log."""
+        return journal.finish(self.database, self.secrets, self._confirm)
+
+    def expect(self, *after: RecordedSeries, token: str | None = None) -> None:
+        """Let the anchor know, before a transaction is committed, what a series may be from then on.
+
+        The token is that of a publish (`journal.intend`).
+        """
+        self.anchor.expect({after[0].uid: [head_of(one) for one in after]}, token)
 
     def confirm(self) -> None:
         """Let the anchor know what the series are, once all is committed.
@@ -141,22 +144,42 @@ class Store:
         Where the anchor cannot be written just now, no harm is done: it knows what was to be expected.
         """
         try:
-            with self.database.reading() as connection:
-                heads = read_heads(connection)
-            self.anchor.confirm(heads)
+            self._confirm()
         except LedgerError as error:
             LOG.warning("The release stands, but the anchor does not know it for certain yet. %s", error)
 
-    def checked(self, connection: sa.Connection) -> dict[str, Head]:
-        """Return how far the series have come, after a look at the seal of the ledger and of the list of its series.
+    def _confirm(self) -> None:
+        with self.database.reading() as connection:
+            heads = read_heads(connection)
+        self.anchor.confirm(heads)
+
+    def forgot(self, connection: sa.Connection) -> str | None:
+        """Return why the ledger is not the newest, in sentences; None where it is.
 
         Raises
         ------
         LedgerError
-            Where they are not as shoal wrote them.
+            Where the ledger, or the list of its series, is not as shoal wrote it.
         """
         check_facts(connection, self.secrets)
-        return read_heads(connection)
+        heads, token = read_heads(connection), journal.token_of(connection, self.secrets)
+        try:
+            self.anchor.check(heads, token)
+        except LedgerError as error:
+            return str(error)
+        return None
+
+    def check(self, connection: sa.Connection) -> None:
+        """Check the seals of the ledger and of the list of its series, and that it is as far as its anchor says.
+
+        Raises
+        ------
+        LedgerError
+            Where one of these does not hold.
+        """
+        forgot = self.forgot(connection)
+        if forgot is not None:
+            raise LedgerError(forgot)
 
     def read(self, connection: sa.Connection, name: str) -> RecordedSeries | None:
         """Read a series, and check its seals; None where there is none of that name."""
