@@ -448,6 +448,15 @@ def test_what_is_left_out_does_not_say_how_text_is_read(name: str, recoding: Any
     assert len(found) == 1
 
 
+def test_suppressed_dates_do_not_put_zeros_before_kept_ones() -> None:
+    for kept in (["5.11.2020", "15.1.2020"], ["05.11.2020", "15.01.2020"], ["15.11.2020", "16.12.2020"]):
+        for other in ("02.01.1999", "3.1.1999"):
+            table = pl.DataFrame({"q": [*kept, *kept, other, "17.12.2020"], "s": list("xxyyxy")})
+            given: dict[str, Any] = {"privacy": shoal.KAnonymity(2), "algorithm": "m-approximation", "seed": 0}
+            release = shoal.anonymize(table, quasi_identifiers=["q"], sensitive="s", **given)
+            assert set(release.data["q"]) == {*kept, "*"}
+
+
 def test_suppressed_cells_do_not_say_how_another_column_is_read() -> None:
     """A sensitive `1,234` is asked for, whatever a quasi-identifier looks like; once it is said, all releases agree."""
     pay = ["1,234", "567", "2,345", "600"]
