@@ -342,6 +342,17 @@ class TestIdsInAnotherSpelling:
         assert made.counts["kept"] == 60
         assert made.number == 3
 
+    @pytest.mark.parametrize("written", ["00{}", "{} ", "{}.0"])
+    def test_ids_that_look_the_same_in_another_series(self, sqlite: Any, patients: Any, written: str) -> None:
+        rows = patients(range(60)).with_columns(patient_id=pl.Series([str(n + 1) for n in range(60)]))
+        sqlite.series().publish(rows)
+        with sqlite.open() as ledger:
+            second = ledger.start("quarterly", m=3, **ROLES)
+        respelled = rows.with_columns(patient_id=pl.Series([written.format(n + 1) for n in range(60)]))
+        with pytest.raises(DataError, match=r"Most people are in the series 'admissions'.* written in another way"):
+            second.publish(respelled)
+        assert second.publish(respelled, overlap="allow").number == 1
+
     @pytest.mark.parametrize("written", ["{}\u200b", "{}\u00a0", "+{}", "{}.00"])
     def test_ids_that_look_the_same(self, sqlite: Any, patients: Any, written: str) -> None:
         series = sqlite.series()

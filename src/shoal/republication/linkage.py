@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from shoal.republication.m_invariance.generalization import Generalization
     from shoal.table import Table
 
-__all__ = ["NOBODY", "LinkedTable", "canonical_text", "identity_text", "link"]
+__all__ = ["NOBODY", "LinkedTable", "canonical_text", "identity_text", "link", "mostly_respelled"]
 
 NOBODY = (
     "There is nothing to publish: leave this release out. Nobody is forgotten; whoever returns later is published with "
@@ -195,7 +195,13 @@ def link(
     if not len(rows):
         raise InfeasibleError("No row is left to publish: every row misses a sensitive value.")
     known = memory.persons.find(people.ids)
-    _check_spelling(ids.gather(rows[known < 0]), memory, keys)
+    if mostly_respelled(ids.gather(rows[known < 0]), memory, keys):
+        raise DataError(
+            "Most of the new people are known under ids that are written in another way (leading zeros, spaces, upper "
+            "and lower case, a decimal point, signs, dates). Taken for new ones, they would get another set of values, "
+            "and the releases together would betray them. Write the ids as in the earlier releases; in pandas, read "
+            "them as text (dtype=str)."
+        )
     frame = frame.select(columns.quasi_identifiers + columns.sensitive)[rows]
     texts, codes = _sensitive(frame.select(columns.sensitive))
     values = (*memory.values, *sorted(set(texts) - set(memory.values)))
@@ -278,13 +284,13 @@ def _as_known(ids: pl.Series, values: pl.Series, memory: Memory, keys: SeriesKey
     return ids.scatter(other, earlier.gather(other)) if len(other) else ids
 
 
-def _check_spelling(unknown: pl.Series, memory: Memory, keys: SeriesKeys) -> None:
-    """Check that new people are new, and not known ones whose ids are written in another way.
+def mostly_respelled(unknown: pl.Series, memory: Memory, keys: SeriesKeys) -> bool:
+    """Return whether most people who seem unknown are known ones, with ids that are written in another way.
 
     They would get another signature, and the releases together would betray them.
     """
     if not len(memory.persons) or not len(unknown):
-        return
+        return False
     some = unknown.head(_TRIED)  # in the order of their hashes: as good as random
     plain = some.str.strip_chars()
     short = plain.str.strip_chars_start("0")
@@ -295,13 +301,7 @@ def _check_spelling(unknown: pl.Series, memory: Memory, keys: SeriesKeys) -> Non
     found = np.zeros(len(some), dtype=np.bool_)
     for one in spellings:
         found |= memory.persons.find(keys.pseudonyms(one).ids) >= 0
-    if 2 * int(found.sum()) > len(some):
-        raise DataError(
-            "Most of the new people are known under ids that are written in another way (leading zeros, spaces, upper "
-            "and lower case, a decimal point, signs, dates). Taken for new ones, they would get another set of values, "
-            "and the releases together would betray them. Write the ids as in the earlier releases; in pandas, read "
-            "them as text (dtype=str)."
-        )
+    return 2 * int(found.sum()) > len(some)
 
 
 def _sensitive(frame: pl.DataFrame) -> tuple[list[str], NDArray[np.integer]]:

@@ -8,6 +8,7 @@ from shoal._messages import Suggestion
 from shoal.errors import DataError
 from shoal.republication.ledger.memory import read_memory
 from shoal.republication.ledger.records import series_names
+from shoal.republication.linkage import mostly_respelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,9 +67,12 @@ def check_apart(store: Store, series: RecordedSeries, people: Callable[[Memory, 
             memory = read_memory(connection, other, keys, after=other.latest)
             ids = people(memory, keys)
             shared = int((memory.persons.find(keys.pseudonyms(ids).ids) >= 0).sum())
-            if shared:
+            respelled = not shared and mostly_respelled(ids, memory, keys)
+            if shared or respelled:
+                who = "Most" if respelled else f"{shared} of {len(ids)}"
+                how = ", with ids that are written in another way" if respelled else ""
                 raise DataError(
-                    f"{shared} of {len(ids)} people are in the series '{name}' of this ledger, too. {_MEANING} Nothing "
+                    f"{who} people are in the series '{name}' of this ledger, too{how}. {_MEANING} Nothing "
                     "was published. Publish them in one of the two. Only if nobody outside sees the releases of one, "
                     "or the two protect columns that have nothing to do with each other, allow it: ",
                     Suggestion("overlap", "allow"),
