@@ -221,7 +221,8 @@ def _dual_bound(items: Items, l: Fraction, *, target: int, work: int) -> int:
     steps = max(_FEWEST_STEPS, min(work // size, _MOST_STEPS * max(work // _DUAL_WORK, 1)))
     if l == 1 or steps * size > _OVERDRAFT * work:
         steps = 0
-    lam, beta = raise_weights(items, scale_of_cells(items), float(l), lam, beta, float(target), steps, _TOLERANCE)
+    scale = scale_of_cells(items) if steps else np.ones(cells)
+    lam, beta = raise_weights(items, scale, float(l), lam, beta, float(target), steps, _TOLERANCE)
     lam, beta = (np.floor(weights * (WEIGHT_UNIT - 1)).astype(np.int64) for weights in (lam, beta))
     total = bound_of_weights(items, l.numerator, l.denominator, lam, beta)
     return int(-(-int(total) // WEIGHT_UNIT))
