@@ -95,10 +95,9 @@ def _beside(path: Path) -> Mapping[str, Any]:
         return {}
     try:
         facts = read_certificate(certificate)
-        known = facts["output"]["files"][path.name]["sha256"]
-    except (DataError, KeyError, TypeError):
+    except DataError:
         return {}
-    return facts if known == file_digest(path) else {}
+    return facts if _is_named(path, _named_files(facts)) else {}
 
 
 def _named_files(certificate: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,6 +105,12 @@ def _named_files(certificate: Mapping[str, Any]) -> dict[str, Any]:
     output = certificate.get("output")
     files = output.get("files") if isinstance(output, dict) else None
     return dict(files) if isinstance(files, dict) else {}
+
+
+def _is_named(path: Path, named: Mapping[str, Any]) -> bool:
+    """Return whether a file is the one that a certificate names: whether it has that file's hash."""
+    said = named.get(path.name)
+    return isinstance(said, dict) and said.get("sha256") == file_digest(path)
 
 
 def _table_name(folder: Path, named: Mapping[str, Any]) -> str:
@@ -125,8 +130,7 @@ def _check_file(path: Path, named: Mapping[str, Any]) -> None:
     """Check that a file is there, and is the one of the certificate, where there is one."""
     if not path.is_file():
         raise DataError(f"The file '{path}', which the certificate beside it names, is not there.")
-    said = named.get(path.name)
-    if named and (not isinstance(said, dict) or said.get("sha256") != file_digest(path)):
+    if named and not _is_named(path, named):
         raise DataError(
             f"The file '{path}' is not the one that the certificate beside it names: it was changed after it was "
             "published, or the certificate was. To read it nevertheless, name the file itself."

@@ -56,7 +56,7 @@ def natural_order(texts: pl.Series) -> NDArray[np.intp]:
     texts = texts.cast(pl.String)  # categories have an order of their own
     alphabetical = texts.arg_sort().to_numpy().astype(np.intp)
     sorted_texts = texts.gather(alphabetical)
-    if not any(digit in text for text in sorted_texts.to_list() for digit in "0123456789"):  # no number, no period
+    if not sorted_texts.str.contains("[0-9]").any():  # no number, no period
         return alphabetical
     numeric = (sorted_texts.str.contains(_SPAN) & (sorted_texts.str.len_bytes() <= LONGEST_NUMBER)).to_numpy()
     if not numeric.all():
