@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.recoding.extents_kernel import group_extents
@@ -14,6 +14,7 @@ BOTH = pytest.mark.parametrize("kernel", [group_extents, group_extents.py_func],
 
 
 @BOTH
+@settings(deadline=None)  # the first call compiles
 @given(rows=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9)), min_size=1, max_size=30))
 def test_smallest_and_largest_code_of_every_group(kernel: Callable[..., Any], rows: list[tuple[int, int]]) -> None:
     numbers = {group: number for number, group in enumerate(sorted({group for group, _ in rows}))}
