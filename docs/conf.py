@@ -37,6 +37,7 @@ autodoc_class_signature = "mixed"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 default_role = "py:obj"
+smartquotes = False  # two hyphens begin an option
 
 html_theme = "pydata_sphinx_theme"
 html_title = "shoal"
@@ -53,5 +54,5 @@ html_theme_options = {
     "footer_end": [],
     "logo": {"text": "shoal"},
 }
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "coming-from": []}
 copyright = f"{author}. Apache-2.0"  # noqa: A001 - the name that Sphinx reads

@@ -15,7 +15,11 @@ from typing import Any
 
 __all__ = ["run_python", "run_shell"]
 
-_SHELL_SYNTAX = re.compile(r"[$|<>;&`]")
+_SHELL_SYNTAX = re.compile(r"[$|<>;&`*]")
+_DOCUMENT = re.compile(r"<<'(\w+)'.*?^\1$", re.DOTALL | re.MULTILINE)
+_STATEMENT = re.compile(rf"^[^\n]*{_DOCUMENT.pattern}|^[^\n]+", re.DOTALL | re.MULTILINE)
+_TOGETHER = re.compile(r"[$]|^\s*(?:cd|if|for|while|export)\b", re.MULTILINE)
+"""What makes lines depend on those before them: variables, folders, loops."""
 
 
 def run_shell(block: str) -> tuple[int, str, str]:
@@ -26,17 +30,27 @@ def run_shell(block: str) -> tuple[int, str, str]:
     tuple
         The exit code of the first line that failed or 0, what was printed, and what was said on standard error.
     """
-    lines = [line for line in re.sub(r"\\\n\s*", " ", block).splitlines() if line.split("#")[0].strip()]
-    if any(_SHELL_SYNTAX.search(line.split("#")[0]) for line in lines):
-        lines = [block]
     printed = said = ""
-    for line in lines:
-        here = line.startswith("shoal ") and "\n" not in line
-        code, out, err = _run_here(line) if here else _run_in_shell(line)
+    for line in _statements(block):
+        code, out, err = (
+            _run_here(line) if line.startswith("shoal ") and not _needs_a_shell(line) else _run_in_shell(line)
+        )
         printed, said = printed + out, said + err
         if code:
             return code, printed, f"{line}\n{said}"
     return 0, printed, said
+
+
+def _statements(block: str) -> list[str]:
+    """Return the lines of a block, a document within it with its line; all of it in one where lines need each other."""
+    text = re.sub(r"\\\n\s*", " ", block)
+    if _TOGETHER.search(_DOCUMENT.sub("", text)):
+        return [block]
+    return [one[0] for one in _STATEMENT.finditer(text) if one[0].split("#")[0].strip()]
+
+
+def _needs_a_shell(line: str) -> bool:
+    return bool(_SHELL_SYNTAX.search(re.sub(r"\"[^\"$`]*\"|'[^']*'", "", line).split("#")[0]))
 
 
 def _run_here(line: str) -> tuple[int, str, str]:

@@ -22,7 +22,14 @@ def _read(app: Any, kind: str, name: str, found: object, options: object, lines:
         lines[at] = "``".join(parts)
 
 
+def _open(app: Any, kind: str, name: str, found: object, options: object, lines: list[str]) -> None:
+    """Keep the reader of numpydoc sections from taking what stands before a colon for a type."""
+    if kind in ("attribute", "data", "property"):
+        lines.insert(0, "")
+
+
 def setup(app: Any) -> dict[str, bool]:
-    """Register it with Sphinx, behind the reader of numpydoc sections."""
+    """Register it with Sphinx, before and behind the reader of numpydoc sections."""
+    app.connect("autodoc-process-docstring", _open, priority=100)
     app.connect("autodoc-process-docstring", _read, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

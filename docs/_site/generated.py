@@ -1,7 +1,7 @@
 """Pages of the reference that are made of the program: what is declared there once is not written here again.
 
-`write_pages` puts them into `reference/generated`, which is not kept in the repository: the public names by their
-sections in `shoal/__init__.pyi`, every command with its options, and the tables of algorithms, models, metrics, measures
+`write_pages` puts them into `reference/generated`, which is not kept in the repository: the public names of
+`shoal/__init__.pyi`, every command with its options, and the tables of algorithms, models, metrics, measures
 and attacks.
 """
 
@@ -35,29 +35,30 @@ def write_pages(folder: Path) -> None:
 
 
 def _interface() -> dict[str, str]:
-    """Return a page for each section of the public names, and for the packages of names."""
+    """Return a page for each kind of public names, and for each package of names."""
     pages = {}
-    for title, names in _sections(Path(shoal.__file__).with_suffix(".pyi").read_text(encoding="utf-8")):
-        stem = "python-" + re.sub(r"\W+", "-", title.lower()).strip("-")
-        if title == "Packages of names":
-            for name in names:
-                pages[f"python-{name}.rst"] = _page(f"shoal.{name}", f"shoal.{name}", getattr(shoal, name).__all__)
+    sections: dict[str, list[str]] = {}
+    for module, name in _PUBLIC.findall(Path(shoal.__file__).with_suffix(".pyi").read_text(encoding="utf-8")):
+        if module:
+            sections.setdefault(_SECTIONS.get(module.split(".")[0], _FIRST), []).append(name)
         else:
-            pages[f"{stem}.rst"] = _page(title, "shoal", names)
+            pages[f"python-{name}.rst"] = _page(f"shoal.{name}", f"shoal.{name}", getattr(shoal, name).__all__)
+    for title, names in sections.items():
+        stem = re.sub(r"\W+", "-", title.lower())
+        pages[f"python-{stem}.rst"] = _page(title, "shoal", names)
     return pages
 
 
-def _sections(stub: str) -> Iterator[tuple[str, list[str]]]:
-    title, names = "", []
-    for line in stub.splitlines()[1:]:
-        heading, name = re.fullmatch(r"# (.*)\.", line), re.search(r" as (\w+)$", line)
-        if heading:
-            if names:
-                yield title, names
-            title, names = heading[1], []
-        elif name and not name[1].startswith("_"):
-            names.append(name[1])
-    yield title, names
+_PUBLIC = re.compile(r"^from \.([\w.]*) import \w+ as ([a-zA-Z]\w*)$", re.MULTILINE)
+_FIRST = "Functions and results"
+_SECTIONS = {
+    "algorithms": "Algorithms",
+    "grouping": "Coarsenings and hierarchies",
+    "hierarchy": "Coarsenings and hierarchies",
+    "models": "Privacy models",
+    "republication": "Series of releases",
+}
+"""The page of the public names that a package has; all others are on the first page."""
 
 
 def _page(title: str, module: str, names: list[str]) -> str:
@@ -74,7 +75,12 @@ def _page(title: str, module: str, names: list[str]) -> str:
         elif callable(found):
             lines += [f".. autofunction:: {module}.{name}", ""]
         else:
-            lines += [f".. py:data:: {module}.{name}", "", *(f"   {line}" for line in _told_of(found, name, module)), ""]
+            lines += [
+                f".. py:data:: {module}.{name}",
+                "",
+                *(f"   {line}" for line in _told_of(found, name, module)),
+                "",
+            ]
     return "\n".join(lines)
 
 
@@ -102,7 +108,11 @@ def _commands() -> dict[str, str]:
         within = getattr(command, "commands", None)
         if within:
             lines += [_told(command), ""]
-            lines += [line for path, one in _leaves(name, within) for line in ("", f"## shoal {path}", "", *_command(path, one))]
+            lines += [
+                line
+                for path, one in _leaves(name, within)
+                for line in ("", f"## shoal {path}", "", *_command(path, one))
+            ]
         else:
             lines += _command(name, command)
         pages[f"command-{name}.md"] = "\n".join(lines) + "\n"
@@ -154,7 +164,7 @@ def _command(path: str, command: Any) -> list[str]:
             )
     lines = ["```text", " ".join(["shoal", path, *words, "[OPTIONS]"]), "```", "", _told(command)]
     for panel, rows in panels.items():
-        lines += [f"**{panel}**", "", "| | |", "|---|---|", *rows, ""]
+        lines += [f"**{panel}**", "", "| option | meaning |", "|---|---|", *rows, ""]
     return lines
 
 

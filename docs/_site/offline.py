@@ -10,7 +10,9 @@ from sphinx.errors import ExtensionError
 
 __all__ = ["setup"]
 
-_LOADED = re.compile(r"""<(?:script|img|iframe|link(?=[^>]*rel="(?:stylesheet|preload|icon)"))[^>]*(?:src|href)="(?:https?:)?//""")
+_LOADED = re.compile(
+    r"""<(?:script|img|iframe|link(?=[^>]*rel="(?:stylesheet|preload|icon)"))[^>]*(?:src|href)="(?:https?:)?//"""
+)
 
 
 def _check(app: Any, exception: Exception | None) -> None:
