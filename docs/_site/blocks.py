@@ -1,4 +1,4 @@
-"""Run the blocks of a page as a reader would type them: the build shows what they print, the tests that they succeed."""
+"""Run the blocks of a page as a reader types them: the build shows what they print, the tests that they succeed."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ _REFERENCE = re.compile(r"^\.\. \[(\d+)\] ")
 
 
 def _read(app: Any, kind: str, name: str, found: object, options: object, lines: list[str]) -> None:
-    """Number references page-wide as they are numbered in their docstring, and keep bars that mean sizes."""
+    """Show references as they are numbered in their docstring, and keep bars that mean sizes."""
     for at, line in enumerate(lines):
         if line.lstrip().startswith((">>>", "...")):
             continue

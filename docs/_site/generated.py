@@ -132,7 +132,6 @@ def _told(command: Any) -> str:
     import inspect
 
     lines = []
-    typed = False
     for part in inspect.cleandoc(command.help or "").split("\n\n"):
         example = re.match(r"Example: (shoal .*)", part, re.DOTALL)
         typed_part = part.startswith("\b") or example

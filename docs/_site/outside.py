@@ -23,7 +23,7 @@ _BACK = re.compile(r"\nBack to the \[README\]\([./]*README\.md\)\.\n*\Z")
 
 
 def _follow(app: Any, docname: str, source: list[str]) -> None:
-    """Let links lead to the pages of the site, and leave out the way back that pages have where they are read as files."""
+    """Let links lead to the pages of the site, and leave out the way back that is for pages read as files."""
     home = Path(app.srcdir).parent
     folder = posixpath.dirname(posixpath.join("docs", docname))
     text = source[0]
