@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from shoal.io import Forms
     from shoal.metrics import Metrics
     from shoal.models import Requirement
-    from shoal.report import TradeOff
+    from shoal.report import TradeOffFacts
     from shoal.table import Schema
 
 __all__ = ["Release"]
@@ -79,8 +79,8 @@ class Release(Unpicklable):
     """How dates and numbers were written in columns of text: what is published untouched is written so again."""
     pictures: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     """What draws the coarsenings of columns as SVG, for the page."""
-    trade_off: Callable[[], TradeOff] | None = None
-    """What tells how its coarsening was tuned, for the page."""
+    trade_off: Callable[[], TradeOffFacts] | None = None
+    """What tells what it was chosen from, for the page."""
 
     @cached_property
     def data(self) -> Any:
