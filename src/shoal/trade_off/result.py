@@ -15,6 +15,7 @@ from shoal._validation import exact_fraction
 from shoal._words import listed, number, percent
 from shoal.errors import ParameterError
 from shoal.report import TradeOffFacts, render_trade_off, write_report
+from shoal.report.notebook import PRIVATE, card
 from shoal.trade_off.knee import knee_of, unbeaten
 from shoal.trade_off.picture import plot_choices
 
@@ -236,6 +237,18 @@ class TradeOff(Unpicklable):
             rows=tuple(zip(*table.values(), strict=True)),
             caption="Each level was released and verified; risk is on the left, what is kept and lost on the right.",
             picture=svg_element(self.plot()[0]),
+        )
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of it, for the publisher."""
+        told = self._for_report(None)
+        return card(
+            f"Levels of protection for {number(self.rows)} rows",
+            sentences=told.sentences,
+            columns=dict(zip(told.header, zip(*told.rows, strict=True), strict=True)),
+            caption=told.caption,
+            picture=told.picture,
+            private=PRIVATE,
         )
 
     def __repr__(self) -> str:

@@ -14,6 +14,7 @@ from shoal._unpicklable import Unpicklable
 from shoal.metrics import METRICS
 from shoal.publish import anonymize
 from shoal.report import TradeOffFacts
+from shoal.report.notebook import PRIVATE, card
 from shoal.report.sentences import number, percent
 from shoal.stages import coarsenings_for_readers
 from shoal.tuning.picture import plot_trade_off
@@ -298,6 +299,17 @@ class Tuning(Unpicklable):
             header=tuple(title.capitalize() for title in table),
             rows=tuple(zip(*table.values(), strict=True)),
             picture=svg_element(self.plot()),
+        )
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of it, for the publisher."""
+        told = self._for_report()
+        return card(
+            "Coarsenings that were tried",
+            sentences=told.sentences,
+            columns=dict(zip(told.header, zip(*told.rows, strict=True), strict=True)),
+            caption=told.caption,
+            private=PRIVATE,
         )
 
     def __repr__(self) -> str:
