@@ -42,4 +42,4 @@ release = shoal.anonymize(
 )
 assert release.certificate.achieved["k"] >= 3
 release.report("report.html")
-print(f"shoal {shoal.__version__} works in {sys.prefix}")
+sys.stdout.write(f"shoal {shoal.__version__} works in {sys.prefix}\n")

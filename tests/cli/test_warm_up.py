@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
-import pytest
+from typing import TYPE_CHECKING, Any
 
 from shoal.algorithms import ALGORITHMS
 from shoal.cli.warm_up import _tasks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
 
 
 def test_what_was_compiled_is_kept(shoal: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
