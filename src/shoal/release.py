@@ -11,9 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from shoal._messages import Phrase
 from shoal._unpicklable import Unpicklable
 from shoal._validation import Boolean, OneOf, Optional, validate
-from shoal.errors import ReleaseUnsafeError
+from shoal.errors import ReleaseUnsafeError, WarnedError
 from shoal.io import FORMATS, Restorer, as_written, read, spreadsheet_names, write_folder, write_table
 from shoal.report import (
     AttributeLoss,
@@ -35,12 +36,14 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from shoal._messages import Part
     from shoal.certificate import Certificate, PublicCertificate
     from shoal.io import Forms
     from shoal.metrics import Metrics
     from shoal.models import Requirement
     from shoal.report import TradeOff
     from shoal.table import Schema
+    from shoal.warnings import Remark
 
 __all__ = ["Release"]
 
@@ -100,6 +103,11 @@ class Release(Unpicklable):
         )
 
     @property
+    def warnings(self) -> Sequence[Remark]:
+        """What a privacy officer would raise about it, and what to do next; `shoal.warnings.WARNINGS` lists all."""
+        return self.certificate.warnings
+
+    @property
     def public_certificate(self) -> PublicCertificate:
         """What may be published of it: the same for every original that gives the same published table."""
         return self._public(self.certificate)
@@ -112,6 +120,7 @@ class Release(Unpicklable):
         format: str | None = None,  # noqa: A002
         spreadsheet_safe: bool = False,
         publish_proof: bool = False,
+        strict: bool = False,
     ) -> Certificate:
         """Write the release to a folder, and what is the publisher's to a private one; both appear whole or neither.
 
@@ -133,6 +142,8 @@ class Release(Unpicklable):
         publish_proof : bool
             Whether the public certificate and report state the algorithm, its costs and the lower bound, too. They
             depend on the original table, and tell more than the published one to whoever knows the algorithm.
+        strict : bool
+            Whether a release with `warnings` is refused.
 
         Returns
         -------
@@ -145,12 +156,16 @@ class Release(Unpicklable):
             The folder exists, or cannot be written.
         ReleaseUnsafeError
             What was written does not satisfy the request; nothing appears.
+        WarnedError
+            The release has warnings, and `strict` was asked for; nothing appears.
         """
         validate(
             "save",
-            {"format": format, "publish_proof": publish_proof},
-            {"format": Optional(OneOf(FORMATS)), "publish_proof": Boolean()},
+            {"format": format, "publish_proof": publish_proof, "strict": strict},
+            {"format": Optional(OneOf(FORMATS)), "publish_proof": Boolean(), "strict": Boolean()},
         )
+        if strict:
+            self._refuse_warnings()
         name = f"release.{format or self.source_format}"
         written: dict[str, Certificate] = {}
         start = time.perf_counter()
@@ -181,6 +196,14 @@ class Release(Unpicklable):
         check = functools.partial(self._verify_written, names=names, shown=shown)
         write_folder(Path(folder), files, private=private, force=force, check=lambda staged: check(staged / name))
         return written["full"]
+
+    def _refuse_warnings(self) -> None:
+        if self.warnings:
+            told: list[Part] = []
+            for remark in self.warnings:
+                told += ["\n* ", Phrase(remark.found, " ", remark.advice)]
+            count = f"{len(self.warnings)} warning{'s' if len(self.warnings) > 1 else ''}"
+            raise WarnedError(f"The release has {count}, and none was to be accepted. Nothing was written.", *told)
 
     def report(self, path: str | PathLike[str], *, public: bool = False) -> None:
         """Write the page that explains the release: one HTML file that needs no network.

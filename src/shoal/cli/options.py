@@ -65,6 +65,7 @@ __all__ = [
     "Spec",
     "SpreadsheetSafe",
     "Star",
+    "Strict",
     "TunedLoss",
     "as_number",
     "names_in",
@@ -92,7 +93,7 @@ PARAMETERS = ("parameters",)
 FORMS = ("dates", "decimal")
 """How dates and numbers are written, for commands that look at what cells mean."""
 READING = ("delimiter", "encoding", "sheet")
-OUTPUT = ("output", "format", "spreadsheet_safe", "publish_proof", "force")
+OUTPUT = ("output", "format", "spreadsheet_safe", "publish_proof", "strict", "force")
 REQUEST = ("spec", "json")
 
 Source = Annotated[
@@ -201,6 +202,14 @@ PublishProof = Annotated[
     typer.Option(
         "--publish-proof/--no-publish-proof",
         help="State the algorithm, its costs and the lower bound in OUT, too; they tell more than the published table.",
+        rich_help_panel=_FILES,
+    ),
+]
+Strict = Annotated[
+    bool | None,
+    typer.Option(
+        "--strict/--no-strict",
+        help="Write nothing where a release has warnings. `shoal list warnings` tells them.",
         rich_help_panel=_FILES,
     ),
 ]

@@ -65,8 +65,9 @@ def _with_options(function: Callable[..., None], names: Sequence[str]) -> Callab
 
     def command(context: typer.Context, **given: Any) -> None:
         request = request_of({name: value for name, value in given.items() if name not in asked})
-        context.obj.json, context.obj.voice = bool(request.json), Flags(flags_in(context.command))
-        function(context.obj, request, **{name: given[name] for name in asked})
+        context.obj.json = bool(request.json)
+        with context.obj.speaking(Flags(flags_in(context.command))):
+            function(context.obj, request, **{name: given[name] for name in asked})
 
     parameters = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
     for name, (kind, default) in (asked | {name: (one, None) for name, one in found.items()}).items():

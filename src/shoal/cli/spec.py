@@ -99,6 +99,7 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     format: options.Format = None
     spreadsheet_safe: options.SpreadsheetSafe = None
     publish_proof: options.PublishProof = None
+    strict: options.Strict = None
     force: options.Force = None
     json: options.Json = None
 
@@ -133,7 +134,7 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def saving(self) -> dict[str, Any]:
         """Return how to save a release, as arguments of `Release.save`."""
-        flags = {name: bool(getattr(self, name)) for name in ("force", "spreadsheet_safe", "publish_proof")}
+        flags = {name: bool(getattr(self, name)) for name in _SWITCHES}
         return {"format": self.format, **flags}
 
     def reading(self) -> dict[str, Any]:
@@ -233,6 +234,8 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return models
 
 
+_SWITCHES = ("force", "spreadsheet_safe", "publish_proof", "strict")
+"""Fields of what `Release.save` does or does not."""
 _MADE = ("columns", "privacy", "algorithm", "parameters", "coarsen")
 """Fields whose values are made before a function can take them."""
 
