@@ -410,8 +410,11 @@ def _warnings(published: pl.DataFrame, prepared: Prepared, achieved: Achieved) -
         coarser=coarser,
     )
     rows = pl.Series(prepared.rows)
-    looked = (opened.frame.get_column(name) for name in (*schema.direct_identifiers, *schema.insensitive))
-    return (*found, *original_warnings((column.gather(rows) for column in looked), opened.unread))
+    looked = {
+        name: opened.frame.get_column(name).alias("").gather(rows)
+        for name in (*schema.direct_identifiers, *schema.insensitive)
+    }
+    return (*found, *original_warnings(looked, opened.unread))
 
 
 def _certificate(

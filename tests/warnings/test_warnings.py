@@ -190,7 +190,7 @@ def test_the_command_line_says_them_in_flags_and_so_do_its_files(tmp_path: Path)
 
 
 def test_sets_in_quotes_and_missing_members_are_counted() -> None:
-    cells = [f'{{"a, {row}", b{row}, c{row}, "d""{row}", e{row}}}' for row in range(4)]
+    cells = [f'{{"a, {row}", b{row}, c{row}, "d\\"{row}", e{row}}}' for row in range(4)]
     frame = pl.DataFrame({"q": [cell for cell in cells for _ in range(5)]})
     found = list(
         published_warnings(

@@ -31,6 +31,7 @@ from shoal.cli.group_regions import regions
 from shoal.cli.inspect import inspect
 from shoal.cli.provenance import provenance
 from shoal.cli.query import query
+from shoal.cli.report import report
 from shoal.cli.republish import republish
 from shoal.cli.risk import risk
 from shoal.cli.signature import whole_command
@@ -44,13 +45,13 @@ __all__ = ["Commands", "app", "run"]
 
 _ONCE, _AGAIN, _CLASSES, _ITSELF = "One table", "Tables that change", "Classes of values", "shoal itself"
 _COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
-    _ONCE: (inspect, anonymize, audit, risk, compare, tune, provenance, demo),
+    _ONCE: (inspect, anonymize, audit, risk, compare, tune, report, provenance, demo),
     _AGAIN: (query,),
     _ITSELF: (datasets, version),
 }
 """The commands by what they are for, as the help shows them; groups of commands join these below."""
 _SHOWN = (
-    *("inspect", "anonymize", "audit", "risk", "compare", "tune", "provenance", "demo"),
+    *("inspect", "anonymize", "audit", "risk", "compare", "tune", "report", "provenance", "demo"),
     *("republish", "query", "attack", "group", "datasets", "list", "version"),
 )
 

@@ -81,9 +81,9 @@ def _with_options(function: Callable[..., None], names: Sequence[str]) -> Callab
 def _options_of(names: Sequence[str]) -> Iterator[tuple[str, Any]]:
     """Yield the options of the fields of a request, those of its sections in their place."""
     from shoal.cli.declared import declared_in
-    from shoal.cli.spec import FLAGGED, Columns, Privacy, ReleaseSpec
+    from shoal.cli.spec import FLAGGED, Columns, Privacy, ReleaseSpec, Report
 
-    fields, sections = declared_in(ReleaseSpec), declared_in(Columns) | declared_in(Privacy)
+    fields, sections = declared_in(ReleaseSpec), declared_in(Columns) | declared_in(Privacy) | declared_in(Report)
     for name in names:
         if name == "spec":
             yield name, options.Spec

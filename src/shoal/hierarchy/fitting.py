@@ -17,6 +17,7 @@ __all__ = [
     "fitting_coarsening",
     "fitting_part",
     "fitting_prefix",
+    "round_width",
 ]
 
 NUMBER = r"^(?:0|-?[1-9][0-9]*|-?(?:0|[1-9][0-9]*)\.[0-9]+)$"
@@ -118,7 +119,17 @@ def fitting_bins(values: pl.Series, name: str) -> FittingCoarsening | None:
     if {"age", "alter", "edad"} & set(words_of(name)) and high <= _OLDEST:
         width = 10.0
     else:
-        step = (high - low) / _BINS
-        power = 10.0 ** floor(log10(step))
-        width = next(digit * power for digit in (1, 2, 5, 10) if digit * power >= step)
+        width = round_width((high - low) / _BINS)
     return FittingCoarsening(words=f"bins:{width:.12g}", python=f"shoal.Bins({width:.12g})")
+
+
+def round_width(least: float) -> float:
+    """Return the smallest of 1, 2, 5, 10, 20, 50, ... (and of a tenth of them, ...) that is not below a number above 0.
+
+    Examples
+    --------
+    >>> round_width(7), round_width(0.3), round_width(200)
+    (10.0, 0.5, 200.0)
+    """
+    power = 10.0 ** floor(log10(least))
+    return float(next(digit * power for digit in (1, 2, 5, 10) if digit * power >= least))

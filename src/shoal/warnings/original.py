@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import polars as pl
 
@@ -19,21 +19,21 @@ _ONE_EACH = frozenset(("unique number", "medical record", "social security", "he
 """What people have one of each, as `detect_identifiers` calls it."""
 
 
-def original_warnings(columns: Iterable[pl.Series], unread: Mapping[str, Phrase]) -> Iterator[Remark]:
+def original_warnings(columns: Mapping[str, pl.Series], unread: Mapping[str, Phrase]) -> Iterator[Remark]:
     """Yield the warnings that depend on what is not published.
 
     Parameters
     ----------
-    columns : iterable of series
+    columns : mapping of str to series
         The direct identifiers and the insensitive columns, in the rows that are published.
     unread : mapping of column to sentence
         Columns that look like dates and were not read, and why not.
     """
     for name, sentence in unread.items():
         yield Remark(code="unread_dates", column=name, found=sentence)
-    for column in columns:
-        if _is_one_each(column):
-            yield from repeated_person(column.name, repeated_rows(column))
+    for name, column in columns.items():
+        if _is_one_each(name, column):
+            yield from repeated_person(name, repeated_rows(column))
 
 
 def repeated_person(name: str, rows: int) -> Iterator[Remark]:
@@ -59,9 +59,9 @@ def is_one_each(kind: str | None) -> bool:
     return kind in _ONE_EACH
 
 
-def _is_one_each(column: pl.Series) -> bool:
+def _is_one_each(name: str, column: pl.Series) -> bool:
     try:
-        values = column.drop_nulls().unique()
+        values = column.drop_nulls().unique().alias(name.strip("^$"))  # which Polars takes for a pattern
         return any(is_one_each(found.kind) for found in detect_identifiers(pl.DataFrame([values])))
     except pl.exceptions.PolarsError:  # values that cannot be compared
         return False
