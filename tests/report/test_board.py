@@ -175,3 +175,18 @@ def test_what_is_no_report_is_refused(tmp_path: Path) -> None:
         shoal.About(signatures="Head")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="'about' parameter of save"):
         release_of(PEOPLE).save(tmp_path / "out", about="Visits")  # type: ignore[arg-type]
+
+
+def test_many_sensitive_columns_and_warnings_of_one_kind_fit_on_the_first_sheet(tmp_path: Path) -> None:
+    several = {f"s{at}": ["x", "y", "z", "x" if at < 4 else "y"] * 15 for at in range(5)}
+    table = PEOPLE.drop("s").with_columns(pl.Series(name, values) for name, values in several.items())
+    release = release_of(table, sensitive=[*several], insensitive=[], privacy=shoal.KAnonymity(3))
+    release.report(tmp_path / "report.html")
+    first, _, technical = (tmp_path / "report.html").read_text(encoding="utf-8").partition("Technical part")
+    assert sum(f"is sure of somebody&#39;s &#39;{name}&#39;, at worst" in first for name in several) == 3
+    assert "2 more are in the technical part" in first
+    assert all(f'<th scope="row">{name}</th>' in technical for name in several)
+    raised = [one.code for one in release.warnings]
+    assert raised.count("small_l") > 1
+    assert first.count("Some groups share a sensitive value") == 1
+    assert first.count("share one value of") == raised.count("small_l")

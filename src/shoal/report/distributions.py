@@ -25,6 +25,9 @@ __all__ = ["Distribution", "DistributionBar", "distributions"]
 _MOST = 12
 """Bars of a distribution, at most; of more values the most frequent ones have one, and the others share one."""
 
+_YEARS_IN_MONTHS = 1
+"""Dates in so many years are shown by months."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class DistributionBar:
@@ -125,6 +128,10 @@ def _ranges(dictionary: pl.Series) -> list[tuple[str, NDArray[np.bool_]]] | None
         return _prefixes(dictionary)
     dated = dictionary.dtype in (pl.Date, pl.Datetime)
     values = dictionary.dt.year() if dated else dictionary
+    if dated and values.n_unique() <= _YEARS_IN_MONTHS + values.has_nulls():
+        months = dictionary.dt.strftime("%Y-%m")
+        found = months.drop_nulls().unique().sort().to_list()
+        return [(month, (months == month).fill_null(value=False).to_numpy()) for month in found]
     if values.dtype == pl.String:
         values = values.cast(pl.Float64, strict=False)
         if values.null_count() > dictionary.null_count():

@@ -1,4 +1,4 @@
-"""What a report is made of: plain facts, independent of how they were found. None of them is a cell of the input.
+"""What a report is made of: plain facts, independent of how they were found, with no cell that is not published.
 
 Facts are written beside each page as JSON (`report.json`), and read back from there to make the page again.
 """

@@ -67,12 +67,15 @@ def render(facts: ReportFacts) -> str:
         private=True,
         title=facts.about.title or "Release report",
         beside="report.json",
+        names_values=bool(facts.distributions),
         facts=facts,
         source=source,
         cells=rows * len(source["quasi_identifiers"]),
         rows_out=rows,
         measures=_measures(facts.metrics),
         **_asked(certificate, source, facts.insensitive),
+        average_rows=[(one.name, one.average_before, one.average_after) for one in facts.sureness],
+        highest_rows=[(one.name, one.highest_before, one.highest_after) for one in facts.sureness],
         size_rows=[(_sizes(one), one.before, one.after) for one in facts.sizes],
         **_risk(certificate, source["quasi_identifiers"], rows, facts.sureness),
         **_cost(certificate["cost"]),
@@ -91,6 +94,7 @@ def render_public(facts: PublicFacts) -> str:
     columns, parameters = certificate["columns"], certificate["parameters"]
     return template("public.html.j2").render(
         private=False,
+        names_values=False,
         title=facts.about.title or "Release report",
         beside="report.json",
         facts=facts,
@@ -121,6 +125,7 @@ def render_publication(certificate: Mapping[str, Any], *, private: bool) -> str:
         private=private,
         title=f"{series['name']}: release {series['release']}",
         beside="certificate.json",
+        names_values=False,
         certificate=certificate,
         series=series,
         columns=certificate["columns"],
@@ -225,10 +230,24 @@ def _risk(
         "both": "before" in measured,
         "found": told,
         "explained": explained,
-        "titles": WARNINGS,
+        "sensitive_shown": _SENSITIVE_SHOWN,
+        "warned": _by_kind(certificate.get("warnings") or ()),
     }
 
 
+def _by_kind(warnings: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, list[str]]]:
+    """Return warnings by what they are: title, why it matters, and what each says."""
+    kinds: dict[str, list[str]] = {}
+    for one in warnings:
+        kinds.setdefault(one["code"], []).append(one["text"])
+    return [
+        (WARNINGS[code].title, WARNINGS[code].why, texts) if code in WARNINGS else (code, "", texts)
+        for code, texts in kinds.items()
+    ]
+
+
+_SENSITIVE_SHOWN = 3
+"""Sensitive columns in the picture of risk: of more, those of which one can be most sure."""
 _ATTACKERS = (
     ("highest", "finds somebody, at worst"),
     ("average", "finds somebody, or everybody, on average"),
@@ -246,9 +265,11 @@ def _risk_rows(
     before = measured.get("before", after)
     for name, does in _ATTACKERS:
         yield does.format(sentences.percent(after["threshold"])), before[name], after[name]
+    worst = sorted(sureness, key=lambda one: (-one.highest_after, -one.average_after))[:_SENSITIVE_SHOWN]
     for one in sureness:
-        yield f"is sure of somebody's '{one.name}', at worst", one.highest_before, one.highest_after
-        yield f"is sure of somebody's '{one.name}', on average", one.average_before, one.average_after
+        if one in worst:
+            yield f"is sure of somebody's '{one.name}', at worst", one.highest_before, one.highest_after
+            yield f"is sure of somebody's '{one.name}', on average", one.average_before, one.average_after
     alpha = certificate["achieved"].get("alpha")
     if not sureness and alpha is not None:
         what = sentences.listed([f"'{name}'" for name in certificate.get("columns", {}).get("sensitive", ())], "or")
