@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from shoal.io import Forms
     from shoal.metrics import Metrics
     from shoal.models import Requirement
-    from shoal.report import PublicFacts, TradeOff
+    from shoal.report import PublicFacts, TradeOffFacts
     from shoal.table import Schema
     from shoal.warnings import Remark
 
@@ -89,8 +89,8 @@ class Release(Unpicklable):
     """How dates and numbers were written in columns of text: what is published untouched is written so again."""
     pictures: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     """What draws the coarsenings of columns as SVG, for the page."""
-    trade_off: Callable[[], TradeOff] | None = None
-    """What tells how its coarsening was tuned, for the page."""
+    trade_off: Callable[[], TradeOffFacts] | None = None
+    """What tells what it was chosen from, for the page."""
 
     @cached_property
     def data(self) -> Any:
@@ -336,6 +336,12 @@ class Release(Unpicklable):
                 highest_after=now.highest,
                 average_after=now.average,
             )
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of it: no more than the published table tells."""
+        from shoal.report.notebook import card_of_release
+
+        return card_of_release(self._public_facts(self.public_certificate, None), self.published)
 
     def __repr__(self) -> str:
         achieved = self.certificate.achieved

@@ -194,6 +194,9 @@ def test_every_flag_of_anonymize_is_a_key() -> None:
 def test_each_command_takes_what_its_function_does() -> None:
     whole = options_of("anonymize")
     assert options_of("tune") == whole | {"loss": "--loss", "seconds": "--seconds"}
+    assert options_of("tradeoff") == whole | {
+        "k": "--k", "l": "--l", "choose": "--choose", "chart": "--chart", "page": "--page"
+    }  # fmt: skip
     assert options_of("compare") == {
         **{name: flag for name, flag in whole.items() if name not in LEFT_BY_COMPARE},
         "algorithms": "--algorithms",
@@ -201,7 +204,7 @@ def test_each_command_takes_what_its_function_does() -> None:
         "chart": "--chart",
     }
     judged = {"quasi_identifiers", "sensitive", "star", *options.FORMS, *options.READING, "spec", "json", "help"}
-    assert set(options_of("audit")) == judged | set(Privacy.__struct_fields__) | {"source"}
+    assert set(options_of("audit")) == judged | set(Privacy.__struct_fields__) | {"source", "output", "force"}
     seen = {"k", *options.FORMS, *options.READING, "input", "output", "force", "json", "help"}
     assert set(options_of("inspect")) == seen | {"spec_out", "show_values"}
 

@@ -34,6 +34,7 @@ __all__ = [
     "RECODING",
     "REQUEST",
     "ROLES",
+    "Page",
     "Parameters",
     "Algorithms",
     "Chart",
@@ -138,6 +139,10 @@ DemoOutput = Annotated[
         help=OUT_HELP,
         rich_help_panel=_FILES,
     ),
+]
+Page = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="OUT", help="Write a page: OUT.html, or OUT as a folder for it."),
 ]
 Spec = Annotated[
     Path | None,

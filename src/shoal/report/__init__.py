@@ -10,15 +10,17 @@ from shoal.report.facts import (
     SizeBin,
     SizeShare,
     Sureness,
-    TradeOff,
+    TradeOffFacts,
     facts_in,
     public_facts,
     size_bins,
     size_shares,
 )
 from shoal.report.inspection_page import render_inspection
+from shoal.report.judgements import render_attack, render_audit
 from shoal.report.page import render, render_public, render_publication, render_risk, write_report
 from shoal.report.sentences import achieved_for, gap_sentence, model_title, promise, reservations
+from shoal.report.trade_off_page import render_trade_off
 
 __all__ = [
     "About",
@@ -29,7 +31,7 @@ __all__ = [
     "SizeBin",
     "SizeShare",
     "Sureness",
-    "TradeOff",
+    "TradeOffFacts",
     "achieved_for",
     "distributions",
     "facts_in",
@@ -39,10 +41,13 @@ __all__ = [
     "promise",
     "public_facts",
     "render",
+    "render_attack",
+    "render_audit",
     "render_inspection",
     "render_public",
     "render_publication",
     "render_risk",
+    "render_trade_off",
     "reservations",
     "size_bins",
     "size_shares",

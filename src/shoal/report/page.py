@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from shoal.report.facts import PublicFacts, ReportFacts, SizeShare, Sureness
 
-__all__ = ["render", "render_public", "render_publication", "render_risk", "template", "write_report"]
+__all__ = ["ATTACKERS", "render", "render_public", "render_publication", "render_risk", "template", "write_report"]
 _SHOWN_COMBINATIONS = 30
 """Combinations of columns in the page of a table's risk."""
 
@@ -248,7 +248,7 @@ def _by_kind(warnings: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, list
 
 _SENSITIVE_SHOWN = 3
 """Sensitive columns in the picture of risk: of more, those of which one can be most sure."""
-_ATTACKERS = (
+ATTACKERS = (
     ("highest", "finds somebody, at worst"),
     ("average", "finds somebody, or everybody, on average"),
     ("records_above", "finds with more than {}: share of the people"),
@@ -263,7 +263,7 @@ def _risk_rows(
     """Yield what adversaries do, how likely it was before, and how likely it is."""
     after = measured["after"]
     before = measured.get("before", after)
-    for name, does in _ATTACKERS:
+    for name, does in ATTACKERS:
         yield does.format(sentences.percent(after["threshold"])), before[name], after[name]
     worst = sorted(sureness, key=lambda one: (-one.highest_after, -one.average_after))[:_SENSITIVE_SHOWN]
     for one in sureness:
