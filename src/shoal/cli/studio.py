@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from shoal.cli.console import Terminal, plain
+from shoal.cli.declared import declared_in, flag_of
 
-__all__ = ["arguments_in", "flags_of_keys", "studio"]
+__all__ = ["arguments_in", "flag_of_key", "studio"]
 
 Table = Annotated[
     Path | None, typer.Argument(metavar="FILE", help="A table to begin with; any other may be opened there.")
@@ -62,7 +64,7 @@ def studio(
         terminal.say(plain(f"The studio is at {address}\nThe address opens it once. Ctrl-C closes it."))
 
     serve(
-        Requests(arguments=arguments_in, flags=flags_of_keys()),
+        Requests(arguments=arguments_in, flag=flag_of_key),
         home=Path.cwd(),
         table=table,
         allowed=[*(allow or ()), *([table] if table is not None else ())],
@@ -89,11 +91,9 @@ def arguments_in(content: Mapping[str, Any]) -> dict[str, Any]:
     return {"data": request.source(), **arguments_of(request)}
 
 
-def flags_of_keys() -> dict[str, str]:
-    """Return the options that say the keys of a spec file, and those of other commands that the studio shows."""
+def flag_of_key(key: str) -> str:
+    """Return the option that says a key of a spec file, or an option of another command that the studio shows."""
     from shoal.cli import inspect, options, risk
-    from shoal.cli.declared import flag_of
-    from shoal.cli.spec import Columns, Privacy, ReleaseSpec
 
     others = {
         "spec": options.Spec,
@@ -101,13 +101,14 @@ def flags_of_keys() -> dict[str, str]:
         "sampling_fraction": risk.SamplingFraction,
         "suda": risk.Suda,
     }
-    found = {name: flag_of(option) for name, option in others.items()}
-    found |= dict(_of("", ReleaseSpec))
-    return found | dict(_of("columns.", Columns)) | dict(_of("privacy.", Privacy))
+    return flag_of(others[key]) if key in others else _flags_of_requests()[key]
 
 
-def _of(before: str, section: type) -> Iterator[tuple[str, str]]:
-    from shoal.cli.declared import declared_in
+@cache
+def _flags_of_requests() -> dict[str, str]:
+    from shoal.cli.spec import Columns, Privacy, ReleaseSpec
 
-    for name, one in declared_in(section).items():
-        yield before + name, one.flag
+    sections = {"": ReleaseSpec, "columns.": Columns, "privacy.": Privacy}
+    return {
+        before + name: one.flag for before, section in sections.items() for name, one in declared_in(section).items()
+    }

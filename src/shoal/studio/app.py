@@ -95,9 +95,7 @@ def _changing(studio: Studio, change: Callable[[Studio, Mapping[str, str]], str]
     return changed
 
 
-def _changed(
-    studio: Studio, change: Callable[[Studio, Mapping[str, str]], str], form: Mapping[str, str]
-) -> Response:
+def _changed(studio: Studio, change: Callable[[Studio, Mapping[str, str]], str], form: Mapping[str, str]) -> Response:
     try:
         with studio.lock:
             return RedirectResponse(change(studio, form), status_code=303)

@@ -92,10 +92,11 @@ class Places:
 
     def listed(self) -> list[FoundTable]:
         """Return the tables of the folder, by name."""
-        found = []
-        for entry in self._entries():
-            if entry.name.lower().endswith(ENDINGS) and entry.is_file() and self._contains(Path(entry.path).resolve()):
-                found.append(FoundTable(name=entry.name, bytes=entry.stat().st_size))
+        found = [
+            FoundTable(name=entry.name, bytes=entry.stat().st_size)
+            for entry in self._entries()
+            if entry.name.lower().endswith(ENDINGS) and entry.is_file() and self._contains(Path(entry.path).resolve())
+        ]
         return sorted(found, key=lambda one: one.name)[:_LISTED]
 
     def kept(self, name: str) -> Path:
@@ -144,11 +145,11 @@ class Places:
 
 
 def _plain_name(name: str) -> str:
-    """Return the last part of a name, without what could steer a terminal or a path.
+    r"""Return the last part of a name, without what could steer a terminal or a path.
 
     Examples
     --------
-    >>> _plain_name("../../etc/pass\\u202ewd.csv")
+    >>> _plain_name("../../etc/pass\u202ewd.csv")
     'pass_wd.csv'
     """
     last = re.split(r"[/\\]", unicodedata.normalize("NFC", name))[-1]

@@ -76,8 +76,10 @@ class Plan:
         if self.missing_sensitive != "error":
             content["missing_sensitive"] = self.missing_sensitive
         known = set(self.names_of("quasi_identifier"))
-        coarsen = {_one_name(name): words for name, words in self.coarsen.items() if name in known}
-        kept = {name: form for name, form in self.dates.items() if self.roles.get(name) in ("quasi_identifier", "sensitive")}
+        coarsen = {_one_name(name): words for name, words in self.coarsen.items() if words and name in known}
+        kept = {
+            name: form for name, form in self.dates.items() if self.roles.get(name) in ("quasi_identifier", "sensitive")
+        }
         content |= {key: said for key, said in (("coarsen", coarsen), ("dates", kept)) if said}
         if output is not None:
             content["output"] = output

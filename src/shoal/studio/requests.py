@@ -16,6 +16,6 @@ class Requests:
     arguments: Callable[[Mapping[str, Any]], dict[str, Any]]
     """Makes the arguments of `shoal.anonymize` of the content of a spec file, its input among them as `data`; raises a
     `UsageError` where something of it is wrong."""
-    flags: Mapping[str, str]
-    """The option that says each key: {"input": "", "columns.sensitive": "--sensitive", "privacy.k": "-k", ...}; empty
-    for what stands without one."""
+    flag: Callable[[str], str]
+    """Returns the option that says a key: "columns.sensitive" gives "--sensitive", "privacy.k" gives "-k"; empty for
+    what stands without one."""

@@ -36,39 +36,40 @@ class Same:
     """In Python."""
 
 
-def of_inspecting(plan: Plan, requests: Requests) -> Same:
+def of_inspecting(plan: Plan, requests: Requests, *, output: str) -> Same:
     """Return what looks at the columns of a table."""
-    options = [(requests.flags[name], value) for name, value in plan.reading.items() if value]
-    options += [(requests.flags["dates"], f"{name}={form}") for name, form in plan.dates.items()]
+    options = [(requests.flag(name), value) for name, value in plan.reading.items() if value]
+    options += [(requests.flag("dates"), f"{name}={form}") for name, form in plan.dates.items()]
     arguments = {name: repr(value) for name, value in plan.read_arguments.items()}
     return Same(
-        command=_first(plan) + _command(["shoal", "inspect", plan.shown], [*options, (requests.flags["spec_out"], SPEC_FILE)]),
-        spec=spec_of(plan.content()),
+        command=_first(plan)
+        + _command(["shoal", "inspect", plan.shown], [*options, (requests.flag("spec_out"), SPEC_FILE)]),
+        spec=spec_of(plan.content(output=output)),
         python=_program(plan, "inspection", "inspect", arguments, []),
     )
 
 
-def of_risk(plan: Plan, requests: Requests, *, suda: int | None) -> Same:
+def of_risk(plan: Plan, requests: Requests, *, suda: int | None, output: str) -> Same:
     """Return what measures the risk of the table as it is."""
     quasi, sensitive = plan.names_of("quasi_identifier"), plan.names_of("sensitive")
     arguments: dict[str, str] = {"quasi_identifiers": repr(quasi)}
-    options = [(requests.flags["columns.quasi_identifiers"], _names(quasi))]
+    options = [(requests.flag("columns.quasi_identifiers"), _names(quasi))]
     if sensitive:
-        options.append((requests.flags["columns.sensitive"], _names(sensitive)))
+        options.append((requests.flag("columns.sensitive"), _names(sensitive)))
         arguments["sensitive"] = repr(sensitive)
     if plan.sampling_fraction:
-        options.append((requests.flags["sampling_fraction"], plan.sampling_fraction))
+        options.append((requests.flag("sampling_fraction"), plan.sampling_fraction))
         arguments["sampling_fraction"] = plan.sampling_fraction
     if suda is not None:
-        options.append((requests.flags["suda"], str(suda)))
+        options.append((requests.flag("suda"), str(suda)))
         arguments["suda"] = str(suda)
     for name in ("delimiter", "encoding", "sheet"):
         if plan.reading.get(name):
-            options.append((requests.flags[name], plan.reading[name]))
+            options.append((requests.flag(name), plan.reading[name]))
             arguments[name] = repr(plan.reading[name])
     return Same(
         command=_first(plan) + _command(["shoal", "risk", plan.shown], options),
-        spec=spec_of(plan.content()),
+        spec=spec_of(plan.content(output=output)),
         python=_program(plan, "risk", "risk", arguments, ["print(*risk.sentences(), sep='\\n')"]),
     )
 
@@ -110,9 +111,11 @@ def _lines(content: Mapping[str, Any], before: str = "") -> Iterator[str]:
             yield from _lines(value, f"{named}.")
         elif isinstance(value, list):
             one_line = f"{named} = [{', '.join(map(_quoted, value))}]"
-            yield one_line if len(one_line) <= _WIDTH else f"{named} = [\n" + "".join(
-                f"  {_quoted(one)},\n" for one in value
-            ) + "]"
+            yield (
+                one_line
+                if len(one_line) <= _WIDTH
+                else f"{named} = [\n" + "".join(f"  {_quoted(one)},\n" for one in value) + "]"
+            )
         else:
             yield f"{named} = {value if before == 'privacy.' and _is_number(value) else _quoted(value)}"
 
@@ -132,16 +135,18 @@ def _escaped(one: str) -> str:
 
 def _publishing(content: Mapping[str, Any], requests: Requests) -> str:
     if any("=" in name for key in ("coarsen", "dates") for name in content.get(key, {})):
-        return _command(["shoal", "anonymize"], [(requests.flags["spec"], SPEC_FILE)])  # at a shell the name ends at the first equals sign
+        return _command(
+            ["shoal", "anonymize"], [(requests.flag("spec"), SPEC_FILE)]
+        )  # at a shell the name ends at the first equals sign
     options = []
     for key, value in content.items():
         if key in ("columns", "privacy"):
             said = ((f"{key}.{name}", _names(one) if isinstance(one, list) else one) for name, one in value.items())
-            options += [(requests.flags[name], one) for name, one in said]
+            options += [(requests.flag(name), one) for name, one in said]
         elif isinstance(value, dict):
-            options += [(requests.flags[key], f"{name}={words}") for name, words in value.items()]
+            options += [(requests.flag(key), f"{name}={words}") for name, words in value.items()]
         elif key != "input":
-            options.append((requests.flags[key], value))
+            options.append((requests.flag(key), value))
     return _command(["shoal", "anonymize", content["input"]], options)
 
 
@@ -178,7 +183,12 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _program(
-    plan: Plan, made: str, function: str, arguments: Mapping[str, str], after: Sequence[str], imported: Sequence[str] = ()
+    plan: Plan,
+    made: str,
+    function: str,
+    arguments: Mapping[str, str],
+    after: Sequence[str],
+    imported: Sequence[str] = (),
 ) -> str:
     lines = ["import shoal", *(f"import {one}" for one in imported), ""]
     if plan.demo:
@@ -194,7 +204,9 @@ def _said(value: Any, imported: set[str]) -> str:
         return "{" + ", ".join(f"{_said(key, imported)}: {_said(one, imported)}" for key, one in value.items()) + "}"
     if isinstance(value, list | tuple):
         inside = ", ".join(_said(one, imported) for one in value)
-        return f"[{inside}]" if isinstance(value, list) or all(isinstance(one, str) for one in value) else f"({inside},)"
+        return (
+            f"[{inside}]" if isinstance(value, list) or all(isinstance(one, str) for one in value) else f"({inside},)"
+        )
     if not is_dataclass(value) or isinstance(value, type):
         return repr(value)
     name = type(value).__name__
@@ -208,15 +220,12 @@ def _said(value: Any, imported: set[str]) -> str:
 
 
 def _home(name: str, imported: set[str]) -> str:
+    """Return where Python finds a class of the library, and take note of what is to be imported for it."""
     import shoal
+    from shoal import hierarchy, models
 
-    for home in ("shoal", "shoal.hierarchy", "shoal.models"):
-        if home == "shoal" and name in shoal.__all__:
-            return f"shoal.{name}"
-        if home != "shoal":
-            from importlib import import_module
-
-            if hasattr(import_module(home), name):
-                imported.add(home)
-                return f"{home}.{name}"
-    return name
+    if hasattr(shoal, name):
+        return f"shoal.{name}"
+    home = next(one for one in (hierarchy, models) if hasattr(one, name))
+    imported.add(home.__name__)
+    return f"{home.__name__}.{name}"

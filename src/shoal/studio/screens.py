@@ -53,7 +53,7 @@ DATE_FORMS = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%m.%d.%Y", "%d-%m-%Y", "%m-%d
 
 
 def opening(studio: Studio, query: Mapping[str, str]) -> str:
-    """Return the first screen: which table?"""
+    """Return the first screen, which asks for the table."""
     shown = studio.plan if studio.plan.source else Plan(shown="FILE.csv")
     return page(
         "open.html.j2",
@@ -61,7 +61,7 @@ def opening(studio: Studio, query: Mapping[str, str]) -> str:
         step="open",
         tables=studio.places.listed(),
         home=studio.places.home,
-        same=same.of_inspecting(shown, studio.requests),
+        same=same.of_inspecting(shown, studio.requests, output=studio.places.free_folder()),
     )
 
 
@@ -109,7 +109,9 @@ def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     found = _looked_at(studio, "columns")
     if isinstance(found, Waiting):
         return found
-    unclear = {one["column"]: one["code"] for one in found["warnings"] if one["code"] in ("ambiguous_dates", "unread_dates")}
+    unclear = {
+        one["column"]: one["code"] for one in found["warnings"] if one["code"] in ("ambiguous_dates", "unread_dates")
+    }
     return page(
         "columns.html.j2",
         studio,
@@ -120,7 +122,7 @@ def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         unclear=unclear,
         forms=DATE_FORMS,
         checked=query.get("check") == "all",
-        same=same.of_inspecting(studio.plan, studio.requests),
+        same=same.of_inspecting(studio.plan, studio.requests, output=studio.places.free_folder()),
     )
 
 
@@ -202,7 +204,7 @@ def risk(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         found=found,
         measures=_measures(),
         percentage=_percentage(plan.sampling_fraction),
-        same=same.of_risk(plan, studio.requests, suda=suda),
+        same=same.of_risk(plan, studio.requests, suda=suda, output=studio.places.free_folder()),
     )
 
 
@@ -292,7 +294,7 @@ def _promises(studio: Studio, plan: Plan) -> list[str]:
 
 
 def _same_release(studio: Studio, plan: Plan) -> same.Same | None:
-    """Return what makes the release; None where something of it is still wrong, which the screen says when it is sent."""
+    """Return what makes the release; None where something of it is still wrong, as its screen says when it is sent."""
     try:
         return same.of_publishing(plan, studio.requests, output=studio.places.free_folder())
     except ShoalError:
@@ -319,9 +321,7 @@ def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     if isinstance(offered, Waiting):
         return offered
     content = plan.content(source=plan.source)
-    seen = studio.facts(
-        "coarser", "Counting the groups", jobs.preview, {"content": content, **common}, back="/goal"
-    )
+    seen = studio.facts("coarser", "Counting the groups", jobs.preview, {"content": content, **common}, back="/goal")
     if isinstance(seen, Waiting):
         return seen
     return page(
@@ -358,7 +358,9 @@ def set_coarser(studio: Studio, form: Mapping[str, str]) -> str:
         coarsen[name] = typed or form.get(f"coarsen-{place}", coarsen.get(name, ""))
     changed = Plan(**{**vars(studio.plan), "coarsen": coarsen})
     studio.requests.arguments(changed.content())  # says what is wrong with it
-    told = [f"{name}: {coarsen[name] or 'as it is'}" for name in names if coarsen[name] != studio.plan.coarsen.get(name, "")]
+    told = [
+        f"{name}: {coarsen[name] or 'as it is'}" for name in names if coarsen[name] != studio.plan.coarsen.get(name, "")
+    ]
     studio.history.change(", ".join(told[:3]) or "Coarser", coarsen=coarsen)
     return "/coarser" if form.get("do") == "preview" else "/publish"
 
@@ -383,7 +385,18 @@ def publishing(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         sentences=_promises(studio, plan),
         same=_same_release(studio, plan),
         ended=_ended(studio, query),
+        last=_last(studio),
         rows=looked["rows"],
+    )
+
+
+def _last(studio: Studio) -> str | None:
+    """Return the folder of the last release, where there is one."""
+    done = None if studio.publication is None else studio.workshop.outcome(studio.publication.key)
+    return (
+        studio.publication.folder.name
+        if studio.publication is not None and done is not None and not done.error
+        else None
     )
 
 
@@ -467,7 +480,8 @@ def history(studio: Studio, query: Mapping[str, str]) -> str:
     plan = studio.plan
     shown = plan if plan.source else Plan(shown="FILE.csv")
     own = _same_release(studio, plan) if plan.decided else None
-    return page("history.html.j2", studio, step="history", same=own or same.of_inspecting(shown, studio.requests))
+    looking = same.of_inspecting(shown, studio.requests, output=studio.places.free_folder())
+    return page("history.html.j2", studio, step="history", same=own or looking)
 
 
 def go_back(studio: Studio, form: Mapping[str, str]) -> str:
@@ -480,4 +494,4 @@ def go_back(studio: Studio, form: Mapping[str, str]) -> str:
 
 def spec_text(studio: Studio) -> str:
     """Return the spec file of what was decided so far."""
-    return same.spec_of(studio.plan.content()) + "\n"
+    return same.spec_of(studio.plan.content(output=studio.places.free_folder())) + "\n"

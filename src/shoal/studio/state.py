@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UsageError
 from shoal.studio.plan import History, Plan
-from shoal.studio.work import Job, Outcome, Workshop
 
 if TYPE_CHECKING:
     from shoal.studio.places import Places
     from shoal.studio.requests import Requests
+    from shoal.studio.work import Job, Outcome, Workshop
 
 __all__ = ["Publication", "Studio", "Waiting"]
 
@@ -89,9 +89,7 @@ class Studio:
             return Waiting(step="publish", job=self.workshop.job, back="/publish")
         return Waiting(step=step, job=self.workshop.job, back=back)
 
-    def facts(
-        self, step: str, title: str, work: Callable[..., Any], arguments: Mapping[str, Any], *, back: str
-    ) -> Any:
+    def facts(self, step: str, title: str, work: Callable[..., Any], arguments: Mapping[str, Any], *, back: str) -> Any:
         """Return what a piece of work found, or a `Waiting`.
 
         Raises

@@ -28,15 +28,15 @@ ROLES = (
         title="Others may know it",
         term="quasi-identifier",
         meaning="Could a neighbour, a colleague, an employer, a relative or a public list know this of somebody: age, "
-        "sex, where they live, when something happened, what they do? Alone it names nobody; together such facts single "
-        "people out. It is published less precisely where needed.",
+        "sex, where they live, when something happened, what they do? Alone it names nobody; together such facts "
+        "single people out. It is published less precisely where needed.",
     ),
     Role(
         name="sensitive",
         title="Must stay private",
         term="sensitive attribute",
-        meaning="Would it harm or embarrass somebody if others learned it of them: a diagnosis, an income, a result? It "
-        "is published as it is, and nobody may be able to link it to a person.",
+        meaning="Would it harm or embarrass somebody if others learned it of them: a diagnosis, an income, a result? "
+        "It is published as it is, and nobody may be able to link it to a person.",
     ),
     Role(
         name="direct_identifier",
@@ -49,8 +49,8 @@ ROLES = (
         name="insensitive",
         title="Tells nothing",
         term="insensitive attribute",
-        meaning="Could nobody recognize anybody by it, and would nobody mind? It is published as it is, row by row, and "
-        "nothing protects it. When in doubt, choose “Others may know it”.",
+        meaning="Could nobody recognize anybody by it, and would nobody mind? It is published as it is, row by row, "
+        "and nothing protects it. When in doubt, choose “Others may know it”.",
     ),
 )
 """The roles, in the order in which they are offered."""
@@ -112,8 +112,8 @@ EXPLAINED: Mapping[str, Explained] = {
     "bytes": Explained(title="Size", meaning="How large the file is. Nothing of it was read yet."),
     "rows": Explained(
         title="Records",
-        meaning="The lines of the table. Everything here counts each of them as one person: if somebody is in it twice, "
-        "put the lines together first.",
+        meaning="The lines of the table. Everything here counts each of them as one person: if somebody is in it "
+        "twice, put the lines together first.",
     ),
     "values": Explained(
         title="Different values",
@@ -122,8 +122,8 @@ EXPLAINED: Mapping[str, Explained] = {
     "missing": Explained(title="Missing", meaning="Records without an entry in this column."),
     "own": Explained(
         title="A value of their own",
-        meaning="The share of the records whose entry nobody else has. Whoever knows it of one of these people has found "
-        "the record, without knowing anything else.",
+        meaning="The share of the records whose entry nobody else has. Whoever knows it of one of these people has "
+        "found the record, without knowing anything else.",
     ),
     "shown": Explained(
         title="Most frequent values",
@@ -132,25 +132,25 @@ EXPLAINED: Mapping[str, Explained] = {
     ),
     "k": Explained(
         title="The smallest group (k)",
-        meaning="Every person shares everything that others may know with at least k - 1 others in the published table. "
-        "Whoever looks for one of them finds k or more records, and picks the right one with a chance of at most 1 in "
-        "k. This is called k-anonymity.",
+        meaning="Every person shares everything that others may know with at least k - 1 others in the published "
+        "table. Whoever looks for one of them finds k or more records, and picks the right one with a chance of at most 1 "
+        "in k. This is called k-anonymity.",
     ),
     "l": Explained(
         title="The variety within groups (l)",
-        meaning="Within every group, no private value belongs to more than one record in l. Without it a group may share "
-        "one diagnosis: then it does not matter which record is whose. This is called l-diversity.",
+        meaning="Within every group, no private value belongs to more than one record in l. Without it a group may "
+        "share one diagnosis: then it does not matter which record is whose. This is called l-diversity.",
     ),
     "t": Explained(
         title="Closeness to the whole table (t)",
-        meaning="The private values of every group are spread nearly as in the whole table: the shares differ by at most "
-        "t (0.2: 20 percentage points). It asks for more than l, and costs more. This is called t-closeness.",
+        meaning="The private values of every group are spread nearly as in the whole table: the shares differ by at "
+        "most t (0.2: 20 percentage points). It asks for more than l, and costs more. This is called t-closeness.",
     ),
     "fraction": Explained(
         title="The share of the population",
-        meaning="How many of all the people that could have been in this table are in it. If it has 1 of 100 patients of "
-        "a country, somebody who looks for a patient does not know whether they are in it, and one who is alone in the "
-        "table may not be alone in the country. Leave it empty if everybody is in it, or you do not know.",
+        meaning="How many of all the people that could have been in this table are in it. If it has 1 of 100 patients "
+        "of a country, somebody who looks for a patient does not know whether they are in it, and one who is alone in "
+        "the table may not be alone in the country. Leave it empty if everybody is in it, or you do not know.",
     ),
     "left": Explained(
         title="Values left",
@@ -158,8 +158,8 @@ EXPLAINED: Mapping[str, Explained] = {
     ),
     "classes": Explained(
         title="Groups",
-        meaning="Records that agree on everything that others may know are one group. Few large groups hide people, many "
-        "small ones show them.",
+        meaning="Records that agree on everything that others may know are one group. Few large groups hide people, "
+        "many small ones show them.",
     ),
     "alone": Explained(
         title="Alone",
@@ -194,8 +194,8 @@ EXPLAINED: Mapping[str, Explained] = {
     ),
     "achieved": Explained(
         title="Achieved",
-        meaning="What was counted in the published cells, by code that shares nothing with what made them. It is at least "
-        "as good as what was asked for, or there would be no release.",
+        meaning="What was counted in the published cells, by code that shares nothing with what made them. It is at "
+        "least as good as what was asked for, or there would be no release.",
     ),
     "smallest": Explained(
         title="Smallest group",
@@ -215,8 +215,8 @@ EXPLAINED: Mapping[str, Explained] = {
     ),
     "part": Explained(
         title="Part in what is special",
-        meaning="Some people stand out by few facts already. This is how much each column takes part in that: those with "
-        "the longest bars are worth making coarser first.",
+        meaning="Some people stand out by few facts already. This is how much each column takes part in that: those "
+        "with the longest bars are worth making coarser first.",
     ),
 }
 """What every number of the screens means; measures of risk are explained by `shoal.disclosure_risk.MEASURES`."""
