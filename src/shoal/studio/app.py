@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from shoal.errors import ShoalError
+from shoal.errors import ShoalError, place_of
 from shoal.studio import screens
 from shoal.studio.guard import REPORT_POLICY, UPLOAD_PATH
 from shoal.studio.pages import page
@@ -73,7 +73,7 @@ def application(studio: Studio) -> Starlette:
         Route("/close", _close(studio), methods=["POST"]),
         Route("/assets/{name}", _asset, methods=["GET"]),
     ]
-    return Starlette(routes=routes, exception_handlers={404: _not_there})
+    return Starlette(routes=routes, exception_handlers={404: _not_there, 500: _broken})
 
 
 def _showing(studio: Studio, show: Callable[[Studio, Mapping[str, str]], str | Waiting]) -> Handler:
@@ -215,6 +215,11 @@ async def _asset(request: Request) -> Response:
     if found is None:
         return await _not_there(request, None)
     return FileResponse(found[0], media_type=found[1])
+
+
+async def _broken(request: Request, error: Exception) -> Response:
+    told = f"Internal error: {place_of(error)}. This is a bug in shoal: please report it with this line."
+    return PlainTextResponse(told, status_code=500)
 
 
 async def _not_there(request: Request, error: Any) -> Response:

@@ -10,6 +10,8 @@ import secrets
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
+from starlette.exceptions import HTTPException
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -46,10 +48,6 @@ _REFUSED = {
     413: "That is larger than the studio takes. Start it with --max-upload MEGABYTES, or open the file by its path.",
     421: "The studio answers at 127.0.0.1 and localhost only.",
 }
-
-
-class _TooLargeError(Exception):
-    """A body has more bytes than its path takes."""
 
 
 class Guard:
@@ -135,26 +133,17 @@ class Guard:
         if int(_header(scope, b"content-length") or "0") > limit:
             await _answer(send, 413, _REFUSED[413])
             return
-        came, answering = 0, False
+        came = 0
 
         async def counted() -> Message:
             nonlocal came
             message = await receive()
             came += len(message.get("body", b""))
             if came > limit:
-                raise _TooLargeError
+                raise HTTPException(413, _REFUSED[413])  # which the application answers with
             return message
 
-        async def noting(message: Message) -> None:
-            nonlocal answering
-            answering = True
-            await send(message)
-
-        try:
-            await self._app(scope, counted, noting)
-        except _TooLargeError:
-            if not answering:
-                await _answer(send, 413, _REFUSED[413])
+        await self._app(scope, counted, send)
 
 
 def _header(scope: Scope, name: bytes) -> str | None:

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-__all__ = ["ROLE_KEYS", "History", "Plan"]
+__all__ = ["History", "Plan", "listed_name"]
 
-ROLE_KEYS: Mapping[str, str] = {
+_ROLE_KEYS: Mapping[str, str] = {
     "quasi_identifier": "quasi_identifiers",
     "sensitive": "sensitive",
     "direct_identifier": "direct_identifiers",
@@ -67,7 +67,7 @@ class Plan:
         output : str, optional
             The folder of the release.
         """
-        columns = {key: names for role, key in ROLE_KEYS.items() if (names := self.names_of(role))}
+        columns = {key: names for role, key in _ROLE_KEYS.items() if (names := self.names_of(role))}
         content: dict[str, Any] = {"input": self.shown if source is None else source}
         content |= {name: value for name, value in self.reading.items() if value}
         if columns:
@@ -76,7 +76,7 @@ class Plan:
         if self.missing_sensitive != "error":
             content["missing_sensitive"] = self.missing_sensitive
         known = set(self.names_of("quasi_identifier"))
-        coarsen = {_one_name(name): words for name, words in self.coarsen.items() if words and name in known}
+        coarsen = {listed_name(name): words for name, words in self.coarsen.items() if words and name in known}
         kept = {
             name: form for name, form in self.dates.items() if self.roles.get(name) in ("quasi_identifier", "sensitive")
         }
@@ -92,8 +92,8 @@ class Plan:
         return {**given, "dates": dict(self.dates)} if self.dates else given
 
 
-def _one_name(name: str) -> str:
-    """Return a column as a key of `coarsen`, which may list several: a name with a comma stands in quotes."""
+def listed_name(name: str) -> str:
+    """Return a column as lists have it, which are lines of CSV: a name with a comma stands in quotes."""
     if not ("," in name or '"' in name or name != name.strip()):
         return name
     written = io.StringIO()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 import shlex
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
+
+from shoal.studio.plan import listed_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -177,9 +177,7 @@ def _shell(word: str) -> str:
 
 def _names(names: Sequence[str]) -> str:
     """Return names as an option lists them: a line of CSV."""
-    written = io.StringIO()
-    csv.writer(written, lineterminator="").writerow(names)
-    return written.getvalue()
+    return ",".join(map(listed_name, names))
 
 
 def _program(
@@ -209,14 +207,12 @@ def _said(value: Any, imported: set[str]) -> str:
         )
     if not is_dataclass(value) or isinstance(value, type):
         return repr(value)
-    name = type(value).__name__
-    given = [
-        f"{one.name}={_said(getattr(value, one.name), imported)}"
-        for one in fields(value)
-        if one.init and one.default is not MISSING and getattr(value, one.name) != one.default
-    ]
-    needed = [_said(getattr(value, one.name), imported) for one in fields(value) if one.default is MISSING]
-    return f"{_home(name, imported)}({', '.join([*needed, *given])})"
+    taken = [one for one in fields(value) if one.init]
+    needed = [one for one in taken if one.default is MISSING and not one.kw_only]
+    given = [one for one in taken if one not in needed and getattr(value, one.name) != one.default]
+    inside = [_said(getattr(value, one.name), imported) for one in needed]
+    inside += [f"{one.name}={_said(getattr(value, one.name), imported)}" for one in given]
+    return f"{_home(type(value).__name__, imported)}({', '.join(inside)})"
 
 
 def _home(name: str, imported: set[str]) -> str:

@@ -421,7 +421,7 @@ def publish(studio: Studio, form: Mapping[str, str]) -> str:
     studio.count += 1
     key = f"publish:{studio.count}"
     arguments = {"content": content, "arguments": studio.requests.arguments, "folder": str(folder)}
-    started = studio.workshop.start(key, f"Making the release {folder.name}", jobs.publish, arguments, lasting=True)
+    started = studio.workshop.start(key, f"Making the release “{folder.name}”", jobs.publish, arguments, lasting=True)
     if not started:
         raise UsageError("Another release is being made. Wait for it, or stop it.")
     studio.publication = Publication(key=key, folder=folder, plan=plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import threading
 import webbrowser
@@ -72,7 +73,7 @@ def serve(
             uvicorn.Config(
                 guard,
                 access_log=False,  # it would write the token
-                log_level="warning",
+                log_level="debug" if os.environ.get("SHOAL_DEBUG") == "1" else "critical",  # others may quote names
                 lifespan="off",
                 ws="none",
                 server_header=False,

@@ -161,10 +161,13 @@ class Workshop:
                     job.step, job.done, job.total = said
                     continue
                 self.job = None
-                self._outcomes[job.key] = Outcome(facts=said) if kind == "done" else Outcome(error=said)
-                while len(self._outcomes) > _REMEMBERED:
-                    self._outcomes.popitem(last=False)
+                self._remember(job.key, Outcome(facts=said) if kind == "done" else Outcome(error=said))
                 return
+
+    def _remember(self, key: str, outcome: Outcome) -> None:
+        self._outcomes[key] = outcome
+        while len(self._outcomes) > _REMEMBERED:
+            self._outcomes.popitem(last=False)
 
 
 def _serve(pipe: Connection) -> None:
