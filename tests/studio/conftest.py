@@ -20,6 +20,7 @@ from shoal.studio.state import Studio
 from shoal.studio.work import Workshop
 
 PORT = 8123
+HERE = f"http://127.0.0.1:{PORT}"
 SECRET = "Zyzzyva"
 """Part of every name and disease of the table."""
 ROWS = 120
@@ -69,7 +70,7 @@ class Browser:
 
     def send(self, path: str, form: dict[str, str] | None = None, **extra: Any) -> Any:
         """Send a form, and follow where it leads until that is there."""
-        headers = {"origin": f"http://127.0.0.1:{PORT}"}
+        headers = {"origin": HERE}
         answer = self.client.post(path, data=form or {"": ""}, headers=headers, follow_redirects=False, **extra)
         return self.look(answer.headers["location"]) if answer.status_code == 303 else answer
 

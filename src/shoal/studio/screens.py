@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
-from fractions import Fraction
+import re
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -143,13 +143,14 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
         roles[name] = role if role in known else column["role"]
         if form.get(f"date-{place}", "").strip():
             dates[name] = form[f"date-{place}"].strip()
+    said = {name for name, form_ in dates.items() if before.dates.get(name) != form_}  # another proposal follows
     proposed = {one["name"]: one["coarsen"] or "" for one in found["columns"]}
     missing = any(one["missing"] and roles[one["name"]] == "sensitive" for one in found["columns"])
     studio.history.change(
         _what_changed(before.roles, roles),
-        roles=roles,
+        roles={name: role for name, role in roles.items() if name not in said},
         dates=dates,
-        coarsen={**proposed, **before.coarsen},
+        coarsen={name: words for name, words in {**proposed, **before.coarsen}.items() if name not in said},
         missing_sensitive="value" if missing and before.missing_sensitive == "error" else before.missing_sensitive,
     )
     if several is not None or dates != before.dates:
@@ -221,20 +222,12 @@ def _percentage(fraction: str) -> str:
 def set_fraction(studio: Studio, form: Mapping[str, str]) -> str:
     """Say which share of the population is in the table."""
     given = form.get("fraction", "").strip().removesuffix("%").strip()
-    fraction = ""
-    if given:
-        try:
-            fraction = f"{Decimal(given) / 100:f}"
-        except InvalidOperation:
-            fraction = "0"
-        if not 0 < Fraction(fraction if _is_finite(fraction) else "0") <= 1:
-            raise UsageError("The share of the population must be a number above 0 and at most 100 percent.")
+    share = Decimal(given) / 100 if re.fullmatch(r"\d{1,3}(\.\d{1,12})?", given) else Decimal(0)
+    if given and not 0 < share <= 1:
+        raise UsageError("The share of the population must be a number above 0 and at most 100 percent.")
+    fraction = f"{share:f}" if given else ""
     studio.history.change(f"Share of the population: {given or 'not known'}", sampling_fraction=fraction)
     return "/risk"
-
-
-def _is_finite(text: str) -> bool:
-    return Decimal(text).is_finite()
 
 
 def goal(studio: Studio, query: Mapping[str, str]) -> str | Waiting:

@@ -117,9 +117,9 @@ EXPLAINED: Mapping[str, Explained] = {
     ),
     "values": Explained(
         title="Different values",
-        meaning="How many different entries the column has. Many values single people out, few do not.",
+        meaning="How many different entries the column has. Many values single people out, few do not. "
+        "Records without an entry are counted as missing.",
     ),
-    "missing": Explained(title="Missing", meaning="Records without an entry in this column."),
     "own": Explained(
         title="A value of their own",
         meaning="The share of the records whose entry nobody else has. Whoever knows it of one of these people has "
