@@ -23,6 +23,8 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n auto --dist loadgroup -q
+	@command -v chromium chromium-browser google-chrome google-chrome-stable chrome >/dev/null || \
+	  echo "NO CHROMIUM WAS FOUND: the studio was NOT tested in a browser. Install it: apt-get install chromium"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

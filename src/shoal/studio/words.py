@@ -40,10 +40,10 @@ ROLES = (
     ),
     Role(
         name="direct_identifier",
-        title="Names the person",
+        title="Leave it out",
         term="direct identifier",
         meaning="Does it point at one person by itself: a name, an insurance or record number, an e-mail address, free "
-        "text that may mention somebody? It is never published.",
+        "text that may mention somebody? Or does nobody need it? It is never published.",
     ),
     Role(
         name="insensitive",
