@@ -1,4 +1,4 @@
-"""A studio over a folder with a table, asked as a browser would ask it; one worker process serves all tests of a run."""
+"""A studio over a folder with a table, asked as a browser asks; one worker process serves all tests of a run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -16,8 +16,10 @@ from shoal.studio import Requests
 from shoal.studio.app import application
 from shoal.studio.guard import Guard
 from shoal.studio.server import studio_of
-from shoal.studio.state import Studio
 from shoal.studio.work import Workshop
+
+if TYPE_CHECKING:
+    from shoal.studio.state import Studio
 
 PORT = 8123
 HERE = f"http://127.0.0.1:{PORT}"

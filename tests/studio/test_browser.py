@@ -193,6 +193,14 @@ def test_from_a_file_to_a_release_for_a_board(opened):
     assert "shoal anonymize hospital.csv" in page.locator('[data-same="command"]').inner_text()
     opened.picture("6-publish")
     opened.accessible()
+    made_for_a_board(opened)
+    assert opened.said == []
+    port = opened.address.split("?")[0]
+    assert [url for url in opened.requested if not url.startswith(port)] == [], "nothing is loaded from the network"
+
+
+def made_for_a_board(opened: Opened) -> None:
+    page = opened.page
     page.fill("#folder", "board")
     opened.press("Make the release")
     page.reload()
@@ -212,9 +220,6 @@ def test_from_a_file_to_a_release_for_a_board(opened):
     roles = ["--qi", ",".join(columns["quasi_identifiers"]), "--sensitive", ",".join(columns["sensitive"])]
     audit = CliRunner().invoke(app, ["audit", str(opened.home / "board/release.csv"), *roles, "-k", "10", "-l", "3"])
     assert audit.exit_code == 0, audit.stdout
-    assert opened.said == []
-    port = opened.address.split("?")[0]
-    assert [url for url in opened.requested if not url.startswith(port)] == [], "nothing is loaded from the network"
 
 
 def test_by_keyboard_alone(opened):

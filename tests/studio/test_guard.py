@@ -99,7 +99,7 @@ def test_no_web_socket(browser):
     from starlette.websockets import WebSocketDisconnect
 
     browser.enter()
-    with pytest.raises(WebSocketDisconnect), browser.client.websocket_connect(f"ws://127.0.0.1:8123/work"):
+    with pytest.raises(WebSocketDisconnect), browser.client.websocket_connect("ws://127.0.0.1:8123/work"):
         pass
 
 

@@ -210,9 +210,9 @@ def _said(value: Any, imported: set[str]) -> str:
     taken = [one for one in fields(value) if one.init]
     needed = [one for one in taken if one.default is MISSING and not one.kw_only]
     given = [one for one in taken if one not in needed and getattr(value, one.name) != one.default]
-    inside = [_said(getattr(value, one.name), imported) for one in needed]
-    inside += [f"{one.name}={_said(getattr(value, one.name), imported)}" for one in given]
-    return f"{_home(type(value).__name__, imported)}({', '.join(inside)})"
+    words = [_said(getattr(value, one.name), imported) for one in needed]
+    words += [f"{one.name}={_said(getattr(value, one.name), imported)}" for one in given]
+    return f"{_home(type(value).__name__, imported)}({', '.join(words)})"
 
 
 def _home(name: str, imported: set[str]) -> str:

@@ -133,8 +133,8 @@ EXPLAINED: Mapping[str, Explained] = {
     "k": Explained(
         title="The smallest group (k)",
         meaning="Every person shares everything that others may know with at least k - 1 others in the published "
-        "table. Whoever looks for one of them finds k or more records, and picks the right one with a chance of at most 1 "
-        "in k. This is called k-anonymity.",
+        "table. Whoever looks for one of them finds k or more records, and picks the right one with a chance of at most "
+        "1 in k. This is called k-anonymity.",
     ),
     "l": Explained(
         title="The variety within groups (l)",
