@@ -11,7 +11,7 @@ from shoal.errors import ShoalError, UsageError
 from shoal.studio import jobs, same
 from shoal.studio.pages import page
 from shoal.studio.plan import Plan
-from shoal.studio.state import Publication, Studio, Waiting
+from shoal.studio.state import OrderedRelease, Studio, Waiting
 from shoal.studio.words import GOALS, ROLES
 
 if TYPE_CHECKING:
@@ -417,7 +417,7 @@ def publish(studio: Studio, form: Mapping[str, str]) -> str:
     started = studio.workshop.start(key, f"Making the release “{folder.name}”", jobs.publish, arguments, lasting=True)
     if not started:
         raise UsageError("Another release is being made. Wait for it, or stop it.")
-    studio.publication = Publication(key=key, folder=folder, plan=plan)
+    studio.publication = OrderedRelease(key=key, folder=folder, plan=plan)
     return "/release"
 
 

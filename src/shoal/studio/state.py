@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shoal.studio.requests import Requests
     from shoal.studio.work import Job, Outcome, Workshop
 
-__all__ = ["Publication", "Studio", "Waiting"]
+__all__ = ["OrderedRelease", "Studio", "Waiting"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Publication:
+class OrderedRelease:
     """A release that was asked for."""
 
     key: str
@@ -63,7 +63,7 @@ class Studio:
     """Bytes of a dropped file, at most."""
     history: History = field(default_factory=History)
     """What was decided."""
-    publication: Publication | None = None
+    publication: OrderedRelease | None = None
     """The last release that was asked for."""
     values_shown: bool = False
     """Whether somebody asked to see values of the table."""

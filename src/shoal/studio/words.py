@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["COARSENINGS", "EXPLAINED", "GOALS", "ROLES", "STEPS", "Explained", "Goal", "Role", "coarsening_in_words"]
+__all__ = [
+    "COARSENINGS",
+    "EXPLAINED",
+    "GOALS",
+    "ROLES",
+    "STEPS",
+    "ColumnRole",
+    "Explained",
+    "Goal",
+    "coarsening_in_words",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Role:
+class ColumnRole:
     """A role as people choose it who do not know the terms."""
 
     name: str
@@ -23,7 +33,7 @@ class Role:
 
 
 ROLES = (
-    Role(
+    ColumnRole(
         name="quasi_identifier",
         title="Others may know it",
         term="quasi-identifier",
@@ -31,21 +41,21 @@ ROLES = (
         "sex, where they live, when something happened, what they do? Alone it names nobody; together such facts "
         "single people out. It is published less precisely where needed.",
     ),
-    Role(
+    ColumnRole(
         name="sensitive",
         title="Must stay private",
         term="sensitive attribute",
         meaning="Would it harm or embarrass somebody if others learned it of them: a diagnosis, an income, a result? "
         "It is published as it is, and nobody may be able to link it to a person.",
     ),
-    Role(
+    ColumnRole(
         name="direct_identifier",
         title="Leave it out",
         term="direct identifier",
         meaning="Does it point at one person by itself: a name, an insurance or record number, an e-mail address, free "
         "text that may mention somebody? Or does nobody need it? It is never published.",
     ),
-    Role(
+    ColumnRole(
         name="insensitive",
         title="Tells nothing",
         term="insensitive attribute",
@@ -133,8 +143,8 @@ EXPLAINED: Mapping[str, Explained] = {
     "k": Explained(
         title="The smallest group (k)",
         meaning="Every person shares everything that others may know with at least k - 1 others in the published "
-        "table. Whoever looks for one of them finds k or more records, and picks the right one with a chance of at most "
-        "1 in k. This is called k-anonymity.",
+        "table. Whoever looks for one of them finds k or more records, and picks the right one with a chance of at "
+        "most 1 in k. This is called k-anonymity.",
     ),
     "l": Explained(
         title="The variety within groups (l)",
