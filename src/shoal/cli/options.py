@@ -20,6 +20,7 @@ from shoal._validation import number_in
 
 __all__ = [
     "CELLS",
+    "EVERYDAY",
     "FORMS",
     "INPUT",
     "METHOD",
@@ -107,6 +108,11 @@ REPORT = ("title", "institution", "purpose", "contact", "date", "notes", "signat
 """What the publisher says of a release on the first sheet of its reports."""
 OUTPUT = ("output", "format", "spreadsheet_safe", "publish_proof", "strict", "force")
 REQUEST = ("spec", "json")
+EVERYDAY = (
+    *ROLES, "k", "l", "recoding", "hierarchies", "coarsen", "output", "force", "spec",
+    *("algorithms", "chart", "seconds"), *("population", "sampling_fraction", "weights", "suda", "explain"),
+)  # fmt: skip
+"""What --help shows of a command with many options, by the names of the parameters; --help-all shows all."""
 
 Source = Annotated[
     str | None,
