@@ -223,6 +223,12 @@ def test_the_errors_and_their_exit_codes():
         assert issubclass(error, errors.ShoalError)
 
 
+def test_the_citation_names_the_version():
+    file = ROOT.parents[1] / "CITATION.cff"
+    if file.exists():
+        assert f"\nversion: {shoal.__version__}\n" in file.read_text(encoding="utf-8")
+
+
 def test_the_pages_that_the_readme_names_are_there():
     home = ROOT.parents[1]
     pages = [home / "README.md", *sorted((home / "docs").rglob("*.md"))]

@@ -173,7 +173,10 @@ class Certificate:
     warnings: Sequence[Remark] = ()
     """What a privacy officer would raise, and what to do next."""
     cost: Cost
+    """What was lost: counts of cells and rows, and the least that any release must lose."""
     guarantee: Guarantee
+    """What the algorithm proves of this very run, as ratios to the least; at least 1, or None where it proves
+    nothing."""
     seconds: Mapping[str, float]
     """Wall time of each step."""
     details: Mapping[str, Any] = field(default_factory=dict)
