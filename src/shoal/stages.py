@@ -18,10 +18,11 @@ import numpy as np
 
 from shoal.algorithms import Problem, lower_bound, populations_of
 from shoal.certificate import Certificate, Cost
-from shoal.disclosure_risk import reidentification
+from shoal.disclosure_risk import fitting, reidentification
 from shoal.errors import InfeasibleError, InternalError
 from shoal.io import DateForm, as_written
 from shoal.metrics import Metrics
+from shoal.population import people_of_nodes
 from shoal.recoding import canonical_order, check_coverage, compose, published_frame, recode
 from shoal.release import Release
 from shoal.table import KEYED, encode, fingerprint, new_salt
@@ -33,13 +34,15 @@ if TYPE_CHECKING:
 
     from shoal._progress import Clock
     from shoal.algorithms import Algorithm, Partition
+    from shoal.algorithms.base import PeopleOfNodes
     from shoal.hierarchy import Coarsening, Hierarchy
     from shoal.io import Forms
     from shoal.models import Requirement
     from shoal.opening import OpenedData
     from shoal.recoding import Recoding
     from shoal.table import Column, Schema, Table
-    from shoal.verification import Achieved
+    from shoal.verification import Achieved, Meaning
+    from shoal.verification.counting import Fitting
 
 __all__ = [
     "STEPS",
@@ -118,8 +121,14 @@ class Encoded:
     pictures: Mapping[str, Callable[[], str]]
     """What draws them."""
 
-    def check(self, requirement: Requirement) -> None:
+    def check(self, requirement: Requirement, people: int | None = None) -> None:
         """Check that the hierarchies have all values, and that some release can satisfy a requirement.
+
+        Parameters
+        ----------
+        requirement : Requirement
+        people : int, optional
+            People of the population that models ask about.
 
         Raises
         ------
@@ -131,7 +140,7 @@ class Encoded:
         for column in self.table.quasi_identifiers:
             if column.name in self.trees:
                 check_coverage(column, self.trees[column.name])
-        requirement.check_feasible(populations_of(self.table))
+        requirement.check_feasible(populations_of(self.table), people)
 
     def coarser(self, columns: Encoded) -> Encoded:
         """Return the same with some quasi-identifiers exchanged for coarser ones."""
@@ -165,6 +174,20 @@ class Prepared:
     """The quasi-identifiers before any coarsening, in the order of the input."""
     rng: np.random.Generator
     """Source of every random choice."""
+    people: pl.DataFrame | None = None
+    """The quasi-identifiers of the population that models ask about; None where none does."""
+
+    def meanings(self, forms: Forms | None = None) -> dict[str, Meaning]:
+        """Return what the published cells of each quasi-identifier stand for, written in some forms or as they are."""
+        encoded, names = self.encoded, self.request.schema.quasi_identifiers
+        said = {"coarsen": encoded.coarsened, "read_as": {name: form.to_dict() for name, form in (forms or {}).items()}}
+        return declared_meanings(names, said, classes=encoded.classes, trees=encoded.trees)
+
+    def fitting(self, forms: Forms | None = None) -> Fitting | None:
+        """Return what counts the people who fit published cells; None where no model asks for that."""
+        if self.people is None:
+            return None
+        return fitting(self.people, star=self.request.star, meanings=self.meanings(forms))
 
     @property
     def table(self) -> Table:
@@ -282,6 +305,7 @@ def partition_and_recode(prepared: Prepared, clock: Clock) -> Recoded:
             recoding=request.recoding,
             hierarchies=trees,
             largest_set=request.largest_set,
+            people=_people_of_nodes(prepared),
         )
         try:
             partition = request.algorithm.partition(problem)
@@ -300,6 +324,19 @@ def partition_and_recode(prepared: Prepared, clock: Clock) -> Recoded:
             largest_set=request.largest_set,
         )
     return Recoded(prepared=prepared, partition=partition, recoding=recoding)
+
+
+def _people_of_nodes(prepared: Prepared) -> PeopleOfNodes | None:
+    if prepared.people is None:
+        return None
+    return people_of_nodes(
+        prepared.table,
+        prepared.people,
+        meanings=prepared.meanings(),
+        trees=prepared.encoded.trees,
+        recoding=prepared.request.recoding,
+        star=prepared.request.star,
+    )
 
 
 def verified(recoded: Recoded, clock: Clock) -> Release:
@@ -347,12 +384,13 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         restore=opened.restore.of(as_written(published, recoded.forms, star=request.star)),
         forms=recoded.forms,
         pictures=prepared.encoded.pictures,
+        fitting=prepared.fitting(recoded.forms),
     )
 
 
 def _checked(published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepared) -> Achieved:
     """Check a published table against what was asked and what it was made of; everything that is checked is here."""
-    request, encoded, schema = prepared.request, prepared.encoded, prepared.request.schema
+    request, schema = prepared.request, prepared.request.schema
     if published.height != prepared.table.rows:
         raise InternalError("a release has more or fewer rows than were to be published")
     achieved = verify(
@@ -361,13 +399,13 @@ def _checked(published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepare
         sensitive=schema.sensitive,
         requirement=request.requirement,
         published=schema.published,
+        fitting=prepared.fitting(),
     )
-    said = {"coarsen": encoded.coarsened}
     check_faithful(
         published,
         prepared.opened.frame,
         rows,
-        meanings=declared_meanings(schema.quasi_identifiers, said, classes=encoded.classes, trees=encoded.trees),
+        meanings=prepared.meanings(),
         unchanged=schema.sensitive + schema.insensitive,
         star=request.star,
         coded_before={column.name: (column.codes, column.dictionary) for column in prepared.coded},

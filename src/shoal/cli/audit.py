@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from shoal.cli import options
+from shoal.cli.cells import Cells, Nodes, cells_of, trees_of_cells
 from shoal.cli.console import Terminal, lines_of, plain
 from shoal.cli.signature import takes
 from shoal.errors import ReleaseUnsafeError
@@ -28,7 +29,14 @@ _SHOWN = 10
 @takes(
     ("quasi_identifiers", "sensitive", "star"), options.PRIVACY, options.FORMS, options.READING, options.REQUEST,
 )  # fmt: skip
-def audit(terminal: Terminal, request: ReleaseSpec, *, source: options.Released) -> None:
+def audit(
+    terminal: Terminal,
+    request: ReleaseSpec,
+    *,
+    source: options.Released,
+    hierarchies: Nodes = None,
+    cells: Cells = None,
+) -> None:
     """Measure the privacy that a table has, whoever made it, and check it against a requirement if one is given.
 
     Example: shoal audit out/release.csv --qi age,gender,zip --sensitive disease -l 4
@@ -38,7 +46,11 @@ def audit(terminal: Terminal, request: ReleaseSpec, *, source: options.Released)
     from shoal.auditing import audit as judge
 
     models = request.privacy.models()
-    judged = judge(source, privacy=models or None, **request.arguments(judge, source=source))
+    asked = request.arguments(judge, source=source)
+    names = asked["quasi_identifiers"]
+    asked.pop("hierarchies", None)  # those of a spec file are for anonymizing
+    asked |= {"hierarchies": trees_of_cells(hierarchies, names), "cells": cells_of(cells, names)}
+    judged = judge(source, privacy=models or None, **asked)
     facts = judged.to_dict()
     if terminal.json:
         terminal.result(facts)
