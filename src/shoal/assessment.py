@@ -44,14 +44,14 @@ if TYPE_CHECKING:
 
     from shoal.disclosure_risk import (
         Combination,
-        DeltaPresence,
         Household,
         Individual,
-        KMap,
+        KMapFigures,
         LogLinear,
         Marketer,
         PopulationUniques,
         PossibleIdentifier,
+        PresenceFigures,
         SpecialUniques,
     )
     from shoal.hierarchy import Hierarchy
@@ -91,9 +91,9 @@ class Risk:
     """Share of the rows that are alone with their quasi-identifiers."""
     small_classes: dict[int, float]
     """For some k the share of the rows in classes of fewer than k rows."""
-    k_map: KMap | None
+    k_map: KMapFigures | None
     """The people of the population whom a row fits; None without a population and a sampling fraction."""
-    delta_presence: DeltaPresence | None
+    delta_presence: PresenceFigures | None
     """How sure somebody can be that a person is in the table; None without a population, or where people fit several
     classes."""
     population_uniques: PopulationUniques | None

@@ -15,9 +15,9 @@ from shoal.disclosure_risk.log_linear import LOG_LINEAR_MODELS, LogLinear, log_l
 from shoal.disclosure_risk.measures import MEASURES, Measure
 from shoal.disclosure_risk.population_uniques import PopulationUniques, population_uniques
 from shoal.disclosure_risk.reidentification import (
-    DeltaPresence,
-    KMap,
+    KMapFigures,
     Marketer,
+    PresenceFigures,
     Reidentification,
     delta_presence,
     journalist_risk,
@@ -34,12 +34,12 @@ __all__ = [
     "LOG_LINEAR_MODELS",
     "MEASURES",
     "Combination",
-    "DeltaPresence",
+    "PresenceFigures",
     "Figures",
     "Frequencies",
     "Household",
     "Individual",
-    "KMap",
+    "KMapFigures",
     "LogLinear",
     "Marketer",
     "Measure",
