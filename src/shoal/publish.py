@@ -49,6 +49,7 @@ __all__ = [
     "all_options",
     "anonymize",
     "automatic_trees",
+    "check_recodable",
     "columns_before",
     "encoded_columns",
     "encoded_table",
@@ -189,7 +190,7 @@ def anonymize(
     with clock.step("read"):
         opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
         schema = roles(quasi_identifiers, sensitive, direct_identifiers, insensitive)
-        _check_recodable(schema, opened.frame.columns, options)
+        check_recodable(schema, opened.frame.columns, options)
         request = requested(schema, privacy, algorithm, options)
         opened = meant(opened, request, options)
     prepared = prepare(opened, request, clock)
@@ -314,7 +315,7 @@ def encoded_columns(
         )
 
 
-def _check_recodable(schema: Schema, columns: Sequence[str], options: Options) -> None:
+def check_recodable(schema: Schema, columns: Sequence[str], options: Options) -> None:
     """Check that a table has the columns of a schema, and that something of it can be published as it is asked."""
     schema.check(columns)
     if not schema.published:
