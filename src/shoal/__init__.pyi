@@ -55,12 +55,16 @@ from .models import AlphaKAnonymity as AlphaKAnonymity
 from .models import AverageRisk as AverageRisk
 from .models import BetaLikeness as BetaLikeness
 from .models import DeltaDisclosure as DeltaDisclosure
+from .models import DeltaPresence as DeltaPresence
 from .models import GroupModel as GroupModel
 from .models import KAnonymity as KAnonymity
 from .models import KEAnonymity as KEAnonymity
+from .models import KMap as KMap
 from .models import LDiversity as LDiversity
 from .models import MUniqueness as MUniqueness
+from .models import PopulationUniqueness as PopulationUniqueness
 from .models import PrivacyModel as PrivacyModel
+from .models import SampleUniqueness as SampleUniqueness
 from .models import TableModel as TableModel
 from .models import TCloseness as TCloseness
 from .origin import provenance as provenance

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from shoal.models import Requirement
     from shoal.report import PublicFacts, TradeOffFacts
     from shoal.table import Schema
+    from shoal.verification.counting import Fitting
     from shoal.warnings import Remark
 
 __all__ = ["Release"]
@@ -89,6 +90,8 @@ class Release(Unpicklable):
     """How dates and numbers were written in columns of text: what is published untouched is written so again."""
     pictures: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     """What draws the coarsenings of columns as SVG, for the page."""
+    fitting: Fitting | None = None
+    """Private: counts the people of a population who fit written cells, where a model asks for that."""
     trade_off: Callable[[], TradeOffFacts] | None = None
     """What tells what it was chosen from, for the page."""
 
@@ -286,6 +289,7 @@ class Release(Unpicklable):
             sensitive=self.schema.sensitive,
             requirement=self.requirement,
             published=self.schema.published,
+            fitting=self.fitting,
         )
         if written.height != self.frame.height or achieved.to_dict() != self.certificate.achieved:
             raise ReleaseUnsafeError(
