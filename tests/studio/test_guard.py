@@ -15,12 +15,36 @@ from shoal.studio import guard as guarding
 from shoal.studio.server import _listening
 
 HERE = "http://127.0.0.1:8123"
-PAGES = ("/", "/columns", "/risk", "/goal", "/coarser", "/publish", "/release", "/history", "/work", "/release.toml")
-FORMS = ("/open", "/open/demo", "/columns", "/goal", "/coarser", "/publish", "/history", "/cancel", "/close")
+PAGES = (
+    "/",
+    "/columns",
+    "/risk",
+    "/goal",
+    "/coarser",
+    "/compare",
+    "/publish",
+    "/release",
+    "/history",
+    "/work",
+    "/release.toml",
+)
+FORMS = (
+    "/open",
+    "/open/demo",
+    "/columns",
+    "/goal",
+    "/coarser",
+    "/compare",
+    "/compare/choose",
+    "/publish",
+    "/history",
+    "/cancel",
+    "/close",
+)
 TEMPLATES = sorted((Path(shoal.studio.__file__).parent / "templates").glob("*.j2"))
 
 
-@pytest.mark.parametrize("path", [*PAGES, "/assets/studio.js", "/release/public/release.csv"])
+@pytest.mark.parametrize("path", [*PAGES, "/compare.svg", "/assets/studio.js", "/release/public/release.csv"])
 def test_nobody_without_the_cookie_sees_anything(browser, path):
     assert browser.client.get(path).status_code == 403
     assert browser.client.get(path, headers={"cookie": "shoal-studio-8123=guess"}).status_code == 403
