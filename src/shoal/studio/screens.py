@@ -324,9 +324,16 @@ def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         step="coarser",
         offered=_with_own(offered, plan),
         seen=seen,
+        most=_with_most_values(offered, plan),
         k=_k_of(plan),
         same=_same_release(studio, plan),
     )
+
+
+def _with_most_values(offered: Mapping[str, list[list[Any]]], plan: Plan) -> list[str]:
+    """Return the two columns that have the most values as they are coarsened now."""
+    left = {name: dict(rungs).get(plan.coarsen.get(name, "")) or 0 for name, rungs in offered.items()}
+    return sorted(left, key=lambda name: -left[name])[:2]
 
 
 def _with_own(offered: Mapping[str, list[list[Any]]], plan: Plan) -> dict[str, list[list[Any]]]:

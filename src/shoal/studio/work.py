@@ -26,7 +26,7 @@ __all__ = ["Job", "Outcome", "Workshop"]
 
 Work = Callable[..., Any]
 """A function at the top of a module, which takes `progress` and plain values, and returns plain facts."""
-_PATIENCE = 10.0
+_PATIENCE = 5.0
 """Seconds that a process has to end by itself."""
 _REMEMBERED = 40
 """Outcomes that are kept."""
