@@ -148,13 +148,8 @@ def test_every_answer_says_what_a_browser_may_do_with_it(browser):
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.name)
 def test_pages_have_nothing_that_the_policy_forbids_nor_anything_from_elsewhere(template):
-    text = template.read_text()
-    assert not re.findall(
-        r"\sstyle\s*=|\son[a-z]+\s*=|<style|javascript:|\|\s*safe(?!\s*if name ==)(?!\s*if step ==)",
-        text.replace("' aria-current=\"step\"' | safe", "")
-        .replace("' aria-current=\"page\"' | safe", "")
-        .replace('\' class="now" aria-current="step"\' | safe', ""),
-    )
+    text = re.sub(r"""'[^']*' \| safe""", "", template.read_text())  # what the template itself says
+    assert not re.findall(r"\sstyle\s*=|\son[a-z]+\s*=|<style|javascript:|\|\s*safe", text)
     assert not re.findall(r"https?://|src=\"//", text)
     for script in re.findall(r"<script[^>]*>", text):
         assert 'src="/assets/' in script
