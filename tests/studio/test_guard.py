@@ -86,7 +86,9 @@ def test_the_flags_of_the_cookie(browser):
 @pytest.mark.parametrize("host", ["evil.example:8123", "127.0.0.1:80", "127.0.0.1", "127.0.0.1:8123.evil.example", ""])
 def test_a_name_that_somebody_else_resolves_to_this_machine_is_refused(browser, host):
     entrance = browser.guard.entrance
-    assert browser.client.get(entrance, headers={"host": host}).status_code in (400, 421)
+    refused = browser.client.get(entrance, headers={"host": host}, follow_redirects=False)
+    assert refused.status_code in (400, 421)
+    assert "set-cookie" not in refused.headers
     browser.enter()
     assert browser.client.get("/", headers={"host": host}).status_code in (400, 421)
     assert browser.client.get("/", headers={"host": "localhost:8123"}).status_code in (200, 403)
