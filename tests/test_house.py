@@ -214,12 +214,19 @@ def test_the_errors_and_their_exit_codes():
         "ParameterError": 2,
         "UnsupportedError": 2,
         "InfeasibleError": 1,
+        "WarnedError": 1,
         "ReleaseUnsafeError": 3,
     }
     drawn = errors.__doc__
     for name, error in ((name, getattr(errors, name)) for name in codes):
         assert name in drawn, "the tree is drawn in the docstring"
         assert issubclass(error, errors.ShoalError)
+
+
+def test_the_citation_names_the_version():
+    file = ROOT.parents[1] / "CITATION.cff"
+    if file.exists():
+        assert f"\nversion: {shoal.__version__}\n" in file.read_text(encoding="utf-8")
 
 
 def test_the_pages_that_the_readme_names_are_there():

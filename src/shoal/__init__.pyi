@@ -66,6 +66,7 @@ from .models import TCloseness as TCloseness
 from .origin import provenance as provenance
 from .publish import anonymize as anonymize
 from .release import Release as Release
+from .report import About as About
 
 # Publishing again and again.
 from .republication import Ledger as Ledger

@@ -16,6 +16,7 @@
     │   ├── OutputError                              the output cannot be written where it was asked for
     │   └── NotPicklableError (also a TypeError)     an object holds what must not leave the process with it
     ├── InfeasibleError                     exit 1   no release can meet the request
+    ├── WarnedError                         exit 1   a release has warnings, and strictness was asked for
     ├── ReleaseUnsafeError                  exit 3   a release failed its verification; nothing was written
     └── InternalError                       exit 70  a bug in shoal
 
@@ -60,6 +61,7 @@ __all__ = [
     "ShoalError",
     "UnsupportedError",
     "UsageError",
+    "WarnedError",
     "did_you_mean",
     "near_matches",
     "place_of",
@@ -76,6 +78,7 @@ class ShoalError(Exception):
     """
 
     exit_code: ClassVar[int] = 70
+    """What the command line returns for it, from 1 to 255."""
 
     def __init__(self, *parts: Part) -> None:
         super().__init__(*parts)
@@ -190,6 +193,12 @@ class InfeasibleError(ShoalError):
         """Numbers of the rows of the input that stand in the way, where they are known."""
 
 
+class WarnedError(ShoalError):
+    """A release has warnings, and none were to be accepted; nothing was written."""
+
+    exit_code = 1
+
+
 class ReleaseUnsafeError(ShoalError):
     """A release failed the verification of its published cells; nothing was written."""
 
@@ -216,7 +225,15 @@ def place_of(bug: BaseException) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message that offers the words closest to a wrong one; empty where none is close."""
+    """Return the end of a message that offers the words closest to a wrong one; empty where none is close.
+
+    Parameters
+    ----------
+    name : str
+        The wrong one.
+    known : iterable of str
+        The words that there are.
+    """
     near = difflib.get_close_matches(name, list(known), n=3)
     return "Did you mean " + " or ".join(f"'{match}'" for match in near) + "?" if near else ""
 
@@ -227,6 +244,13 @@ _DATA = re.compile(r"\s*[-+$€£]?\s*\d[\d.,:/\s-]*%?\s*$")
 
 def near_matches(name: str, known: Iterable[str]) -> str:
     """Return the part of a message that offers the names closest to an unknown one.
+
+    Parameters
+    ----------
+    name : str
+        The unknown one.
+    known : iterable of str
+        The names that there are; none that looks like data is shown.
 
     Examples
     --------

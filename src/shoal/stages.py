@@ -15,6 +15,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import polars as pl
 
 from shoal.algorithms import Problem, loss_bound, lower_bound, populations_of
 from shoal.certificate import Certificate, Cost
@@ -26,11 +27,12 @@ from shoal.recoding import canonical_order, check_coverage, compose, published_f
 from shoal.release import Release
 from shoal.table import KEYED, encode, fingerprint, new_salt
 from shoal.verification import check_faithful, declared_meanings, names_read_as, verify
+from shoal.warnings import how_to_coarsen, original_warnings, published_warnings
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
+    from shoal._messages import Part
     from shoal._progress import Clock
     from shoal.algorithms import Algorithm, Partition
     from shoal.hierarchy import Coarsening, Hierarchy
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from shoal.recoding import Recoding
     from shoal.table import Column, Schema, Table
     from shoal.verification import Achieved
+    from shoal.warnings import Remark
 
 __all__ = [
     "STEPS",
@@ -341,11 +344,14 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         metrics = Metrics(prepared.original, recoded.composed, partition.groups, k=request.requirement.k)
         cost = Cost.of(recoding, bound, gcp=metrics.gcp, least=least)
         risk = _risk(prepared, achieved)
+        warnings = _warnings(published, prepared, achieved)
     return Release(
         frame=published,
         schema=request.schema,
         requirement=request.requirement,
-        certificate=_certificate(recoded, achieved, risk, cost, digest=digest, seconds=clock.seconds()),
+        certificate=replace(
+            _certificate(recoded, achieved, risk, cost, digest=digest, seconds=clock.seconds()), warnings=warnings
+        ),
         metrics=metrics,
         rows=rows,
         salt=salt,
@@ -388,6 +394,33 @@ def _risk(prepared: Prepared, achieved: Achieved) -> dict[str, dict[str, Any]]:
     counted = {"before": prepared.original.classes.sizes_counted, "after": achieved.sizes_counted}
     k = prepared.request.requirement.k
     return {when: reidentification(sizes, k=k).to_dict() for when, sizes in counted.items()}
+
+
+def _warnings(published: pl.DataFrame, prepared: Prepared, achieved: Achieved) -> tuple[Remark, ...]:
+    """Return what a privacy officer would raise about a release, and what to do next."""
+    request, schema, opened = prepared.request, prepared.request.schema, prepared.opened
+    coarse = [name for key in request.coarsen for name in ((key,) if isinstance(key, str) else key)]
+
+    def coarser(name: str) -> Part:
+        if name in coarse:
+            return "something coarser than it has"
+        values = next(one.dictionary for one in prepared.original.quasi_identifiers if one.name == name)
+        return how_to_coarsen(values.drop_nulls(), name, recoding=request.recoding)
+
+    found = published_warnings(
+        published,
+        schema,
+        achieved=achieved.to_dict(),
+        star=request.star,
+        coarse=coarse,
+        coarser=coarser,
+    )
+    rows = pl.Series(prepared.rows)
+    looked = {
+        name: opened.frame.get_column(name).alias("").gather(rows)
+        for name in (*schema.direct_identifiers, *schema.insensitive)
+    }
+    return (*found, *original_warnings(looked, opened.unread))
 
 
 def _certificate(

@@ -158,6 +158,7 @@ COMMANDS = [
     "list",
     "provenance",
     "query",
+    "report",
     "republish",
     "risk",
     "studio",

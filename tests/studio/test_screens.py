@@ -36,7 +36,8 @@ def test_the_whole_way_to_a_release_whose_audit_agrees(browser, home):
     assert "in steps of 20" in publish.text
     released = browser.send("/publish", {"folder": "made"})
     assert "Verified and written" in released.text
-    assert {one.name for one in (home / "made").iterdir()} == {"release.csv", "certificate.json", "report.html"}
+    named = {one.name for one in (home / "made").iterdir()}
+    assert named == {"release.csv", "certificate.json", "report.html", "report.json"}
     made = ("audit", home / "made/release.csv", "--qi", "age,gender,zip", "--sensitive", "disease", "-k", 5, "-l", 2)
     audit = CliRunner().invoke(app, [*map(str, made), "--json"])
     assert audit.exit_code == 0, audit.stdout

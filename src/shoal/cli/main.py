@@ -31,6 +31,7 @@ from shoal.cli.group_regions import regions
 from shoal.cli.inspect import inspect
 from shoal.cli.provenance import provenance
 from shoal.cli.query import query
+from shoal.cli.report import report
 from shoal.cli.republish import republish
 from shoal.cli.risk import risk
 from shoal.cli.signature import whole_command
@@ -48,13 +49,13 @@ __all__ = ["Commands", "app", "run"]
 
 _ONCE, _AGAIN, _CLASSES, _ITSELF = "One table", "Tables that change", "Classes of values", "shoal itself"
 _COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
-    _ONCE: (inspect, anonymize, audit, risk, compare, tradeoff, tune, provenance, demo, studio),
+    _ONCE: (inspect, anonymize, audit, risk, compare, tradeoff, tune, report, provenance, demo, studio),
     _AGAIN: (query,),
     _ITSELF: (datasets, warm_up, version),
 }
 """The commands by what they are for, as the help shows them; groups of commands join these below."""
 _SHOWN = (
-    *("inspect", "anonymize", "audit", "risk", "compare", "tradeoff", "tune", "provenance", "demo", "studio"),
+    *("inspect", "anonymize", "audit", "risk", "compare", "tradeoff", "tune", "report", "provenance", "demo", "studio"),
     *("republish", "query", "attack", "group", "datasets", "list", "warm-up", "version"),
 )
 
