@@ -21,6 +21,7 @@ from shoal.algorithms.hilbert.hilbert import Hilbert
 from shoal.algorithms.local_search.groups import EFFORT, WorkingPartition
 from shoal.algorithms.local_search.sabre import Sabre
 from shoal.algorithms.mondrian.mondrian import Mondrian
+from shoal.algorithms.tp.three_phase import ThreePhase
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -91,8 +92,9 @@ class Cluster:
       simulated annealing has it; new groups are founded around rows, and groups that are not acceptable without what
       was taken are broken up, their rows going where they lose least; groups are dissolved in the same way; groups that
       publish the same become one. All groups stay acceptable.
-    * The search starts from Mondrian's or Hilbert's groups where these lose less than those that were grown, and from
-      SABRE's where groups must be like the table: never is more lost than by these.
+    * The search starts from Mondrian's or Hilbert's groups where these lose less than those that were grown, from those
+      of TP+ where it serves the requirement and values become stars, and from SABRE's where groups must be like the
+      table: never is more lost than by these.
     * Looks at codes and counts are counted, in growing and in the search: where very many are needed (hundreds of
       attributes, groups of thousands of rows) it ends with the best groups so far, on any machine with the same, and
       the certificate says so.
@@ -143,6 +145,8 @@ class Cluster:
         others: tuple[Algorithm, ...] = (Mondrian(), Hilbert())
         if problem.requirement.compares_with_table:
             others = (Sabre(effort=2 * self.effort),)
+        elif problem.recoding == "suppression" and problem.requirement.frequency_form() is not None:
+            others = (*others, ThreePhase())
         if work.smallest <= _LARGEST_GROWN and not problem.requirement.compares_with_table:
             starts["growing"] = _grow(work), work.groups_of_rows()
         else:
