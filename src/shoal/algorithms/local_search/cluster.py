@@ -18,7 +18,7 @@ import numpy as np
 from shoal._validation import validate_declared
 from shoal.algorithms.base import Guarantee, Partition, monotone_only
 from shoal.algorithms.hilbert.hilbert import Hilbert
-from shoal.algorithms.local_search.groups import EFFORT, WorkingPartition
+from shoal.algorithms.local_search.groups import ALL_DONE, CUT_SHORT, EFFORT, WorkingPartition
 from shoal.algorithms.local_search.sabre import Sabre
 from shoal.algorithms.mondrian.mondrian import Mondrian
 from shoal.algorithms.tp.three_phase import ThreePhase
@@ -59,8 +59,6 @@ _WORK_OF_GROWING = 10_000_000_000
 """Codes that growing may look at: many times what tables of the usual width need."""
 _WORK_OF_SEARCH = 2_000_000_000
 """Codes and counts that the search may look at, at the usual effort."""
-_ALL_DONE = "all of its work was done"
-_CUT_SHORT = "its budget of work was spent: these are the best groups that were found until then"
 _LARGEST_GROWN = 256
 """Groups that must have more rows are not grown row by row."""
 
@@ -124,18 +122,19 @@ class Cluster:
         details: dict[str, Any] = {}
         shortened = False
         if table.rows and table.quasi_identifiers:
-            work = WorkingPartition(problem)
-            groups, details = self._clustered(problem, work)
-            shortened = work.shortened
+            groups, details, shortened = self._clustered(problem)
         return Partition(
             groups=groups,
             count=int(groups.max(initial=-1)) + 1,
             guarantee=Guarantee(text="Clustering is a heuristic: nothing is promised about the cost."),
             details=details,
-            facts={"search": _CUT_SHORT if shortened else _ALL_DONE},
+            facts={"search": CUT_SHORT if shortened else ALL_DONE},
         )
 
-    def _clustered(self, problem: Problem, work: WorkingPartition) -> tuple[NDArray[np.int32], dict[str, Any]]:
+    def _clustered(self, problem: Problem) -> tuple[NDArray[np.int32], dict[str, Any], bool]:
+        """Return the group of each row, what is worth knowing of the run, and whether it was cut short."""
+        work = WorkingPartition(problem)
+        shortened = False
         width = _NEAR if work.classes.count < _MANY else _NEAR_OF_MANY
         work.look_around(
             min(width, max(work.classes.count - 1, 1)),
@@ -152,8 +151,9 @@ class Cluster:
         else:
             work.keep_classes()
         for other in others:
-            groups = other.partition(problem).groups
-            starts[other.name] = work.set_groups_of_rows(groups), groups
+            start = other.partition(problem)
+            starts[other.name] = work.set_groups_of_rows(start.groups), start.groups
+            shortened = shortened or start.facts.get("search") == CUT_SHORT
         chosen = min(starts, key=lambda name: starts[name][0])
         least, best = starts[chosen]
         work.set_groups_of_rows(best)
@@ -161,7 +161,8 @@ class Cluster:
         details = {f"{name}_loss": lost for name, (lost, _) in starts.items()}
         if loss < least:
             best = found
-        return best, {**details, "started_from": chosen, "loss": min(loss, least)}
+        details |= {"started_from": chosen, "loss": min(loss, least)}
+        return best, details, shortened or work.shortened
 
 
 def _grow(work: WorkingPartition) -> float:
