@@ -29,6 +29,7 @@ speaks of Python, `error.told(voice)` as its readers do: see `shoal._messages`. 
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from typing import TYPE_CHECKING, ClassVar
 
@@ -61,6 +62,7 @@ __all__ = [
     "UsageError",
     "did_you_mean",
     "near_matches",
+    "place_of",
 ]
 
 
@@ -74,6 +76,7 @@ class ShoalError(Exception):
     """
 
     exit_code: ClassVar[int] = 70
+    """What the command line returns for it, from 1 to 255."""
 
     def __init__(self, *parts: Part) -> None:
         super().__init__(*parts)
@@ -203,8 +206,26 @@ class InternalError(ShoalError):
         )
 
 
+def place_of(bug: BaseException) -> str:
+    """Return what a bug is and where it struck, without its message: that may quote a cell."""
+    import traceback
+
+    frames = traceback.extract_tb(bug.__traceback__)
+    ours = [frame for frame in frames if f"{os.sep}shoal{os.sep}" in frame.filename] or frames
+    place = f" in {os.path.basename(ours[-1].filename)}, line {ours[-1].lineno} ({ours[-1].name})" if ours else ""
+    return f"{type(bug).__name__}{place}"
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message that offers the words closest to a wrong one; empty where none is close."""
+    """Return the end of a message that offers the words closest to a wrong one; empty where none is close.
+
+    Parameters
+    ----------
+    name : str
+        The wrong one.
+    known : iterable of str
+        The words that there are.
+    """
     near = difflib.get_close_matches(name, list(known), n=3)
     return "Did you mean " + " or ".join(f"'{match}'" for match in near) + "?" if near else ""
 
@@ -215,6 +236,13 @@ _DATA = re.compile(r"\s*[-+$€£]?\s*\d[\d.,:/\s-]*%?\s*$")
 
 def near_matches(name: str, known: Iterable[str]) -> str:
     """Return the part of a message that offers the names closest to an unknown one.
+
+    Parameters
+    ----------
+    name : str
+        The unknown one.
+    known : iterable of str
+        The names that there are; none that looks like data is shown.
 
     Examples
     --------
