@@ -15,6 +15,7 @@ from shoal._unpicklable import Unpicklable
 from shoal._validation import Boolean, OneOf, Optional, validate
 from shoal.errors import ReleaseUnsafeError
 from shoal.io import FORMATS, Restorer, as_written, read, spreadsheet_names, write_folder, write_table
+from shoal.plan import PLAN, Plan
 from shoal.report import (
     AttributeLoss,
     ReportFacts,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from shoal.models import Requirement
     from shoal.report import PublicFacts, TradeOffFacts
     from shoal.table import Schema
+    from shoal.verification import Meaning
 
 __all__ = ["Release"]
 
@@ -79,6 +81,8 @@ class Release(Unpicklable):
     """How dates and numbers were written in columns of text: what is published untouched is written so again."""
     pictures: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     """What draws the coarsenings of columns as SVG, for the page."""
+    meanings: Mapping[str, Meaning] = field(default_factory=dict)
+    """Private: what the published cells of each quasi-identifier stand for."""
     trade_off: Callable[[], TradeOffFacts] | None = None
     """What tells what it was chosen from, for the page."""
 
@@ -98,6 +102,12 @@ class Release(Unpicklable):
         return (
             as_written(self.frame, self.forms, star=self.certificate.parameters["star"]) if self.forms else self.frame
         )
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Private: which published form each class of values became; `shoal.apply` publishes other tables by it."""
+        models = self.requirement.models
+        return Plan.of(self.frame, self.schema, models, self.certificate, self.metrics, self.meanings)
 
     @property
     def public_certificate(self) -> PublicCertificate:
@@ -122,8 +132,8 @@ class Release(Unpicklable):
         folder : path
             Where to. All of it may be published: `release.csv` (or another format), the public `certificate.json`, and
             a `report.html` made of these two. The private folder lies beside it, with ".private" behind its name, and
-            only its owner can read it: the full `certificate.json`, the full `report.html`, and `salt.txt`, the key of
-            the hash of the input.
+            only its owner can read it: the full `certificate.json`, the full `report.html`, `salt.txt`, the key of the
+            hash of the input, and `plan.json`, by which `shoal.apply` publishes other tables.
         force : bool
             Whether to replace existing folders of an earlier release.
         format : {"csv", "parquet", "xlsx", "ods"}, optional
@@ -174,6 +184,7 @@ class Release(Unpicklable):
             "certificate.json": lambda path: write_text(path, written["full"].to_json()),
             "report.html": lambda path: write_text(path, render(self._facts(written["full"]))),
             "salt.txt": lambda path: write_text(path, self.salt),
+            PLAN: lambda path: write_text(path, self.plan.to_json()),
         }
         shown = self.published
         safe = spreadsheet_safe and name.endswith(".csv")

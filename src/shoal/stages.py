@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from shoal.opening import OpenedData
     from shoal.recoding import Recoding
     from shoal.table import Column, Schema, Table
-    from shoal.verification import Achieved
+    from shoal.verification import Achieved, Meaning
 
 __all__ = [
     "STEPS",
@@ -323,7 +323,8 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
     with clock.step("recode"):
         published, rows = recoded.published()
     with clock.step("verify"):
-        achieved = _checked(published, rows, prepared)
+        meanings = _meanings(prepared)
+        achieved = _checked(published, rows, prepared, meanings)
     with clock.step("bound"):
         bound = lower_bound(prepared.table, request.requirement, target=recoding.recoded_cells)
         bound = bound.sharpened(partition.guarantee)
@@ -347,12 +348,22 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         restore=opened.restore.of(as_written(published, recoded.forms, star=request.star)),
         forms=recoded.forms,
         pictures=prepared.encoded.pictures,
+        meanings=meanings,
     )
 
 
-def _checked(published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepared) -> Achieved:
+def _meanings(prepared: Prepared) -> dict[str, Meaning]:
+    """Return what the published cells of each quasi-identifier stand for."""
+    encoded, names = prepared.encoded, prepared.request.schema.quasi_identifiers
+    said = {"coarsen": encoded.coarsened}
+    return declared_meanings(names, said, classes=encoded.classes, trees=encoded.trees)
+
+
+def _checked(
+    published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepared, meanings: Mapping[str, Meaning]
+) -> Achieved:
     """Check a published table against what was asked and what it was made of; everything that is checked is here."""
-    request, encoded, schema = prepared.request, prepared.encoded, prepared.request.schema
+    request, schema = prepared.request, prepared.request.schema
     if published.height != prepared.table.rows:
         raise InternalError("a release has more or fewer rows than were to be published")
     achieved = verify(
@@ -362,12 +373,11 @@ def _checked(published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepare
         requirement=request.requirement,
         published=schema.published,
     )
-    said = {"coarsen": encoded.coarsened}
     check_faithful(
         published,
         prepared.opened.frame,
         rows,
-        meanings=declared_meanings(schema.quasi_identifiers, said, classes=encoded.classes, trees=encoded.trees),
+        meanings=meanings,
         unchanged=schema.sensitive + schema.insensitive,
         star=request.star,
         coded_before={column.name: (column.codes, column.dictionary) for column in prepared.coded},

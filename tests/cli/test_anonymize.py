@@ -20,7 +20,7 @@ from shoal.errors import ReleaseUnsafeError
 
 SECRET = "Zyzzyva"
 MINE = {"release.csv", "certificate.json", "report.html"}
-PRIVATE = {"certificate.json", "report.html", "salt.txt"}
+PRIVATE = {"certificate.json", "plan.json", "report.html", "salt.txt"}
 
 
 @pytest.fixture

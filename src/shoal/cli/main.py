@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from shoal._progress import interruptible
 from shoal.cli.anonymize import anonymize
+from shoal.cli.apply import apply
 from shoal.cli.attack import attack
 from shoal.cli.attack_groups import background, homogeneity, inference, similarity, skewness
 from shoal.cli.attack_people import linking, minimality
@@ -45,13 +46,13 @@ __all__ = ["Commands", "app", "run"]
 
 _ONCE, _AGAIN, _CLASSES, _ITSELF = "One table", "Tables that change", "Classes of values", "shoal itself"
 _COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
-    _ONCE: (inspect, anonymize, audit, risk, compare, tradeoff, tune, provenance, demo),
+    _ONCE: (inspect, anonymize, audit, risk, compare, tradeoff, tune, apply, provenance, demo),
     _AGAIN: (query,),
     _ITSELF: (datasets, version),
 }
 """The commands by what they are for, as the help shows them; groups of commands join these below."""
 _SHOWN = (
-    *("inspect", "anonymize", "audit", "risk", "compare", "tradeoff", "tune", "provenance", "demo"),
+    *("inspect", "anonymize", "audit", "risk", "compare", "tradeoff", "tune", "apply", "provenance", "demo"),
     *("republish", "query", "attack", "group", "datasets", "list", "version"),
 )
 
