@@ -3,12 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test check lint types imports bench clean help
+.PHONY: demo test check lint types imports docs bench clean help
 
 help:
 	@echo "make demo   anonymize a real table, print what was achieved, write a report to open"
 	@echo "make test   run the whole test suite"
 	@echo "make check  lint, types, import rules, then the tests"
+	@echo "make docs   build the documentation: docs/_build/html/index.html"
 	@echo "make bench  measure speed, memory and quality"
 
 $(STAMP): pyproject.toml
@@ -23,6 +24,9 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n auto --dist loadgroup -q
+	@for name in chromium chromium-browser google-chrome google-chrome-stable chrome; do \
+	  command -v $$name >/dev/null && exit 0; done; \
+	  echo "NO CHROMIUM WAS FOUND: the studio was NOT tested in a browser. Install it: apt-get install chromium"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -36,8 +40,11 @@ imports: $(STAMP)
 
 check: lint types imports test
 
+docs: $(STAMP)
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html
+
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf .venv demo-release demo-release.private .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv demo-release demo-release.private .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/_build docs/reference/generated

@@ -161,6 +161,7 @@ COMMANDS = [
     "query",
     "republish",
     "risk",
+    "studio",
     "tradeoff",
     "tune",
     "version",
