@@ -65,7 +65,7 @@ from .models import PrivacyModel as PrivacyModel
 from .models import TableModel as TableModel
 from .models import TCloseness as TCloseness
 from .origin import provenance as provenance
-from .plan import Plan as Plan
+from .plan import ReleasePlan as ReleasePlan
 from .publish import anonymize as anonymize
 from .release import Release as Release
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from shoal.metrics import Metrics
     from shoal.models import PrivacyModel
 
-__all__ = ["PLAN", "Plan", "categories_of"]
+__all__ = ["PLAN", "ReleasePlan", "categories_of"]
 
 PLAN = "plan.json"
 """The name of a plan in the private folder of a release."""
@@ -45,7 +45,7 @@ _ROLES = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Plan(Unpicklable):
+class ReleasePlan(Unpicklable):
     """How a release publishes the classes of a table: each class of quasi-identifiers has one form, or several.
 
     A form is a row of published quasi-identifiers. A plan is the publisher's: it holds values of the original table.
@@ -90,7 +90,7 @@ class Plan(Unpicklable):
         certificate: Certificate,
         metrics: Metrics,
         meanings: Mapping[str, Meaning],
-    ) -> Plan:
+    ) -> ReleasePlan:
         """Make the plan of a release.
 
         Parameters
@@ -218,7 +218,7 @@ class Plan(Unpicklable):
             raise OutputError(f"'{path}' cannot be written: {error.strerror}.") from error
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Plan:
+    def load(cls, path: str | os.PathLike[str]) -> ReleasePlan:
         """Read a plan from a file.
 
         Raises
@@ -236,16 +236,16 @@ class Plan(Unpicklable):
             raise DataError(f"The file '{path}' is no plan that this version of shoal can read.") from error
 
     def __repr__(self) -> str:
-        return f"Plan(classes={self.values.height}, forms={len(self.rows)})"
+        return f"ReleasePlan(classes={self.values.height}, forms={len(self.rows)})"
 
 
-def _plan_in(facts: Mapping[str, Any]) -> Plan:
+def _plan_in(facts: Mapping[str, Any]) -> ReleasePlan:
     if facts["format"] != FORMAT:
         raise ValueError("another format")
     schema = Schema(**{role: tuple(facts["columns"][role]) for role in _ROLES})
     cells, values = _decoded(facts["forms"]["cells"]), _decoded(facts["classes"]["values"])
     pairs = {name: np.array(facts["pairs"][name], dtype=np.int64) for name in ("class", "form", "rows")}
-    plan = Plan(
+    plan = ReleasePlan(
         schema=schema,
         requested=tuple(facts["requested"]),
         privacy=_models_in(facts["requested"]),

@@ -15,7 +15,7 @@ from shoal._unpicklable import Unpicklable
 from shoal._validation import Boolean, OneOf, Optional, validate
 from shoal.errors import ReleaseUnsafeError
 from shoal.io import FORMATS, Restorer, as_written, read, spreadsheet_names, write_folder, write_table
-from shoal.plan import PLAN, Plan
+from shoal.plan import PLAN, ReleasePlan
 from shoal.report import (
     AttributeLoss,
     ReportFacts,
@@ -104,10 +104,10 @@ class Release(Unpicklable):
         )
 
     @cached_property
-    def plan(self) -> Plan:
+    def plan(self) -> ReleasePlan:
         """Private: which published form each class of values became; `shoal.apply` publishes other tables by it."""
         models = self.requirement.models
-        return Plan.of(self.frame, self.schema, models, self.certificate, self.metrics, self.meanings)
+        return ReleasePlan.of(self.frame, self.schema, models, self.certificate, self.metrics, self.meanings)
 
     @property
     def public_certificate(self) -> PublicCertificate:

@@ -181,7 +181,7 @@ def test_whatever_was_done_to_a_column_holds_for_the_plan_in_a_file(name: str, r
     again = shoal.apply(file, table[::-1])
     assert again.data.drop("s").equals(first.data.drop("s"))
     assert again.public_certificate.to_dict()["parameters"] == first.public_certificate.to_dict()["parameters"]
-    assert shoal.Plan.load(file).to_dict() == first.plan.to_dict()
+    assert shoal.ReleasePlan.load(file).to_dict() == first.plan.to_dict()
     again.save(tmp_path / "again")  # and it reads back
 
 
@@ -267,10 +267,10 @@ def test_models_come_from_the_file_or_are_named_again(tmp_path: Path) -> None:
     for models, kept in ((whole, True), (partly, False)):
         plan = shoal.anonymize(table, privacy=models, algorithm="mondrian", **REQUEST).plan
         plan.save(tmp_path / f"{kept}.json")
-        read = shoal.Plan.load(tmp_path / f"{kept}.json")
+        read = shoal.ReleasePlan.load(tmp_path / f"{kept}.json")
         assert (read.privacy is not None) == kept
         assert shoal.apply(plan, table, seed=1, misfits="suppress").certificate.requested == list(plan.requested)
-    assert shoal.Plan.load(tmp_path / "True.json").privacy == tuple(whole)
+    assert shoal.ReleasePlan.load(tmp_path / "True.json").privacy == tuple(whole)
     with pytest.raises(UsageError, match="Name them again: the 'privacy' parameter"):
         shoal.apply(tmp_path / "False.json", table)
     with pytest.raises(OutputError, match="exists already"):
@@ -288,7 +288,7 @@ def test_files_that_are_no_plans(tmp_path: Path) -> None:
         path = tmp_path / f"{at}.json"
         path.write_text(json.dumps(facts))
         with pytest.raises(DataError, match="no plan"):
-            shoal.Plan.load(path)
+            shoal.ReleasePlan.load(path)
     (tmp_path / "text.json").write_text("{")
     for name in ("text.json", "nowhere.json"):
         with pytest.raises(DataError, match="cannot be read"):
@@ -310,7 +310,7 @@ def test_wrong_calls() -> None:
         shoal.apply(first, people())  # type: ignore[arg-type]
     with pytest.raises(shoal.errors.NotPicklableError):
         pickle.dumps(first.plan)
-    assert repr(first.plan) == f"Plan(classes={first.plan.values.height}, forms={len(first.plan.rows)})"
+    assert repr(first.plan) == f"ReleasePlan(classes={first.plan.values.height}, forms={len(first.plan.rows)})"
     assert SECRET not in " ".join(first.plan.sentences()) + repr(first.plan)
     assert first.plan.to_frame()["rows"].to_list() == sorted(first.plan.rows.tolist(), reverse=True)
 

@@ -20,7 +20,7 @@ from shoal.application.cells import recoded_by
 from shoal.errors import InfeasibleError, ParameterError, UsageError
 from shoal.models import Requirement
 from shoal.opening import open_data, understood
-from shoal.plan import Plan
+from shoal.plan import ReleasePlan
 from shoal.publish import rows_to_publish
 from shoal.recoding import LARGEST_SET
 from shoal.stages import STEPS, Encoded, Prepared, Recoded, Request, drawn, verified
@@ -50,7 +50,7 @@ _CONSTRAINTS: Mapping[str, Constraint] = {
 
 
 def apply(
-    plan: Plan | str | PathLike[str],
+    plan: ReleasePlan | str | PathLike[str],
     data: Any,
     *,
     misfits: Literal["refuse", "suppress"] = "refuse",
@@ -71,7 +71,7 @@ def apply(
 
     Parameters
     ----------
-    plan : Plan or path
+    plan : ReleasePlan or path
         `Release.plan`, or the file that `Release.save` wrote into the private folder.
     data : frame or path
         As for `shoal.anonymize`, with the columns of the plan; direct identifiers may be missing. One row per person.
@@ -142,15 +142,15 @@ def apply(
     return _described(plan, verified(recoded, clock))
 
 
-def _opened_plan(plan: object) -> Plan:
-    if isinstance(plan, Plan):
+def _opened_plan(plan: object) -> ReleasePlan:
+    if isinstance(plan, ReleasePlan):
         return plan
     if isinstance(plan, str | PathLike):
-        return Plan.load(plan)
+        return ReleasePlan.load(plan)
     raise ParameterError.refusing("apply", "plan", "a plan, or the path of its file", got=f"{type(plan).__name__}")
 
 
-def _requested(plan: Plan, schema: Schema, privacy: Any, *, keep_order: bool, seed: int | None) -> Request:
+def _requested(plan: ReleasePlan, schema: Schema, privacy: Any, *, keep_order: bool, seed: int | None) -> Request:
     """Return what is asked for the table."""
     models = plan.privacy if privacy is None else privacy
     if models is None:
@@ -177,7 +177,7 @@ def _requested(plan: Plan, schema: Schema, privacy: Any, *, keep_order: bool, se
     )
 
 
-def _meant(plan: Plan, opened: OpenedData, request: Request) -> OpenedData:
+def _meant(plan: ReleasePlan, opened: OpenedData, request: Request) -> OpenedData:
     """Return the table with dates and numbers where the plan's table had them, written as there."""
     read_as: Mapping[str, Mapping[str, str]] = plan.parameters.get("read_as") or {}
     text = [name for name in read_as if opened.frame.schema.get(name) == pl.String]
@@ -217,7 +217,7 @@ class _Planned:
 class _Dealt:
     """The form of each row of a prepared table; the number behind the last form is that of rows of stars."""
 
-    plan: Plan
+    plan: ReleasePlan
     prepared: Prepared
     forms: NDArray[np.int64]
     strangers: int
@@ -226,7 +226,7 @@ class _Dealt:
     """Rows that became stars because they do not fit the plan."""
 
     @classmethod
-    def of(cls, plan: Plan, prepared: Prepared) -> _Dealt:
+    def of(cls, plan: ReleasePlan, prepared: Prepared) -> _Dealt:
         forms, known = assigned_forms(plan, prepared.table, prepared.rng)
         return cls(plan=plan, prepared=prepared, forms=forms, strangers=int(np.count_nonzero(~known)))
 
@@ -322,7 +322,7 @@ class _Dealt:
         return Recoded(prepared=prepared, partition=partition, recoding=recoding)
 
 
-def _described(plan: Plan, release: Release) -> Release:
+def _described(plan: ReleasePlan, release: Release) -> Release:
     """Return a release whose certificate says of its cells what that of the plan's release said."""
     certificate = release.certificate
     told = {name: plan.parameters[name] for name in ("coarsen", "hierarchies")}

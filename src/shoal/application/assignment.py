@@ -15,7 +15,7 @@ from shoal.verification import covered_values
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.plan import Plan
+    from shoal.plan import ReleasePlan
     from shoal.table import Table
 
 __all__ = ["UNKNOWN", "assigned_forms", "quotas"]
@@ -26,7 +26,9 @@ _AT_ONCE = 1 << 24
 """Pairs of a class and a form that are looked at together."""
 
 
-def assigned_forms(plan: Plan, table: Table, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def assigned_forms(
+    plan: ReleasePlan, table: Table, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the form of each row of a table, or `UNKNOWN`, and whether the plan knows its quasi-identifiers.
 
     Rows of a class that the plan knows are dealt to its forms in the plan's proportions, which rows chance decides: no
@@ -35,7 +37,7 @@ def assigned_forms(plan: Plan, table: Table, rng: np.random.Generator) -> tuple[
 
     Parameters
     ----------
-    plan : Plan
+    plan : ReleasePlan
     table : Table
         The rows, before any coarsening.
     rng : numpy.random.Generator
@@ -91,7 +93,7 @@ def quotas(
     return np.asarray(dealt + (place < left[pair_class]))
 
 
-def _known_classes(plan: Plan, table: Table, example: NDArray[np.int64]) -> NDArray[np.int64]:
+def _known_classes(plan: ReleasePlan, table: Table, example: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the plan's number of each class of a table, -1 where the plan does not know it."""
     values = {
         one.name: dictionary_text(one.dictionary).gather(pl.Series(one.codes[example].astype(np.uint32)))
@@ -103,7 +105,7 @@ def _known_classes(plan: Plan, table: Table, example: NDArray[np.int64]) -> NDAr
     return np.asarray(joined["\0class"].cast(pl.Int64).fill_null(-1).to_numpy())
 
 
-def _pairs_of(plan: Plan, known: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _pairs_of(plan: ReleasePlan, known: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the plan's pairs of the classes that are here, and the class of the table that each belongs to."""
     here = np.flatnonzero(known >= 0)
     starts = np.searchsorted(plan.class_of, known[here])
@@ -111,7 +113,7 @@ def _pairs_of(plan: Plan, known: NDArray[np.int64]) -> tuple[NDArray[np.int64], 
     return entries_of_rows(starts, stops), np.repeat(here, stops - starts)
 
 
-def _covering(plan: Plan, table: Table, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def _covering(plan: ReleasePlan, table: Table, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the best form that covers the values of each of some rows, `UNKNOWN` where none does."""
     found = np.full(len(rows), UNKNOWN, dtype=np.int64)
     if not len(rows):

@@ -23,7 +23,7 @@ from shoal.verification import covered_values
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.plan import Plan
+    from shoal.plan import ReleasePlan
     from shoal.table import Column, Table
 
 __all__ = ["recoded_by"]
@@ -33,7 +33,7 @@ _TYPES = {str(kind): kind for kind in (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl
 
 
 def recoded_by(
-    plan: Plan,
+    plan: ReleasePlan,
     table: Table,
     groups: NDArray[np.int32],
     forms: NDArray[np.int64],
@@ -48,7 +48,7 @@ def recoded_by(
 
     Parameters
     ----------
-    plan : Plan
+    plan : ReleasePlan
     table : Table
         The rows, before any coarsening.
     groups : int32 array of shape (rows,)
@@ -74,7 +74,7 @@ def recoded_by(
 
 
 def _column(
-    plan: Plan,
+    plan: ReleasePlan,
     column: Column,
     groups: NDArray[np.int32],
     forms: NDArray[np.int64],

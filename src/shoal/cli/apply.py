@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from shoal.cli.spec import ReleaseSpec
-    from shoal.plan import Plan
+    from shoal.plan import ReleasePlan
 
 __all__ = ["apply"]
 
@@ -58,9 +58,9 @@ def apply(terminal: Terminal, request: ReleaseSpec, *, plan: PlanFile, misfits: 
     """
     from shoal.application import apply as apply_plan
     from shoal.io import check_free
-    from shoal.plan import Plan
+    from shoal.plan import ReleasePlan
 
-    opened = Plan.load(plan)
+    opened = ReleasePlan.load(plan)
     if request.input is None:
         if request.output is not None:
             raise UsageError("Name the table to publish: shoal apply PLAN.json INPUT -o OUT.")
@@ -91,7 +91,7 @@ def apply(terminal: Terminal, request: ReleaseSpec, *, plan: PlanFile, misfits: 
     )
 
 
-def _look_at(terminal: Terminal, plan: Plan) -> None:
+def _look_at(terminal: Terminal, plan: ReleasePlan) -> None:
     """Say what a plan is: its columns, its models and its most frequent forms."""
     if terminal.json:
         terminal.result({"sentences": list(plan.sentences()), "forms": plan.to_frame().to_dicts()})
@@ -99,7 +99,7 @@ def _look_at(terminal: Terminal, plan: Plan) -> None:
     terminal.say("", *map(plain, plan.sentences()), _forms_of(plan), "")
 
 
-def _forms_of(plan: Plan) -> RenderableType:
+def _forms_of(plan: ReleasePlan) -> RenderableType:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
