@@ -16,6 +16,7 @@
     │   ├── OutputError                              the output cannot be written where it was asked for
     │   └── NotPicklableError (also a TypeError)     an object holds what must not leave the process with it
     ├── InfeasibleError                     exit 1   no release can meet the request
+    ├── WarnedError                         exit 1   a release has warnings, and strictness was asked for
     ├── ReleaseUnsafeError                  exit 3   a release failed its verification; nothing was written
     └── InternalError                       exit 70  a bug in shoal
 
@@ -29,6 +30,7 @@ speaks of Python, `error.told(voice)` as its readers do: see `shoal._messages`. 
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from typing import TYPE_CHECKING, ClassVar
 
@@ -59,8 +61,10 @@ __all__ = [
     "ShoalError",
     "UnsupportedError",
     "UsageError",
+    "WarnedError",
     "did_you_mean",
     "near_matches",
+    "place_of",
 ]
 
 
@@ -189,6 +193,12 @@ class InfeasibleError(ShoalError):
         """Numbers of the rows of the input that stand in the way, where they are known."""
 
 
+class WarnedError(ShoalError):
+    """A release has warnings, and none were to be accepted; nothing was written."""
+
+    exit_code = 1
+
+
 class ReleaseUnsafeError(ShoalError):
     """A release failed the verification of its published cells; nothing was written."""
 
@@ -202,6 +212,16 @@ class InternalError(ShoalError):
         super().__init__(
             f"Internal error: {what}. This is a bug in shoal: please report it with this text and the version."
         )
+
+
+def place_of(bug: BaseException) -> str:
+    """Return what a bug is and where it struck, without its message: that may quote a cell."""
+    import traceback
+
+    frames = traceback.extract_tb(bug.__traceback__)
+    ours = [frame for frame in frames if f"{os.sep}shoal{os.sep}" in frame.filename] or frames
+    place = f" in {os.path.basename(ours[-1].filename)}, line {ours[-1].lineno} ({ours[-1].name})" if ours else ""
+    return f"{type(bug).__name__}{place}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
