@@ -456,9 +456,10 @@ def _warnings(published: pl.DataFrame, prepared: Prepared, achieved: Achieved) -
     )
     rows = pl.Series(prepared.rows)
     looked = {
-        name: opened.frame.get_column(name).alias("").gather(rows)
-        for name in (*schema.direct_identifiers, *schema.insensitive)
+        name: opened.frame.get_column(name).alias("") for name in (*schema.direct_identifiers, *schema.insensitive)
     }
+    if len(rows) < opened.frame.height:
+        looked = {name: column.gather(rows) for name, column in looked.items()}
     return (*found, *original_warnings(looked, opened.unread))
 
 
