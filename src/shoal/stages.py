@@ -368,7 +368,8 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
     with clock.step("recode"):
         published, rows = recoded.published()
     with clock.step("verify"):
-        achieved = _checked(published, rows, prepared)
+        meanings = prepared.meanings()
+        achieved = _checked(published, rows, prepared, meanings)
     with clock.step("bound"):
         bound = lower_bound(prepared.table, request.requirement, target=recoding.recoded_cells)
         bound = bound.sharpened(partition.guarantee)
@@ -398,10 +399,13 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         forms=recoded.forms,
         pictures=prepared.encoded.pictures,
         fitting=prepared.fitting(recoded.forms),
+        meanings=meanings,
     )
 
 
-def _checked(published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepared) -> Achieved:
+def _checked(
+    published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepared, meanings: Mapping[str, Meaning]
+) -> Achieved:
     """Check a published table against what was asked and what it was made of; everything that is checked is here."""
     request, schema = prepared.request, prepared.request.schema
     if published.height != prepared.table.rows:
@@ -418,7 +422,7 @@ def _checked(published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepare
         published,
         prepared.opened.frame,
         rows,
-        meanings=prepared.meanings(),
+        meanings=meanings,
         unchanged=schema.sensitive + schema.insensitive,
         star=request.star,
         coded_before={column.name: (column.codes, column.dictionary) for column in prepared.coded},
