@@ -56,6 +56,7 @@ __all__ = [
     "input_hash",
     "meant",
     "prepare",
+    "ready",
     "requested",
     "rows_to_publish",
     "rows_without",
@@ -263,9 +264,27 @@ def prepare(opened: OpenedData, request: Request, clock: Clock) -> Prepared:
     frame, rows = rows_to_publish(opened.frame, request.schema, request.missing_sensitive)
     encoded = encoded_table(frame, request, clock)
     with clock.step("encode"):
-        people = population_of(request.requirement, opened, encoded.table, request.coarsen)
-        encoded.check(request.requirement, None if people is None else people.height)
-        return replace(drawn(encoded, request, opened, rows), people=people)
+        return ready(encoded, request, opened, rows)
+
+
+def ready(encoded: Encoded, request: Request, opened: OpenedData, rows: NDArray[np.int32]) -> Prepared:
+    """Check what is asked of encoded columns, and bring them into the order in which they are partitioned.
+
+    Parameters
+    ----------
+    encoded, request, opened, rows
+        As for `shoal.stages.drawn`.
+
+    Raises
+    ------
+    UsageError
+        The data does not fit the request.
+    InfeasibleError
+        No release can satisfy it.
+    """
+    people = population_of(request.requirement, opened, encoded.table, request.coarsen)
+    encoded.check(request.requirement, None if people is None else people.height)
+    return replace(drawn(encoded, request, opened, rows), people=people)
 
 
 def encoded_table(frame: pl.DataFrame, request: Request, clock: Clock) -> Encoded:

@@ -368,8 +368,7 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
     with clock.step("recode"):
         published, rows = recoded.published()
     with clock.step("verify"):
-        meanings = prepared.meanings()
-        achieved = _checked(published, rows, prepared, meanings)
+        achieved = _checked(published, rows, prepared)
     with clock.step("bound"):
         bound = lower_bound(prepared.table, request.requirement, target=recoding.recoded_cells)
         bound = bound.sharpened(partition.guarantee)
@@ -399,13 +398,11 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         forms=recoded.forms,
         pictures=prepared.encoded.pictures,
         fitting=prepared.fitting(recoded.forms),
-        meanings=meanings,
+        meanings=prepared.meanings(),
     )
 
 
-def _checked(
-    published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepared, meanings: Mapping[str, Meaning]
-) -> Achieved:
+def _checked(published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepared) -> Achieved:
     """Check a published table against what was asked and what it was made of; everything that is checked is here."""
     request, schema = prepared.request, prepared.request.schema
     if published.height != prepared.table.rows:
@@ -422,7 +419,7 @@ def _checked(
         published,
         prepared.opened.frame,
         rows,
-        meanings=meanings,
+        meanings=prepared.meanings(),
         unchanged=schema.sensitive + schema.insensitive,
         star=request.star,
         coded_before={column.name: (column.codes, column.dictionary) for column in prepared.coded},
@@ -451,12 +448,7 @@ def _warnings(published: pl.DataFrame, prepared: Prepared, achieved: Achieved) -
         return how_to_coarsen(values.drop_nulls(), name, recoding=request.recoding)
 
     found = published_warnings(
-        published,
-        schema,
-        achieved=achieved.to_dict(),
-        star=request.star,
-        coarse=coarse,
-        coarser=coarser,
+        published, schema, achieved=achieved.to_dict(), star=request.star, coarse=coarse, coarser=coarser
     )
     rows = pl.Series(prepared.rows)
     looked = {
