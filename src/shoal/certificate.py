@@ -12,17 +12,16 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import DataError, InternalError
+from shoal.errors import InternalError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from shoal.algorithms import Guarantee, LossBound, LowerBound
     from shoal.recoding import Recoding
     from shoal.warnings import Remark
 
-__all__ = ["FORMAT", "PRIVATE", "Certificate", "Cost", "PublicCertificate", "read_certificate"]
+__all__ = ["FORMAT", "PRIVATE", "Certificate", "Cost", "PublicCertificate"]
 
 FORMAT = 1
 """Version of the certificate's form. Keys are only ever added to a form."""
@@ -337,23 +336,6 @@ class PublicCertificate:
 
     def __repr__(self) -> str:
         return f"PublicCertificate(models={len(self.requested)}, proof={self.proof is not None})"
-
-
-def read_certificate(path: Path) -> dict[str, Any]:
-    """Read a certificate that shoal wrote.
-
-    Raises
-    ------
-    DataError
-        Where it cannot be read, or is none.
-    """
-    try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"The certificate '{path}' cannot be read: it is no JSON text.") from error
-    if not isinstance(facts, dict):
-        raise DataError(f"The certificate '{path}' is not one that shoal wrote.")
-    return facts
 
 
 def _without_loss(cost: Mapping[str, Any]) -> dict[str, Any]:

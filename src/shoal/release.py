@@ -20,6 +20,7 @@ from shoal._validation import Boolean, Instance, OneOf, Optional, validate
 from shoal.disclosure_risk import class_confidence
 from shoal.errors import ReleaseUnsafeError, WarnedError
 from shoal.io import FORMATS, Restorer, as_written, read, spreadsheet_names, write_folder, write_table
+from shoal.plan import PLAN, ReleasePlan
 from shoal.report import (
     About,
     AttributeLoss,
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
     from shoal.models import Requirement
     from shoal.report import PublicFacts, TradeOffFacts
     from shoal.table import Schema
+    from shoal.verification import Meaning
+    from shoal.verification.counting import Fitting
     from shoal.warnings import Remark
 
 __all__ = ["Release"]
@@ -89,6 +92,10 @@ class Release(Unpicklable):
     """How dates and numbers were written in columns of text: what is published untouched is written so again."""
     pictures: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     """What draws the coarsenings of columns as SVG, for the page."""
+    fitting: Fitting | None = None
+    """Private: counts the people of a population who fit written cells, where a model asks for that."""
+    meanings: Mapping[str, Meaning] = field(default_factory=dict)
+    """Private: what the published cells of each quasi-identifier stand for."""
     trade_off: Callable[[], TradeOffFacts] | None = None
     """What tells what it was chosen from, for the page."""
 
@@ -108,6 +115,12 @@ class Release(Unpicklable):
         return (
             as_written(self.frame, self.forms, star=self.certificate.parameters["star"]) if self.forms else self.frame
         )
+
+    @cached_property
+    def plan(self) -> ReleasePlan:
+        """Private: which published form each class of values became; `shoal.apply` publishes other tables by it."""
+        models = self.requirement.models
+        return ReleasePlan.of(self.frame, self.schema, models, self.certificate, self.metrics, self.meanings)
 
     @property
     def warnings(self) -> Sequence[Remark]:
@@ -140,7 +153,8 @@ class Release(Unpicklable):
             Where to. All of it may be published: `release.csv` (or another format), the public `certificate.json`, and
             a `report.html` made of these two, with its facts in `report.json`. The private folder lies beside it, with
             ".private" behind its name, and only its owner can read it: the full `certificate.json`, the full
-            `report.html` and `report.json`, and `salt.txt`, the key of the hash of the input.
+            `report.html` and `report.json`, `salt.txt`, the key of the hash of the input, and `plan.json`, by which
+            `shoal.apply` publishes other tables.
         force : bool
             Whether to replace existing folders of an earlier release.
         format : {"csv", "parquet", "xlsx", "ods"}, optional
@@ -215,6 +229,7 @@ class Release(Unpicklable):
             "report.html": lambda path: write_text(path, render(publisher())),
             "report.json": lambda path: write_text(path, publisher().to_json()),
             "salt.txt": lambda path: write_text(path, self.salt),
+            PLAN: lambda path: write_text(path, self.plan.to_json()),
         }
         shown = self.published
         safe = spreadsheet_safe and name.endswith(".csv")
@@ -286,6 +301,7 @@ class Release(Unpicklable):
             sensitive=self.schema.sensitive,
             requirement=self.requirement,
             published=self.schema.published,
+            fitting=self.fitting,
         )
         if written.height != self.frame.height or achieved.to_dict() != self.certificate.achieved:
             raise ReleaseUnsafeError(

@@ -19,10 +19,11 @@ import polars as pl
 
 from shoal.algorithms import Problem, loss_bound, lower_bound, populations_of
 from shoal.certificate import Certificate, Cost
-from shoal.disclosure_risk import reidentification
+from shoal.disclosure_risk import fitting, reidentification
 from shoal.errors import InfeasibleError, InternalError
 from shoal.io import DateForm, as_written
 from shoal.metrics import Metrics
+from shoal.population import people_of_nodes
 from shoal.recoding import canonical_order, check_coverage, compose, published_frame, recode
 from shoal.release import Release
 from shoal.table import KEYED, encode, fingerprint, new_salt
@@ -35,13 +36,15 @@ if TYPE_CHECKING:
     from shoal._messages import Part
     from shoal._progress import Clock
     from shoal.algorithms import Algorithm, Partition
+    from shoal.algorithms.base import PeopleOfNodes
     from shoal.hierarchy import Coarsening, Hierarchy
     from shoal.io import Forms
     from shoal.models import Requirement
     from shoal.opening import OpenedData
     from shoal.recoding import Recoding
     from shoal.table import Column, Schema, Table
-    from shoal.verification import Achieved
+    from shoal.verification import Achieved, Meaning
+    from shoal.verification.counting import Fitting
     from shoal.warnings import Remark
 
 __all__ = [
@@ -121,8 +124,14 @@ class Encoded:
     pictures: Mapping[str, Callable[[], str]]
     """What draws them."""
 
-    def check(self, requirement: Requirement) -> None:
+    def check(self, requirement: Requirement, people: int | None = None) -> None:
         """Check that the hierarchies have all values, and that some release can satisfy a requirement.
+
+        Parameters
+        ----------
+        requirement : Requirement
+        people : int, optional
+            People of the population that models ask about.
 
         Raises
         ------
@@ -134,7 +143,7 @@ class Encoded:
         for column in self.table.quasi_identifiers:
             if column.name in self.trees:
                 check_coverage(column, self.trees[column.name])
-        requirement.check_feasible(populations_of(self.table))
+        requirement.check_feasible(populations_of(self.table), people)
 
     def coarser(self, columns: Encoded) -> Encoded:
         """Return the same with some quasi-identifiers exchanged for coarser ones."""
@@ -168,6 +177,20 @@ class Prepared:
     """The quasi-identifiers before any coarsening, in the order of the input."""
     rng: np.random.Generator
     """Source of every random choice."""
+    people: pl.DataFrame | None = None
+    """The quasi-identifiers of the population that models ask about; None where none does."""
+
+    def meanings(self, forms: Forms | None = None) -> dict[str, Meaning]:
+        """Return what the published cells of each quasi-identifier stand for, written in some forms or as they are."""
+        encoded, names = self.encoded, self.request.schema.quasi_identifiers
+        said = {"coarsen": encoded.coarsened, "read_as": {name: form.to_dict() for name, form in (forms or {}).items()}}
+        return declared_meanings(names, said, classes=encoded.classes, trees=encoded.trees)
+
+    def fitting(self, forms: Forms | None = None) -> Fitting | None:
+        """Return what counts the people who fit published cells; None where no model asks for that."""
+        if self.people is None:
+            return None
+        return fitting(self.people, star=self.request.star, meanings=self.meanings(forms))
 
     @property
     def table(self) -> Table:
@@ -189,6 +212,21 @@ class Prepared:
             recoding=self.request.recoding,
             hierarchies=self.encoded.trees,
             largest_set=self.request.largest_set,
+            people=self.people_of_nodes,
+        )
+
+    @cached_property
+    def people_of_nodes(self) -> PeopleOfNodes | None:
+        """Which nodes the people of a population fit, for algorithms; None where no model asks for that."""
+        if self.people is None:
+            return None
+        return people_of_nodes(
+            self.table,
+            self.people,
+            meanings=self.meanings(),
+            trees=self.encoded.trees,
+            recoding=self.request.recoding,
+            star=self.request.star,
         )
 
     def __repr__(self) -> str:
@@ -330,7 +368,8 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
     with clock.step("recode"):
         published, rows = recoded.published()
     with clock.step("verify"):
-        achieved = _checked(published, rows, prepared)
+        meanings = prepared.meanings()
+        achieved = _checked(published, rows, prepared, meanings)
     with clock.step("bound"):
         bound = lower_bound(prepared.table, request.requirement, target=recoding.recoded_cells)
         bound = bound.sharpened(partition.guarantee)
@@ -359,12 +398,16 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         restore=opened.restore.of(as_written(published, recoded.forms, star=request.star)),
         forms=recoded.forms,
         pictures=prepared.encoded.pictures,
+        fitting=prepared.fitting(recoded.forms),
+        meanings=meanings,
     )
 
 
-def _checked(published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepared) -> Achieved:
+def _checked(
+    published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepared, meanings: Mapping[str, Meaning]
+) -> Achieved:
     """Check a published table against what was asked and what it was made of; everything that is checked is here."""
-    request, encoded, schema = prepared.request, prepared.encoded, prepared.request.schema
+    request, schema = prepared.request, prepared.request.schema
     if published.height != prepared.table.rows:
         raise InternalError("a release has more or fewer rows than were to be published")
     achieved = verify(
@@ -373,13 +416,13 @@ def _checked(published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepare
         sensitive=schema.sensitive,
         requirement=request.requirement,
         published=schema.published,
+        fitting=prepared.fitting(),
     )
-    said = {"coarsen": encoded.coarsened}
     check_faithful(
         published,
         prepared.opened.frame,
         rows,
-        meanings=declared_meanings(schema.quasi_identifiers, said, classes=encoded.classes, trees=encoded.trees),
+        meanings=meanings,
         unchanged=schema.sensitive + schema.insensitive,
         star=request.star,
         coded_before={column.name: (column.codes, column.dictionary) for column in prepared.coded},

@@ -23,11 +23,15 @@ from shoal.models import (
     AverageRisk,
     BetaLikeness,
     DeltaDisclosure,
+    DeltaPresence,
     EqualDistance,
     KAnonymity,
     KEAnonymity,
+    KMap,
     LDiversity,
     OrderedDistance,
+    PopulationUniqueness,
+    SampleUniqueness,
     TCloseness,
 )
 
@@ -97,6 +101,14 @@ beta = 2
 beta_variant = "basic"
 delta = 1.5
 average_risk = "1/20"
+sample_uniqueness = "1/50"
+population_uniqueness = 0.01
+sampling_fraction = 0.2
+k_map = 7
+population = "/people.csv"
+significance = 0.05
+presence_low = 0.1
+presence_high = "1/2"
 e = 100
 t = 0.2
 t_distance = "ordered"
@@ -152,6 +164,14 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "delta": 1.5,
     "e": 100,
     "average_risk": "1/20",
+    "sample_uniqueness": "1/50",
+    "population_uniqueness": 0.01,
+    "sampling_fraction": 0.2,
+    "k_map": 7,
+    "population": "/people.csv",
+    "significance": 0.05,
+    "presence_low": 0.1,
+    "presence_high": "1/2",
     "t": 0.2,
     "t_distance": "ordered",
     "t_order": ['mild,"severe, fatal"'],
@@ -204,7 +224,18 @@ def test_each_command_takes_what_its_function_does() -> None:
         "loss": "--loss",
         "chart": "--chart",
     }
-    judged = {"quasi_identifiers", "sensitive", "star", *options.FORMS, *options.READING, "spec", "json", "help"}
+    judged = {
+        "quasi_identifiers",
+        "sensitive",
+        "star",
+        "hierarchies",
+        "cells",
+        *options.FORMS,
+        *options.READING,
+        "spec",
+        "json",
+        "help",
+    }
     assert set(options_of("audit")) == judged | set(Privacy.__struct_fields__) | {"source", "output", "force"}
     seen = {"k", *options.FORMS, *options.READING, "input", "output", "force", "json", "help"}
     assert set(options_of("inspect")) == seen | {"spec_out", "show_values"}
@@ -239,7 +270,7 @@ def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
     assert spec.saving()["about"] == About(**msgspec.structs.asdict(spec.report))
     assert set(spec.arguments(anonymize)) == settings | set(Columns.__struct_fields__)
     assert set(spec.arguments(tune)) == set(spec.arguments(compare)) == set(spec.arguments(anonymize))
-    of_audit = {"quasi_identifiers", "sensitive", "star", *options.FORMS, *options.READING}
+    of_audit = {"quasi_identifiers", "sensitive", "star", "hierarchies", *options.FORMS, *options.READING}
     assert set(spec.arguments(audit)) == of_audit
 
 
@@ -374,6 +405,13 @@ def test_specs_are_values() -> None:
         ({"beta": 2, "beta_variant": "enhanced", "l": 2}, [LDiversity(2), BetaLikeness(2, variant="enhanced")]),
         ({"delta": 1.5}, [DeltaDisclosure(1.5)]),
         ({"average_risk": "1/20", "k": 2}, [KAnonymity(2), AverageRisk(Fraction(1, 20))]),
+        ({"sample_uniqueness": 0}, [SampleUniqueness(0)]),
+        ({"k_map": 5, "sampling_fraction": 0.1, "significance": 0.05}, [KMap(5, None, 0.1, 0.05)]),
+        ({"population_uniqueness": 0.01, "sampling_fraction": "1/9"}, [PopulationUniqueness(0.01, Fraction(1, 9))]),
+        (
+            {"k_map": 5, "presence_low": 0, "presence_high": 0.5, "population": "p.csv"},
+            [KMap(5, "p.csv"), DeltaPresence(0, 0.5, "p.csv")],
+        ),
         ({"t": "1/5"}, [TCloseness(Fraction(1, 5), distance=EqualDistance())]),
         ({"t": 0.2, "t_distance": "ordered", "k": 3}, [KAnonymity(3), TCloseness(0.2, distance=OrderedDistance())]),
         (

@@ -139,7 +139,7 @@ def _asked(
     encoding: str | None,
     **_: Any,
 ) -> AskedRelease:
-    from shoal.republication.folder import read_published
+    from shoal.verification.published_folder import read_published
 
     release = read_published(source, delimiter=delimiter, encoding=encoding)
     names = options.names_in("--qi", quasi_identifiers) or release.columns("quasi_identifiers")

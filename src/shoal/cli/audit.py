@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from shoal.cli import options
+from shoal.cli.cells import Cells, Nodes, cells_of, trees_of_cells
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.pages import check_page, write_page
 from shoal.cli.signature import takes
@@ -31,7 +32,15 @@ _SHOWN = 10
     ("quasi_identifiers", "sensitive", "star"), options.PRIVACY, options.FORMS, options.READING, options.REQUEST,
     ("force",),
 )  # fmt: skip
-def audit(terminal: Terminal, request: ReleaseSpec, *, source: options.Released, output: options.Page = None) -> None:
+def audit(
+    terminal: Terminal,
+    request: ReleaseSpec,
+    *,
+    source: options.Released,
+    hierarchies: Nodes = None,
+    cells: Cells = None,
+    output: options.Page = None,
+) -> None:
     """Measure the privacy that a table has, whoever made it, and check it against a requirement if one is given.
 
     Example: shoal audit out/release.csv --qi age,gender,zip --sensitive disease -l 4
@@ -42,7 +51,11 @@ def audit(terminal: Terminal, request: ReleaseSpec, *, source: options.Released,
 
     models, force = request.privacy.models(), bool(request.force)
     check_page(output, force=force)
-    judged = judge(source, privacy=models or None, **request.arguments(judge, source=source))
+    asked = request.arguments(judge, source=source)
+    names = asked["quasi_identifiers"]
+    asked.pop("hierarchies", None)  # those of a spec file are for anonymizing
+    asked |= {"hierarchies": trees_of_cells(hierarchies, names), "cells": cells_of(cells, names)}
+    judged = judge(source, privacy=models or None, **asked)
     facts = judged.to_dict()
     written = [] if output is None else _written(output, judged, facts, source, force=force)
     if terminal.json:

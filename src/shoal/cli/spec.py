@@ -378,6 +378,8 @@ def _beside(path: Path, spec: ReleaseSpec) -> ReleaseSpec:
     start, colon, file = (privacy.t_distance or "").partition(":")
     if file and start + colon in _READ_FROM:
         privacy = msgspec.structs.replace(privacy, t_distance=f"{start}:{folder / file}")
+    if privacy.population is not None:
+        privacy = msgspec.structs.replace(privacy, population=str(folder / privacy.population))
     coarsen = {name: beside(folder, words) for name, words in (spec.coarsen or {}).items()}
     trees = {name: str(folder / file) for name, file in (spec.hierarchies or {}).items()}
     files = {key: getattr(spec, key) for key, (_, declared) in FLAGGED.items() if declared.metavar == "FILE"}

@@ -121,6 +121,7 @@ def render_publication(certificate: Mapping[str, Any], *, private: bool) -> str:
         Whether it is the full certificate, for the publisher, or the public one.
     """
     series, rows = certificate["series"], _published_rows(certificate)
+    people = rows - certificate["cost"]["counterfeits"]
     return template("publication.html.j2").render(
         private=private,
         title=f"{series['name']}: release {series['release']}",
@@ -132,8 +133,9 @@ def render_publication(certificate: Mapping[str, Any], *, private: bool) -> str:
         m=certificate["parameters"]["m"],
         cost=certificate["cost"],
         achieved=certificate["achieved"],
-        people=rows - certificate["cost"]["counterfeits"],
+        people=people,
         rows=rows,
+        **_risk(certificate, certificate["columns"]["quasi_identifiers"], rows, (), people=people),
     )
 
 
@@ -213,15 +215,24 @@ def _asked(
 
 
 def _risk(
-    certificate: Mapping[str, Any], known: Sequence[str], rows: int, sureness: Sequence[Sureness]
+    certificate: Mapping[str, Any],
+    known: Sequence[str],
+    rows: int,
+    sureness: Sequence[Sureness],
+    *,
+    people: int | None = None,
 ) -> dict[str, Any]:
-    """Return what both pages say of disclosure: figures, what they mean, and what they rest on."""
+    """Return what pages say of disclosure: figures, what they mean, and what they rest on.
+
+    Before it was published a table had as many rows as people; without counterfeits it has them afterwards, too.
+    """
     measured = certificate.get("risk") or {}
     explained = [one for one in MEASURES if one.name in ("prosecutor", "sample_uniques")]
     told = {}
     for when, figures in measured.items():
         alone = figures["sample_uniques"]
-        facts = {"rows": rows, "columns": known, "prosecutor": figures, "sample_uniques": alone}
+        of_rows = people if when == "before" and people is not None else rows
+        facts = {"rows": of_rows, "columns": known, "prosecutor": figures, "sample_uniques": alone}
         told[when] = [one.sentence(facts) for one in explained]
     shown = list(_risk_rows(certificate, measured, sureness)) if measured else []
     return {
