@@ -50,6 +50,8 @@ def test_the_whole_way_to_a_release_whose_audit_agrees(browser, home):
         assert "sandbox" in answer.headers["content-security-policy"]
         assert "script" not in answer.headers["content-security-policy"]
     assert "attachment" in browser.client.get("/release/public/report.html?download").headers["content-disposition"]
+    (home / "made/notes.txt").write_text("somebody put this here")
+    assert browser.client.get("/release/public/notes.txt").status_code == 404
     assert browser.client.get("/release.toml").text.endswith('output = "release"\n')
 
 
