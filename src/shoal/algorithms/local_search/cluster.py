@@ -161,7 +161,7 @@ class Cluster:
         least, best = starts[chosen]
         work.set_groups_of_rows(best)
         loss, found = _search(problem, work, self.effort)
-        details = {f"{name}_loss": lost for name, (lost, _) in starts.items()}
+        details: dict[str, Any] = {f"{name}_loss": lost for name, (lost, _) in starts.items()}
         if loss < least:
             best = found
         details |= {"started_from": chosen, "loss": min(loss, least)}
