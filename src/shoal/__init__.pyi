@@ -24,6 +24,7 @@ from .algorithms import ThreePhase as ThreePhase
 from .algorithms import TopDownSpecialization as TopDownSpecialization
 
 # Inspecting, publishing, auditing, measuring risk, comparing.
+from .application import apply as apply
 from .assessment import Risk as Risk
 from .assessment import risk as risk
 from .auditing import Audit as Audit
@@ -68,8 +69,10 @@ from .models import SampleUniqueness as SampleUniqueness
 from .models import TableModel as TableModel
 from .models import TCloseness as TCloseness
 from .origin import provenance as provenance
+from .plan import ReleasePlan as ReleasePlan
 from .publish import anonymize as anonymize
 from .release import Release as Release
+from .report import About as About
 
 # Publishing again and again.
 from .republication import Ledger as Ledger

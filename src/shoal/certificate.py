@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from shoal.algorithms import Guarantee, LossBound, LowerBound
     from shoal.recoding import Recoding
+    from shoal.warnings import Remark
 
 __all__ = ["FORMAT", "PRIVATE", "Certificate", "Cost", "PublicCertificate"]
 
@@ -168,6 +169,8 @@ class Certificate:
     risk: Mapping[str, Mapping[str, Any]]
     """How easily people were found `before`, in the rows to be published as they came, and are found `after`, in the
     published cells: `shoal.disclosure_risk.Reidentification`. Empty where there is no quasi-identifier."""
+    warnings: Sequence[Remark] = ()
+    """What a privacy officer would raise, and what to do next."""
     cost: Cost
     """What was lost: counts of cells and rows, and the least that any release must lose."""
     guarantee: Guarantee
@@ -203,6 +206,7 @@ class Certificate:
             "requested": [dict(model) for model in self.requested],
             "achieved": dict(self.achieved),
             "risk": {when: dict(figures) for when, figures in self.risk.items()},
+            "warnings": [remark.to_dict() for remark in self.warnings],
             "cost": self.cost.to_dict(),
             "guarantee": self._guarantee(),
             "details": dict(self.details),
@@ -231,6 +235,7 @@ class Certificate:
             requested=self.requested,
             achieved=self.achieved,
             risk={when: figures for when, figures in self.risk.items() if when == "after"},
+            warnings=[remark.for_readers() for remark in self.warnings if remark.kind.public],
             parameters=self.for_readers,
             columns=self.columns,
             text=text,
@@ -287,6 +292,8 @@ class PublicCertificate:
     """The privacy measured on the published cells, as anybody can recount it."""
     risk: Mapping[str, Mapping[str, Any]]
     """How easily people are found `after` it all: in the published cells, as anybody can recount it."""
+    warnings: Sequence[Mapping[str, Any]] = ()
+    """What is odd about the published table, as anybody can see in it."""
     parameters: Mapping[str, Any]
     """What readers need to understand the cells, as it was asked for."""
     columns: Mapping[str, Sequence[str]]
@@ -309,6 +316,7 @@ class PublicCertificate:
             "requested": [dict(model) for model in self.requested],
             "achieved": dict(self.achieved),
             "risk": {when: dict(figures) for when, figures in self.risk.items()},
+            "warnings": [dict(one) for one in self.warnings],
             "parameters": dict(self.parameters),
             "columns": {role: list(names) for role, names in self.columns.items()},
             "guarantee": {"text": self.text, "reservations": list(self.reservations), **proof.pop("guarantee", {})},

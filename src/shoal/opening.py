@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from shoal._messages import Phrase
     from shoal.io import Forms
     from shoal.models import Requirement
 
@@ -45,6 +46,8 @@ class OpenedData(Unpicklable):
     """How columns were written whose text became dates or numbers."""
     written: pl.DataFrame | None = None
     """The input before it did; None where it did not."""
+    unread: Mapping[str, Phrase] = field(default_factory=dict)
+    """Columns that look like dates and could not be read, and why not, in a sentence without a cell."""
 
     @property
     def as_it_came(self) -> pl.DataFrame:
@@ -143,9 +146,9 @@ def understood(
     meant = understand(_without_other_rows(opened.frame, names, rows), names, dates=named, decimal=decimal)
     meant.check()
     if not meant.forms:
-        return opened
+        return replace(opened, unread=meant.unread)
     frame = opened.frame.with_columns(meant.frame.select(*meant.forms).get_columns())
-    return replace(opened, frame=frame, forms=meant.forms, written=opened.frame)
+    return replace(opened, frame=frame, forms=meant.forms, written=opened.frame, unread=meant.unread)
 
 
 def _without_other_rows(frame: pl.DataFrame, names: Sequence[str], rows: NDArray[np.int32] | None) -> pl.DataFrame:

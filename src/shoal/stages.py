@@ -15,6 +15,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import polars as pl
 
 from shoal.algorithms import Problem, loss_bound, lower_bound, populations_of
 from shoal.certificate import Certificate, Cost
@@ -27,11 +28,12 @@ from shoal.recoding import canonical_order, check_coverage, compose, published_f
 from shoal.release import Release
 from shoal.table import KEYED, encode, fingerprint, new_salt
 from shoal.verification import check_faithful, declared_meanings, names_read_as, verify
+from shoal.warnings import how_to_coarsen, original_warnings, published_warnings
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
+    from shoal._messages import Part
     from shoal._progress import Clock
     from shoal.algorithms import Algorithm, Partition
     from shoal.algorithms.base import PeopleOfNodes
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from shoal.table import Column, Schema, Table
     from shoal.verification import Achieved, Meaning
     from shoal.verification.counting import Fitting
+    from shoal.warnings import Remark
 
 __all__ = [
     "STEPS",
@@ -365,7 +368,8 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
     with clock.step("recode"):
         published, rows = recoded.published()
     with clock.step("verify"):
-        achieved = _checked(published, rows, prepared)
+        meanings = prepared.meanings()
+        achieved = _checked(published, rows, prepared, meanings)
     with clock.step("bound"):
         bound = lower_bound(prepared.table, request.requirement, target=recoding.recoded_cells)
         bound = bound.sharpened(partition.guarantee)
@@ -379,11 +383,14 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         metrics = Metrics(prepared.original, recoded.composed, partition.groups, k=request.requirement.k)
         cost = Cost.of(recoding, bound, gcp=metrics.gcp, least=least)
         risk = _risk(prepared, achieved)
+        warnings = _warnings(published, prepared, achieved)
     return Release(
         frame=published,
         schema=request.schema,
         requirement=request.requirement,
-        certificate=_certificate(recoded, achieved, risk, cost, digest=digest, seconds=clock.seconds()),
+        certificate=replace(
+            _certificate(recoded, achieved, risk, cost, digest=digest, seconds=clock.seconds()), warnings=warnings
+        ),
         metrics=metrics,
         rows=rows,
         salt=salt,
@@ -392,10 +399,13 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         forms=recoded.forms,
         pictures=prepared.encoded.pictures,
         fitting=prepared.fitting(recoded.forms),
+        meanings=meanings,
     )
 
 
-def _checked(published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepared) -> Achieved:
+def _checked(
+    published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepared, meanings: Mapping[str, Meaning]
+) -> Achieved:
     """Check a published table against what was asked and what it was made of; everything that is checked is here."""
     request, schema = prepared.request, prepared.request.schema
     if published.height != prepared.table.rows:
@@ -412,7 +422,7 @@ def _checked(published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepare
         published,
         prepared.opened.frame,
         rows,
-        meanings=prepared.meanings(),
+        meanings=meanings,
         unchanged=schema.sensitive + schema.insensitive,
         star=request.star,
         coded_before={column.name: (column.codes, column.dictionary) for column in prepared.coded},
@@ -427,6 +437,33 @@ def _risk(prepared: Prepared, achieved: Achieved) -> dict[str, dict[str, Any]]:
     counted = {"before": prepared.original.classes.sizes_counted, "after": achieved.sizes_counted}
     k = prepared.request.requirement.k
     return {when: reidentification(sizes, k=k).to_dict() for when, sizes in counted.items()}
+
+
+def _warnings(published: pl.DataFrame, prepared: Prepared, achieved: Achieved) -> tuple[Remark, ...]:
+    """Return what a privacy officer would raise about a release, and what to do next."""
+    request, schema, opened = prepared.request, prepared.request.schema, prepared.opened
+    coarse = [name for key in request.coarsen for name in ((key,) if isinstance(key, str) else key)]
+
+    def coarser(name: str) -> Part:
+        if name in coarse:
+            return "something coarser than it has"
+        values = next(one.dictionary for one in prepared.original.quasi_identifiers if one.name == name)
+        return how_to_coarsen(values.drop_nulls(), name, recoding=request.recoding)
+
+    found = published_warnings(
+        published,
+        schema,
+        achieved=achieved.to_dict(),
+        star=request.star,
+        coarse=coarse,
+        coarser=coarser,
+    )
+    rows = pl.Series(prepared.rows)
+    looked = {
+        name: opened.frame.get_column(name).alias("").gather(rows)
+        for name in (*schema.direct_identifiers, *schema.insensitive)
+    }
+    return (*found, *original_warnings(looked, opened.unread))
 
 
 def _certificate(

@@ -4,7 +4,7 @@ A file per family of measures; `MEASURES` says of each what it means, assumes an
 documentation, reports and the command line. The function `shoal.risk` brings them together.
 """
 
-from shoal.disclosure_risk.attribute import attribute_disclosure
+from shoal.disclosure_risk.attribute import attribute_disclosure, class_confidence
 from shoal.disclosure_risk.combinations import Combination, rank_combinations
 from shoal.disclosure_risk.compatible import count_compatible, fitting, generalized_columns
 from shoal.disclosure_risk.figures import Figures, Threshold
@@ -49,6 +49,7 @@ __all__ = [
     "SpecialUniques",
     "Threshold",
     "attribute_disclosure",
+    "class_confidence",
     "count_compatible",
     "count_frequencies",
     "delta_presence",

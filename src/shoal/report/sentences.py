@@ -26,6 +26,10 @@ __all__ = [
 ]
 
 
+_NAMED = 12
+"""Columns that a sentence names."""
+
+
 def model_title(request: Mapping[str, Any]) -> str:
     """Return a requested model with its parameters, in one line.
 
@@ -313,9 +317,14 @@ def reservations(
         Names of the columns with these roles.
     """
     guarded = set().union(*requested) if requested else set()
+    known = (
+        listed(quasi_identifiers)
+        if len(quasi_identifiers) <= _NAMED
+        else f"its {len(quasi_identifiers)} quasi-identifiers"
+    )
     said = [
         (
-            f"It protects against someone who knows {listed(quasi_identifiers)}. Whoever knows more of a person than "
+            f"It protects against someone who knows {known}. Whoever knows more of a person than "
             "that may learn more than is said here; which columns an adversary can know is the publisher's judgement."
         )
     ]
