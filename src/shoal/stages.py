@@ -332,7 +332,7 @@ def partition_and_recode(prepared: Prepared, clock: Clock) -> Recoded:
             partition = request.algorithm.partition(problem)
         except InfeasibleError as error:
             raise _with_row_numbers(error, prepared.rows) from error
-        _check_partition(partition, table.rows, len(table.quasi_identifiers))
+        partition.check(table.rows, len(table.quasi_identifiers))
     with clock.step("recode"):
         recoding = recode(
             table,
@@ -586,14 +586,3 @@ def _with_row_numbers(error: InfeasibleError, rows: NDArray[np.int32]) -> Infeas
     numbers = np.sort(rows[error.rows])
     shown = ", ".join(map(str, numbers[:_SHOWN_ROWS].tolist())) + (", ..." if len(numbers) > _SHOWN_ROWS else "")
     return InfeasibleError(error, f" Numbers of these rows, counted from 0: {shown}.", rows=numbers)
-
-
-def _check_partition(partition: Partition, rows: int, attributes: int) -> None:
-    """Check what compiled code relies on: an algorithm may be the caller's own."""
-    groups = partition.groups
-    if groups.shape != (rows,) or not np.issubdtype(groups.dtype, np.integer):
-        raise InternalError("an algorithm returned something else than one group number for each row")
-    if groups.min() < 0 or groups.max() >= partition.count or not np.bincount(groups, minlength=partition.count).all():
-        raise InternalError("an algorithm returned group numbers that are not 0, 1, ... without a gap")
-    if partition.least is not None and partition.least.shape != (partition.count, attributes):
-        raise InternalError("an algorithm returned something else than one least level for each group and attribute")
