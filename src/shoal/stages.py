@@ -25,6 +25,7 @@ from shoal.metrics import Metrics
 from shoal.recoding import canonical_order, check_coverage, compose, published_frame, recode
 from shoal.release import Release
 from shoal.table import KEYED, encode, fingerprint, new_salt
+from shoal.table.text import check_seen_apart
 from shoal.verification import check_faithful, declared_meanings, names_read_as, verify
 
 if TYPE_CHECKING:
@@ -131,6 +132,8 @@ class Encoded:
         for column in self.table.quasi_identifiers:
             if column.name in self.trees:
                 check_coverage(column, self.trees[column.name])
+        for sensitive in self.table.sensitive:
+            check_seen_apart(sensitive.name, sensitive.dictionary)
         requirement.check_feasible(populations_of(self.table))
 
     def coarser(self, columns: Encoded) -> Encoded:

@@ -182,5 +182,6 @@ def _ranks(column: pl.Series) -> list[tuple[NDArray[np.uint32], int]]:
         result.append((np.signbit(column.to_numpy()).astype(np.uint32), 2))
     elif column.dtype.is_nested():  # the same of floats within
         told = column.cast(_as_text_within(column.dtype, pl.Float32, pl.Float64)).rank("dense").fill_null(0)
-        result.append((told.cast(pl.UInt32).to_numpy(), int(told.max() or 0) + 1))
+        places = told.cast(pl.UInt32).to_numpy()
+        result.append((places, int(places.max(initial=0)) + 1))
     return result
