@@ -214,12 +214,19 @@ def test_the_errors_and_their_exit_codes():
         "ParameterError": 2,
         "UnsupportedError": 2,
         "InfeasibleError": 1,
+        "WarnedError": 1,
         "ReleaseUnsafeError": 3,
     }
     drawn = errors.__doc__
     for name, error in ((name, getattr(errors, name)) for name in codes):
         assert name in drawn, "the tree is drawn in the docstring"
         assert issubclass(error, errors.ShoalError)
+
+
+def test_the_citation_names_the_version():
+    file = ROOT.parents[1] / "CITATION.cff"
+    if file.exists():
+        assert f"\nversion: {shoal.__version__}\n" in file.read_text(encoding="utf-8")
 
 
 def test_the_pages_that_the_readme_names_are_there():
@@ -234,4 +241,8 @@ def test_the_pages_that_the_readme_names_are_there():
         if "://" not in link
     }
     assert [str(path.relative_to(home)) for path in sorted(named) if not path.exists()] == []
-    assert set((home / "docs" / "guide").glob("*.md")) <= named, "every page of the guide is linked from somewhere"
+    for index in (home / "docs").rglob("index.md"):
+        listed = index.read_text(encoding="utf-8").split("```{toctree}")[1:]
+        assert any("\n*\n" in one or "\n:hidden:" in one or "generated" in one or "\n0*\n" in one for one in listed), (
+            f"a page that is put beside {index.relative_to(home)} is in the navigation"
+        )

@@ -16,6 +16,7 @@
     │   ├── OutputError                              the output cannot be written where it was asked for
     │   └── NotPicklableError (also a TypeError)     an object holds what must not leave the process with it
     ├── InfeasibleError                     exit 1   no release can meet the request
+    ├── WarnedError                         exit 1   a release has warnings, and strictness was asked for
     ├── ReleaseUnsafeError                  exit 3   a release failed its verification; nothing was written
     └── InternalError                       exit 70  a bug in shoal
 
@@ -29,6 +30,7 @@ speaks of Python, `error.told(voice)` as its readers do: see `shoal._messages`. 
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from typing import TYPE_CHECKING, ClassVar
 
@@ -59,8 +61,10 @@ __all__ = [
     "ShoalError",
     "UnsupportedError",
     "UsageError",
+    "WarnedError",
     "did_you_mean",
     "near_matches",
+    "place_of",
 ]
 
 
@@ -74,6 +78,7 @@ class ShoalError(Exception):
     """
 
     exit_code: ClassVar[int] = 70
+    """What the command line returns for it, from 1 to 255."""
 
     def __init__(self, *parts: Part) -> None:
         super().__init__(*parts)
@@ -188,6 +193,12 @@ class InfeasibleError(ShoalError):
         """Numbers of the rows of the input that stand in the way, where they are known."""
 
 
+class WarnedError(ShoalError):
+    """A release has warnings, and none were to be accepted; nothing was written."""
+
+    exit_code = 1
+
+
 class ReleaseUnsafeError(ShoalError):
     """A release failed the verification of its published cells; nothing was written."""
 
@@ -203,8 +214,26 @@ class InternalError(ShoalError):
         )
 
 
+def place_of(bug: BaseException) -> str:
+    """Return what a bug is and where it struck, without its message: that may quote a cell."""
+    import traceback
+
+    frames = traceback.extract_tb(bug.__traceback__)
+    ours = [frame for frame in frames if f"{os.sep}shoal{os.sep}" in frame.filename] or frames
+    place = f" in {os.path.basename(ours[-1].filename)}, line {ours[-1].lineno} ({ours[-1].name})" if ours else ""
+    return f"{type(bug).__name__}{place}"
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message that offers the words closest to a wrong one; empty where none is close."""
+    """Return the end of a message that offers the words closest to a wrong one; empty where none is close.
+
+    Parameters
+    ----------
+    name : str
+        The wrong one.
+    known : iterable of str
+        The words that there are.
+    """
     near = difflib.get_close_matches(name, list(known), n=3)
     return "Did you mean " + " or ".join(f"'{match}'" for match in near) + "?" if near else ""
 
@@ -215,6 +244,13 @@ _DATA = re.compile(r"\s*[-+$€£]?\s*\d[\d.,:/\s-]*%?\s*$")
 
 def near_matches(name: str, known: Iterable[str]) -> str:
     """Return the part of a message that offers the names closest to an unknown one.
+
+    Parameters
+    ----------
+    name : str
+        The unknown one.
+    known : iterable of str
+        The names that there are; none that looks like data is shown.
 
     Examples
     --------

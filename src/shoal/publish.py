@@ -18,6 +18,7 @@ from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 from shoal.hierarchy import as_hierarchy, automatic_hierarchy, coarsen_columns, tree_after
 from shoal.models import Requirement
 from shoal.opening import open_data, roles, understood
+from shoal.population import population_of
 from shoal.recoding import LARGEST_SET, METHODS
 from shoal.stages import (
     STEPS,
@@ -263,8 +264,9 @@ def prepare(opened: OpenedData, request: Request, clock: Clock) -> Prepared:
     frame, rows = rows_to_publish(opened.frame, request.schema, request.missing_sensitive)
     encoded = encoded_table(frame, request, clock)
     with clock.step("encode"):
-        encoded.check(request.requirement)
-        return drawn(encoded, request, opened, rows)
+        people = population_of(request.requirement, opened, encoded.table, request.coarsen)
+        encoded.check(request.requirement, None if people is None else people.height)
+        return replace(drawn(encoded, request, opened, rows), people=people)
 
 
 def encoded_table(frame: pl.DataFrame, request: Request, clock: Clock) -> Encoded:

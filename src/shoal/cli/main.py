@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from shoal._progress import interruptible
 from shoal.cli.anonymize import anonymize
+from shoal.cli.apply import apply
 from shoal.cli.attack import attack
 from shoal.cli.attack_groups import background, homogeneity, inference, similarity, skewness
 from shoal.cli.attack_people import linking, minimality
@@ -31,28 +32,32 @@ from shoal.cli.group_regions import regions
 from shoal.cli.inspect import inspect
 from shoal.cli.provenance import provenance
 from shoal.cli.query import query
+from shoal.cli.report import report
 from shoal.cli.republish import republish
 from shoal.cli.risk import risk
 from shoal.cli.signature import whole_command
+from shoal.cli.studio import studio
 from shoal.cli.tables import tables
+from shoal.cli.tiers import TwoTiers
 from shoal.cli.tradeoff import tradeoff
 from shoal.cli.tune import tune
 from shoal.cli.version import installed_version, version
 from shoal.cli.voice import Flags, flags_of
-from shoal.errors import NotUnderstoodError, ShoalError
+from shoal.cli.warm_up import warm_up
+from shoal.errors import NotUnderstoodError, ShoalError, place_of
 
 __all__ = ["Commands", "app", "run"]
 
 _ONCE, _AGAIN, _CLASSES, _ITSELF = "One table", "Tables that change", "Classes of values", "shoal itself"
 _COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
-    _ONCE: (inspect, anonymize, audit, risk, compare, tradeoff, tune, provenance, demo),
-    _AGAIN: (query,),
-    _ITSELF: (datasets, version),
+    _ONCE: (inspect, anonymize, audit, risk, compare, tradeoff, tune, report, provenance, demo, studio),
+    _AGAIN: (apply, query),
+    _ITSELF: (datasets, warm_up, version),
 }
 """The commands by what they are for, as the help shows them; groups of commands join these below."""
 _SHOWN = (
-    *("inspect", "anonymize", "audit", "risk", "compare", "tradeoff", "tune", "provenance", "demo"),
-    *("republish", "query", "attack", "group", "datasets", "list", "version"),
+    *("inspect", "anonymize", "audit", "risk", "compare", "tradeoff", "tune", "report", "provenance", "demo", "studio"),
+    *("apply", "republish", "query", "attack", "group", "datasets", "list", "warm-up", "version"),
 )
 
 INTERRUPTED = 130
@@ -81,7 +86,7 @@ class Commands(TyperGroup):
         whole = whole_command(getattr(self.commands[name], "callback", None))
         if whole is not None:
             alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-            alone.command(name)(whole)
+            alone.command(name, cls=TwoTiers)(whole)
             self.commands[name] = typer.main.get_command(alone)
         return self.commands[name]
 
@@ -156,13 +161,8 @@ def _stopped(terminal: Terminal, how: str, code: int) -> int:
 
 def _report_of(bug: BaseException) -> str:
     """Return where a bug struck, without its message: that may quote a cell."""
-    import traceback
-
-    frames = traceback.extract_tb(bug.__traceback__)
-    ours = [frame for frame in frames if f"{os.sep}shoal{os.sep}" in frame.filename] or frames
-    place = f" in {os.path.basename(ours[-1].filename)}, line {ours[-1].lineno} ({ours[-1].name})" if ours else ""
     return (
-        f"Internal error: {type(bug).__name__}{place}. This is a bug in shoal {installed_version()}: please report it "
+        f"Internal error: {place_of(bug)}. This is a bug in shoal {installed_version()}: please report it "
         "with this line. Nothing was published. SHOAL_DEBUG=1 prints the traceback, which may quote cells of the data."
     )
 

@@ -75,6 +75,7 @@ class Hilbert:
     """
 
     name: ClassVar[str] = "hilbert"
+    """What users and certificates call it."""
     stretch: bool = field(
         default=True,
         metadata=parameter(Boolean(), "Whether every attribute is stretched to the width of the largest domain."),

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.algorithms.base import Problem
+    from shoal.algorithms.local_search.neighbourhood import Near
 
-__all__ = ["EFFORT", "WorkingPartition"]
+__all__ = ["ALL_DONE", "CUT_SHORT", "EFFORT", "WorkingPartition"]
 
 EFFORT = parameter(
     Integer(low=0, high=1_000_000),
@@ -37,6 +38,10 @@ EFFORT = parameter(
     metavar="NUMBER",
 )
 """How algorithms that search locally declare their `effort`."""
+
+ALL_DONE = "all of its work was done"
+CUT_SHORT = "its budget of work was spent: these are the best groups that were found until then"
+"""What a certificate says of a search."""
 
 _TALLIED = 1 << 25
 """Counts of sensitive codes by group that are kept; more are counted when they are asked for."""
@@ -163,6 +168,10 @@ class WorkingPartition:
         """Whether some work was cut short so far."""
         return self._shortened or self.spent
 
+    def shorten(self) -> None:
+        """Take note that some work was cut short."""
+        self._shortened = True
+
     def may_be_dealt(self, count: int, failures: float) -> bool:
         """Return whether at most a share of so many dealt groups is not acceptable."""
         enough = int(failures * count)
@@ -254,18 +263,19 @@ class WorkingPartition:
 
     def look_around(self, width: int, progress: Callable[[int, int], None]) -> None:
         """Find so many near classes of each class, for all searches from now on."""
-        self.near, self.near_losses = self._near_classes(width, None, progress)
+        self.near, self.near_losses, _ = self._near_classes(width, None, progress)
 
     def near_free(self, free: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return near classes of the classes of some rows among these, and what they lose; see `near_classes`."""
-        return self._near_classes(self.near.shape[1], np.unique(self.classes.of_rows[free]))
+        near, lost, _ = self._near_classes(self.near.shape[1], np.unique(self.classes.of_rows[free]))
+        return near, lost
 
     def _near_classes(
         self,
         width: int,
         chosen: NDArray[np.int32] | None,
         progress: Callable[[int, int], None] = lambda done, total: None,
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    ) -> Near:
         count = self.classes.count if chosen is None else len(chosen)
         stretches, enough = stretches_for(count, width, self.table.width)
         self._shortened = self._shortened or not enough
