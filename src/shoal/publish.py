@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal._messages import Suggestion
 from shoal._progress import Clock, Progress
-from shoal._validation import Boolean, Constraint, Integer, NotBlank, OneOf, Optional, validate
+from shoal._validation import Boolean, Constraint, Integer, OneOf, Optional, Symbol, validate
 from shoal.algorithms import choose
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 from shoal.hierarchy import as_hierarchy, automatic_hierarchy, coarsen_columns, tree_after
@@ -140,7 +140,8 @@ def anonymize(
     missing_sensitive : {"error", "value", "drop"}
         What a missing sensitive value is: an error, a value like any other, or a reason to leave the row out.
     star : str
-        What a suppressed cell shows; it must not be a value of the data.
+        What a suppressed cell shows; it must not be a value of the data, and has neither digits nor commas: numbers,
+        dates, intervals and sets have them.
     keep_order : bool
         Whether the rows stay in the order of the input. By default they are sorted by what is published, which tells
         nothing of the input's order.
@@ -417,7 +418,7 @@ CONSTRAINTS: Mapping[str, Constraint] = {
     "recoding": OneOf(tuple(METHODS)),
     "largest_set": Integer(low=1),
     "missing_sensitive": OneOf(("error", "value", "drop")),
-    "star": NotBlank(),
+    "star": Symbol(),
     "keep_order": Boolean(),
     "seed": Optional(Integer(low=0)),
 }

@@ -27,6 +27,7 @@ from shoal.population import people_of_nodes
 from shoal.recoding import canonical_order, check_coverage, compose, published_frame, recode
 from shoal.release import Release
 from shoal.table import KEYED, encode, fingerprint, new_salt
+from shoal.table.text import check_seen_apart
 from shoal.verification import check_faithful, declared_meanings, names_read_as, verify
 from shoal.warnings import how_to_coarsen, original_warnings, published_warnings
 
@@ -143,6 +144,8 @@ class Encoded:
         for column in self.table.quasi_identifiers:
             if column.name in self.trees:
                 check_coverage(column, self.trees[column.name])
+        for sensitive in self.table.sensitive:
+            check_seen_apart(sensitive.name, sensitive.dictionary)
         requirement.check_feasible(populations_of(self.table), people)
 
     def coarser(self, columns: Encoded) -> Encoded:
