@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal._messages import Suggestion
 from shoal._progress import Clock, Progress
-from shoal._validation import Boolean, Constraint, Integer, NotBlank, OneOf, Optional, validate
+from shoal._validation import Boolean, Constraint, Integer, OneOf, Optional, Symbol, validate
 from shoal.algorithms import choose
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 from shoal.hierarchy import as_hierarchy, automatic_hierarchy, coarsen_columns, tree_after
@@ -56,6 +56,7 @@ __all__ = [
     "input_hash",
     "meant",
     "prepare",
+    "ready",
     "requested",
     "rows_to_publish",
     "rows_without",
@@ -139,7 +140,8 @@ def anonymize(
     missing_sensitive : {"error", "value", "drop"}
         What a missing sensitive value is: an error, a value like any other, or a reason to leave the row out.
     star : str
-        What a suppressed cell shows; it must not be a value of the data.
+        What a suppressed cell shows; it must not be a value of the data, and has neither digits nor commas: numbers,
+        dates, intervals and sets have them.
     keep_order : bool
         Whether the rows stay in the order of the input. By default they are sorted by what is published, which tells
         nothing of the input's order.
@@ -263,9 +265,27 @@ def prepare(opened: OpenedData, request: Request, clock: Clock) -> Prepared:
     frame, rows = rows_to_publish(opened.frame, request.schema, request.missing_sensitive)
     encoded = encoded_table(frame, request, clock)
     with clock.step("encode"):
-        people = population_of(request.requirement, opened, encoded.table, request.coarsen)
-        encoded.check(request.requirement, None if people is None else people.height)
-        return replace(drawn(encoded, request, opened, rows), people=people)
+        return ready(encoded, request, opened, rows)
+
+
+def ready(encoded: Encoded, request: Request, opened: OpenedData, rows: NDArray[np.int32]) -> Prepared:
+    """Check what is asked of encoded columns, and bring them into the order in which they are partitioned.
+
+    Parameters
+    ----------
+    encoded, request, opened, rows
+        As for `shoal.stages.drawn`.
+
+    Raises
+    ------
+    UsageError
+        The data does not fit the request.
+    InfeasibleError
+        No release can satisfy it.
+    """
+    people = population_of(request.requirement, opened, encoded.table, request.coarsen)
+    encoded.check(request.requirement, None if people is None else people.height)
+    return replace(drawn(encoded, request, opened, rows), people=people)
 
 
 def encoded_table(frame: pl.DataFrame, request: Request, clock: Clock) -> Encoded:
@@ -398,7 +418,7 @@ CONSTRAINTS: Mapping[str, Constraint] = {
     "recoding": OneOf(tuple(METHODS)),
     "largest_set": Integer(low=1),
     "missing_sensitive": OneOf(("error", "value", "drop")),
-    "star": NotBlank(),
+    "star": Symbol(),
     "keep_order": Boolean(),
     "seed": Optional(Integer(low=0)),
 }

@@ -27,6 +27,7 @@ from shoal.population import people_of_nodes
 from shoal.recoding import canonical_order, check_coverage, compose, published_frame, recode
 from shoal.release import Release
 from shoal.table import KEYED, encode, fingerprint, new_salt
+from shoal.table.text import check_seen_apart
 from shoal.verification import check_faithful, declared_meanings, names_read_as, verify
 from shoal.warnings import how_to_coarsen, original_warnings, published_warnings
 
@@ -143,6 +144,8 @@ class Encoded:
         for column in self.table.quasi_identifiers:
             if column.name in self.trees:
                 check_coverage(column, self.trees[column.name])
+        for sensitive in self.table.sensitive:
+            check_seen_apart(sensitive.name, sensitive.dictionary)
         requirement.check_feasible(populations_of(self.table), people)
 
     def coarser(self, columns: Encoded) -> Encoded:
@@ -332,7 +335,7 @@ def partition_and_recode(prepared: Prepared, clock: Clock) -> Recoded:
             partition = request.algorithm.partition(problem)
         except InfeasibleError as error:
             raise _with_row_numbers(error, prepared.rows) from error
-        _check_partition(partition, table.rows, len(table.quasi_identifiers))
+        partition.check(table.rows, len(table.quasi_identifiers))
     with clock.step("recode"):
         recoding = recode(
             table,
@@ -368,8 +371,7 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
     with clock.step("recode"):
         published, rows = recoded.published()
     with clock.step("verify"):
-        meanings = prepared.meanings()
-        achieved = _checked(published, rows, prepared, meanings)
+        achieved = _checked(published, rows, prepared)
     with clock.step("bound"):
         bound = lower_bound(prepared.table, request.requirement, target=recoding.recoded_cells)
         bound = bound.sharpened(partition.guarantee)
@@ -399,13 +401,11 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         forms=recoded.forms,
         pictures=prepared.encoded.pictures,
         fitting=prepared.fitting(recoded.forms),
-        meanings=meanings,
+        meanings=prepared.meanings(),
     )
 
 
-def _checked(
-    published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepared, meanings: Mapping[str, Meaning]
-) -> Achieved:
+def _checked(published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepared) -> Achieved:
     """Check a published table against what was asked and what it was made of; everything that is checked is here."""
     request, schema = prepared.request, prepared.request.schema
     if published.height != prepared.table.rows:
@@ -422,7 +422,7 @@ def _checked(
         published,
         prepared.opened.frame,
         rows,
-        meanings=meanings,
+        meanings=prepared.meanings(),
         unchanged=schema.sensitive + schema.insensitive,
         star=request.star,
         coded_before={column.name: (column.codes, column.dictionary) for column in prepared.coded},
@@ -451,18 +451,14 @@ def _warnings(published: pl.DataFrame, prepared: Prepared, achieved: Achieved) -
         return how_to_coarsen(values.drop_nulls(), name, recoding=request.recoding)
 
     found = published_warnings(
-        published,
-        schema,
-        achieved=achieved.to_dict(),
-        star=request.star,
-        coarse=coarse,
-        coarser=coarser,
+        published, schema, achieved=achieved.to_dict(), star=request.star, coarse=coarse, coarser=coarser
     )
     rows = pl.Series(prepared.rows)
     looked = {
-        name: opened.frame.get_column(name).alias("").gather(rows)
-        for name in (*schema.direct_identifiers, *schema.insensitive)
+        name: opened.frame.get_column(name).alias("") for name in (*schema.direct_identifiers, *schema.insensitive)
     }
+    if len(rows) < opened.frame.height:
+        looked = {name: column.gather(rows) for name, column in looked.items()}
     return (*found, *original_warnings(looked, opened.unread))
 
 
@@ -593,14 +589,3 @@ def _with_row_numbers(error: InfeasibleError, rows: NDArray[np.int32]) -> Infeas
     numbers = np.sort(rows[error.rows])
     shown = ", ".join(map(str, numbers[:_SHOWN_ROWS].tolist())) + (", ..." if len(numbers) > _SHOWN_ROWS else "")
     return InfeasibleError(error, f" Numbers of these rows, counted from 0: {shown}.", rows=numbers)
-
-
-def _check_partition(partition: Partition, rows: int, attributes: int) -> None:
-    """Check what compiled code relies on: an algorithm may be the caller's own."""
-    groups = partition.groups
-    if groups.shape != (rows,) or not np.issubdtype(groups.dtype, np.integer):
-        raise InternalError("an algorithm returned something else than one group number for each row")
-    if groups.min() < 0 or groups.max() >= partition.count or not np.bincount(groups, minlength=partition.count).all():
-        raise InternalError("an algorithm returned group numbers that are not 0, 1, ... without a gap")
-    if partition.least is not None and partition.least.shape != (partition.count, attributes):
-        raise InternalError("an algorithm returned something else than one least level for each group and attribute")

@@ -48,7 +48,8 @@ def anonymize(terminal: Terminal, request: ReleaseSpec) -> None:
 
     Exit codes: 0 done; 1 the request cannot be met; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
     """  # noqa: D301 - the character keeps the lines of the example apart
-    publish(terminal, request.source(), request.folder(), request, arguments_of(request))
+    source, arguments = request.source(), arguments_of(request)  # who named no columns is told of them first
+    publish(terminal, source, request.folder(), request, arguments)
 
 
 def arguments_of(request: ReleaseSpec) -> dict[str, Any]:

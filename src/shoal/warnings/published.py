@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -127,7 +128,7 @@ def _as_they_came(frame: pl.DataFrame, schema: Schema) -> Iterator[Remark]:
                 column=name,
                 found=f"{percent(share)} of the records have a value of '{name}' of their own, and it is published as "
                 "it is: whoever knows it of a person finds the record.",
-                advice="Round it before, or drop it.",
+                advice=Phrase("Round it before, or drop it (", _dropped(name), ")."),
             )
     told = {name: _own(frame, [name]) for name in schema.insensitive}
     for name, share in told.items():
@@ -137,13 +138,13 @@ def _as_they_came(frame: pl.DataFrame, schema: Schema) -> Iterator[Remark]:
                 column=name,
                 found=f"{percent(share)} of the records have a value of '{name}' of their own, and it is published as "
                 "it is: whoever knows it of a person finds the record.",
-                advice=Phrase(
-                    "Drop it (",
-                    Suggestion("direct_identifiers", name, python=f"direct_identifiers=[{name!r}]"),
-                    "), or make it a quasi-identifier.",
-                ),
+                advice=Phrase("Drop it (", _dropped(name), "), or make it a quasi-identifier."),
             )
     yield from _pairs(frame, [name for name, share in told.items() if share < OWN_VALUE])
+
+
+def _dropped(name: str) -> Suggestion:
+    return Suggestion("direct_identifiers", shlex.quote(name), python=f"direct_identifiers=[{name!r}]")
 
 
 def _pairs(frame: pl.DataFrame, names: Sequence[str]) -> Iterator[Remark]:
