@@ -131,9 +131,7 @@ class Partition:
         if groups.min() < 0 or groups.max() >= self.count or not np.bincount(groups, minlength=self.count).all():
             raise InternalError("an algorithm returned group numbers that are not 0, 1, ... without a gap")
         if self.least is not None and self.least.shape != (self.count, attributes):
-            raise InternalError(
-                "an algorithm returned something else than a least level for each group and attribute"
-            )
+            raise InternalError("an algorithm returned something else than a least level for each group and attribute")
 
     def __repr__(self) -> str:
         return f"Partition(rows={len(self.groups)}, groups={self.count})"
