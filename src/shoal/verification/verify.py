@@ -32,6 +32,7 @@ def verify(
     requirement: Requirement,
     published: Sequence[str] | None = None,
     populations: Sequence[Population] | None = None,
+    times: NDArray[np.int64] | None = None,
 ) -> Achieved:
     """Check that every group of a release satisfies every model, and measure what the release achieves.
 
@@ -50,6 +51,8 @@ def verify(
     populations : sequence of Population, optional
         What the whole release holds (`count_population`), where `frame` is a part of it: some of its groups, each
         complete.
+    times : int64 array, optional
+        How often each row stands in the release, where `frame` has rows that are alike only once.
 
     Returns
     -------
@@ -68,7 +71,7 @@ def verify(
             f"The release was to be checked for {_listed(sensitive)}, but the requirement speaks of "
             f"{_listed(requirement.sensitive)}. Nothing was published."
         )
-    counts = count_groups(frame, quasi_identifiers, sensitive, populations)
+    counts = count_groups(frame, quasi_identifiers, sensitive, populations, times=times)
     _check_models(counts, requirement)
     return achieved(counts, sensitive, requirement.models)
 

@@ -103,7 +103,7 @@ def lower_bound(table: Table, requirement: Requirement, *, target: int, work: in
     LowerBound
         Valid whatever `target` and `work` are: the dual is evaluated in integers.
     """
-    relaxed = _Relaxation.of(requirement, table.rows)
+    relaxed = _Relaxation.of(requirement, table.people)
     classes = table.classes
     counts, starts = classes.cell_counts, classes.class_starts
     m = max(table.sensitive[0].size, 1) if table.sensitive else 1

@@ -71,6 +71,8 @@ class Hilbert:
     * For any other monotone requirement a group is closed as soon as it is acceptable: an extension of ours.
     """
 
+    divisible: ClassVar[bool] = True
+
     name: ClassVar[str] = "hilbert"
     stretch: bool = field(
         default=True,

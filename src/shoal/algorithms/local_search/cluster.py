@@ -91,6 +91,8 @@ class Cluster:
     * The random numbers of the search are the same for every table.
     """
 
+    divisible: ClassVar[bool] = True
+
     effort: int = field(default=_DEFAULT, metadata=EFFORT)
 
     name: ClassVar[str] = "cluster"

@@ -110,6 +110,8 @@ class Sabre:
     * The random numbers of the search are the same for every table.
     """
 
+    divisible: ClassVar[bool] = True
+
     effort: int = field(default=200, metadata=EFFORT)
 
     name: ClassVar[str] = "sabre"

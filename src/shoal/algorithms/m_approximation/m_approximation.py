@@ -41,6 +41,8 @@ class MApproximation:
     largest surplus. Beyond 63 quasi-identifiers nothing is refined.
     """
 
+    divisible: ClassVar[bool] = True
+
     refine: bool = field(
         default=True, metadata=parameter(Boolean(), "Whether the mixed group is partitioned further by the cascade.")
     )
