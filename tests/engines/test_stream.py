@@ -279,7 +279,7 @@ def test_more_cells_than_fit_are_refused_before_they_are_counted(people: pl.Data
 
 def test_rows_that_cannot_be_divided_say_how_much_memory_would_do(people: pl.DataFrame) -> None:
     class Few(MemoryBudget):
-        def rows(self, cells: int) -> int:
+        def rows(self, cells: int, each: int = 1) -> int:
             return 500
 
     engine = Engine(name="stream", budget=Few(10**9))

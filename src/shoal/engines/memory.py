@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from shoal._messages import Suggestion
 from shoal.errors import DataError, ParameterError
 
-__all__ = ["LEAST_MEMORY", "MemoryBudget", "available_memory", "bytes_of", "in_words"]
+__all__ = ["LEAST_MEMORY", "MemoryBudget", "available_memory", "bytes_of", "bytes_per_row", "in_words"]
 
 LEAST_MEMORY = 10**9
 """The least that an engine may be allowed: the interpreter, the libraries and their buffers take most of it."""
@@ -21,8 +21,8 @@ _RESIDENT = 600 * 10**6
 """Bytes that the interpreter, its libraries, compiled code and the buffers of a scan take, whatever the table is."""
 _CELL = 320
 """Bytes that a cell takes while cells are counted, planned, recoded and checked."""
-_ROW = 130
-"""Bytes that a row takes while an algorithm works on it."""
+_ROW = 150
+"""Bytes that a row takes while an algorithm works on it, for those that do not say it themselves (`bytes_per_row`)."""
 
 
 def bytes_of(memory: int | str) -> int:
@@ -71,6 +71,11 @@ def available_memory() -> int:
         return 8 * 10**9
 
 
+def bytes_per_row(algorithm: object) -> int:
+    """Return the bytes that a row takes while an algorithm works on it."""
+    return int(getattr(algorithm, "bytes_per_row", _ROW))
+
+
 @dataclass(frozen=True)
 class MemoryBudget:
     """The memory that a release may take."""
@@ -83,9 +88,9 @@ class MemoryBudget:
         """Cells that may be held at once: they take half of what is left at most."""
         return (self.memory - _RESIDENT) // 2 // _CELL
 
-    def rows(self, cells: int) -> int:
-        """Rows that an algorithm may work on at once, beside so many cells."""
-        return max((self.memory - _RESIDENT - cells * _CELL) // _ROW, 1)
+    def rows(self, cells: int, each: int = _ROW) -> int:
+        """Rows of so many bytes that an algorithm may work on at once, beside so many cells."""
+        return max((self.memory - _RESIDENT - cells * _CELL) // each, 1)
 
     def check_cells(self, cells: int) -> None:
         """Check that so many cells may be held.
@@ -104,9 +109,9 @@ class MemoryBudget:
                 ", or coarsen columns before: a column of ages, of dates or of codes with fewer values.",
             )
 
-    def refuse_rows(self, rows: int, cells: int, why: str) -> DataError:
+    def refuse_rows(self, rows: int, cells: int, why: str, each: int = _ROW) -> DataError:
         """Return the error for rows that must be worked on at once and may not."""
-        needed = rows * _ROW + cells * _CELL + _RESIDENT
+        needed = rows * each + cells * _CELL + _RESIDENT
         return DataError(
             f"{why}, and {rows:,} rows do not fit into {in_words(self.memory)} of memory. Allow more, with ",
             Suggestion("memory", in_words(needed)),

@@ -4,7 +4,7 @@ For monotone models the union of acceptable groups is acceptable, so that any di
 may be solved part by part. Two steps, both decided by exact counts:
 
 * Of each large class (rows with the same quasi-identifiers) most rows become a group of their own where that is
-  acceptable: it loses nothing. A proportional share stays, for other rows that need company.
+  acceptable: it loses nothing. What the class cannot keep, and a proportional share of what it can, stays for others.
 * What is left is cut along the quasi-identifiers at medians, as Mondrian cuts, while both sides are acceptable.
 """
 
@@ -16,19 +16,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.algorithms import populations_of
+from shoal.algorithms.tp.three_phase_kernel import phase_one
+from shoal.engines.memory import bytes_per_row
 from shoal.models.base import GroupCounts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shoal.algorithms import Algorithm
     from shoal.engines.memory import MemoryBudget
-    from shoal.models import Requirement
+    from shoal.models import FrequencyForm, Requirement
     from shoal.table import Table
 
-__all__ = ["Division", "divided"]
+__all__ = ["Division", "classes_of_rows", "divided"]
 
 _FEWEST_KEPT = 256
 """Rows of a large class that stay at least for others, times the rows of the smallest acceptable group."""
+
+_SHARES = 1 << 20
+"""In so many parts shares of classes are said."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -46,7 +52,9 @@ class Division:
         return len(self.parts) == 1 and not self.aside.any()
 
 
-def divided(table: Table, requirement: Requirement, budget: MemoryBudget, *, may: str | None) -> Division:
+def divided(
+    table: Table, requirement: Requirement, algorithm: Algorithm, budget: MemoryBudget, *, undivided: str | None
+) -> Division:
     """Divide the rows of a table so that an algorithm can work on each part of them within a budget.
 
     Parameters
@@ -55,8 +63,10 @@ def divided(table: Table, requirement: Requirement, budget: MemoryBudget, *, may
         Cells with counts.
     requirement : Requirement
         It is feasible for the table.
+    algorithm : Algorithm
+        What they are divided for; it may say how much memory it takes.
     budget : MemoryBudget
-    may : str, optional
+    undivided : str, optional
         Why the algorithm must see all rows at once, in words that end before a comma; None where it need not.
 
     Raises
@@ -66,12 +76,13 @@ def divided(table: Table, requirement: Requirement, budget: MemoryBudget, *, may
     """
     assert table.counts is not None
     everything, cells = np.arange(table.rows, dtype=np.int64), table.rows
-    most, rows = budget.rows(cells), table.people
+    each = bytes_per_row(algorithm)
+    most, rows = budget.rows(cells, each), table.people
     nothing = np.zeros(cells, dtype=np.int64)
     if rows <= most:
         return Division(aside=nothing, parts=(everything,))
-    if may is not None:
-        raise budget.refuse_rows(rows, cells, may)
+    if undivided is not None:
+        raise budget.refuse_rows(rows, cells, undivided, each)
     judge = _Judge(table, requirement)
     aside = _set_aside(table, judge, requirement, most)
     kept = table.counts - aside
@@ -85,7 +96,7 @@ def divided(table: Table, requirement: Requirement, budget: MemoryBudget, *, may
         cut = _cut(table, judge, kept, part)
         if cut is None:
             why = "Some rows cannot be told apart further without leaving the others too few"
-            raise budget.refuse_rows(int(kept[part].sum()), cells, why)
+            raise budget.refuse_rows(int(kept[part].sum()), cells, why, each)
         waiting.extend(cut)
     return Division(aside=aside, parts=tuple(parts))
 
@@ -143,26 +154,90 @@ class _Judge:
 def _set_aside(table: Table, judge: _Judge, requirement: Requirement, most: int) -> NDArray[np.int64]:
     """Return how many rows of each cell are set aside, so that at most so many are left where that is possible."""
     assert table.counts is not None
-    counts, classes = table.counts, table.classes
-    of_row = np.empty(table.rows, dtype=np.int64)
-    runs = np.diff(classes.cell_starts[classes.class_starts])
-    of_row[classes.order] = np.repeat(np.arange(classes.count), runs)
-    sizes = classes.class_sizes
+    classes = table.classes
+    of_row = classes_of_rows(table)
+    form = requirement.frequency_form()
+    able = _largest_parts(table, form)
+    sizes = np.zeros(classes.count, dtype=np.int64)
+    np.add.at(sizes, of_row, able)
+    others = table.people - int(sizes.sum())
     least = _FEWEST_KEPT * max(requirement.k, 2)
-    # As many rows of each class stay as fit: the largest limit whose rows are few enough.
-    low, high = least, max(int(sizes.max()), least)
+    # As large a share of each class stays as fits, and some rows in any case.
+    low, high = 0, _SHARES
     while low < high:
-        limit = (low + high + 1) // 2
-        if int(np.minimum(sizes, limit).sum()) <= most:
-            low = limit
+        share = (low + high + 1) // 2
+        if others + int(_staying(sizes, share, least).sum()) <= most:
+            low = share
         else:
-            high = limit - 1
-    size = sizes[of_row]
-    stay = np.where(size > low, -(-counts * low // size), counts)
-    aside = counts - stay
-    aside[~judge.acceptable(of_row, aside, classes.count)[of_row]] = 0
+            high = share - 1
+    stay = _staying(sizes, low, least)
+    in_proportion = able - -(-able * stay[of_row] // np.maximum(sizes, 1)[of_row])
+    tight = in_proportion if form is None else _tight(table, able, sizes - stay, of_row, form)
+    aside = np.zeros_like(able)
+    # The first of these that is acceptable: rounding breaks the share of a class that is only just acceptable.
+    for tried in (tight, in_proportion, able):
+        still = np.bincount(of_row, weights=aside, minlength=classes.count) == 0
+        fits = judge.acceptable(of_row, tried, classes.count) & still
+        aside = np.where(fits[of_row], tried, aside)
+    aside[(stay == sizes)[of_row]] = 0
     everything = np.arange(table.rows, dtype=np.int64)
-    return aside if judge.accepts(everything, counts - aside) else np.zeros_like(aside)
+    return aside if judge.accepts(everything, table.counts - aside) else np.zeros_like(aside)
+
+
+def _staying(sizes: NDArray[np.int64], share: int, least: int) -> NDArray[np.int64]:
+    """Return how many rows of each class stay: a share of them, and not too few."""
+    return np.minimum(sizes, np.maximum(-(-sizes * share // _SHARES), least))
+
+
+def _tight(
+    table: Table, able: NDArray[np.int64], most: NDArray[np.int64], of_row: NDArray[np.int64], form: FrequencyForm
+) -> NDArray[np.int64]:
+    """Return rows of each class, at most so many, of which as many as may be have a value that is left over elsewhere.
+
+    What stays has few of these values then, and can take rows of other classes in.
+    """
+    assert table.counts is not None
+    if not table.sensitive or form.l == 1:
+        return np.zeros_like(able)
+    codes = table.sensitive[0].codes
+    over = np.zeros(table.sensitive[0].size, dtype=np.int64)
+    np.add.at(over, codes, table.counts - able)
+    # Values that the rows which are left over have too many of.
+    critical = (over * form.l.numerator > over.sum() * form.l.denominator)[codes]
+    highest = (most * form.l.denominator // form.l.numerator)[of_row]
+    tight = np.where(critical, np.minimum(able, highest), 0)
+    of_critical, of_others = np.zeros_like(most), np.zeros_like(most)
+    np.add.at(of_critical, of_row, tight)
+    np.add.at(of_others, of_row, np.where(critical, 0, able))
+    left = np.maximum(most - of_critical, 0)
+    return np.where(critical, tight, np.minimum(able * left[of_row] // np.maximum(of_others, 1)[of_row], highest))
+
+
+def _largest_parts(table: Table, form: FrequencyForm | None) -> NDArray[np.int64]:
+    """Return how many rows of each cell may be in a group of their class alone.
+
+    That is phase one of TP (Xiao, Yi, Tao 2010, Section 5.2) where the requirement has the form that it serves. Of any
+    other requirement all rows of a class are tried.
+    """
+    assert table.counts is not None
+    classes = table.classes
+    if form is None or len(classes.cell_values) != table.rows:
+        return table.counts
+    moved = np.zeros(max(table.sensitive[0].size, 1) if table.sensitive else 1, dtype=np.int64)
+    form = form.within(table.people)
+    num, den = form.l.numerator, form.l.denominator
+    keep = phase_one(classes.cell_counts, classes.cell_values, classes.class_starts, num, den, form.k, moved)
+    able = np.empty(table.rows, dtype=np.int64)
+    able[classes.order] = keep
+    return able
+
+
+def classes_of_rows(table: Table) -> NDArray[np.int64]:
+    """Return the number of the class of each row of a table of cells with counts."""
+    classes = table.classes
+    of_row = np.empty(table.rows, dtype=np.int64)
+    of_row[classes.order] = np.repeat(np.arange(classes.count), np.diff(classes.cell_starts[classes.class_starts]))
+    return of_row
 
 
 def _cut(

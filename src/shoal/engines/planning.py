@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.algorithms import Guarantee, Partition, Problem, populations_of
-from shoal.engines.parts import divided
+from shoal.engines.parts import classes_of_rows, divided
 from shoal.errors import InfeasibleError, InternalError
 from shoal.recoding import recode
 from shoal.stages import Recoded, check_partition
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from shoal._progress import Clock
     from shoal.engines.choice import Engine
     from shoal.engines.parts import Division
+    from shoal.recoding import Recoding
     from shoal.stages import Prepared, Request
     from shoal.table import Table
 
@@ -55,16 +56,15 @@ def partition_cells(prepared: Prepared, engine: Engine, clock: Clock) -> Recoded
     if rows is None:
         raise InternalError("an engine was given rows in place of cells with counts")
     with clock.step("partition"):
-        division = divided(table, request.requirement, engine.budget, may=_undivided(request))
+        division = divided(table, request.requirement, request.algorithm, engine.budget, undivided=_undivided(request))
         entries = _Entries(table, division.aside)
         for number, part in enumerate(division.parts):
             clock.progress("partition", number, len(division.parts))
             entries.add(*_solved(prepared, part, rows - division.aside, division, clock))
         cells, counts, partition = entries.partition(division)
     with clock.step("recode"):
-        planned = prepared.entries(cells, counts)
         recoding = recode(
-            planned.table,
+            table.entries(cells, counts),
             partition.groups,
             partition.count,
             method=request.recoding,
@@ -75,12 +75,56 @@ def partition_cells(prepared: Prepared, engine: Engine, clock: Clock) -> Recoded
         )
         sizes = np.zeros(partition.count, dtype=np.int64)
         np.add.at(sizes, partition.groups, counts)
-        if not np.array_equal(_added_up(cells, counts, table.rows), rows):
+        plan = _Plan(cells=cells, counts=counts, partition=partition, recoding=replace(recoding, sizes=sizes)).merged()
+        if not np.array_equal(_added_up(plan.cells, plan.counts, table.rows), rows):
             raise InternalError("a plan has other rows than the table")
     facts = {"name": engine.name, "parts": len(division.parts), "cells": table.rows, "memory": engine.budget.memory}
     return Recoded(
-        prepared=planned, partition=partition, recoding=replace(recoding, sizes=sizes), whole=prepared, engine=facts
+        prepared=prepared.entries(plan.cells, plan.counts),
+        partition=plan.partition,
+        recoding=plan.recoding,
+        whole=prepared,
+        engine=facts,
     )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class _Plan:
+    """So many rows of a cell in one group, for each entry, and what the groups publish."""
+
+    cells: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    partition: Partition
+    recoding: Recoding
+
+    def merged(self) -> _Plan:
+        """Return the plan with groups that publish the same as one: readers cannot tell them apart.
+
+        Algorithms that make small groups leave nearly as many entries as there are rows; few of them publish anything
+        that others do not.
+        """
+        classes = self.recoding.classes
+        keys = self.cells * classes.count + classes.of_group[self.partition.groups]
+        keys, place = np.unique(keys, return_inverse=True)
+        counts = _added_up(place, self.counts, len(keys))
+        cells, groups = np.divmod(keys, classes.count)
+        chosen = classes.representatives
+        columns = tuple(
+            replace(
+                column,
+                group_codes=column.group_codes[chosen],
+                kept=column.kept[chosen],
+                stars=column.stars[chosen],
+                penalty=column.penalty[chosen],
+                levels=None if column.levels is None else column.levels[chosen],
+            )
+            for column in self.recoding.columns
+        )
+        recoding = replace(self.recoding, columns=columns, sizes=classes.sizes)
+        if (recoding.stars, recoding.recoded_cells) != (self.recoding.stars, self.recoding.recoded_cells):
+            return self  # cells that read alike lose different things: they stay apart
+        partition = replace(self.partition, groups=groups.astype(np.int32), count=classes.count, least=None)
+        return _Plan(cells=cells, counts=counts, partition=partition, recoding=recoding)
 
 
 def _undivided(request: Request) -> str | None:
@@ -144,12 +188,7 @@ class _Entries:
         self._partitions: list[Partition] = []
         self._count = 0
         if len(cells):
-            classes = table.classes
-            of_row = np.empty(table.rows, dtype=np.int64)
-            of_row[classes.order] = np.repeat(
-                np.arange(classes.count), np.diff(classes.cell_starts[classes.class_starts])
-            )
-            found, groups = np.unique(of_row[cells], return_inverse=True)
+            found, groups = np.unique(classes_of_rows(table)[cells], return_inverse=True)
             self._groups, self._count = [groups.astype(np.int64)], len(found)
         self._aside = self._count
 

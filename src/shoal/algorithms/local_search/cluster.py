@@ -92,6 +92,7 @@ class Cluster:
     """
 
     divisible: ClassVar[bool] = True
+    bytes_per_row: ClassVar[int] = 200
 
     effort: int = field(default=_DEFAULT, metadata=EFFORT)
 

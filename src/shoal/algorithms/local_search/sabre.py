@@ -111,6 +111,7 @@ class Sabre:
     """
 
     divisible: ClassVar[bool] = True
+    bytes_per_row: ClassVar[int] = 400
 
     effort: int = field(default=200, metadata=EFFORT)
 

@@ -42,6 +42,7 @@ class MApproximation:
     """
 
     divisible: ClassVar[bool] = True
+    bytes_per_row: ClassVar[int] = 90
 
     refine: bool = field(
         default=True, metadata=parameter(Boolean(), "Whether the mixed group is partitioned further by the cascade.")

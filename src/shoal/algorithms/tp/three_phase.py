@@ -69,6 +69,7 @@ class ThreePhase:
     """
 
     divisible: ClassVar[bool] = True
+    bytes_per_row: ClassVar[int] = 90
 
     refine: str | None = field(
         default="cascade",
