@@ -3,12 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test check lint types imports bench clean help
+.PHONY: demo test check lint types imports docs bench clean help
 
 help:
 	@echo "make demo   anonymize a real table, print what was achieved, write a report to open"
 	@echo "make test   run the whole test suite"
 	@echo "make check  lint, types, import rules, then the tests"
+	@echo "make docs   build the documentation: docs/_build/html/index.html"
 	@echo "make bench  measure speed, memory and quality"
 
 $(STAMP): pyproject.toml
@@ -36,8 +37,11 @@ imports: $(STAMP)
 
 check: lint types imports test
 
+docs: $(STAMP)
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html
+
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf .venv demo-release demo-release.private .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv demo-release demo-release.private .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/_build docs/reference/generated

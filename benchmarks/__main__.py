@@ -12,6 +12,7 @@ from pathlib import Path
 from benchmarks import (
     adult,
     attacks,
+    automatic,
     closeness,
     comparison,
     compiling,
@@ -46,6 +47,7 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "divergence": divergence.measure,
     "adult": adult.measure,
     "comparison": comparison.measure,
+    "automatic": automatic.measure,
     "compiling": compiling.measure,
     "emd": emd.measure,
     "closeness": closeness.measure,

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MODULES = (
     "__main__",
     "adult",
+    "automatic",
     "closeness",
     "comparison",
     "compiling",
@@ -141,6 +142,17 @@ def test_local_recoding_is_measured_beside_its_rivals(benchmarks, settings):
     ]
     for first in (0, 3):
         assert census["rows"][first][3] < min(row[3] for row in census["rows"][first + 1 : first + 3])
+
+
+def test_auto_is_measured_beside_what_it_could_have_taken(benchmarks, settings):
+    part = benchmarks.automatic.measure(replace(settings, rows=150, quick=True))
+    (grid,) = part.figures.values()
+    assert [(row[0], row[1]) for row in grid["rows"][:2]] == [("150, stars", "k = 10"), ("150, stars", "l = 4")]
+    assert {row[2] for row in grid["rows"]} == {"m-approximation", "tp+", "cluster", "sabre"}
+    for row in grid["rows"]:
+        losses = dict(zip(grid["header"][4::2], row[4::2], strict=True))
+        assert row[3] <= 100 * (losses[row[2]] / min(loss for loss in losses.values() if loss is not None) - 1) + 1e-9
+    assert part.targets[0].measured == max(row[3] for row in grid["rows"])
 
 
 def test_closeness_is_measured_on_census_like_and_on_tiny_tables(benchmarks, settings):

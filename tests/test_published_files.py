@@ -29,12 +29,16 @@ TREE = shoal.Hierarchy.from_rows([(value, "ab" if value in "ab" else "cd", "*") 
 
 
 def public_text(release: shoal.Release) -> str:
-    """Return everything that is published, as it would be written: the binary form of the table, and what is beside."""
+    """Return everything that is published, as it would be written: the binary form of the table, and what is beside.
+
+    What notebooks show of a release is shared with them, and counts.
+    """
     certificate = release.public_certificate
     parquet = io.BytesIO()  # as `write_table` does it
     release.published.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)).write_parquet(parquet)
     page = render_public(public_facts(certificate.to_dict(), release.frame))
-    return certificate.to_json() + page + parquet.getvalue().hex()
+    shown = release._repr_html_() + certificate._repr_html_()
+    return certificate.to_json() + page + shown + parquet.getvalue().hex()
 
 
 def published(release: shoal.Release) -> str:

@@ -64,7 +64,9 @@ def refused(thing: object) -> Iterator[str]:
 
 
 def test_a_release_and_what_belongs_to_it(release: shoal.Release) -> None:
-    for thing, instead in ((release, "data"), (release.metrics, "to_dict")):
+    levels = shoal.tradeoff(patients(), **{**REQUEST, "privacy": ()}, k=[2, 4])
+    made = ((release, "data"), (release.metrics, "to_dict"), (levels, "to_dict"), (levels.choices[0], "to_dict"))
+    for thing, instead in made:
         for said in refused(thing):
             assert "the original table" in said
             assert instead in said

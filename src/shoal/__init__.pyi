@@ -23,7 +23,7 @@ from .algorithms import Sabre as Sabre
 from .algorithms import ThreePhase as ThreePhase
 from .algorithms import TopDownSpecialization as TopDownSpecialization
 
-# Inspecting, publishing, auditing, measuring risk, comparing, tuning.
+# Inspecting, publishing, auditing, measuring risk, comparing.
 from .assessment import Risk as Risk
 from .assessment import risk as risk
 from .auditing import Audit as Audit
@@ -71,5 +71,9 @@ from .release import Release as Release
 from .republication import Ledger as Ledger
 from .republication import Publication as Publication
 from .republication import Series as Series
+
+# Choosing: how much protection, how coarse.
+from .trade_off import TradeOff as TradeOff
+from .trade_off import tradeoff as tradeoff
 from .tuning import Tuning as Tuning
 from .tuning import tune as tune

@@ -152,6 +152,12 @@ class Risk:
             raise ParameterError(f"There is no measure '{name}'. {near_matches(name, known)}")
         return known[name]
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of it; it holds no cell."""
+        from shoal.report.notebook import card_of_risk
+
+        return card_of_risk(self.to_dict(), self.sentences())
+
     def __repr__(self) -> str:
         return (
             f"Risk(rows={self.rows}, classes={self.classes}, highest={self.prosecutor.highest:.4g}, "

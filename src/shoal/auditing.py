@@ -72,6 +72,12 @@ class Audit:
         """Return the audit as JSON text."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of it; it holds no cell."""
+        from shoal.report.notebook import card_of_audit
+
+        return card_of_audit(self.to_dict())
+
 
 def audit(
     data: Any,

@@ -240,6 +240,12 @@ class Certificate:
             "phase": self.guarantee.phase,
         }
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of it, for the publisher."""
+        from shoal.report.notebook import card_of_certificate
+
+        return card_of_certificate(self.to_dict())
+
     def __repr__(self) -> str:
         return f"Certificate(algorithm={self.algorithm!r}, stars={self.cost.stars}, optimal={self.cost.optimal})"
 
@@ -288,6 +294,12 @@ class PublicCertificate:
     def to_json(self) -> str:
         """Return the certificate as JSON text."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of it."""
+        from shoal.report.notebook import card_of_public_certificate
+
+        return card_of_public_certificate(self.to_dict())
 
     def __repr__(self) -> str:
         return f"PublicCertificate(models={len(self.requested)}, proof={self.proof is not None})"

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 from shoal._figures import new_axes, write_picture
 from shoal._progress import Progress, silent
 from shoal._validation import OneOf, validate
+from shoal._words import number
 from shoal.algorithms import ALGORITHMS, PROVING, unsupported
 from shoal.errors import InfeasibleError, MissingExtraError, ShoalError, UnsupportedError
 from shoal.metrics import METRICS
 from shoal.models import Requirement
 from shoal.opening import open_data, roles, understood
 from shoal.publish import Options, all_options, anonymize, rows_to_publish
+from shoal.report.notebook import PRIVATE, card
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["Comparison", "compare", "fitting_algorithms"]
 
 _MARKERS = "osD^vPX*<>hp"
+_SHOWN = ("stars", "suppressed_tuples", "groups", "mean_class_size", "gcp", "kl_divergence", "seconds")
+"""The metrics and other figures that people are shown."""
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 
 
@@ -72,6 +76,15 @@ class Comparison:
 
         return pl.DataFrame(list(self.rows), infer_schema_length=None)
 
+    def columns(self) -> dict[str, list[str]]:
+        """Return the comparison as a table to read, by the titles of its columns."""
+        titles = {name: METRICS[name].heading if name in METRICS else name for name in _SHOWN}
+        told = {
+            title: ["-" if row.get(name) is None else number(row[name]) for row in self.rows]
+            for name, title in titles.items()
+        }
+        return {"algorithm": [row["algorithm"] for row in self.rows], **told}
+
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the loss of each algorithm against its time, and return the axes.
 
@@ -99,6 +112,11 @@ class Comparison:
             # Beside the points: names would hide one another where algorithms are alike.
             ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5), title="best first")
         return ax
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of it, for the publisher."""
+        failed = [f"{row['algorithm']}: {row['error']}" for row in self.rows if row["error"]]
+        return card("Algorithms side by side", columns=self.columns(), sentences=failed, private=PRIVATE)
 
     def save_plot(self, path: str | PathLike[str]) -> None:
         """Write the chart of loss against time as SVG or PNG, whichever the name ends in."""

@@ -50,6 +50,7 @@ __all__ = [
     "all_options",
     "anonymize",
     "automatic_trees",
+    "check_recodable",
     "columns_before",
     "encoded_columns",
     "encoded_table",
@@ -204,13 +205,13 @@ def anonymize(
         schema = roles(quasi_identifiers, sensitive, direct_identifiers, insensitive)
         if by.streams:
             scanned = scan_table(data, delimiter=delimiter, encoding=encoding)
-            _check_recodable(schema, scanned.columns, options)
+            check_recodable(schema, scanned.columns, options)
             request = requested(schema, privacy, algorithm, options)
             by.check(request)
             opened = count_cells(scanned, schema, by.budget)
         else:
             opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
-            _check_recodable(schema, opened.frame.columns, options)
+            check_recodable(schema, opened.frame.columns, options)
             request = requested(schema, privacy, algorithm, options)
         opened = meant(opened, request, options)
     prepared = prepare(opened, request, clock)
@@ -339,7 +340,7 @@ def encoded_columns(
         )
 
 
-def _check_recodable(schema: Schema, columns: Sequence[str], options: Options) -> None:
+def check_recodable(schema: Schema, columns: Sequence[str], options: Options) -> None:
     """Check that a table has the columns of a schema, and that something of it can be published as it is asked."""
     schema.check(columns)
     if not schema.published:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from shoal.io import Forms
     from shoal.metrics import Metrics
     from shoal.models import Requirement
-    from shoal.report import TradeOff
+    from shoal.report import PublicFacts, TradeOffFacts
     from shoal.table import Schema
 
 __all__ = ["Release"]
@@ -79,8 +79,8 @@ class Release(Unpicklable):
     """How dates and numbers were written in columns of text: what is published untouched is written so again."""
     pictures: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     """What draws the coarsenings of columns as SVG, for the page."""
-    trade_off: Callable[[], TradeOff] | None = None
-    """What tells how its coarsening was tuned, for the page."""
+    trade_off: Callable[[], TradeOffFacts] | None = None
+    """What tells what it was chosen from, for the page."""
 
     @cached_property
     def data(self) -> Any:
@@ -210,10 +210,13 @@ class Release(Unpicklable):
         )
 
     def _public_page(self, certificate: PublicCertificate) -> str:
+        return render_public(self._public_facts(certificate))
+
+    def _public_facts(self, certificate: PublicCertificate) -> PublicFacts:
         classes = self.metrics.recoding.classes
         # Rows of one class look alike to readers, and as many classes as they see groups are these groups.
         known = classes.sizes if classes.count == certificate.achieved["groups"] else None
-        return render_public(public_facts(certificate.to_dict(), self.frame, known, self._times))
+        return public_facts(certificate.to_dict(), self.frame, known, self._times)
 
     @property
     def _times(self) -> NDArray[np.int64] | None:
@@ -269,6 +272,12 @@ class Release(Unpicklable):
             pictures={columns: draw() for columns, draw in self.pictures.items()},
             trade_off=None if self.trade_off is None else self.trade_off(),
         )
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of it: no more than the published table tells."""
+        from shoal.report.notebook import card_of_release
+
+        return card_of_release(self._public_facts(self.public_certificate), self.published)
 
     def __repr__(self) -> str:
         achieved = self.certificate.achieved

@@ -160,6 +160,7 @@ COMMANDS = [
     "query",
     "republish",
     "risk",
+    "tradeoff",
     "tune",
     "version",
 ]
@@ -191,7 +192,7 @@ def test_help_is_shown(shoal: Any, command: str, monkeypatch: pytest.MonkeyPatch
 
 def test_the_help_of_algorithm_names_each_of_them() -> None:
     said = [option.help for _, option in all_options() if "--algorithm" in option.opts]
-    assert len(said) == 2
+    assert len(said) == 3
     for text in said:
         assert set(re.findall(r"[a-z][a-z+-]+", text)) >= {"auto", *ALGORITHMS}
 

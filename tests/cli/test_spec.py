@@ -175,6 +175,9 @@ def test_every_flag_of_anonymize_is_a_key() -> None:
 def test_each_command_takes_what_its_function_does() -> None:
     whole = options_of("anonymize")
     assert options_of("tune") == whole | {"loss": "--loss", "seconds": "--seconds"}
+    assert options_of("tradeoff") == whole | {
+        "k": "--k", "l": "--l", "choose": "--choose", "chart": "--chart", "page": "--page"
+    }  # fmt: skip
     assert options_of("compare") == {
         **{name: flag for name, flag in whole.items() if name not in LEFT_BY_COMPARE},
         "algorithms": "--algorithms",

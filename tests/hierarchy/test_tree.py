@@ -55,6 +55,12 @@ def test_positions_of_a_columns_values():
     assert "secret" not in str(caught.value)
 
 
+def test_a_line_without_a_value_is_that_of_the_missing_one_unless_the_column_has_empty_text():
+    tree = Hierarchy.from_rows([("", "unknown", "*"), ("a", "known", "*")])
+    assert tree.positions(["a", None], column="letter").tolist() == [1, 0]
+    assert tree.positions(["", "a", None], column="letter").tolist() == [0, 1, -1]
+
+
 def test_whole_numbers_and_dates_that_a_frame_keeps_as_something_else():
     tree = Hierarchy.from_rows([("30", "30s", "*"), ("31", "30s", "*"), ("2020-01-31", "2020", "*")])
     assert tree.positions(["31.0", None, "30.0"], column="age").tolist() == [1, -1, 0]

@@ -163,17 +163,15 @@ def _automatic(requirement: Requirement, recoding: str) -> tuple[Algorithm, str]
         raise UnsupportedError(f"No algorithm can serve this request. {_alternatives(requirement)}")
     if requirement.table_models:
         return ALGORITHMS["full-domain"], "a model of the release as a whole, which it alone decides about"
+    lost = "fewest stars" if recoding == "suppression" else "smallest sub-domains"
     if requirement.compares_with_table:
-        lost = "fewest stars" if recoding == "suppression" else "smallest sub-domains"
         return ALGORITHMS["sabre"], f"groups that must be like the table, by {recoding}: {lost} in our trials"
-    if recoding == "suppression":
-        form = requirement.frequency_form()
-        if form is None:
-            return ALGORITHMS["hilbert"], "a monotone requirement by suppression: fewest stars in our trials"
-        if form.l == 1:
-            return ALGORITHMS["m-approximation"], "k-anonymity by suppression: fewest stars within a factor d"
+    form = requirement.frequency_form() if recoding == "suppression" else None
+    if form is not None and form.l == 1:
+        return ALGORITHMS["m-approximation"], "k-anonymity by suppression: fewest stars within a factor d"
+    if form is not None:
         return ALGORITHMS["tp+"], "a frequency requirement by suppression: fewest stars, with a guarantee"
-    return ALGORITHMS["cluster"], "a monotone requirement by generalization: smallest sub-domains in our trials"
+    return ALGORITHMS["cluster"], f"a monotone requirement by {recoding}: {lost} in our trials"
 
 
 def _alternatives(requirement: Requirement) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from shoal._figures import check_picture_name
 from shoal.cli import options
@@ -12,8 +12,6 @@ from shoal.cli.console import Terminal, plain
 from shoal.cli.signature import takes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from rich.console import RenderableType
 
     from shoal._messages import Voice
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["compare"]
 
-_SHOWN = ("stars", "suppressed_tuples", "groups", "mean_class_size", "gcp", "kl_divergence", "seconds")
-"""The metrics and other figures in the columns of the table."""
 _BAR, _NARROWEST = 20, 72
 """How long the bars of the chart are, and how wide a terminal has to be for them."""
 
@@ -70,23 +66,20 @@ def compare(
     if terminal.json:
         terminal.result(comparison.to_dict())
     else:
-        terminal.say("", _table_of(comparison.rows), *_chart_of(comparison), *_remarks(comparison, terminal.voice), "")
+        terminal.say("", _table_of(comparison), *_chart_of(comparison), *_remarks(comparison, terminal.voice), "")
 
 
-def _table_of(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
+def _table_of(comparison: Comparison) -> RenderableType:
     """Return the comparison as a table; an algorithm that could not run has no figures."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from shoal.metrics import METRICS
-    from shoal.report.sentences import number
-
     table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    table.add_column("algorithm", no_wrap=True)
-    for name in _SHOWN:
-        table.add_column(METRICS[name].heading if name in METRICS else name, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(row["algorithm"], *("-" if row.get(name) is None else number(row[name]) for name in _SHOWN))
+    columns = comparison.columns()
+    for title in columns:
+        table.add_column(title, justify="left" if title == "algorithm" else "right", no_wrap=True)
+    for cells in zip(*columns.values(), strict=True):
+        table.add_row(*map(plain, cells))
     return table
 
 

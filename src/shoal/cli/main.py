@@ -35,6 +35,7 @@ from shoal.cli.republish import republish
 from shoal.cli.risk import risk
 from shoal.cli.signature import whole_command
 from shoal.cli.tables import tables
+from shoal.cli.tradeoff import tradeoff
 from shoal.cli.tune import tune
 from shoal.cli.version import installed_version, version
 from shoal.cli.voice import Flags, flags_of
@@ -44,13 +45,13 @@ __all__ = ["Commands", "app", "run"]
 
 _ONCE, _AGAIN, _CLASSES, _ITSELF = "One table", "Tables that change", "Classes of values", "shoal itself"
 _COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
-    _ONCE: (inspect, anonymize, audit, risk, compare, tune, provenance, demo),
+    _ONCE: (inspect, anonymize, audit, risk, compare, tradeoff, tune, provenance, demo),
     _AGAIN: (query,),
     _ITSELF: (datasets, version),
 }
 """The commands by what they are for, as the help shows them; groups of commands join these below."""
 _SHOWN = (
-    *("inspect", "anonymize", "audit", "risk", "compare", "tune", "provenance", "demo"),
+    *("inspect", "anonymize", "audit", "risk", "compare", "tradeoff", "tune", "provenance", "demo"),
     *("republish", "query", "attack", "group", "datasets", "list", "version"),
 )
 

@@ -26,7 +26,8 @@ def takes(*groups: Sequence[str]) -> Callable[[Callable[..., None]], Callable[..
     Parameters
     ----------
     *groups : sequences of str
-        Groups of `shoal.cli.options`: the fields of the request, or of its sections, that the command takes.
+        Groups of `shoal.cli.options`: the fields of the request, or of its sections, that the command takes, but for
+        those that are called like options of its own.
 
     Examples
     --------
@@ -69,7 +70,8 @@ def _with_options(function: Callable[..., None], names: Sequence[str]) -> Callab
         function(context.obj, request, **{name: given[name] for name in asked})
 
     parameters = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
-    for name, (kind, default) in (asked | {name: (one, None) for name, one in found.items()}).items():
+    shared = {name: (one, None) for name, one in found.items() if name not in asked}
+    for name, (kind, default) in (asked | shared).items():
         parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))
     command.__name__, command.__doc__ = function.__name__, function.__doc__
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -144,7 +144,8 @@ class Hierarchy:
     def positions(self, values: Sequence[str | None], *, column: str) -> NDArray[np.int32]:
         """Return where each value of a column stands in the hierarchy.
 
-        A missing one (None) stands at the line whose value is empty, and at -1 where there is no such line.
+        A missing one (None) stands at the line whose value is empty, and at -1 where there is no such line, or where
+        the column has empty text as well: the line is that of the text then.
 
         Parameters
         ----------
@@ -158,7 +159,7 @@ class Hierarchy:
         DataError
             Where the hierarchy misses values; says how many.
         """
-        missing_value = self._position.get("", -1)
+        missing_value = -1 if "" in values else self._position.get("", -1)
         places = [missing_value if value is None else self._position.get(value, -2) for value in values]
         found = np.array(places, dtype=np.int32)
         if (found == -2).any():

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.inspection.spec_file import spec_text
 from shoal.report import render_inspection
+from shoal.report.inspection_page import risk_sentences
+from shoal.report.notebook import PRIVATE, card
+from shoal.report.sentences import number, percent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -103,6 +106,26 @@ class Inspection:
     def to_html(self) -> str:
         """Return the page of `report`."""
         return render_inspection(self.to_dict(), file=Path(self.source).name if self.source else None)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of it, for the publisher; no value of the table."""
+        shown = self.columns
+        return card(
+            f"Inspection of {number(self.rows)} rows",
+            sentences=[*risk_sentences(self.risk), *(remark.text for remark in self.warnings)],
+            columns={
+                "column": [one.name for one in shown],
+                "kind": [one.kind for one in shown],
+                "role": [one.role.replace("_", " ") for one in shown],
+                "values": [number(one.distinct) for one in shown],
+                "missing": [number(one.missing) for one in shown],
+                "their own": [percent(one.uniqueness) for one in shown],
+                "coarser": [one.coarsen or "" for one in shown],
+                "why": [one.why for one in shown],
+            },
+            caption="What each column holds, the role that is proposed for it, and why",
+            private=PRIVATE,
+        )
 
     def __repr__(self) -> str:
         return f"Inspection(rows={self.rows}, columns={len(self.columns)}, warnings={len(self.warnings)})"

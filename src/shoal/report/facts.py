@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["AttributeLoss", "PublicFacts", "ReportFacts", "SizeBin", "TradeOff", "public_facts", "size_bins"]
+__all__ = ["AttributeLoss", "PublicFacts", "ReportFacts", "SizeBin", "TradeOffFacts", "public_facts", "size_bins"]
 
 _SEPARATE_SIZES = 14
 """Up to so many different group sizes get a bar each."""
@@ -49,20 +49,24 @@ class SizeBin:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class TradeOff:
-    """How a release was tuned: the coarsening that was chosen among many, and what those would have lost."""
+class TradeOffFacts:
+    """What a release was chosen from: coarsenings that would lose more, or other levels of protection."""
 
+    title: str
+    """What was chosen, as a heading."""
     sentences: tuple[str, ...]
-    """What was searched, how it ended, and what was chosen."""
+    """What there was to choose from, and what was found."""
     header: tuple[str, ...]
-    """Names of the columns of the table of settings."""
+    """Names of the columns of the table."""
     rows: tuple[tuple[str, ...], ...]
-    """The settings that no other one beats in both kinds of loss, from the finest to the coarsest."""
+    """What there was to choose from: its name, and figures as they are read."""
+    caption: str
+    """What the rows are."""
     picture: str
-    """All settings as points: an SVG element that we drew, with no cell in it."""
+    """A picture of them: an SVG element that we drew, with no cell in it."""
 
     def __repr__(self) -> str:
-        return f"TradeOff(settings={len(self.rows)})"
+        return f"TradeOffFacts(rows={len(self.rows)})"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -83,8 +87,8 @@ class ReportFacts:
     """Columns that were dropped."""
     pictures: Mapping[str, str] = field(default_factory=dict)
     """For columns that were coarsened, their names and a picture: an SVG element that we drew, with no cell in it."""
-    trade_off: TradeOff | None = None
-    """How the coarsening was tuned, where it was."""
+    trade_off: TradeOffFacts | None = None
+    """What the release was chosen from, where it was chosen."""
     title: str = "Release report"
     """Heading of the page."""
 

@@ -268,6 +268,12 @@ class Publication(Unpicklable):
         write_folder(Path(folder), writing.files, private=writing.private, force=force, check=check)
         return writing.certificate
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of it: no more than what is published tells."""
+        from shoal.report.notebook import card_of_series
+
+        return card_of_series(self.certificate.public(), _plain(self.frame))
+
     def __repr__(self) -> str:
         return (
             f"Publication({self.certificate.series!r}, release={self.number}, rows={self.frame.height}, "

@@ -503,13 +503,15 @@ def fewest_stars_by_patterns(
     number or None
         None where no such table exists (Bredereck et al. 2013, Definition 3).
     """
+    shown = [
+        [tuple(None if star else (value,) for value, star in zip(row, stars, strict=True)) for stars in starred]
+        for row in rows
+    ]
+    costs = [sum(weight for weight, star in zip(weights, stars, strict=True) if star) for stars in starred]
     best: Fraction | int | None = None
-    for choice in product(starred, repeat=len(rows)):
-        published = [
-            tuple(None if star else (value,) for value, star in zip(row, stars, strict=True))
-            for row, stars in zip(rows, choice, strict=True)
-        ]
-        if min(Counter(published).values()) >= k:
-            cost = sum(weight for stars in choice for weight, star in zip(weights, stars, strict=True) if star)
-            best = cost if best is None else min(best, cost)
+    for choice in product(range(len(starred)), repeat=len(rows)):
+        cost = sum(map(costs.__getitem__, choice))
+        # What costs as much as something found before need not be looked at.
+        if (best is None or cost < best) and min(Counter(map(list.__getitem__, shown, choice)).values()) >= k:
+            best = cost
     return best

@@ -13,7 +13,8 @@ from shoal._figures import svg_element, write_picture
 from shoal._unpicklable import Unpicklable
 from shoal.metrics import METRICS
 from shoal.publish import anonymize
-from shoal.report import TradeOff
+from shoal.report import TradeOffFacts
+from shoal.report.notebook import PRIVATE, card
 from shoal.report.sentences import number, percent
 from shoal.stages import coarsenings_for_readers
 from shoal.tuning.picture import plot_trade_off
@@ -285,17 +286,30 @@ class Tuning(Unpicklable):
             "lost without a coarsening."
         )
 
-    def _for_report(self) -> TradeOff:
+    def _for_report(self) -> TradeOffFacts:
         table = self.columns()
         table["setting"] = [
             f"{text} (best)" if setting is self.best else text
             for text, setting in zip(table["setting"], self.trade_off, strict=True)
         ]
-        return TradeOff(
+        return TradeOffFacts(
+            title="How coarse was best",
+            caption="The settings that no other one beats in both kinds of loss, from the finest to the coarsest.",
             sentences=self.sentences(),
             header=tuple(title.capitalize() for title in table),
             rows=tuple(zip(*table.values(), strict=True)),
             picture=svg_element(self.plot()),
+        )
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of it, for the publisher."""
+        told = self._for_report()
+        return card(
+            "Coarsenings that were tried",
+            sentences=told.sentences,
+            columns=dict(zip(told.header, zip(*told.rows, strict=True), strict=True)),
+            caption=told.caption,
+            private=PRIVATE,
         )
 
     def __repr__(self) -> str:

@@ -3,12 +3,14 @@
 from collections import Counter
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from shoal import datasets
 from shoal.algorithms import ALGORITHMS, PROVING, LowerBound, lower_bound
+from shoal.algorithms.bounds import stars
 from shoal.models import (
     AlphaKAnonymity,
     BetaLikeness,
@@ -17,7 +19,9 @@ from shoal.models import (
     KEAnonymity,
     LDiversity,
     MUniqueness,
+    Requirement,
 )
+from shoal.table import Schema, encode
 from shoal.testing.invariants import check_lower_bound
 from shoal.testing.oracles import cost_of_partition, groups_of_labels, optimal_partition, predicate_of
 from shoal.testing.strategies import code_tables
@@ -185,3 +189,20 @@ def test_it_stops_at_the_target_and_needs_no_sensitive_attribute(problem_of):
     assert len(bounds) == 1
     counts = Counter(zip(*columns, strict=True))
     assert bounds.pop() >= sum(1 for count in counts.values() if count == 1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("model", [KAnonymity(3), LDiversity(2), LDiversity(3, variant="distinct")])
+def test_charging_each_row_by_itself_is_the_dual_program_before_its_first_step(model, seed):
+    table = datasets.census(150, quasi_identifiers=4, seed=seed)
+    encoded = encode(table, Schema(quasi_identifiers=tuple(table.columns[:-1]), sensitive=("income",)))
+    requirement = Requirement.of(model, ("income",))
+    relaxed = stars._Relaxation.of(requirement, table.height)
+    rng = np.random.default_rng(seed)
+    changing = rng.integers(0, encoded.classes.cell_counts + 1).astype(np.int32)
+    cells, items = stars._Cells.of(encoded, relaxed), np.flatnonzero(changing)
+    patterns = [*((a,) for a in range(4)), (0, 1), (0, 1, 2, 3)]
+    sharing = stars._dual_bound(stars._items(cells, patterns, items, changing), relaxed.l, target=10**6, steps=0)
+    alone = stars._stars_without_sharing(cells, items, changing[items])
+    assert sharing == alone
+    assert changing.sum() < alone < 2 * changing.sum()

@@ -427,3 +427,14 @@ def test_no_feasible_node_describes_the_nearest_without_a_cell():
 
 def test_m_uniqueness_is_not_served():
     assert FullDomain().unsupported(Requirement.of([MUniqueness(2)], ("s",))) is not None
+
+
+@pytest.mark.parametrize("values", [[None, None, "", "a", "a"], [None, None, "", "", "a", "a"], [None, "", "a", "b"]])
+def test_missing_values_are_not_taken_for_empty_text(values):
+    frame = pl.DataFrame({"letter": values})
+    release = shoal.anonymize(
+        frame, quasi_identifiers=["letter"], privacy=KAnonymity(2), algorithm="full-domain", recoding="generalization"
+    )
+    shown = release.data.get_column("letter")
+    assert shown.eq_missing("").sum() in (0, values.count(""))
+    assert shown.null_count() in (0, values.count(None))

@@ -18,6 +18,7 @@ from shoal.models import (
     LDiversity,
     MUniqueness,
     Requirement,
+    TCloseness,
 )
 from shoal.table import Schema, encode
 from shoal.testing.invariants import check_partition
@@ -251,3 +252,10 @@ def test_too_many_steps_leave_the_cuts_of_fewest_stars(monkeypatch):
     assert Hilbert().partition(asked).details == {
         "points": 2, "sweep": "optimal cuts along the curve", "groups": 4, "stars": 0
     }  # fmt: skip
+
+
+def test_it_says_what_to_take_where_groups_must_be_like_the_table():
+    table = [[1, 2, 3, 4]], [list("abab")]
+    close = Hilbert().partition(problem(*table, [TCloseness(0.2), KAnonymity(2)]))
+    assert "'sabre' and 'cluster' lose far less" in close.guarantee.text
+    assert "sabre" not in Hilbert().partition(problem(*table, KAnonymity(2))).guarantee.text

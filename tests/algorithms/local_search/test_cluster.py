@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.algorithms import Cluster, Problem
+from shoal.algorithms.local_search import cluster, neighbourhood
 from shoal.errors import ParameterError
 from shoal.hierarchy import Hierarchy
 from shoal.metrics import gcp
@@ -208,6 +209,33 @@ def test_large_groups_start_from_those_of_others():
     assert "growing_loss" not in result.details
     assert result.details["loss"] <= min(result.details["mondrian_loss"], result.details["hilbert_loss"])
     assert np.bincount(result.groups).min() >= 300
+
+
+@pytest.mark.parametrize("limit", ["_WORK_OF_GROWING", "_WORK_OF_SEARCH"])
+@pytest.mark.parametrize("work", [0, 30_000])
+def test_a_spent_budget_ends_it_with_the_best_so_far(monkeypatch, limit, work):
+    columns, values = mixed(8, 800)
+    asked = problem(columns, values, [LDiversity(3, variant="distinct"), KAnonymity(4)])
+    whole = Cluster().partition(asked)
+    monkeypatch.setattr(cluster, limit, work)
+    result = Cluster().partition(asked)
+    predicates = [predicate_of(model, values) for model in asked.requirement.models]
+    check_partition(result, rows=800, sensitive=[values], predicates=predicates)
+    details = result.details
+    assert whole.details["loss"] < details["loss"]
+    assert details["loss"] <= min(value for name, value in details.items() if name.endswith("_loss"))
+    assert "all of its work" in whole.facts["search"]
+    assert "budget of work was spent" in result.facts["search"]
+
+
+def test_fewer_neighbours_are_compared_where_attributes_are_very_many(monkeypatch):
+    columns, values = mixed(9, 500)
+    asked = problem(columns, values, KAnonymity(3))
+    monkeypatch.setattr(neighbourhood, "_MOST_LOOKS", 10_000)
+    result = Cluster(effort=5).partition(asked)
+    check_partition(result, rows=500, sensitive=[values], predicates=[predicate_of(KAnonymity(3), values)])
+    assert "budget of work was spent" in result.facts["search"]
+    assert result.details["loss"] <= result.details["mondrian_loss"]
 
 
 def test_what_it_says_of_itself():

@@ -5,6 +5,7 @@ import pytest
 
 from shoal.algorithms.local_search.exchange_kernel import Partners, exchange_rows
 from shoal.algorithms.local_search.group_state_kernel import Asked, State, lay_out, measure
+from shoal.algorithms.local_search.growing_kernel import grow_groups
 from shoal.algorithms.local_search.losses_kernel import INTERVAL, SET, STAR, TREE, Losses
 from shoal.algorithms.local_search.regrouping_kernel import Log, dissolve_groups, found_groups
 
@@ -88,6 +89,7 @@ class Search:
             power=0.0,
             counts=np.zeros(3, dtype=np.int64),
             touched=np.empty(3, dtype=np.int32),
+            work=np.array([1 << 62], dtype=np.int64),
         )
         lay_out(labels, count, self.losses, self.state)
 
@@ -212,3 +214,27 @@ def test_founding_and_dissolving_pay_and_leave_the_state_whole(count, tallied, b
         assert after < between if gone else after == pytest.approx(between)
     assert founded > 0
     assert dissolved > 0 or count == 4
+
+
+def test_what_work_is_left_is_counted_and_ends_every_search():
+    for work in (0, 500, 5_000):
+        search = Search(3, 3, near=9)
+        search.measure(0.0)
+        search.state.work[0] = work
+        made = search.exchange(1.0, 3000)
+        assert (made == 0) == (work == 0)
+        assert search.state.work[0] <= 0
+        search.check()
+    search.set(np.arange(search.rows, dtype=np.int32) % 6, 6, spare=8)
+    before = search.measure(0.0)
+    search.state.work[0] = 0
+    arrays = search.losses, search.asked, search.state, search.partners
+    seeds = np.arange(search.rows, dtype=np.int32)
+    assert found_groups(seeds, 6, 2, search.k, *arrays, Log.of_founding(search.state, search.partners, 2)) == 0
+    assert dissolve_groups(np.arange(6, dtype=np.int32), np.inf, *arrays, Log.of_dissolving(search.state)) == 0
+    labels = np.full(search.rows, -1, dtype=np.int32)
+    none = np.zeros(1, dtype=np.int64)
+    assert grow_groups(seeds, 3, 20, 50, 0, labels, search.losses, search.asked, search.partners, none) == 0
+    assert (labels == -1).all()
+    search.check()
+    assert search.measure(0.0) == pytest.approx(before)

@@ -109,3 +109,30 @@ def test_apart_is_what_two_lose():
         for other in range(len(losses.codes)):
             total = sum(apart(losses.codes[one, c], losses.codes[other, c], c, *losses[1:4]) for c in range(4))
             assert total == pytest.approx(distance(losses, one, other))
+
+
+def test_many_values_without_an_order_are_not_looked_at_one_by_one():
+    # All that differ are as far away: one of them tells for the others.
+    count, budget = 2_000, 20
+    codes = np.arange(count, dtype=np.int32).reshape(-1, 1)
+    losses = Losses(
+        codes=codes,
+        columns=np.array([(SET, 0, count - 1, -1)]),
+        scales=np.array([1 / 16]),
+        positions=np.zeros((1, count)),
+    )
+    begins, ends = np.empty((2, 1, count), dtype=np.int32)
+    stretches_of(codes, begins, ends)
+
+    class Counted:
+        looks = 0
+
+        def __getitem__(self, place):
+            self.looks += 1
+            return ends[place]
+
+    counted = Counted()
+    near, lost = np.empty((count, 4), dtype=np.int32), np.empty((count, 4))
+    nearest_classes.py_func(losses, begins, counted, 0, 50, 8, budget, near, lost)
+    assert counted.looks <= 50 * (2 * budget + 2)
+    assert lost[:50] == pytest.approx(np.full((50, 4), 1 / 16))

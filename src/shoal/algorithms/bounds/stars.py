@@ -120,8 +120,7 @@ def lower_bound(table: Table, requirement: Requirement, *, target: int, work: in
     tuples, why = _fewest_tuples(relaxed, moved, keep, classes.class_sizes)
     if len(table.quasi_identifiers) < 2:
         return LowerBound(stars=tuples, suppressed_tuples=tuples, why=why)
-    items = _items(table, relaxed, counts - keep)
-    stars = _dual_bound(items, relaxed.l, target=target, work=work)
+    stars = _stars_of(table, relaxed, counts - keep, target=target, work=work)
     if stars > tuples:
         why = "rows that no group of identical rows can hold, priced by the cheapest projections that could hold them"
     return LowerBound(stars=max(stars, tuples), suppressed_tuples=tuples, why=why)
@@ -145,44 +144,113 @@ def _fewest_tuples(
     return max(bounds, key=lambda bound: bound[0])
 
 
-def _items(table: Table, relaxed: _Relaxation, changing: NDArray[np.int32]) -> Items:
-    """Sort the items (cells with rows that must change, so many of each) into the projections of every pattern.
-
-    Patterns with one star have a family each, those with two as well where that is not too much work; all others share
-    one family, as if any rows could meet there.
-    """
-    classes = table.classes
+def _stars_of(table: Table, relaxed: _Relaxation, changing: NDArray[np.int32], *, target: int, work: int) -> int:
+    """Bound the stars of the rows that must change, `changing` of each cell."""
+    cells = _Cells.of(table, relaxed)
     items = np.flatnonzero(changing)
-    d = len(table.quasi_identifiers)
-    representatives = classes.order[classes.cell_starts[:-1]]
-    codes = [column.codes[representatives] for column in table.quasi_identifiers]
+    d = len(cells.codes)
     patterns: list[tuple[int, ...]] = [(a,) for a in range(d)]
     if 2 < d <= _PAIRS_ATTRIBUTES and len(items) * d * d <= _PAIRS_WORK:
         patterns += combinations(range(d), 2)
     patterns.append(tuple(range(d)))
-    m = max(table.sensitive[0].size, 1) if table.sensitive else 1
+    # Fewer steps than `_FEWEST_STEPS` do not get beyond where they start: spend more work on them, or none. On small
+    # tables, where steps cost next to nothing, they are close to the best that can be had after some hundreds.
+    size = len(items) * len(patterns)
+    steps = max(_FEWEST_STEPS, min(work // size, _MOST_STEPS * max(work // _DUAL_WORK, 1)))
+    if relaxed.l == 1 or steps * size > _OVERDRAFT * work:
+        return _stars_without_sharing(cells, items, changing[items])
+    return _dual_bound(_items(cells, patterns, items, changing), relaxed.l, target=target, steps=steps)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class _Cells:
+    """The cells of a table, and the projections that they have when attributes are starred."""
+
+    codes: list[NDArray[np.uint32]]
+    """Of each quasi-identifier."""
+    sizes: list[int]
+    """How many codes each has."""
+    values: NDArray[np.uint32]
+    """The sensitive value of each cell."""
+    m: int
+    counts: NDArray[np.int32]
+    relaxed: _Relaxation
+
+    @classmethod
+    def of(cls, table: Table, relaxed: _Relaxation) -> _Cells:
+        classes = table.classes
+        representatives = classes.order[classes.cell_starts[:-1]]
+        return cls(
+            codes=[column.codes[representatives] for column in table.quasi_identifiers],
+            sizes=[column.size for column in table.quasi_identifiers],
+            values=classes.cell_values.astype(np.uint32),
+            m=max(table.sensitive[0].size, 1) if table.sensitive else 1,
+            counts=classes.cell_counts,
+            relaxed=relaxed,
+        )
+
+    def projected(
+        self, stars: tuple[int, ...], chosen: NDArray[np.int32] | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return the keys of cells (all by default) when attributes are starred, sorted, and the cells that have them.
+
+        A key is the projection and the sensitive value; the projection is `key // m`.
+        """
+        kept = [a for a in range(len(self.codes)) if a not in stars]
+        columns = [(self.codes[a], self.sizes[a]) for a in kept] + [(self.values, self.m)]
+        if chosen is not None:
+            columns = [(codes[chosen], size) for codes, size in columns]
+        many = len(self.values) if chosen is None else len(chosen)
+        keys, bits = mixed_radix_keys(columns, many)
+        cells = np.arange(many, dtype=np.int32) if chosen is None else chosen.copy()
+        keys, cells = sort_by_key(keys, cells, bits)
+        return keys, cells
+
+    def viable(self, keys: NDArray[np.int64], cells: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Return for each cell whether its projection can hold a group; see `projected`."""
+        l, k, distinct = self.relaxed.l, self.relaxed.k, self.relaxed.distinct
+        able: NDArray[np.bool_] = viable_cells(
+            keys, cells, self.m, self.counts, l.numerator, l.denominator, k, distinct
+        )
+        return able
+
+
+def _stars_without_sharing(cells: _Cells, items: NDArray[np.intp], rows: NDArray[np.int32]) -> int:
+    """Charge each row one star where some projection with one can hold a group of it, else two.
+
+    It is what the dual program says before its first step.
+    """
+    one = np.zeros(len(items), dtype=np.bool_)
+    for a in range(len(cells.codes)):
+        if one.all():
+            break
+        one |= cells.viable(*cells.projected((a,)))[items]
+    return 2 * int(rows.sum()) - int(rows[one].sum())
+
+
+def _items(
+    table: _Cells, patterns: list[tuple[int, ...]], items: NDArray[np.intp], changing: NDArray[np.int32]
+) -> Items:
+    """Sort the items (cells with rows that must change, so many of each) into the projections of every pattern.
+
+    Patterns with one star have a family each, those with two as well where that is not too much work; all others share
+    one family, as if any rows could meet there. Only projections and values of items are numbered.
+    """
     cell_of = np.empty((len(items), len(patterns)), dtype=np.int32)
     pair_of = np.empty_like(cell_of)
     pair_starts: list[NDArray[np.int64]] = []
     cells = pairs = 0
-    everything = np.arange(len(representatives), dtype=np.int32)
-    counts = classes.cell_counts
     for f, stars in enumerate(patterns):
-        columns = [(codes[a], table.quasi_identifiers[a].size) for a in range(d) if a not in stars]
-        chosen = everything if len(stars) == 1 else items.astype(np.int32)
-        keys, bits = mixed_radix_keys(
-            [*((c[chosen], size) for c, size in columns), (classes.cell_values[chosen].astype(np.uint32), m)],
-            len(chosen),
-        )
-        keys, sorted_cells = sort_by_key(keys, chosen.copy(), bits)
-        pair, cell, starts = _runs_of(keys, sorted_cells, m, len(representatives))
-        cell_of[:, f] = cell[items] + cells
-        pair_of[:, f] = pair[items] + pairs
         if len(stars) == 1:
-            viable = viable_cells(
-                keys, sorted_cells, m, counts, relaxed.l.numerator, relaxed.l.denominator, relaxed.k, relaxed.distinct
-            )
-            cell_of[~viable[items], f] = -1
+            keys, sorted_cells = table.projected(stars)
+            # Weights on what no item is would only take from the others.
+            held = (table.viable(keys, sorted_cells) & (changing > 0))[sorted_cells]
+            keys, sorted_cells = keys[held], sorted_cells[held]
+        else:
+            keys, sorted_cells = table.projected(stars, items.astype(np.int32))
+        pair, cell, starts = _runs_of(keys, sorted_cells, table.m, len(changing))
+        cell_of[:, f] = np.where(cell[items] >= 0, cell[items] + cells, -1)
+        pair_of[:, f] = pair[items] + pairs
         pair_starts.append(starts[:-1] + pairs)
         cells += len(starts) - 1
         pairs += int(starts[-1])
@@ -200,28 +268,24 @@ def _items(table: Table, relaxed: _Relaxation, changing: NDArray[np.int32]) -> I
 def _runs_of(
     keys: NDArray[np.int64], sorted_cells: NDArray[np.int32], m: int, size: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    """Return for each cell its run of equal keys and of equal projections, and where each projection's runs start."""
+    """Return for each cell its run of equal keys and of equal projections, and where each projection's runs start.
+
+    A cell that is not among those that are sorted has the projection -1.
+    """
     run_starts, _, starts = cell_runs(keys, m)
     run = np.repeat(np.arange(len(run_starts) - 1, dtype=np.int32), np.diff(run_starts))
     projection = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
     pair = np.zeros(size, dtype=np.int32)
     pair[sorted_cells] = run
-    cell = np.zeros(size, dtype=np.int32)
+    cell = np.full(size, -1, dtype=np.int32)
     cell[sorted_cells] = projection[run]
     return pair, cell, starts.astype(np.int64)
 
 
-def _dual_bound(items: Items, l: Fraction, *, target: int, work: int) -> int:
-    cells = len(items.pair_starts) - 1
-    lam = np.ones(cells)
+def _dual_bound(items: Items, l: Fraction, *, target: int, steps: int) -> int:
+    lam = np.ones(len(items.pair_starts) - 1)
     beta = np.zeros(int(items.pair_starts[-1]))
-    # Fewer steps than `_FEWEST_STEPS` do not get beyond where they start: spend more work on them, or none. On small
-    # tables, where steps cost next to nothing, they are close to the best that can be had after some hundreds.
-    size = items.cell_of.size
-    steps = max(_FEWEST_STEPS, min(work // size, _MOST_STEPS * max(work // _DUAL_WORK, 1)))
-    if l == 1 or steps * size > _OVERDRAFT * work:
-        steps = 0
-    scale = scale_of_cells(items) if steps else np.ones(cells)
+    scale = scale_of_cells(items)
     lam, beta = raise_weights(items, scale, float(l), lam, beta, float(target), steps, _TOLERANCE)
     lam, beta = (np.floor(weights * (WEIGHT_UNIT - 1)).astype(np.int64) for weights in (lam, beta))
     total = bound_of_weights(items, l.numerator, l.denominator, lam, beta)

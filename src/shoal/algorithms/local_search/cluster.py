@@ -19,7 +19,6 @@ from shoal._validation import validate_declared
 from shoal.algorithms.base import Guarantee, Partition, monotone_only
 from shoal.algorithms.hilbert.hilbert import Hilbert
 from shoal.algorithms.local_search.groups import EFFORT, WorkingPartition
-from shoal.algorithms.local_search.neighbourhood import near_classes
 from shoal.algorithms.local_search.sabre import Sabre
 from shoal.algorithms.mondrian.mondrian import Mondrian
 
@@ -55,6 +54,12 @@ _TEMPERATURES_OF_SWAPS = 0.1, 0.001
 """The same where a row more may break a group, so that rows mostly trade places."""
 _BROKEN = 1, 2
 """Groups that may be broken up for a new one, in turns."""
+_WORK_OF_GROWING = 10_000_000_000
+"""Codes that growing may look at: many times what tables of the usual width need."""
+_WORK_OF_SEARCH = 2_000_000_000
+"""Codes and counts that the search may look at, at the usual effort."""
+_ALL_DONE = "all of its work was done"
+_CUT_SHORT = "its budget of work was spent: these are the best groups that were found until then"
 _LARGEST_GROWN = 256
 """Groups that must have more rows are not grown row by row."""
 
@@ -88,6 +93,9 @@ class Cluster:
       publish the same become one. All groups stay acceptable.
     * The search starts from Mondrian's or Hilbert's groups where these lose less than those that were grown, and from
       SABRE's where groups must be like the table: never is more lost than by these.
+    * Looks at codes and counts are counted, in growing and in the search: where very many are needed (hundreds of
+      attributes, groups of thousands of rows) it ends with the best groups so far, on any machine with the same, and
+      the certificate says so.
     * The random numbers of the search are the same for every table.
     """
 
@@ -115,17 +123,20 @@ class Cluster:
         table = problem.table
         groups = np.zeros(table.rows, dtype=np.int32)
         details: dict[str, Any] = {}
+        shortened = False
         if table.rows and table.quasi_identifiers:
-            groups, details = self._clustered(problem)
+            work = WorkingPartition(problem)
+            groups, details = self._clustered(problem, work)
+            shortened = work.shortened
         return Partition(
             groups=groups,
             count=int(groups.max(initial=-1)) + 1,
             guarantee=Guarantee(text="Clustering is a heuristic: nothing is promised about the cost."),
             details=details,
+            facts={"search": _CUT_SHORT if shortened else _ALL_DONE},
         )
 
-    def _clustered(self, problem: Problem) -> tuple[NDArray[np.int32], dict[str, Any]]:
-        work = WorkingPartition(problem)
+    def _clustered(self, problem: Problem, work: WorkingPartition) -> tuple[NDArray[np.int32], dict[str, Any]]:
         width = _NEAR if work.classes.count < _MANY else _NEAR_OF_MANY
         work.look_around(
             min(width, max(work.classes.count - 1, 1)),
@@ -157,7 +168,8 @@ def _grow(work: WorkingPartition) -> float:
     labels, count = work.keep_classes()
     near, lost = work.near, work.near_losses
     free = work.active
-    while len(free) >= work.smallest:
+    work.allow(_WORK_OF_GROWING)
+    while len(free) >= work.smallest and not work.spent:
         # Rows in dense parts choose first: those that find what they need near by.
         needed = min(max(work.smallest - 2, 0), near.shape[1] - 1)
         of_rows = work.classes.of_rows[free]
@@ -166,7 +178,8 @@ def _grow(work: WorkingPartition) -> float:
         if count == before:
             break
         free = np.flatnonzero(labels < 0).astype(np.int32)
-        near, lost = near_classes(work.table, work.classes, near.shape[1], chosen=np.unique(work.classes.of_rows[free]))
+        near, lost = work.near_free(free)
+    work.allow(_WORK_OF_SEARCH)
     return work.place_rest(labels, count)
 
 
@@ -180,8 +193,11 @@ def _search(problem: Problem, work: WorkingPartition, effort: int) -> tuple[floa
     if rows <= _LEAST:
         temperatures = _TEMPERATURES_OF_FEW
     seeds, marks = work.active, work.marks()
+    work.allow(_WORK_OF_SEARCH * max(effort, _DEFAULT) // _DEFAULT)
     shuffle = np.random.default_rng(0)
     for number in range(rounds):
+        if work.spent:
+            break
         problem.progress("cluster", number, rounds)
         done = number / (rounds - 1) if rounds > 1 else 1.0
         first, last = temperatures

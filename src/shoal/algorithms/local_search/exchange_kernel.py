@@ -132,7 +132,7 @@ def exchange_rows(losses, asked, state, partners, smallest, temperature, moves, 
     temperature : float
         A loss of that much more is accepted with probability 1 / e; > 0.
     moves : int
-        How many are tried.
+        How many are tried, as long as `state.work` lasts.
     random : uint64[1]
         State of the random numbers, not 0.
 
@@ -148,6 +148,8 @@ def exchange_rows(losses, asked, state, partners, smallest, temperature, moves, 
     there = np.empty((d, 4), np.float64)
     made = 0
     for _ in range(moves):
+        if state.work[0] <= 0:
+            break
         row = np.int64(partners.active[_draw(random, partners.active.size)])
         beside = _near_row(row, partners, random) if nearby else _row_in_order(row, partners, random)
         if beside < 0:

@@ -90,6 +90,8 @@ class State(NamedTuple):
     """Scratch for sensitive codes: zeros."""
     touched: Codes
     """Scratch: the codes that are counted."""
+    work: Counts
+    """How many codes and counts may still be looked at, in one number: a search stops when none is left."""
 
 
 @kernel
@@ -200,6 +202,7 @@ def _occurrences(code, c, g, losses, state):
         return np.int64(state.tally[g, code])
     found = 0
     begin = state.groups[g, BEGIN]
+    state.work[0] -= state.groups[g, SIZE]
     for i in range(begin, begin + state.groups[g, SIZE]):
         if losses.codes[state.members[i], c] == code:
             found += 1
@@ -224,6 +227,7 @@ def _extent_without(gone, other, c, g, low, high, losses, state):
     else:
         least, most = high + 1, low - 1
         begin = state.groups[g, BEGIN]
+        state.work[0] -= state.groups[g, SIZE]
         for i in range(begin, begin + state.groups[g, SIZE]):
             code = losses.codes[state.members[i], c]
             if code != gone:
@@ -247,6 +251,7 @@ def change_of(g, leaving, joining, losses, state, after):
     size = state.groups[g, SIZE]
     later = size - (1 if leaving >= 0 else 0) + (1 if joining >= 0 else 0)
     change = 0.0
+    state.work[0] -= losses.columns.shape[0]
     for c in range(losses.columns.shape[0]):
         gone = np.int64(losses.codes[leaving, c]) if leaving >= 0 else np.int64(-1)
         come = np.int64(losses.codes[joining, c]) if joining >= 0 else np.int64(-1)
@@ -298,6 +303,7 @@ def still_holds(g, leaving, joining, asked, state):
     distinct = ZERO
     if state.held.shape[1] > 0:
         counted = state.held[g]
+        state.work[0] -= counted.size
         for j in range(asked.sensitive.shape[1]):
             if leaving >= 0:
                 counted[asked.sensitive[leaving, j]] -= 1
@@ -315,6 +321,7 @@ def still_holds(g, leaving, joining, asked, state):
                 counted[asked.sensitive[joining, j]] -= 1
         return accepted
     begin = state.groups[g, BEGIN]
+    state.work[0] -= state.groups[g, SIZE]
     for i in range(begin, begin + state.groups[g, SIZE]):
         if state.members[i] != leaving:
             distinct = count_row(np.int64(state.members[i]), asked.sensitive, state.touched, distinct, state.counts)

@@ -15,7 +15,7 @@ from shoal.algorithms.local_search.exchange_kernel import Partners, exchange_row
 from shoal.algorithms.local_search.group_state_kernel import GROUP, LOSS, ROOM, SIZE, Asked, State, lay_out, measure
 from shoal.algorithms.local_search.growing_kernel import grow_groups, keep_acceptable
 from shoal.algorithms.local_search.loss_table import LossTable
-from shoal.algorithms.local_search.neighbourhood import RowClasses, near_classes
+from shoal.algorithms.local_search.neighbourhood import RowClasses, near_classes, stretches_for
 from shoal.algorithms.local_search.regrouping_kernel import Log, dissolve_groups, found_groups
 from shoal.models import RuleKind
 from shoal.table.classes import mixed_radix_keys
@@ -51,6 +51,8 @@ _POOL = 512
 """Classes that a growing group looks at."""
 _MULTIPLIER = 0x9E3779B97F4A7C15
 """2**64 over the golden ratio: it spreads keys over all bits."""
+_UNLIMITED = 1 << 62
+"""Codes and counts that may be looked at unless less is allowed."""
 _SEED = 0x9E3779B97F4A7C15
 """Of the search: a release depends on what is in the table, and on nothing else."""
 
@@ -80,6 +82,8 @@ class WorkingPartition:
         self.near = np.empty((self.classes.count, 0), dtype=np.int32)
         self._hilbert = partial(curve_ranks, table, self._rows, stretch=True)
         self._random = np.array([_SEED], dtype=np.uint64)
+        self._work = np.array([_UNLIMITED], dtype=np.int64)
+        self._shortened = False
         self.set_groups(np.zeros(self.rows, dtype=np.int32), 1)
 
     @cached_property
@@ -140,8 +144,24 @@ class WorkingPartition:
             power=0.0,
             counts=np.zeros(values, dtype=np.int64),
             touched=np.empty(values, dtype=np.int32),
+            work=self._work,
         )
         lay_out(labels, count, self.table.losses, self._state)
+
+    def allow(self, work: int = _UNLIMITED) -> None:
+        """Let what follows look at so many codes and counts, all together; then it stops."""
+        self._shortened = self.shortened
+        self._work[0] = work
+
+    @property
+    def spent(self) -> bool:
+        """Whether as much work is done as was allowed."""
+        return bool(self._work[0] <= 0)
+
+    @property
+    def shortened(self) -> bool:
+        """Whether some work was cut short so far."""
+        return self._shortened or self.spent
 
     def may_be_dealt(self, count: int, failures: float) -> bool:
         """Return whether at most a share of so many dealt groups is not acceptable."""
@@ -234,7 +254,23 @@ class WorkingPartition:
 
     def look_around(self, width: int, progress: Callable[[int, int], None]) -> None:
         """Find so many near classes of each class, for all searches from now on."""
-        self.near, self.near_losses = near_classes(self.table, self.classes, width, progress=progress)
+        self.near, self.near_losses = self._near_classes(width, None, progress)
+
+    def near_free(self, free: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return near classes of the classes of some rows among these, and what they lose; see `near_classes`."""
+        return self._near_classes(self.near.shape[1], np.unique(self.classes.of_rows[free]))
+
+    def _near_classes(
+        self,
+        width: int,
+        chosen: NDArray[np.int32] | None,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        count = self.classes.count if chosen is None else len(chosen)
+        stretches, enough = stretches_for(count, width, self.table.width)
+        self._shortened = self._shortened or not enough
+        self._work[0] -= count * stretches * self.table.width
+        return near_classes(self.table, self.classes, width, chosen=chosen, stretches=stretches, progress=progress)
 
     def keep_classes(self) -> tuple[NDArray[np.int32], int]:
         """Make groups of the classes that are acceptable, or of what can be kept of them as TP's first phase does.
@@ -266,6 +302,7 @@ class WorkingPartition:
                 self.table.losses,
                 self._asked,
                 self._partners(near),
+                self._work,
             )
         )
 

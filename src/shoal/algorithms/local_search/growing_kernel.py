@@ -85,9 +85,10 @@ def _give_away(begin, end, sensitive, touched, distinct, counts, labels):
 
 
 @kernel_step
-def _joined_loss(row, members, size, losses, low, high, values):
+def _joined_loss(row, members, size, losses, low, high, values, work):
     """Return what each row of a group would lose if another row joined."""
     total = 0.0
+    work[0] -= losses.codes.shape[1]
     for c in range(losses.codes.shape[1]):
         code = losses.codes[row, c]
         mode = losses.columns[c, MODE]
@@ -97,6 +98,7 @@ def _joined_loss(row, members, size, losses, low, high, values):
                 if losses.codes[members[i], c] == code:
                     new = 0
                     break
+            work[0] -= size
             count = values[c] + new
             if count == 1:
                 continue
@@ -121,7 +123,7 @@ def _new_value(row, sensitive, counts):
 
 
 @kernel_step
-def _best_of_pool(pool, pooled, wanted, members, size, labels, losses, asked, counts, partners, extents):
+def _best_of_pool(pool, pooled, wanted, members, size, labels, losses, asked, counts, partners, extents, work):
     """Find the free row that loses least by joining; one that brings what the group lacks where that is wanted.
 
     Returns
@@ -149,7 +151,7 @@ def _best_of_pool(pool, pooled, wanted, members, size, labels, losses, asked, co
             pooled -= 1
             pool[i] = pool[pooled]
             continue
-        loss = _joined_loss(free, members, size, losses, extents[0], extents[1], extents[2])
+        loss = _joined_loss(free, members, size, losses, extents[0], extents[1], extents[2], work)
         if wanted and not helps:
             loss += losses.columns.shape[0] + 1
         if loss < best:
@@ -175,7 +177,7 @@ def _extend(row, members, size, losses, extents):
 
 
 @kernel
-def grow_groups(seeds, smallest, largest, pool_room, count, labels, losses, asked, partners):
+def grow_groups(seeds, smallest, largest, pool_room, count, labels, losses, asked, partners, work):
     """Make a group of each seed that is still free: the free rows that lose least with it, until it is acceptable.
 
     Candidates are the rows of the classes near to those of the group's rows. A group that finds too few is given up.
@@ -194,6 +196,8 @@ def grow_groups(seeds, smallest, largest, pool_room, count, labels, losses, aske
         Group of each row, -1 where it is free; changed in place.
     losses, asked, partners : Losses, Asked, Partners
         See `shoal.algorithms.local_search.exchange_kernel.exchange_rows`.
+    work : int64[1]
+        How many codes may still be looked at; lowered in place. No group is begun when none is left.
 
     Returns
     -------
@@ -208,6 +212,8 @@ def grow_groups(seeds, smallest, largest, pool_room, count, labels, losses, aske
     extents = np.zeros((3, losses.codes.shape[1]), dtype=np.int32)
     for turn in range(seeds.size):
         row = np.int64(seeds[turn])
+        if work[0] <= 0:
+            break
         if labels[row] != FREE:
             continue
         size = distinct = pooled = ZERO
@@ -242,6 +248,7 @@ def grow_groups(seeds, smallest, largest, pool_room, count, labels, losses, aske
                 counts,
                 partners,
                 extents,
+                work,
             )
         distinct = clear(touched, distinct, counts)
         if grown:

@@ -18,12 +18,16 @@ if TYPE_CHECKING:
     from shoal.algorithms.local_search.loss_table import LossTable
     from shoal.table import Table
 
-__all__ = ["RowClasses", "near_classes"]
+__all__ = ["RowClasses", "near_classes", "stretches_for"]
 
 _WINDOW = 8
 """Classes at most this far away in the order are looked at first."""
 _BUDGET = 25
 """Stretches that are looked at for each neighbour that is asked for."""
+_LEAST_BUDGET = 2
+"""The same where classes and attributes are very many."""
+_MOST_LOOKS = 1_000_000_000
+"""Stretches times attributes that are looked at for all classes, unless even the least is more."""
 _STRETCH = 20_000
 """Classes whose neighbours are found before the caller hears of it."""
 
@@ -50,12 +54,30 @@ class RowClasses:
         return len(self.begins) - 1
 
 
+def stretches_for(count: int, width: int, attributes: int) -> tuple[int, bool]:
+    """Return how many stretches of classes may be looked at for one class, and whether these are as many as usual.
+
+    Parameters
+    ----------
+    count : int
+        Classes whose neighbours are looked for.
+    width : int
+        How many neighbours.
+    attributes : int
+        Quasi-identifiers that the classes are compared in.
+    """
+    usual = _BUDGET * width
+    affordable = _MOST_LOOKS // max(count * attributes, 1)
+    return (usual, True) if affordable >= usual else (max(affordable, _LEAST_BUDGET * width), False)
+
+
 def near_classes(
     table: LossTable,
     classes: RowClasses,
     width: int,
     *,
     chosen: NDArray[np.integer] | None = None,
+    stretches: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Return for each class those that lose least together with it, nearest first, and -1 where there are no more.
@@ -71,6 +93,8 @@ def near_classes(
         How many are looked for.
     chosen : integer array, optional
         The classes that count, ascending; all by default. The others have no neighbours.
+    stretches : int, optional
+        How many stretches of classes are looked at for each class; the usual number by default.
     progress : callable
         Called with the classes that are done, and their number.
     """
@@ -93,10 +117,11 @@ def near_classes(
     stretches_of(codes, begins, ends)
     found = np.empty((len(codes), width), dtype=np.int32)
     distances = np.empty((len(codes), width))
+    looked_at = _BUDGET * width if stretches is None else stretches
     for first in range(0, len(codes), _STRETCH):
         progress(first, len(codes))
         last = min(first + _STRETCH, len(codes))
-        nearest_classes(losses, begins, ends, first, last, _WINDOW, _BUDGET * width, found, distances)
+        nearest_classes(losses, begins, ends, first, last, _WINDOW, looked_at, found, distances)
     numbers = np.append(chosen[order], -1).astype(np.int32)
     near[numbers[:-1]] = numbers[found]
     lost[numbers[:-1]] = distances

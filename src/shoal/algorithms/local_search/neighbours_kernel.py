@@ -14,7 +14,7 @@ import numpy as np
 
 from shoal._compiling import inlined, kernel
 from shoal.algorithms.common.whole_kernel import ZERO
-from shoal.algorithms.local_search.losses_kernel import INTERVAL, MODE, TREE, apart
+from shoal.algorithms.local_search.losses_kernel import apart
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -145,7 +145,6 @@ def nearest_classes(losses, begins, ends, first, last, window, budget, near, dis
                     kept = _note(a, so_far + _distance(q, a, j, losses), found, nearness, kept)
                 continue
             code = codes[q, j]
-            ordered = losses.columns[j, MODE] in (INTERVAL, TREE)
             # The first child that does not stand before the class's own.
             left: Any = a
             right = b
@@ -168,7 +167,8 @@ def nearest_classes(losses, begins, ends, first, last, window, budget, near, dis
                     depth[open_] = j + 1
                     partial[open_] = distance
                     open_ += 1
-                elif ordered:
+                else:
+                    # Those farther out are no nearer: of a set and a star all are as far, a missing value farther.
                     break
                 child = np.int64(ends[j, child])
             child = own
@@ -181,7 +181,7 @@ def nearest_classes(losses, begins, ends, first, last, window, budget, near, dis
                     depth[open_] = j + 1
                     partial[open_] = distance
                     open_ += 1
-                elif ordered:
+                else:
                     break
                 child = begin
             if side > own:

@@ -137,7 +137,7 @@ def _empty(G, turn, moves, limit, losses, asked, state, partners, log):
         How many are noted now.
     """
     total = 0.0
-    while state.groups[G, SIZE] > 0 and moves < log.rows.size:
+    while state.groups[G, SIZE] > 0 and moves < log.rows.size and state.work[0] > 0:
         # The rows that are left can save no more than what they lose.
         saved = 0.0
         for c in range(losses.columns.shape[0]):
@@ -160,7 +160,7 @@ def dissolve_groups(chosen, most, losses, asked, state, partners, log):
     Parameters
     ----------
     chosen : int32[m]
-        The groups to try.
+        The groups to try, as long as `state.work` lasts.
     most : float
         How much more may be lost, infinite to dissolve whatever can be; 0 where it has to pay.
     losses, asked, state, partners : Losses, Asked, State, Partners
@@ -175,6 +175,8 @@ def dissolve_groups(chosen, most, losses, asked, state, partners, log):
     """
     dissolved = 0
     for turn in range(chosen.size):
+        if state.work[0] <= 0:
+            break
         G = np.int64(chosen[turn])
         log.closed[G] = turn
         total, moves = _empty(G, turn, ZERO, most, losses, asked, state, partners, log)
@@ -237,7 +239,7 @@ def found_groups(seeds, spare, most_broken, smallest, losses, asked, state, part
     Parameters
     ----------
     seeds : int32[r]
-        Rows to found a group around.
+        Rows to found a group around, as long as `state.work` lasts.
     spare : int
         The first of the groups without rows, which are the last ones.
     most_broken : int
@@ -260,7 +262,7 @@ def found_groups(seeds, spare, most_broken, smallest, losses, asked, state, part
     founded = 0
     for turn in range(seeds.size):
         F = np.int64(spare + founded)
-        if F == state.groups.shape[0]:
+        if F == state.groups.shape[0] or state.work[0] <= 0:
             break
         row = np.int64(seeds[turn])
         pooled = _pool(row, state, partners, pool, lost)

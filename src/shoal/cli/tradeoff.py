@@ -1,0 +1,208 @@
+"""`shoal tradeoff`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal._figures import check_picture_name
+from shoal.cli import options
+from shoal.cli.anonymize import save
+from shoal.cli.console import Terminal, path_line, plain
+from shoal.cli.signature import takes
+from shoal.errors import OutputError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import RenderableType
+
+    from shoal.cli.spec import ReleaseSpec
+    from shoal.models import PrivacyModel
+    from shoal.trade_off import TradeOff
+
+__all__ = ["tradeoff"]
+
+_LEVELS = "Levels of protection"
+
+Ks = Annotated[
+    str | None,
+    typer.Option(
+        "--k",
+        "-k",
+        metavar="NUMBERS",
+        help="Levels of k, separated by commas; 3,5,10,20,50 unless levels of k or l are given.",
+        rich_help_panel=_LEVELS,
+    ),
+]
+Ls = Annotated[
+    str | None,
+    typer.Option(
+        "--l",
+        "-l",
+        metavar="NUMBERS",
+        help="Levels of l, separated by commas; 1 asks for none. Each level of k is combined with each of l.",
+        rich_help_panel=_LEVELS,
+    ),
+]
+Choose = Annotated[
+    str | None,
+    typer.Option(
+        "--choose",
+        metavar="K[,L]",
+        help="With -o: publish the release of this level, as it was measured.",
+        rich_help_panel=_LEVELS,
+    ),
+]
+Chart = Annotated[
+    Path | None,
+    typer.Option(
+        "--chart",
+        metavar="FILE",
+        help="Draw risk and loss side by side into a file, .svg or .png; it is replaced if it exists.",
+        rich_help_panel="Files",
+    ),
+]
+Page = Annotated[
+    Path | None,
+    typer.Option(
+        "--page",
+        metavar="FILE.html",
+        help="Write a page with the picture and all figures, for you alone; it is replaced if it exists.",
+        rich_help_panel="Files",
+    ),
+]
+
+
+@takes(
+    options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, options.METHOD, options.RECODING, options.PARAMETERS,
+    options.OUTPUT, options.FORMS, options.READING, options.REQUEST,
+)  # fmt: skip
+def tradeoff(
+    terminal: Terminal,
+    request: ReleaseSpec,
+    *,
+    k: Ks = None,
+    l: Ls = None,
+    choose: Choose = None,
+    chart: Chart = None,
+    page: Page = None,
+) -> None:
+    """Compare levels of protection: the risk that each leaves, and what it loses. Choose one to publish it.
+
+    Example: shoal tradeoff patients.csv --qi age,zip --sensitive disease --k 3,5,10,20 --choose 10 -o out
+
+    Each level is released and verified. Other models (-t, --alpha, ...) hold at
+    every level. The knee, where there is one, says where the curve bends; which
+    risk is acceptable, you say.
+
+    All figures are for you alone: those of levels that are not published tell
+    more than the release that is.
+
+    Exit codes: 0 done; 1 no level can be met; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
+    """
+    from shoal.io import check_free
+    from shoal.trade_off import tradeoff as compare_levels
+
+    level = _chosen_level(choose, k, l)
+    if (choose is None) != (request.output is None):
+        raise UsageError(
+            "Name the folder for the chosen release with -o OUT."
+            if choose is not None
+            else "Say which level to publish with --choose, or leave -o out to look first."
+        )
+    if chart is not None:
+        check_picture_name(chart)
+    if page is not None and page.suffix.lower() not in (".html", ".htm"):
+        raise OutputError(f"A page is written as .html. Got '{page.name}'.")
+    arguments = request.arguments(compare_levels) | {
+        "k": _numbers("--k", k),
+        "l": _numbers("--l", l),
+        "privacy": _other_models(request, k, l),
+    }
+    (arguments["algorithm"],) = request.chosen()
+    if choose is not None:
+        check_free(request.folder(), force=bool(request.force))
+    with terminal.progress() as progress:
+        found = compare_levels(request.source("tradeoff"), progress=progress, **arguments)
+    facts = found.to_dict()
+    if not terminal.json:
+        terminal.say("", _table_of(found), *(plain(sentence) for sentence in _said(found, terminal)), "")
+    for write, path in ((found.save_plot, chart), (found.report, page)):
+        if path is not None:
+            write(path)
+            terminal.say(path_line("written", path))
+    if choose is not None:
+        facts["certificate"] = _published(terminal, found, level, request)
+    if terminal.json:
+        terminal.result(facts)
+
+
+def _published(terminal: Terminal, found: TradeOff, level: dict[str, Any], request: ReleaseSpec) -> dict[str, Any]:
+    """Save the release of a level, say what it is, and return its certificate."""
+    folder = request.folder()
+    facts = save(terminal, found.choose(**level), folder, request)
+    if not terminal.json:
+        from shoal.cli.summary import summary_of
+
+        terminal.say(*summary_of(facts, folder))
+    return facts
+
+
+def _chosen_level(choose: str | None, k: str | None, l: str | None) -> dict[str, Any]:
+    """Return the level that --choose names: its k and its l, or the l alone where only levels of l are given."""
+    if choose is None:
+        return {}
+    names = ("l",) if k is None and l is not None else ("k", "l")
+    numbers = _numbers("--choose", choose) or []
+    if len(numbers) > len(names):
+        raise typer.BadParameter("names more than one level. Write K, or K,L.", param_hint="--choose")
+    return dict(zip(names, numbers, strict=False))
+
+
+def _other_models(request: ReleaseSpec, k: str | None, l: str | None) -> Sequence[PrivacyModel]:
+    """Return the models that hold at every level; those with a k or an l have some, which the levels' replace."""
+    import msgspec
+
+    from shoal.trade_off import USUAL
+
+    privacy = request.privacy
+    for name, given in (("k", k), ("l", l)):
+        levels = _numbers(f"--{name}", given)
+        if levels is not None:
+            privacy = msgspec.structs.replace(privacy, **{name: max(levels)})
+    if k is None and l is None and privacy.k is None:
+        privacy = msgspec.structs.replace(privacy, k=USUAL[0])
+    return privacy.models()
+
+
+def _numbers(option: str, given: str | None) -> list[Any] | None:
+    """Return the numbers that an option lists."""
+    return None if given is None else [options.as_number(option, one.strip()) for one in given.split(",")]
+
+
+def _said(found: TradeOff, terminal: Terminal) -> list[str]:
+    """Return the sentences, and why levels have no release in the words of the call."""
+    failed = [choice for choice in found.choices if choice.error is not None]
+    return [
+        *found.sentences(),
+        *(f"{choice.text}: {choice.error.told(terminal.voice)}" for choice in failed if choice.error is not None),
+    ]
+
+
+def _table_of(found: TradeOff) -> RenderableType:
+    """Return the choices as a table: the knee is bold, levels that another one beats are dim."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    columns = {**found.columns(), "": [found.mark(choice) for choice in found.choices]}
+    for title, cells in columns.items():
+        least = max(map(len, [*title.split(), *cells]))
+        table.add_column(title, justify="left" if title in ("level", "") else "right", min_width=least)
+    styles = {"knee": "bold", "beaten": "dim", "no release": "dim"}
+    for *cells, mark in zip(*columns.values(), strict=True):
+        table.add_row(*map(plain, cells), mark, style=styles.get(mark))
+    return table

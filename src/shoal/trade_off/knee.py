@@ -1,0 +1,69 @@
+"""Where a trade-off bends: choices that no other one beats, and the knee of their curve."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+__all__ = ["knee_of", "unbeaten"]
+
+_CLEAR = 0.05
+"""How far below the chord the knee of a curve lies at least, as a share of its height: a straight line has none."""
+
+
+def unbeaten(points: Sequence[tuple[float, ...]]) -> list[int]:
+    """Return the places of the points that no other one beats: is as low in every measure, and lower in one.
+
+    Examples
+    --------
+    >>> unbeaten([(0.5, 0.1), (0.2, 0.3), (0.2, 0.4), (0.1, 0.3)])
+    [0, 3]
+    """
+
+    def beats(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+        return one != other and all(a <= b for a, b in zip(one, other, strict=True))
+
+    return [at for at, point in enumerate(points) if not any(beats(other, point) for other in points)]
+
+
+def knee_of(risks: Sequence[float], losses: Sequence[float]) -> int | None:
+    """Return the place of the knee of a trade-off: from there on more protection costs more than before.
+
+    It is the point that lies farthest below the straight line from the least protection and loss to the most.
+    Protection is counted in halvings of the risk, -log2; both axes are scaled to their range.
+
+    Parameters
+    ----------
+    risks : sequence of float
+        The risk of each point, above 0 and at most 1.
+    losses : sequence of float
+        Its loss.
+
+    Returns
+    -------
+    int or None
+        None where there is none: fewer than three points, or a curve that is nowhere clearly below the line.
+
+    References
+    ----------
+    V. Satopaa, J. Albrecht, D. Irwin, B. Raghavan, "Finding a 'kneedle' in a haystack: detecting knee points in system
+    behavior", ICDCS Workshops 2011, Section III. doi:10.1109/ICDCSW.2011.20
+
+    Examples
+    --------
+    >>> knee_of([1 / 2, 1 / 4, 1 / 8], [0.1, 0.2, 0.6])
+    1
+    >>> knee_of([1 / 2, 1 / 4, 1 / 8], [0.1, 0.2, 0.3])
+    """
+    halvings, lost = _scaled([-math.log2(risk) for risk in risks]), _scaled(losses)
+    if len(losses) < 3 or halvings is None or lost is None:
+        return None
+    below = [halving - loss for halving, loss in zip(halvings, lost, strict=True)]
+    best = max(range(len(below)), key=lambda at: (below[at], -at))
+    return best if below[best] >= _CLEAR else None
+
+
+def _scaled(values: Sequence[float]) -> list[float] | None:
+    """Return values scaled to 0 ... 1; None where they are all the same."""
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    return [(value - low) / (high - low) for value in values] if high > low else None
