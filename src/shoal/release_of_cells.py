@@ -26,6 +26,8 @@ __all__ = ["CountedRelease"]
 
 _FILE_ROWS = 1 << 20
 """Rows of each file of a release but the last one."""
+_SHOWN_ROWS = 100
+"""Rows that a notebook may show some of."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -141,6 +143,13 @@ class CountedRelease(Release):
     @property
     def _times(self) -> NDArray[np.int64]:
         return self.counts
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of it: no more than the published table tells."""
+        from shoal.report.notebook import card_of_release
+
+        first = next(self._batches(self.published, _SHOWN_ROWS))
+        return card_of_release(self._public_facts(self.public_certificate), first)
 
     def __repr__(self) -> str:
         achieved = self.certificate.achieved

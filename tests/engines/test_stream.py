@@ -177,6 +177,22 @@ def test_a_release_whose_files_are_not_what_was_verified_does_not_appear(
         assert os.listdir(tmp_path) == []
 
 
+def test_a_folder_of_files_is_audited_like_one_table(people: pl.DataFrame, folder: Path) -> None:
+    asked: dict[str, Any] = {
+        "quasi_identifiers": ["age", "gender"],
+        "sensitive": ["income", "race"],
+        "privacy": [shoal.KAnonymity(40), shoal.LDiversity(2), shoal.TCloseness(0.2), shoal.AverageRisk(0.001)],
+    }
+    here, there = shoal.audit(people, **asked), shoal.audit(folder, **asked)
+    assert there.to_dict() == here.to_dict()
+    assert here.failures
+    assert [one.to_dict() for one in there.failures] == [one.to_dict() for one in here.failures]
+
+
+def test_a_notebook_shows_rows_as_often_as_they_are_published(people: pl.DataFrame, release: CountedRelease) -> None:
+    assert release._repr_html_() == shoal.anonymize(people, **ASKED)._repr_html_()
+
+
 def test_what_cannot_be_done_in_pieces_says_what_to_do_instead(people: pl.DataFrame, folder: Path) -> None:
     def refused(**options: Any) -> str:
         with pytest.raises(ParameterError) as caught:

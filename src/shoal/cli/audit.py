@@ -26,7 +26,8 @@ _SHOWN = 10
 
 
 @takes(
-    ("quasi_identifiers", "sensitive", "star"), options.PRIVACY, options.FORMS, options.READING, options.REQUEST,
+    ("quasi_identifiers", "sensitive", "star"), options.PRIVACY, options.ENGINE, options.FORMS, options.READING,
+    options.REQUEST,
 )  # fmt: skip
 def audit(terminal: Terminal, request: ReleaseSpec, *, source: options.Released) -> None:
     """Measure the privacy that a table has, whoever made it, and check it against a requirement if one is given.

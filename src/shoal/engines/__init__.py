@@ -5,8 +5,17 @@ the algorithms of shoal partition them, and an engine counts the written files a
 """
 
 from shoal.engines.choice import ENGINES, Engine, chosen_engine
-from shoal.engines.histogram import count_cells
+from shoal.engines.histogram import count_and_place_cells, count_cells
 from shoal.engines.memory import MemoryBudget, bytes_of
 from shoal.engines.planning import partition_cells
 
-__all__ = ["ENGINES", "MemoryBudget", "Engine", "bytes_of", "chosen_engine", "count_cells", "partition_cells"]
+__all__ = [
+    "ENGINES",
+    "MemoryBudget",
+    "Engine",
+    "bytes_of",
+    "chosen_engine",
+    "count_and_place_cells",
+    "count_cells",
+    "partition_cells",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shoal.errors import DataError, InternalError
@@ -9,11 +10,15 @@ from shoal.io import Restorer
 from shoal.opening import OpenedData
 
 if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+
     from shoal.engines.memory import MemoryBudget
     from shoal.io import ScannedTable
     from shoal.table import Schema
 
-__all__ = ["count_cells"]
+__all__ = ["count_and_place_cells", "count_cells"]
 
 
 def count_cells(table: ScannedTable, schema: Schema, budget: MemoryBudget) -> OpenedData:
@@ -40,36 +45,67 @@ def count_cells(table: ScannedTable, schema: Schema, budget: MemoryBudget) -> Op
     """
     import polars as pl
 
+    names, times, _ = _names_of(table, schema)
+    cells = _counted(table, names, budget, [pl.len().cast(pl.Int64).alias(times)], times).sort(names)
+    empty = [pl.lit(None).alias(name) for name in schema.direct_identifiers]
+    return _opened(table, cells.with_columns(empty), times)
+
+
+def count_and_place_cells(
+    table: ScannedTable, schema: Schema, budget: MemoryBudget
+) -> tuple[OpenedData, NDArray[np.int64]]:
+    """Count like `count_cells`, and find the row, from 0, in which each cell occurs first: they are in its order."""
+    import polars as pl
+
+    names, times, first = _names_of(table, schema)
+    measured = [pl.len().cast(pl.Int64).alias(times), pl.col(first).min().cast(pl.Int64)]
+    placed = replace(table, lazy=table.lazy.select(names).with_row_index(first))
+    cells = _counted(placed, names, budget, measured, times).sort(first)
+    return _opened(table, cells.drop(first), times), cells[first].to_numpy()
+
+
+def _opened(table: ScannedTable, cells: pl.DataFrame, times: str) -> OpenedData:
+    return OpenedData(
+        frame=cells.drop(times),
+        format="parquet",
+        restore=Restorer(),
+        delimiter=table.delimiter,
+        counts=cells[times].to_numpy(),
+    )
+
+
+def _names_of(table: ScannedTable, schema: Schema) -> tuple[list[str], str, str]:
+    """Return the columns to count by, and names for two more that no column has."""
     names = list(dict.fromkeys(schema.quasi_identifiers + schema.sensitive))
     if not names:
-        raise DataError("No column is left to publish. Name quasi-identifiers or sensitive columns.")
-    times = "rows"
-    while times in table.columns:
-        times += "_"
-    lazy = table.lazy.select(names)
+        raise DataError("No column is left to count. Name quasi-identifiers or sensitive columns.")
+    times, first = "rows", "first"
+    while {times, first} & set(table.columns):
+        times, first = times + "_", first + "_"
+    return names, times, first
+
+
+def _counted(
+    table: ScannedTable, names: list[str], budget: MemoryBudget, measured: list[pl.Expr], times: str
+) -> pl.DataFrame:
+    """Return each combination of values once, with what is measured of its rows."""
+    import polars as pl
+
+    lazy = table.lazy
     try:
         rows = table.rows if table.rows is not None else int(lazy.select(pl.len()).collect(engine="streaming").item())
         if rows == 0:
-            raise DataError("The table has no rows: there is nothing to publish.")
+            raise DataError("The table has no rows.")
         if rows > budget.cells:
             distinct = pl.struct(names).hash().approx_n_unique()
             budget.check_cells(int(lazy.select(distinct).collect(engine="streaming").item()))
-        cells = lazy.group_by(names).agg(pl.len().cast(pl.Int64).alias(times)).collect(engine="streaming")
-    except pl.exceptions.PolarsError as error:
+        cells = lazy.group_by(names).agg(measured).collect(engine="streaming")
+    except (pl.exceptions.PolarsError, OSError) as error:
         kind = type(error).__name__
     else:
         if int(cells[times].sum()) != rows:
             raise InternalError("an engine counted some rows of a table twice, or not at all")
-        cells = cells.sort(names)
-        counts = cells[times].to_numpy()
-        empty = [pl.lit(None).alias(name) for name in schema.direct_identifiers]
-        return OpenedData(
-            frame=cells.drop(times).with_columns(empty),
-            format="parquet",
-            restore=Restorer(),
-            delimiter=table.delimiter,
-            counts=counts,
-        )
+        return cells
     raise DataError(
         f"The columns of the table cannot be counted ({kind}). Columns of lists, structures and the like have no place "
         "in it: name them as direct identifiers, which drops them. A damaged file must be written again."

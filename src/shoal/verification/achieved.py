@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import polars as pl
+    from numpy.typing import NDArray
 
     from shoal.models.base import GroupCounts, PrivacyModel
     from shoal.models.population import Population
@@ -138,6 +139,8 @@ def measure(
     sensitive: Sequence[str],
     models: Sequence[PrivacyModel] = (),
     populations: Sequence[Population] | None = None,
+    *,
+    times: NDArray[np.int64] | None = None,
 ) -> Achieved:
     """Measure the privacy of any table, whoever made it, from its cells alone.
 
@@ -154,6 +157,8 @@ def measure(
     populations : sequence of Population, optional
         What the whole table holds (`count_population`), where `frame` is a part of it: some of its groups, each
         complete.
+    times : int64 array, optional
+        How often each row stands in the table, where `frame` has rows that are alike only once.
 
     Returns
     -------
@@ -175,7 +180,7 @@ def measure(
     {'k': 3, 'l': {'frequency': 1.5, 'distinct': 2, 'entropy': 1.8898}, 't': {'disease': 0.0}, 'alpha': 0.6667,
      'groups': 1}
     """
-    return achieved(count_groups(frame, quasi_identifiers, sensitive, populations), sensitive, models)
+    return achieved(count_groups(frame, quasi_identifiers, sensitive, populations, times=times), sensitive, models)
 
 
 def achieved(counts: Sequence[GroupCounts], sensitive: Sequence[str], models: Sequence[PrivacyModel] = ()) -> Achieved:

@@ -88,10 +88,14 @@ def count_groups(
 
 
 def count_and_place_groups(
-    frame: pl.DataFrame, quasi_identifiers: Sequence[str], sensitive: Sequence[str]
+    frame: pl.DataFrame,
+    quasi_identifiers: Sequence[str],
+    sensitive: Sequence[str],
+    *,
+    times: NDArray[np.int64] | None = None,
 ) -> tuple[tuple[GroupCounts, ...], NDArray[np.int64]]:
-    """Count like `count_groups`, and find the row, from 0, in which each group occurs first."""
-    counts, group = _counted(frame, quasi_identifiers, sensitive)
+    """Count like `count_groups`, and find the row of the frame, from 0, in which each group occurs first."""
+    counts, group = _counted(frame, quasi_identifiers, sensitive, times=times)
     return counts, np.unique(group, return_index=True)[1]
 
 

@@ -84,7 +84,14 @@ class Failure:
         return f"Failure({self.model!r}, failing={len(self.numbers)} of {self.groups} groups)"
 
 
-def failures(frame: pl.DataFrame, quasi_identifiers: Sequence[str], requirement: Requirement) -> tuple[Failure, ...]:
+def failures(
+    frame: pl.DataFrame,
+    quasi_identifiers: Sequence[str],
+    requirement: Requirement,
+    *,
+    times: NDArray[np.int64] | None = None,
+    places: NDArray[np.int64] | None = None,
+) -> tuple[Failure, ...]:
     """Return which models of a requirement a table fails, and in which groups; empty where it satisfies all.
 
     Parameters
@@ -95,8 +102,13 @@ def failures(frame: pl.DataFrame, quasi_identifiers: Sequence[str], requirement:
         Columns whose combinations make the groups.
     requirement : Requirement
         The models, asked of its sensitive attributes.
+    times, places : int64 arrays, optional
+        Where `frame` has rows that are alike only once: how often each stands in the table, and the row of the table,
+        from 0, in which it does first. The rows are in the order of these.
     """
-    counts, first_rows = count_and_place_groups(frame, quasi_identifiers, requirement.sensitive)
+    counts, first_rows = count_and_place_groups(frame, quasi_identifiers, requirement.sensitive, times=times)
+    if places is not None:
+        first_rows = places[first_rows]
     numbers = np.argsort(np.argsort(first_rows)) + 1
     found = []
     for whole in requirement.table_models:
