@@ -19,7 +19,7 @@ _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]I?|)B?", re.IGNORECASE)
 
 _RESIDENT = 600 * 10**6
 """Bytes that the interpreter, its libraries, compiled code and the buffers of a scan take, whatever the table is."""
-_CELL = 320
+_CELL = 400
 """Bytes that a cell takes while cells are counted, planned, recoded and checked."""
 _ROW = 150
 """Bytes that a row takes while an algorithm works on it, for those that do not say it themselves (`bytes_per_row`)."""
