@@ -71,8 +71,8 @@ def _show_exact(part: Part, settings: Settings) -> None:
             columns = [[chance.randrange(3) for _ in range(n)] for _ in range(4)] + [list(range(n))]
             sensitive = [row % values for row in range(n)]
             for name, models in _models(values).items():
-                if not rows:
-                    algorithm.partition(_problem([column[:6] for column in columns], sensitive[:6], models[:1]))
+                if len(rows) < len(_models(values)):  # each model once
+                    algorithm.partition(_problem([column[:6] for column in columns], sensitive[:6], models))
                 start = time.perf_counter()
                 found = algorithm.partition(_problem(columns, sensitive, models))
                 seconds = time.perf_counter() - start

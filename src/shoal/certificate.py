@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import DataError
+from shoal.errors import DataError, InternalError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from shoal.algorithms import Guarantee, LowerBound
+    from shoal.algorithms import Guarantee, LossBound, LowerBound
     from shoal.recoding import Recoding
 
 __all__ = ["FORMAT", "PRIVATE", "Certificate", "Cost", "PublicCertificate", "read_certificate"]
@@ -30,6 +30,8 @@ PRIVATE = (
     "the certificate.json beside the published table."
 )
 """What the full certificate says of itself."""
+_ROUNDING = 1e-9
+"""Losses are sums of floating-point numbers in different orders: they may differ by far less than that."""
 _PROOF = (
     "The algorithm, its costs, bounds and ratios depend on the original table, not on the published one alone. Whoever "
     "knows how the algorithm works can rule out originals with them, and may learn more of a person than the models "
@@ -58,10 +60,21 @@ class Cost:
     """Global certainty penalty: what a cell lost on average, from 0 to 1, coarsening beforehand included."""
     rows: int
     """Rows of the release."""
+    least: LossBound | None = None
+    """What any release with the same requirement loses at least by the same recoding; None where it is not known:
+    after coarsening, and for a release that was recoded in parts."""
 
     @classmethod
-    def of(cls, recoding: Recoding, bound: LowerBound, *, gcp: float) -> Cost:
-        """Count what a recoding lost, beside the bound."""
+    def of(cls, recoding: Recoding, bound: LowerBound, *, gcp: float, least: LossBound | None = None) -> Cost:
+        """Count what a recoding lost, beside the bounds.
+
+        Raises
+        ------
+        InternalError
+            The bound on the loss exceeds it.
+        """
+        if least is not None and least.gcp > gcp * (1 + _ROUNDING) + _ROUNDING:
+            raise InternalError("a lower bound exceeds what a release loses")
         return cls(
             stars=recoding.stars,
             suppressed_tuples=recoding.suppressed_tuples,
@@ -71,6 +84,7 @@ class Cost:
             suppression=recoding.method == "suppression",
             gcp=gcp,
             rows=recoding.rows,
+            least=least,
         )
 
     @classmethod
@@ -114,9 +128,22 @@ class Cost:
             "recoded_cells": self.recoded_cells,
             "recoded_tuples": self.recoded_tuples,
             "gcp": self.gcp,
-            "lower_bound": {**in_stars, "recoded_cells": cells, "recoded_tuples": rows, "why": self.bound.why},
+            "lower_bound": {
+                **in_stars,
+                "recoded_cells": cells,
+                "recoded_tuples": rows,
+                "why": self.bound.why,
+                **self._least(),
+            },
             "optimal": self.optimal,
         }
+
+    def _least(self) -> dict[str, Any]:
+        """Return the bound on the loss, the gap to it in relation to the loss, and what it rests on."""
+        if self.least is None:
+            return {}
+        gap = max(self.gcp - self.least.gcp, 0.0) / self.gcp if self.gcp > 0 else 0.0
+        return {"gcp": self.least.gcp, "gcp_gap": gap, "gcp_why": self.least.why}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -221,7 +248,7 @@ class Certificate:
             "proof": _PROOF,
             "algorithm": self.algorithm,
             "input": {name: self.input[name] for name in ("sha256", "keyed")},
-            "cost": {name: value for name, value in self.cost.to_dict().items() if name != "gcp"},
+            "cost": _without_loss(self.cost.to_dict()),
             "guarantee": {"algorithm": ratios.pop("text"), **ratios},
         }
 
@@ -320,6 +347,12 @@ def read_certificate(path: Path) -> dict[str, Any]:
     if not isinstance(facts, dict):
         raise DataError(f"The certificate '{path}' is not one that shoal wrote.")
     return facts
+
+
+def _without_loss(cost: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a `cost` without what it says of the loss, from which exact values of the original may be read off."""
+    bound = {name: value for name, value in cost["lower_bound"].items() if not name.startswith("gcp")}
+    return {name: value for name, value in cost.items() if name != "gcp"} | {"lower_bound": bound}
 
 
 def _tighter(promised: Fraction | int | None, cost: int, bound: int) -> float | None:

@@ -29,6 +29,7 @@ speaks of Python, `error.told(voice)` as its readers do: see `shoal._messages`. 
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from typing import TYPE_CHECKING, ClassVar
 
@@ -61,6 +62,7 @@ __all__ = [
     "UsageError",
     "did_you_mean",
     "near_matches",
+    "place_of",
 ]
 
 
@@ -201,6 +203,16 @@ class InternalError(ShoalError):
         super().__init__(
             f"Internal error: {what}. This is a bug in shoal: please report it with this text and the version."
         )
+
+
+def place_of(bug: BaseException) -> str:
+    """Return what a bug is and where it struck, without its message: that may quote a cell."""
+    import traceback
+
+    frames = traceback.extract_tb(bug.__traceback__)
+    ours = [frame for frame in frames if f"{os.sep}shoal{os.sep}" in frame.filename] or frames
+    place = f" in {os.path.basename(ours[-1].filename)}, line {ours[-1].lineno} ({ours[-1].name})" if ours else ""
+    return f"{type(bug).__name__}{place}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

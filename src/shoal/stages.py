@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from shoal.algorithms import Problem, lower_bound, populations_of
+from shoal.algorithms import Problem, loss_bound, lower_bound, populations_of
 from shoal.certificate import Certificate, Cost
 from shoal.disclosure_risk import reidentification
 from shoal.errors import InfeasibleError, InternalError
@@ -193,6 +193,18 @@ class Prepared:
             coded=[column.gather(rows) for column in self.coded],
         )
 
+    def problem(self, clock: Clock) -> Problem:
+        """Return the table, what its release must satisfy, and how it will be recoded."""
+        return Problem(
+            table=self.table,
+            requirement=self.request.requirement,
+            rng=self.rng,
+            progress=clock.progress,
+            recoding=self.request.recoding,
+            hierarchies=self.encoded.trees,
+            largest_set=self.request.largest_set,
+        )
+
     def __repr__(self) -> str:
         return f"Prepared(rows={len(self.rows)}, algorithm={self.request.algorithm.name!r})"
 
@@ -298,15 +310,7 @@ def partition_and_recode(prepared: Prepared, clock: Clock) -> Recoded:
     """
     request, table, trees = prepared.request, prepared.table, prepared.encoded.trees
     with clock.step("partition"):
-        problem = Problem(
-            table=table,
-            requirement=request.requirement,
-            rng=prepared.rng,
-            progress=clock.progress,
-            recoding=request.recoding,
-            hierarchies=trees,
-            largest_set=request.largest_set,
-        )
+        problem = prepared.problem(clock)
         try:
             partition = request.algorithm.partition(problem)
         except InfeasibleError as error:
@@ -353,12 +357,14 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         bound = bound.sharpened(partition.guarantee)
         if bound.stars > recoding.recoded_cells:
             raise InternalError("a lower bound exceeds what a release costs")
+        # What coarsening lost is in the loss of the release, and depends on columns that the bound does not see.
+        least = None if prepared.encoded.coarsened else loss_bound(prepared.problem(clock), bound)
     with clock.step("certify"):
         came, alike = opened.as_it_came, opened.reads_alike
         original = whole.original if alike else _encoded_as_it_came(came, request.schema, opened.counts)
         digest, salt = input_hash(came, original, counts=opened.counts)
         metrics = Metrics(prepared.original, recoded.composed, partition.groups, k=request.requirement.k)
-        cost = Cost.of(recoding, bound, gcp=metrics.gcp)
+        cost = Cost.of(recoding, bound, gcp=metrics.gcp, least=least)
         risk = _risk(prepared, achieved)
     release = Release(
         frame=published,

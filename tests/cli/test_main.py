@@ -160,6 +160,7 @@ COMMANDS = [
     "query",
     "republish",
     "risk",
+    "studio",
     "tradeoff",
     "tune",
     "version",

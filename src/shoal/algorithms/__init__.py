@@ -5,7 +5,7 @@ must pay, and `common` what several algorithms use.
 """
 
 from shoal.algorithms.base import Algorithm, Guarantee, Partition, Problem
-from shoal.algorithms.bounds import LowerBound, lower_bound
+from shoal.algorithms.bounds import LossBound, LowerBound, loss_bound, lower_bound
 from shoal.algorithms.catalogue import ALGORITHMS, CATALOGUE, PROVING, choose, unsupported
 from shoal.algorithms.common.compiled import compile_requirement, populations_of
 from shoal.algorithms.exact import Exact
@@ -31,6 +31,7 @@ __all__ = [
     "GeneralizationVectors",
     "Guarantee",
     "Hilbert",
+    "LossBound",
     "LowerBound",
     "MApproximation",
     "Matching",
@@ -45,6 +46,7 @@ __all__ = [
     "TopDownSpecialization",
     "choose",
     "compile_requirement",
+    "loss_bound",
     "lower_bound",
     "populations_of",
     "unsupported",

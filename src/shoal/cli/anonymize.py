@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shoal.cli.spec import ReleaseSpec
     from shoal.release import Release
 
-__all__ = ["anonymize", "publish", "save"]
+__all__ = ["anonymize", "arguments_of", "publish", "save"]
 
 
 @takes(
@@ -48,11 +48,22 @@ def anonymize(terminal: Terminal, request: ReleaseSpec) -> None:
 
     Exit codes: 0 done; 1 the request cannot be met; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
     """  # noqa: D301 - the character keeps the lines of the example apart
+    publish(terminal, request.source(), request.folder(), request, arguments_of(request))
+
+
+def arguments_of(request: ReleaseSpec) -> dict[str, Any]:
+    """Return what a request asks of `shoal.anonymize`, as its arguments but for the table.
+
+    Raises
+    ------
+    UsageError
+        Where something of it is missing or wrong.
+    """
     from shoal.publish import anonymize as make_release
 
     arguments = request.arguments(make_release) | {"privacy": request.requested_models()}
     (arguments["algorithm"],) = request.chosen()
-    publish(terminal, request.source(), request.folder(), request, arguments)
+    return arguments
 
 
 def publish(terminal: Terminal, data: Any, folder: Path, request: ReleaseSpec, arguments: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from shoal.cli.options import names_in
 if TYPE_CHECKING:
     from shoal._validation import Parameter
 
-__all__ = ["Declared", "declared_in", "of_parameter"]
+__all__ = ["Declared", "declared_in", "flag_of", "of_parameter"]
 
 
 def _as_it_is(_: str, given: Any) -> Any:
@@ -34,7 +34,14 @@ class Declared:
     @property
     def flag(self) -> str:
         """The option's first name."""
-        return str((get_args(self.option)[1].param_decls or ("",))[0])
+        return flag_of(self.option)
+
+
+def flag_of(option: Any) -> str:
+    """Return the first name of an option, a type with typer's annotation; empty for an argument."""
+    declared = get_args(option)[1]
+    names = (declared.default, *(declared.param_decls or ()))  # typer moves the first one when it makes a command
+    return next((one for one in names if isinstance(one, str) and one.startswith("-")), "")
 
 
 def of_parameter(declared: Parameter, help: str, panel: str) -> Declared:  # noqa: A002

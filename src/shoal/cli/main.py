@@ -34,24 +34,25 @@ from shoal.cli.query import query
 from shoal.cli.republish import republish
 from shoal.cli.risk import risk
 from shoal.cli.signature import whole_command
+from shoal.cli.studio import studio
 from shoal.cli.tables import tables
 from shoal.cli.tradeoff import tradeoff
 from shoal.cli.tune import tune
 from shoal.cli.version import installed_version, version
 from shoal.cli.voice import Flags, flags_of
-from shoal.errors import NotUnderstoodError, ShoalError
+from shoal.errors import NotUnderstoodError, ShoalError, place_of
 
 __all__ = ["Commands", "app", "run"]
 
 _ONCE, _AGAIN, _CLASSES, _ITSELF = "One table", "Tables that change", "Classes of values", "shoal itself"
 _COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
-    _ONCE: (inspect, anonymize, audit, risk, compare, tradeoff, tune, provenance, demo),
+    _ONCE: (inspect, anonymize, audit, risk, compare, tradeoff, tune, provenance, demo, studio),
     _AGAIN: (query,),
     _ITSELF: (datasets, version),
 }
 """The commands by what they are for, as the help shows them; groups of commands join these below."""
 _SHOWN = (
-    *("inspect", "anonymize", "audit", "risk", "compare", "tradeoff", "tune", "provenance", "demo"),
+    *("inspect", "anonymize", "audit", "risk", "compare", "tradeoff", "tune", "provenance", "demo", "studio"),
     *("republish", "query", "attack", "group", "datasets", "list", "version"),
 )
 
@@ -156,13 +157,8 @@ def _stopped(terminal: Terminal, how: str, code: int) -> int:
 
 def _report_of(bug: BaseException) -> str:
     """Return where a bug struck, without its message: that may quote a cell."""
-    import traceback
-
-    frames = traceback.extract_tb(bug.__traceback__)
-    ours = [frame for frame in frames if f"{os.sep}shoal{os.sep}" in frame.filename] or frames
-    place = f" in {os.path.basename(ours[-1].filename)}, line {ours[-1].lineno} ({ours[-1].name})" if ours else ""
     return (
-        f"Internal error: {type(bug).__name__}{place}. This is a bug in shoal {installed_version()}: please report it "
+        f"Internal error: {place_of(bug)}. This is a bug in shoal {installed_version()}: please report it "
         "with this line. Nothing was published. SHOAL_DEBUG=1 prints the traceback, which may quote cells of the data."
     )
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from shoal.algorithms import Algorithm
     from shoal.models import PrivacyModel
 
-__all__ = ["FLAGGED", "Columns", "Privacy", "ReleaseSpec", "read_spec", "request_of"]
+__all__ = ["FLAGGED", "Columns", "Privacy", "ReleaseSpec", "read_spec", "request_in", "request_of"]
 
 FLAGGED: Mapping[str, tuple[str, Parameter]] = {
     key_of(declared): (name, declared)
@@ -326,12 +326,23 @@ def read_spec(path: str | os.PathLike[str]) -> ReleaseSpec:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"The spec file '{path}' is no TOML: {error}.") from error
     _refuse_unknown_keys(path, content)
+    return _beside(path, request_in(content, f"The spec file '{path}'"))
+
+
+def request_in(content: Mapping[str, Any], what: str = "The request") -> ReleaseSpec:
+    """Return the request that the content of a spec file makes, its paths as they stand.
+
+    Raises
+    ------
+    UsageError
+        Where a key has a value that it cannot have; `what` is the subject of the message.
+    """
     try:
-        spec = msgspec.convert(content, ReleaseSpec)
+        spec: ReleaseSpec = msgspec.convert(content, ReleaseSpec)
     except msgspec.ValidationError as error:
         problem, _, place = str(error).partition(" - at ")
-        raise UsageError(f"The spec file '{path}', {place.strip('`$.') or 'top level'}: {problem}.") from error
-    return _beside(path, spec)
+        raise UsageError(f"{what}, {place.strip('`$.') or 'top level'}: {problem}.") from error
+    return spec
 
 
 def _beside(path: Path, spec: ReleaseSpec) -> ReleaseSpec:

@@ -218,6 +218,19 @@ def gap_sentence(cost: Mapping[str, Any]) -> str:
     return (
         f"Any release that meets the same request on this table has at least {number(least)} {word}; this one has "
         f"{number(cells)}, so it is within a factor of {_ratio(cells / least)} of the best that can exist."
+        f"{_loss_sentence(cost) if word != 'stars' else ''}"
+    )
+
+
+def _loss_sentence(cost: Mapping[str, Any]) -> str:
+    """Return how far the loss is from what any release loses, where that is known to be more than nothing."""
+    least = (cost.get("lower_bound") or {}).get("gcp", 0.0)
+    hundredths = floor(10_000 * least)
+    if hundredths == 0:
+        return ""
+    return (
+        f" On average a cell of any such release loses at least {hundredths / 100:.2f} % of its precision (GCP); of "
+        f"this one it loses {ceil(10_000 * cost['gcp']) / 100:.2f} %."
     )
 
 

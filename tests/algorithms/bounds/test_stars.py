@@ -197,7 +197,7 @@ def test_charging_each_row_by_itself_is_the_dual_program_before_its_first_step(m
     table = datasets.census(150, quasi_identifiers=4, seed=seed)
     encoded = encode(table, Schema(quasi_identifiers=tuple(table.columns[:-1]), sensitive=("income",)))
     requirement = Requirement.of(model, ("income",))
-    relaxed = stars._Relaxation.of(requirement, table.height)
+    relaxed = stars.Relaxation.of(requirement, table.height)
     rng = np.random.default_rng(seed)
     changing = rng.integers(0, encoded.classes.cell_counts + 1).astype(np.int32)
     cells, items = stars._Cells.of(encoded, relaxed), np.flatnonzero(changing)

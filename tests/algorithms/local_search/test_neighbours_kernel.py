@@ -55,8 +55,14 @@ def search(losses, width, budget, kernel=nearest_classes):
     count, d = losses.codes.shape
     begins, ends = np.empty((2, d, count), dtype=np.int32)
     stretches_of(losses.codes, begins, ends)
-    near, lost = np.empty((count, width), dtype=np.int32), np.empty((count, width))
-    kernel(losses, begins, ends, 0, count, 2, budget, near, lost)
+    near, lost, unseen = np.empty((count, width), dtype=np.int32), np.empty((count, width)), np.empty(count)
+    kernel(losses, begins, ends, np.arange(count), 2, budget, near, lost, unseen)
+    # What was not looked at is no nearer than the search says, and what it found nearer is the nearest.
+    for q in range(count):
+        every = sorted(distance(losses, q, other) for other in range(count) if other != q)
+        for place, found in enumerate(lost[q, : len(every)].tolist()):
+            assert found == pytest.approx(every[place]) or found > unseen[q]
+            assert every[place] >= min(found, unseen[q]) - 1e-12
     return near, lost
 
 
@@ -132,7 +138,8 @@ def test_many_values_without_an_order_are_not_looked_at_one_by_one():
             return ends[place]
 
     counted = Counted()
-    near, lost = np.empty((count, 4), dtype=np.int32), np.empty((count, 4))
-    nearest_classes.py_func(losses, begins, counted, 0, 50, 8, budget, near, lost)
+    near, lost, unseen = np.empty((50, 4), dtype=np.int32), np.empty((50, 4)), np.empty(50)
+    nearest_classes.py_func(losses, begins, counted, np.arange(50), 8, budget, near, lost, unseen)
     assert counted.looks <= 50 * (2 * budget + 2)
-    assert lost[:50] == pytest.approx(np.full((50, 4), 1 / 16))
+    assert lost == pytest.approx(np.full((50, 4), 1 / 16))
+    assert (unseen == np.inf).all()

@@ -1,6 +1,7 @@
 """The kernels of TP: the paper's examples, the definitions, and the slow reference word for word."""
 
 import random
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -185,21 +186,17 @@ def test_lemmas_on_hard_groups(run):
 
 @BOTH
 def test_phase_two_ends_where_the_reference_does(run):
-    # The paper leaves choices open; which phase ends it may depend on them, but the reference with the kernel's
-    # choices (the rarest value with the smallest code first) cannot fail where phase two of the kernel succeeds for
-    # all choices of the reference.
-    agreed = 0
-    for seed in range(200):
+    # The paper leaves choices open. Where they never decide which phase ends it, whatever the reference chooses, the
+    # kernel's choices must not either; on these groups they never do.
+    met = Counter()
+    for seed in range(240):
         l = 3 + seed % 3
         groups = hard_groups(seed, l)
         phases = {reference.three_phase(groups, l, random.Random(choice).choice).phase for choice in range(6)}
-        phase = three_phases(run, groups, l)[2]
-        if len(phases) == 1:
-            agreed += phase in phases
-        else:
-            assert phase in (2, 3)
-            agreed += 1
-    assert agreed >= 195
+        assert len(phases) == 1, "a case that could not fail"
+        assert three_phases(run, groups, l)[2] in phases
+        met.update(phases)
+    assert min(met[phase] for phase in (1, 2, 3)) >= 5, f"all phases are meant to be met: {met}"
 
 
 @BOTH

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from shoal.models import Requirement
     from shoal.table import Table
 
-__all__ = ["LowerBound", "lower_bound", "scale_of_cells"]
+__all__ = ["LowerBound", "Relaxation", "lower_bound", "rows_that_can_stay", "scale_of_cells"]
 
 _DUAL_WORK = 4_000_000
 """Operations that the dual ascent may take unless told otherwise."""
@@ -66,7 +66,7 @@ class LowerBound:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Relaxation:
+class Relaxation:
     """Conditions that every acceptable group meets: at least k rows, `distinct` values, and l * h <= rows."""
 
     k: int
@@ -74,7 +74,8 @@ class _Relaxation:
     distinct: int
 
     @classmethod
-    def of(cls, requirement: Requirement, rows: int) -> _Relaxation:
+    def of(cls, requirement: Requirement, rows: int) -> Relaxation:
+        """Return conditions that every group meets which a requirement accepts, in a table of so many rows."""
         k, l, distinct = 1, Fraction(1), 1
         for model in requirement.group_models:
             form = model.frequency_form()
@@ -103,31 +104,39 @@ def lower_bound(table: Table, requirement: Requirement, *, target: int, work: in
     LowerBound
         Valid whatever `target` and `work` are: the dual is evaluated in integers.
     """
-    relaxed = _Relaxation.of(requirement, table.people)
+    relaxed = Relaxation.of(requirement, table.people)
     classes = table.classes
-    counts, starts = classes.cell_counts, classes.class_starts
-    m = max(table.sensitive[0].size, 1) if table.sensitive else 1
-    moved = np.zeros(m, dtype=np.int64)
-    num, den = relaxed.l.numerator, relaxed.l.denominator
-    keep = phase_one(counts, classes.cell_values, starts, num, den, relaxed.k, moved)
-    if relaxed.distinct > 1:
-        poor = np.repeat(np.diff(starts) < relaxed.distinct, np.diff(starts))
-        np.add.at(moved, classes.cell_values[poor], keep[poor])
-        keep[poor] = 0
+    keep, moved = rows_that_can_stay(table, relaxed)
     must_change = int(moved.sum())
     if must_change == 0:
         return LowerBound(stars=0, suppressed_tuples=0, why="every row can keep all its values")
     tuples, why = _fewest_tuples(relaxed, moved, keep, classes.class_sizes)
     if len(table.quasi_identifiers) < 2:
         return LowerBound(stars=tuples, suppressed_tuples=tuples, why=why)
-    stars = _stars_of(table, relaxed, counts - keep, target=target, work=work)
+    stars = _stars_of(table, relaxed, classes.cell_counts - keep, target=target, work=work)
     if stars > tuples:
         why = "rows that no group of identical rows can hold, priced by the cheapest projections that could hold them"
     return LowerBound(stars=max(stars, tuples), suppressed_tuples=tuples, why=why)
 
 
+def rows_that_can_stay(table: Table, relaxed: Relaxation) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return how many rows of each cell a group of identical rows can hold, and how many of each value none can."""
+    classes = table.classes
+    starts = classes.class_starts
+    m = max(table.sensitive[0].size, 1) if table.sensitive else 1
+    moved = np.zeros(m, dtype=np.int64)
+    num, den = relaxed.l.numerator, relaxed.l.denominator
+    keep: NDArray[np.int32]
+    keep = phase_one(classes.cell_counts, classes.cell_values, starts, num, den, relaxed.k, moved)
+    if relaxed.distinct > 1:
+        poor = np.repeat(np.diff(starts) < relaxed.distinct, np.diff(starts))
+        np.add.at(moved, classes.cell_values[poor], keep[poor])
+        keep[poor] = 0
+    return keep, moved
+
+
 def _fewest_tuples(
-    relaxed: _Relaxation, moved: NDArray[np.int64], keep: NDArray[np.int32], sizes: NDArray[np.int64]
+    relaxed: Relaxation, moved: NDArray[np.int64], keep: NDArray[np.int32], sizes: NDArray[np.int64]
 ) -> tuple[int, str]:
     """Bound the rows that change, from the rows that must (Corollaries 5.9 and 5.10; Theorem 10 of Liang and Yuan)."""
     must_change = int(moved.sum())
@@ -144,7 +153,7 @@ def _fewest_tuples(
     return max(bounds, key=lambda bound: bound[0])
 
 
-def _stars_of(table: Table, relaxed: _Relaxation, changing: NDArray[np.int32], *, target: int, work: int) -> int:
+def _stars_of(table: Table, relaxed: Relaxation, changing: NDArray[np.int32], *, target: int, work: int) -> int:
     """Bound the stars of the rows that must change, `changing` of each cell."""
     cells = _Cells.of(table, relaxed)
     items = np.flatnonzero(changing)
@@ -174,10 +183,10 @@ class _Cells:
     """The sensitive value of each cell."""
     m: int
     counts: NDArray[np.int32]
-    relaxed: _Relaxation
+    relaxed: Relaxation
 
     @classmethod
-    def of(cls, table: Table, relaxed: _Relaxation) -> _Cells:
+    def of(cls, table: Table, relaxed: Relaxation) -> _Cells:
         classes = table.classes
         representatives = classes.order[classes.cell_starts[:-1]]
         return cls(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.algorithms.base import Problem
+    from shoal.algorithms.local_search.neighbourhood import Near
 
 __all__ = ["EFFORT", "WorkingPartition"]
 
@@ -254,18 +255,19 @@ class WorkingPartition:
 
     def look_around(self, width: int, progress: Callable[[int, int], None]) -> None:
         """Find so many near classes of each class, for all searches from now on."""
-        self.near, self.near_losses = self._near_classes(width, None, progress)
+        self.near, self.near_losses, _ = self._near_classes(width, None, progress)
 
     def near_free(self, free: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return near classes of the classes of some rows among these, and what they lose; see `near_classes`."""
-        return self._near_classes(self.near.shape[1], np.unique(self.classes.of_rows[free]))
+        near, lost, _ = self._near_classes(self.near.shape[1], np.unique(self.classes.of_rows[free]))
+        return near, lost
 
     def _near_classes(
         self,
         width: int,
         chosen: NDArray[np.int32] | None,
         progress: Callable[[int, int], None] = lambda done, total: None,
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    ) -> Near:
         count = self.classes.count if chosen is None else len(chosen)
         stretches, enough = stretches_for(count, width, self.table.width)
         self._shortened = self._shortened or not enough

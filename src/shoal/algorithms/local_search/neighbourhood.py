@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shoal.algorithms.local_search.loss_table import LossTable
     from shoal.table import Table
 
-__all__ = ["RowClasses", "near_classes", "stretches_for"]
+__all__ = ["Near", "RowClasses", "near_classes", "stretches_for"]
 
 _WINDOW = 8
 """Classes at most this far away in the order are looked at first."""
@@ -54,6 +54,18 @@ class RowClasses:
         return len(self.begins) - 1
 
 
+class Near(NamedTuple):
+    """Which classes are near to each of some, and what they lose together with it."""
+
+    classes: NDArray[np.int32]
+    """Shape (classes, width): the nearest first, and -1 where there are no more."""
+    losses: NDArray[np.float64]
+    """The same shape; infinite where there are no more."""
+    unseen: NDArray[np.float64]
+    """The least that a class may lose which the search did not come to; infinite where none can be nearer than those
+    that it found."""
+
+
 def stretches_for(count: int, width: int, attributes: int) -> tuple[int, bool]:
     """Return how many stretches of classes may be looked at for one class, and whether these are as many as usual.
 
@@ -77,12 +89,11 @@ def near_classes(
     width: int,
     *,
     chosen: NDArray[np.integer] | None = None,
+    asking: NDArray[np.bool_] | None = None,
     stretches: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return for each class those that lose least together with it, nearest first, and -1 where there are no more.
-
-    And what they lose, infinite where there are no more.
+) -> Near:
+    """Return for each class those that lose least together with it.
 
     Parameters
     ----------
@@ -93,6 +104,8 @@ def near_classes(
         How many are looked for.
     chosen : integer array, optional
         The classes that count, ascending; all by default. The others have no neighbours.
+    asking : bool array, optional
+        The classes whose neighbours are looked for; all by default.
     stretches : int, optional
         How many stretches of classes are looked at for each class; the usual number by default.
     progress : callable
@@ -101,8 +114,9 @@ def near_classes(
     chosen = np.arange(classes.count) if chosen is None else chosen
     near = np.full((classes.count, width), -1, dtype=np.int32)
     lost = np.full((classes.count, width), np.inf)
+    missed = np.full(classes.count, np.inf)
     if len(chosen) < 2 or not table.width:
-        return near, lost
+        return Near(near, lost, missed)
     attributes = np.argsort(-table.steps, kind="stable")
     codes = table.losses.codes[classes.begins[chosen]][:, attributes]
     order = np.lexsort(codes.T[::-1])
@@ -115,15 +129,20 @@ def near_classes(
     )
     begins, ends = np.empty((2, codes.shape[1], len(codes)), dtype=np.int32)
     stretches_of(codes, begins, ends)
-    found = np.empty((len(codes), width), dtype=np.int32)
-    distances = np.empty((len(codes), width))
-    looked_at = _BUDGET * width if stretches is None else stretches
-    for first in range(0, len(codes), _STRETCH):
-        progress(first, len(codes))
-        last = min(first + _STRETCH, len(codes))
-        nearest_classes(losses, begins, ends, first, last, _WINDOW, looked_at, found, distances)
     numbers = np.append(chosen[order], -1).astype(np.int32)
-    near[numbers[:-1]] = numbers[found]
-    lost[numbers[:-1]] = distances
-    progress(len(codes), len(codes))
-    return near, lost
+    queries = np.arange(len(codes)) if asking is None else np.flatnonzero(asking[numbers[:-1]])
+    found = np.empty((len(queries), width), dtype=np.int32)
+    distances = np.empty((len(queries), width))
+    unseen = np.empty(len(queries))
+    looked_at = _BUDGET * width if stretches is None else stretches
+    for first in range(0, len(queries), _STRETCH):
+        progress(first, len(queries))
+        some = slice(first, first + _STRETCH)
+        nearest_classes(
+            losses, begins, ends, queries[some], _WINDOW, looked_at, found[some], distances[some], unseen[some]
+        )
+    near[numbers[queries]] = numbers[found]
+    lost[numbers[queries]] = distances
+    missed[numbers[queries]] = unseen
+    progress(len(queries), len(queries))
+    return Near(near, lost, missed)

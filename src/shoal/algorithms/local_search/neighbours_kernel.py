@@ -87,7 +87,7 @@ def _distance(one, other, begin, losses):
 
 
 @kernel
-def nearest_classes(losses, begins, ends, first, last, window, budget, near, distances):
+def nearest_classes(losses, begins, ends, queries, window, budget, near, distances, unseen):
     """Find the nearest classes of each of some.
 
     Parameters
@@ -96,16 +96,19 @@ def nearest_classes(losses, begins, ends, first, last, window, budget, near, dis
         The classes, in lexicographic order.
     begins, ends : int32[d, s]
         See `stretches_of`.
-    first, last : int
-        Those whose neighbours are looked for: from the first to before the last.
+    queries : int64[m]
+        Those whose neighbours are looked for.
     window : int
         Classes that stand so near in the order are looked at first.
     budget : int
         Stretches that are looked at for one class, at most: beyond that the neighbours may not be the nearest.
-    near : int32[s, r]
+    near : int32[m, r]
         Receives the classes, nearest first, and -1 where there are no more.
-    distances : float64[s, r]
+    distances : float64[m, r]
         Receives what each loses together with the class.
+    unseen : float64[m]
+        Receives the least that a class which was not looked at may lose together with the class; infinite where all
+        that could be nearer were looked at.
     """
     codes = losses.codes
     s, d = codes.shape
@@ -115,9 +118,11 @@ def nearest_classes(losses, begins, ends, first, last, window, budget, near, dis
     to = np.empty(budget + d + 1, dtype=np.int32)
     depth = np.empty(budget + d + 1, dtype=np.int32)
     partial = np.empty(budget + d + 1, np.float64)
-    for q in range(first, last):
-        found = near[q]
-        nearness = distances[q]
+    for place in range(queries.size):
+        q = np.int64(queries[place])
+        found = near[place]
+        nearness = distances[place]
+        missed = np.inf
         kept = ZERO
         low = max(q - window, 0)
         high = min(q + window, s - 1)
@@ -171,6 +176,8 @@ def nearest_classes(losses, begins, ends, first, last, window, budget, near, dis
                     # Those farther out are no nearer: of a set and a star all are as far, a missing value farther.
                     break
                 child = np.int64(ends[j, child])
+            if child < b and open_ >= budget:
+                missed = min(missed, so_far + _apart(q, child, j, losses))
             child = own
             while child > a and open_ < budget:
                 begin = np.int64(begins[j, child - 1])
@@ -184,12 +191,17 @@ def nearest_classes(losses, begins, ends, first, last, window, budget, near, dis
                 else:
                     break
                 child = begin
+            if child > a and open_ >= budget:
+                missed = min(missed, so_far + _apart(q, child - 1, j, losses))
             if side > own:
                 from_[open_] = own
                 to[open_] = side
                 depth[open_] = j + 1
                 partial[open_] = so_far
                 open_ += 1
+        for i in range(open_):
+            missed = min(missed, partial[i])
+        unseen[place] = missed
         for i in range(kept, room):
             found[i] = -1
             nearness[i] = np.inf

@@ -1,0 +1,114 @@
+"""`shoal studio`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shoal.cli.console import Terminal, plain
+from shoal.cli.declared import declared_in, flag_of
+
+__all__ = ["arguments_in", "flag_of_key", "studio"]
+
+Table = Annotated[
+    Path | None, typer.Argument(metavar="FILE", help="A table to begin with; any other may be opened there.")
+]
+Allowed = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--allow",
+        metavar="FOLDER",
+        help="A folder outside this one whose tables may be opened, too; repeat it for others.",
+    ),
+]
+Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the address in a browser.")]
+Port = Annotated[int, typer.Option("--port", metavar="NUMBER", min=0, max=65535, help="0 (unless given): a free one.")]
+Upload = Annotated[
+    int,
+    typer.Option("--max-upload", metavar="MEGABYTES", min=1, help="How large a file that is dropped into it may be."),
+]
+
+
+def studio(
+    context: typer.Context,
+    table: Table = None,
+    *,
+    allow: Allowed = None,
+    browser: Browser = True,
+    port: Port = 0,
+    max_upload: Upload = 1000,
+) -> None:
+    """Do all of this in a browser, step by step: look, decide, try, publish. Nothing leaves this machine.
+
+    Example: shoal studio patients.csv
+
+    It runs until Ctrl-C, at an address of this machine that opens for one browser
+    only. It reads tables of this folder and writes releases to it. Each screen shows
+    the command, the spec file and the Python that do the same.
+
+    Needs: pip install 'shoal[studio]'
+    """
+    from shoal._optional import require
+
+    for library in ("starlette", "uvicorn"):
+        require(library, extra="studio", purpose="The studio")
+    from shoal.studio import Requests, serve
+
+    terminal: Terminal = context.obj
+
+    def opened(address: str) -> None:
+        terminal.say(plain(f"The studio is at {address}\nThe address opens it once. Ctrl-C closes it."))
+
+    serve(
+        Requests(arguments=arguments_in, flag=flag_of_key),
+        home=Path.cwd(),
+        table=table,
+        allowed=[*(allow or ()), *([table] if table is not None else ())],
+        port=port,
+        max_upload=max_upload * 1_000_000,
+        browser=browser,
+        opened=opened,
+    )
+    terminal.say(plain("The studio is closed."))
+
+
+def arguments_in(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `shoal.anonymize` that the content of a spec file asks for, the table as `data`.
+
+    Raises
+    ------
+    UsageError
+        Where something of it is missing or wrong.
+    """
+    from shoal.cli.anonymize import arguments_of
+    from shoal.cli.spec import request_in
+
+    request = request_in(content)
+    return {"data": request.source(), **arguments_of(request)}
+
+
+def flag_of_key(key: str) -> str:
+    """Return the option that says a key of a spec file, or an option of another command that the studio shows."""
+    from shoal.cli import inspect, options, risk
+
+    others = {
+        "spec": options.Spec,
+        "spec_out": inspect.SpecOut,
+        "sampling_fraction": risk.SamplingFraction,
+        "suda": risk.Suda,
+    }
+    return flag_of(others[key]) if key in others else _flags_of_requests()[key]
+
+
+@cache
+def _flags_of_requests() -> dict[str, str]:
+    from shoal.cli.spec import Columns, Privacy, ReleaseSpec
+
+    sections = {"": ReleaseSpec, "columns.": Columns, "privacy.": Privacy}
+    return {
+        before + name: one.flag for before, section in sections.items() for name, one in declared_in(section).items()
+    }

@@ -1,0 +1,108 @@
+// The little that pages cannot do without a script: dropping files, progress, copying, and sentences while one chooses.
+"use strict";
+
+const byId = (id) => document.getElementById(id);
+
+function dropping() {
+  const place = byId("drop");
+  if (!place) return;
+  place.hidden = false;
+  const said = byId("dropped");
+  const send = async (file) => {
+    if (file.size > Number(place.dataset.limit)) {
+      said.textContent = "That file is larger than the studio takes. Open it by its path below.";
+      return;
+    }
+    said.textContent = `Taking ${file.name} …`;
+    try {
+      const answer = await fetch(`/open/dropped?name=${encodeURIComponent(file.name)}`, {
+        method: "POST",
+        headers: { "content-type": "application/octet-stream" },
+        body: file,
+      });
+      const text = await answer.text();
+      if (answer.ok) window.location.assign("/columns");
+      else said.textContent = text;
+    } catch {
+      said.textContent = "The studio does not answer. Is it still running?";
+    }
+  };
+  byId("file").addEventListener("change", (event) => event.target.files.length && send(event.target.files[0]));
+  for (const name of ["dragover", "dragenter"]) {
+    place.addEventListener(name, (event) => { event.preventDefault(); place.classList.add("over"); });
+  }
+  place.addEventListener("dragleave", () => place.classList.remove("over"));
+  place.addEventListener("drop", (event) => {
+    event.preventDefault();
+    place.classList.remove("over");
+    if (event.dataTransfer.files.length) send(event.dataTransfer.files[0]);
+  });
+}
+
+function working() {
+  if (!byId("working")) return;
+  const look = async () => {
+    let job = null;
+    try {
+      job = await (await fetch("/work")).json();
+    } catch {
+      byId("step").textContent = "The studio does not answer. Is it still running?";
+      return;
+    }
+    if (job === null) {
+      window.location.reload();
+      return;
+    }
+    if (job.total > 0) {
+      byId("progress").max = job.total;
+      byId("progress").value = job.done;
+    }
+    byId("step").textContent = `${job.step}, ${Math.round(job.seconds)} s`;
+    window.setTimeout(look, 300);
+  };
+  window.setTimeout(look, 150);
+}
+
+function copying() {
+  for (const button of document.querySelectorAll("[data-copy]")) {
+    if (!navigator.clipboard) continue;
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(document.querySelector(`[data-same="${button.dataset.copy}"]`).textContent);
+      button.textContent = "Copied";
+    });
+  }
+}
+
+function sliding() {
+  const slide = byId("slide");
+  if (!slide) return;
+  slide.hidden = false;
+  slide.addEventListener("input", () => { byId("fraction").value = slide.value; });
+  byId("fraction").addEventListener("input", (event) => { slide.value = event.target.value || 100; });
+}
+
+function choosing() {
+  const form = byId("goal");
+  if (!form) return;
+  let asked = 0;
+  const tell = async () => {
+    const mine = ++asked;
+    const answer = await fetch("/goal/words", { method: "POST", body: new URLSearchParams(new FormData(form)) });
+    const said = await answer.json();
+    if (mine !== asked) return;
+    byId("wrong").textContent = said.error || "";
+    byId("sentences").replaceChildren(...said.sentences.map((text) => {
+      const line = document.createElement("li");
+      line.textContent = text;
+      return line;
+    }));
+  };
+  form.addEventListener("input", tell);
+}
+
+dropping();
+working();
+copying();
+sliding();
+choosing();

@@ -1,0 +1,172 @@
+"""What stands before every request: who may ask, from where, how much, and what a browser may do with the answer.
+
+A web page of anybody's can make a browser send requests to this machine, and other programs of it can connect to the
+port. The guard lets nobody through but the browser that was opened with the one-time token of the address.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
+
+from starlette.exceptions import HTTPException
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+__all__ = ["FORM_LIMIT", "PAGE_POLICY", "REPORT_POLICY", "UPLOAD_PATH", "Guard"]
+
+FORM_LIMIT = 1_000_000
+"""Bytes of a form: roles of a few thousand columns."""
+UPLOAD_PATH = "/open/dropped"
+"""The one path that takes more: a table that was dropped."""
+PAGE_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+"""What pages of the studio may do: no inline script or style, nothing from elsewhere, in nobody's frame."""
+REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'; sandbox"
+"""What a report may do, which brings its style in the page: no script at all."""
+_HEADERS = {
+    "cache-control": "no-store",
+    "content-security-policy": PAGE_POLICY,
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "referrer-policy": "same-origin",  # with "no-referrer" browsers would hide the origin of our own forms, too
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+_ENTRANCE = "The studio opens with the address that `shoal studio` printed. It works once, and in one browser"
+_REFUSED = {
+    400: "This request is not one of the studio's pages.",
+    403: f"{_ENTRANCE}: stop the studio and start it again for another one.",
+    405: "The studio's pages neither change nor delete anything in this way.",
+    413: "That is larger than the studio takes. Start it with --max-upload MEGABYTES, or open the file by its path.",
+    421: "The studio answers at 127.0.0.1 and localhost only.",
+}
+
+
+class Guard:
+    """An ASGI application before another one, which it protects.
+
+    Parameters
+    ----------
+    app : ASGI application
+        What it protects.
+    port : int
+        Where the studio listens.
+    max_upload : int
+        Bytes of a dropped file, at most.
+    """
+
+    def __init__(self, app: ASGIApp, *, port: int, max_upload: int) -> None:
+        self._app = app
+        self._hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
+        self._max_upload = max_upload
+        self._token: str | None = secrets.token_urlsafe(32)
+        self._session = secrets.token_urlsafe(32)
+        self._cookie = f"shoal-studio-{port}"  # browsers share cookies between the ports of a host
+
+    @property
+    def entrance(self) -> str:
+        """The address that opens the studio, once."""
+        return f"http://{self._hosts[0]}/?token={self._token}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":  # no web socket is served
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        guarded = _with_headers(send)
+        cookie = self._cookie_for(scope)
+        if cookie is not None:
+            await _answer(guarded, 303, "", [(b"location", b"/"), (b"set-cookie", cookie)])
+            return
+        refused = self._refused(scope)
+        if refused is not None:
+            await _answer(guarded, refused, _REFUSED[refused])
+            return
+        limit = self._max_upload if scope["path"] == UPLOAD_PATH else FORM_LIMIT
+        await self._within(limit, scope, receive, guarded)
+
+    def _cookie_for(self, scope: Scope) -> bytes | None:
+        """Return the cookie for who comes with the token, for the first time; None for everybody else."""
+        if scope["method"] != "GET" or scope["path"] != "/" or _header(scope, b"host") not in self._hosts:
+            return None
+        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        if not given or self._token is None or not secrets.compare_digest(given.encode(), self._token.encode()):
+            return None
+        self._token = None
+        return f"{self._cookie}={self._session}; HttpOnly; SameSite=Strict; Path=/".encode()
+
+    def _refused(self, scope: Scope) -> int | None:
+        """Return the status with which a request is refused; None where it is not."""
+        host = _header(scope, b"host")
+        if host not in self._hosts:  # a name of somebody's that resolves to this machine
+            return 421
+        if scope["method"] not in ("GET", "HEAD", "POST"):
+            return 405
+        if _header(scope, b"sec-fetch-site") not in (None, "none", "same-origin"):
+            return 400
+        if scope["method"] == "POST" and _header(scope, b"origin") != f"http://{host}":
+            return 400
+        if not self._knows(_header(scope, b"cookie") or ""):
+            return 403
+        length = _header(scope, b"content-length") or "0"
+        return None if length.isascii() and length.isdigit() else 400
+
+    def _knows(self, cookies: str) -> bool:
+        """Whether the cookie of this studio is among the cookies of a request."""
+        pairs = (one.strip().partition("=") for one in cookies.split(";"))
+        given = [value for name, _, value in pairs if name == self._cookie]
+        return any(secrets.compare_digest(one.encode(), self._session.encode()) for one in given)
+
+    async def _within(self, limit: int, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, as long as its body is small enough; what it says of its length is not believed."""
+        if int(_header(scope, b"content-length") or "0") > limit:
+            await _answer(send, 413, _REFUSED[413])
+            return
+        came = 0
+
+        async def counted() -> Message:
+            nonlocal came
+            message = await receive()
+            came += len(message.get("body", b""))
+            if came > limit:
+                raise HTTPException(413, _REFUSED[413])  # which the application answers with
+            return message
+
+        await self._app(scope, counted, send)
+
+
+def _header(scope: Scope, name: bytes) -> str | None:
+    """Return a header; None where it is not there, or there twice."""
+    found = [value for key, value in scope["headers"] if key == name]
+    return found[0].decode("latin-1") if len(found) == 1 else None
+
+
+def _with_headers(send: Send) -> Send:
+    """Return a `send` that adds the headers to every answer, unless it has its own policy."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            own = {key.lower() for key, _ in message.get("headers", ())}
+            added = [(k.encode(), v.encode()) for k, v in _HEADERS.items() if k.encode() not in own]
+            message = {**message, "headers": [*message.get("headers", ()), *added]}
+        await send(message)
+
+    return sending
+
+
+async def _answer(send: Send, status: int, text: str, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
+    body = text.encode()
+    own = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode()), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": own})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,158 @@
+"""The pieces of work, as the worker process does them: calls of the public functions, with plain facts as answers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from shoal._progress import Progress
+
+__all__ = ["look", "measure", "preview", "publish", "rungs", "warm_up"]
+
+
+def warm_up() -> None:
+    """Import what every piece of work needs."""
+    import shoal.assessment
+    import shoal.inspection
+    import shoal.publish
+    import shoal.tuning  # noqa: F401
+
+
+def look(
+    *, source: str, demo: str | None, reading: Mapping[str, Any], show_values: bool, progress: Progress
+) -> dict[str, Any]:
+    """Inspect a table; where it is the one that comes along, it is made first."""
+    from shoal.inspection import inspect
+    from shoal.studio.voice import SCREENS
+
+    if demo is not None and not Path(source).exists():
+        from shoal.datasets import write_dataset
+
+        write_dataset(demo, Path(source).parent)
+    found = inspect(source, show_values=show_values, progress=progress, **reading)
+    warnings = [{"code": one.code, "column": one.column, "text": one.told(SCREENS)} for one in found.warnings]
+    return {**found.to_dict(), "warnings": warnings}
+
+
+def measure(
+    *,
+    source: str,
+    quasi_identifiers: Sequence[str],
+    sensitive: Sequence[str],
+    sampling_fraction: str,
+    suda: int | None,
+    reading: Mapping[str, Any],
+    progress: Progress,
+) -> dict[str, Any]:
+    """Measure the disclosure risk of a table as it is."""
+    from shoal._validation import number_in
+    from shoal.assessment import risk
+    from shoal.errors import ParameterError
+
+    fraction: Any = number_in(sampling_fraction) if sampling_fraction else None
+    if isinstance(fraction, str):
+        raise ParameterError("The share of the population must be a number above 0 and at most 100 percent.")
+    found = risk(
+        source,
+        quasi_identifiers=quasi_identifiers,
+        sensitive=list(sensitive) or None,
+        sampling_fraction=fraction,
+        suda=suda,
+        progress=progress,
+        **{name: value for name, value in reading.items() if name in ("delimiter", "encoding", "sheet")},
+    )
+    return {**found.to_dict(), "sentences": {**_sentences(found)}}
+
+
+def _sentences(found: Any) -> dict[str, str]:
+    from shoal.disclosure_risk import MEASURES
+
+    facts = found.to_dict()
+    told = ((measure.name, measure.sentence(facts)) for measure in MEASURES)
+    return {name: sentence for name, sentence in told if sentence is not None}
+
+
+def rungs(
+    *, content: Mapping[str, Any], arguments: Callable[[Mapping[str, Any]], dict[str, Any]], progress: Progress
+) -> dict[str, list[list[Any]]]:
+    """Return the coarsenings that fit each quasi-identifier, and how many values each of them leaves."""
+    from shoal.hierarchy import coarsen_columns
+    from shoal.tuning import ladder_of
+
+    frame, names = _meant(arguments({**content, "coarsen": {}}), progress)
+    found = {}
+    for place, name in enumerate(names):
+        progress("coarsenings", place, len(names))
+        column = frame.get_column(name)
+        found[name] = [["", column.drop_nulls().n_unique()]]
+        for rung in ladder_of(column).rungs:
+            if rung.words is not None:
+                after = coarsen_columns(column.to_frame(), {name: rung.coarsening}, [name]).frame.to_series()
+                found[name].append([rung.words, after.drop_nulls().n_unique()])
+    return found
+
+
+def preview(
+    *,
+    content: Mapping[str, Any],
+    arguments: Callable[[Mapping[str, Any]], dict[str, Any]],
+    k: int,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Return how easily people are found before and after the columns are made coarser, without any grouping yet."""
+    from shoal.assessment import risk
+    from shoal.hierarchy import coarsen_columns
+
+    asked = arguments(content)
+    frame, names = _meant(asked, progress)
+    after = coarsen_columns(frame, asked.get("coarsen") or {}, names).frame
+    told = {}
+    for place, (when, table) in enumerate({"before": frame, "after": after}.items()):
+        progress(when, place, 2)
+        found = risk(table.select(names), quasi_identifiers=names, threshold=Fraction(1, k), combinations=1)
+        told[when] = {
+            "classes": found.classes,
+            "rows": found.rows,
+            "alone": found.sample_uniques,
+            "average": found.prosecutor.average,
+            "below": found.prosecutor.records_above,
+        }
+    return told
+
+
+def _meant(asked: Mapping[str, Any], progress: Progress) -> tuple[Any, list[str]]:
+    """Return the table of a request with dates and numbers in place of text, and its quasi-identifiers."""
+    from shoal.opening import open_data, roles, understood
+
+    progress("read", 0, 1)
+    reading = {name: asked.get(name) for name in ("delimiter", "encoding", "sheet")}
+    opened = open_data(asked["data"], **reading)
+    schema = roles(asked["quasi_identifiers"], asked.get("sensitive"))
+    schema.check_known(opened.frame.columns)
+    forms = {name: asked.get(name) for name in ("dates", "decimal", "coarsen", "hierarchies")}
+    return understood(opened, schema, None, **forms).frame, list(schema.quasi_identifiers)
+
+
+def publish(
+    *,
+    content: Mapping[str, Any],
+    arguments: Callable[[Mapping[str, Any]], dict[str, Any]],
+    folder: str,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Make a release, verify it and write it; return its full certificate and what each column lost."""
+    from shoal.publish import anonymize
+
+    release = anonymize(progress=progress, **arguments(content))
+    progress("write", 0, 1)
+    certificate = release.save(Path(folder))
+    return {
+        "certificate": certificate.to_dict(),
+        "loss": dict(release.metrics.ncp),
+        "files": sorted(one.name for one in Path(folder).iterdir()),
+        "private": sorted(one.name for one in Path(f"{folder}.private").iterdir()),
+    }

@@ -1,0 +1,76 @@
+"""Pages as text: the templates, and what all of them can say."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from shoal._words import listed, number, percent
+from shoal.studio.words import EXPLAINED, STEPS, coarsening_in_words
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from shoal.studio.state import Studio
+
+__all__ = ["page", "visible"]
+
+
+def page(template: str, studio: Studio, *, step: str, **facts: Any) -> str:
+    """Return a page.
+
+    Parameters
+    ----------
+    template : str
+        Its template.
+    studio : Studio
+        What was decided so far.
+    step : str
+        The screen that it is, for the line of screens.
+    **facts
+        What the template takes.
+    """
+    made = _environment().get_template(template)
+    return made.render(step=step, steps=STEPS, plan=studio.history.plan, explained=EXPLAINED, studio=studio, **facts)
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("shoal.studio"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        number=number,
+        percent=percent,
+        listed=listed,
+        visible=visible,
+        coarsening=coarsening_in_words,
+        size=_size,
+        as_sentence=lambda text: text[:1].upper() + text[1:],
+    )
+    return environment
+
+
+def visible(text: object) -> str:
+    r"""Return a text in which nothing is hidden: marks that change the direction or cannot be seen are escaped.
+
+    Examples
+    --------
+    >>> visible("age\u202e\x00")
+    'age\\u202e\\x00'
+    """
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in str(text))
+
+
+def _size(bytes_: int) -> str:
+    """Return the size of a file as people say it."""
+    for unit, name in ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")):
+        if bytes_ >= unit:
+            return f"{bytes_ / unit:.1f}".removesuffix(".0") + f" {name}"
+    return f"{bytes_} bytes"

@@ -1,0 +1,227 @@
+"""The same step without the studio: as a command, as a spec file and in Python."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+from shoal.studio.plan import listed_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from shoal.studio.plan import Plan
+    from shoal.studio.requests import Requests
+
+__all__ = ["Same", "of_inspecting", "of_publishing", "of_risk", "spec_of"]
+
+SPEC_FILE = "release.toml"
+"""What the commands call the spec file."""
+_HEAD = f"# Run it with: shoal anonymize --spec {SPEC_FILE}"
+_WIDTH = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Same:
+    """What does the same."""
+
+    command: str
+    """At a shell, in the folder of the studio."""
+    spec: str
+    """The request so far, as a file."""
+    python: str
+    """In Python."""
+
+
+def of_inspecting(plan: Plan, requests: Requests, *, output: str) -> Same:
+    """Return what looks at the columns of a table."""
+    options = [(requests.flag(name), value) for name, value in plan.reading.items() if value]
+    options += [(requests.flag("dates"), f"{name}={form}") for name, form in plan.dates.items()]
+    arguments = {name: repr(value) for name, value in plan.read_arguments.items()}
+    return Same(
+        command=_first(plan)
+        + _command(["shoal", "inspect", plan.shown], [*options, (requests.flag("spec_out"), SPEC_FILE)]),
+        spec=spec_of(plan.content(output=output)),
+        python=_program(plan, "inspection", "inspect", arguments, []),
+    )
+
+
+def of_risk(plan: Plan, requests: Requests, *, suda: int | None, output: str) -> Same:
+    """Return what measures the risk of the table as it is."""
+    quasi, sensitive = plan.names_of("quasi_identifier"), plan.names_of("sensitive")
+    arguments: dict[str, str] = {"quasi_identifiers": repr(quasi)}
+    options = [(requests.flag("columns.quasi_identifiers"), _names(quasi))]
+    if sensitive:
+        options.append((requests.flag("columns.sensitive"), _names(sensitive)))
+        arguments["sensitive"] = repr(sensitive)
+    if plan.sampling_fraction:
+        options.append((requests.flag("sampling_fraction"), plan.sampling_fraction))
+        arguments["sampling_fraction"] = plan.sampling_fraction
+    if suda is not None:
+        options.append((requests.flag("suda"), str(suda)))
+        arguments["suda"] = str(suda)
+    for name in ("delimiter", "encoding", "sheet"):
+        if plan.reading.get(name):
+            options.append((requests.flag(name), plan.reading[name]))
+            arguments[name] = repr(plan.reading[name])
+    return Same(
+        command=_first(plan) + _command(["shoal", "risk", plan.shown], options),
+        spec=spec_of(plan.content(output=output)),
+        python=_program(plan, "risk", "risk", arguments, ["print(*risk.sentences(), sep='\\n')"]),
+    )
+
+
+def of_publishing(plan: Plan, requests: Requests, *, output: str) -> Same:
+    """Return what makes the release.
+
+    Raises
+    ------
+    UsageError
+        Where something of the request is wrong.
+    """
+    content = plan.content(output=output)
+    made = requests.arguments(plan.content())
+    imported: set[str] = set()
+    arguments = {name: _said(value, imported) for name, value in made.items() if name != "data"}
+    python = _program(plan, "release", "anonymize", arguments, [f"release.save({output!r})"], sorted(imported))
+    return Same(command=_first(plan) + _publishing(content, requests), spec=spec_of(content), python=python)
+
+
+def spec_of(content: Mapping[str, Any]) -> str:
+    """Return the text of a spec file.
+
+    Examples
+    --------
+    >>> print(spec_of({"input": "a.csv", "columns": {"sensitive": ["d"]}, "privacy": {"k": "5"}}))
+    # Run it with: shoal anonymize --spec release.toml
+    input = "a.csv"
+    columns.sensitive = ["d"]
+    privacy.k = 5
+    """
+    return "\n".join([_HEAD, *_lines(content)])
+
+
+def _lines(content: Mapping[str, Any], before: str = "") -> Iterator[str]:
+    for key, value in content.items():
+        named = before + (key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _quoted(key))
+        if isinstance(value, dict):
+            yield from _lines(value, f"{named}.")
+        elif isinstance(value, list):
+            one_line = f"{named} = [{', '.join(map(_quoted, value))}]"
+            yield (
+                one_line
+                if len(one_line) <= _WIDTH
+                else f"{named} = [\n" + "".join(f"  {_quoted(one)},\n" for one in value) + "]"
+            )
+        else:
+            yield f"{named} = {value if before == 'privacy.' and _is_number(value) else _quoted(value)}"
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"\d+(\.\d+)?", text) is not None
+
+
+def _quoted(text: str) -> str:
+    """Return a text as TOML has it, with everything that cannot be seen as an escape."""
+    return "".join(one if one.isprintable() else _escaped(one) for one in json.dumps(text, ensure_ascii=False))
+
+
+def _escaped(one: str) -> str:
+    return f"\\u{ord(one):04x}" if ord(one) < 0x10000 else f"\\U{ord(one):08x}"
+
+
+def _publishing(content: Mapping[str, Any], requests: Requests) -> str:
+    if any("=" in name for key in ("coarsen", "dates") for name in content.get(key, {})):
+        return _command(
+            ["shoal", "anonymize"], [(requests.flag("spec"), SPEC_FILE)]
+        )  # at a shell the name ends at the first equals sign
+    options = []
+    for key, value in content.items():
+        if key in ("columns", "privacy"):
+            said = ((f"{key}.{name}", _names(one) if isinstance(one, list) else one) for name, one in value.items())
+            options += [(requests.flag(name), one) for name, one in said]
+        elif isinstance(value, dict):
+            options += [(requests.flag(key), f"{name}={words}") for name, words in value.items()]
+        elif key != "input":
+            options.append((requests.flag(key), value))
+    return _command(["shoal", "anonymize", content["input"]], options)
+
+
+def _first(plan: Plan) -> str:
+    """Return the command that makes the table, where it is the one that comes along."""
+    return _command(["shoal", "datasets", plan.shown], []) + "\n" if plan.demo else ""
+
+
+def _command(words: Sequence[str], options: Sequence[tuple[str, str]]) -> str:
+    parts = [" ".join(map(_shell, words)), *(f"{flag} {_shell(value)}" for flag, value in options)]
+    lines, line = [], parts[0]
+    for part in parts[1:]:
+        if len(line) + len(part) + 3 > _WIDTH:
+            lines.append(f"{line} \\")
+            line = f"   {part}"
+        else:
+            line += f" {part}"
+    return "\n".join([*lines, line])
+
+
+def _shell(word: str) -> str:
+    """Return a word as a shell reads it; what cannot be seen is written as bash and zsh escape it."""
+    if word.isprintable():
+        return shlex.quote(word)
+    inside = word.replace("\\", "\\\\").replace("'", "\\'")
+    return "$'" + "".join(one if one.isprintable() else _escaped(one) for one in inside) + "'"
+
+
+def _names(names: Sequence[str]) -> str:
+    """Return names as an option lists them: a line of CSV."""
+    return ",".join(map(listed_name, names))
+
+
+def _program(
+    plan: Plan,
+    made: str,
+    function: str,
+    arguments: Mapping[str, str],
+    after: Sequence[str],
+    imported: Sequence[str] = (),
+) -> str:
+    lines = ["import shoal", *(f"import {one}" for one in imported), ""]
+    if plan.demo:
+        lines.append(f"shoal.datasets.write_dataset({plan.shown!r})")
+    lines += [f"{made} = shoal.{function}(", f"    {plan.shown!r},"]
+    lines += [f"    {name}={value}," for name, value in arguments.items()]
+    return "\n".join([*lines, ")", *after])
+
+
+def _said(value: Any, imported: set[str]) -> str:
+    """Return a value as Python has it: models and coarsenings as calls, without what is so by default."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_said(key, imported)}: {_said(one, imported)}" for key, one in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        inside = ", ".join(_said(one, imported) for one in value)
+        return (
+            f"[{inside}]" if isinstance(value, list) or all(isinstance(one, str) for one in value) else f"({inside},)"
+        )
+    if not is_dataclass(value) or isinstance(value, type):
+        return repr(value)
+    taken = [one for one in fields(value) if one.init]
+    needed = [one for one in taken if one.default is MISSING and not one.kw_only]
+    given = [one for one in taken if one not in needed and getattr(value, one.name) != one.default]
+    words = [_said(getattr(value, one.name), imported) for one in needed]
+    words += [f"{one.name}={_said(getattr(value, one.name), imported)}" for one in given]
+    return f"{_home(type(value).__name__, imported)}({', '.join(words)})"
+
+
+def _home(name: str, imported: set[str]) -> str:
+    """Return where Python finds a class of the library, and take note of what is to be imported for it."""
+    import shoal
+    from shoal import hierarchy, models
+
+    if hasattr(shoal, name):
+        return f"shoal.{name}"
+    home = next(one for one in (hierarchy, models) if hasattr(one, name))
+    imported.add(home.__name__)
+    return f"{home.__name__}.{name}"

@@ -1,0 +1,134 @@
+"""One studio: what was decided, the worker, the last release. Browsers come and go; all of them see the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import UsageError
+from shoal.studio.plan import History, Plan
+
+if TYPE_CHECKING:
+    from shoal.studio.places import Places
+    from shoal.studio.requests import Requests
+    from shoal.studio.work import Job, Outcome, Workshop
+
+__all__ = ["OrderedRelease", "Studio", "Waiting"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting:
+    """What a screen is in place of itself, as long as it cannot be shown."""
+
+    step: str = ""
+    """The screen."""
+    job: Job | None = None
+    """The work that it waits for."""
+    back: str = "/"
+    """Where to go when that is cancelled."""
+    path: str | None = None
+    """Another screen that comes first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderedRelease:
+    """A release that was asked for."""
+
+    key: str
+    """The piece of work that makes it."""
+    folder: Path
+    """Where it goes."""
+    plan: Plan
+    """What was asked for."""
+
+
+@dataclass(kw_only=True)
+class Studio:
+    """The state of one studio."""
+
+    requests: Requests
+    """How requests are read and said."""
+    places: Places
+    """What may be read and written."""
+    workshop: Workshop
+    """Where work is done."""
+    stop: Callable[[], None] = lambda: None
+    """Ends the server."""
+    max_upload: int = 0
+    """Bytes of a dropped file, at most."""
+    history: History = field(default_factory=History)
+    """What was decided."""
+    publication: OrderedRelease | None = None
+    """The last release that was asked for."""
+    values_shown: bool = False
+    """Whether somebody asked to see values of the table."""
+    count: int = 0
+    """Releases that were asked for."""
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    """Held by whoever looks at the state or changes it."""
+
+    @property
+    def plan(self) -> Plan:
+        """What was decided so far."""
+        return self.history.plan
+
+    def outcome(
+        self, step: str, title: str, work: Callable[..., Any], arguments: Mapping[str, Any], *, back: str
+    ) -> Outcome | Waiting:
+        """Return how a piece of work ended; it is started where it did not run yet, and waited for meanwhile."""
+        key = self._key(work, arguments)
+        found = self.workshop.outcome(key)
+        if found is not None:
+            return found
+        if not self.workshop.start(key, title, work, arguments):
+            return Waiting(step="publish", job=self.workshop.job, back="/publish")
+        return Waiting(step=step, job=self.workshop.job, back=back)
+
+    def facts(self, step: str, title: str, work: Callable[..., Any], arguments: Mapping[str, Any], *, back: str) -> Any:
+        """Return what a piece of work found, or a `Waiting`.
+
+        Raises
+        ------
+        UsageError
+            Where it failed; the next time it is tried again.
+        """
+        found = self.outcome(step, title, work, arguments, back=back)
+        if isinstance(found, Waiting):
+            return found
+        if found.error is not None:
+            self.workshop.forget(self._key(work, arguments))
+            raise UsageError(found.error)
+        return found.facts
+
+    def _key(self, work: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
+        """Return what tells a piece of work from others; a file that changed makes another one."""
+        named = {name: value for name, value in arguments.items() if not callable(value)}
+        try:
+            found = os.stat(self.plan.source)
+            stamp = [] if self.plan.demo else [found.st_mtime_ns, found.st_size]
+        except OSError:
+            stamp = []
+        return f"{work.__name__}:{json.dumps([stamp, named], sort_keys=True)}"
+
+    def file_of_release(self, side: str, name: str) -> Path | None:
+        """Return a file of the last release: of the public folder or the private one; None where there is none."""
+        if self.publication is None or side not in ("public", "private"):
+            return None
+        done = self.workshop.outcome(self.publication.key)
+        if done is None or done.error is not None:
+            return None
+        folder = self.publication.folder
+        names = done.facts["files" if side == "public" else "private"]
+        path = (folder if side == "public" else folder.with_name(f"{folder.name}.private")) / name
+        return path if name in names and path.is_file() and not path.is_symlink() else None
+
+    def close(self) -> None:
+        """End everything, and forget what was dropped."""
+        self.workshop.close()
+        self.places.forget()
+        self.stop()

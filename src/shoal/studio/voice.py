@@ -1,0 +1,42 @@
+"""The voice of the studio: errors of the library told in the words of its screens, where Python has parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["SCREENS"]
+
+_CALLED: Mapping[str, str] = {
+    "k": "The smallest group (k)",
+    "l": "The variety within groups (l)",
+    "t": "The closeness to the whole table (t)",
+    "missing_sensitive": "on the screen Goal, missing sensitive values:",
+    "recoding": "on the screen Goal, how cells become less precise:",
+    "dates": "on the screen Columns, how dates are written:",
+    "decimal": "on the screen Open, the sign before decimals:",
+    "sheet": "on the screen Open, the sheet",
+    "delimiter": "on the screen Open, the separator",
+    "encoding": "on the screen Open, the encoding",
+    "force": "another name for the folder",
+    "quasi_identifiers": "on the screen Columns, what others may know",
+    "sensitive": "on the screen Columns, what must stay private",
+    "insensitive": "on the screen Columns, what tells nothing",
+    "direct_identifiers": "on the screen Columns, what names a person",
+    "coarsen": "on the screen Coarser, the column",
+    "sampling_fraction": "The share of the population",
+    "star": "another symbol in the data than the star",
+}
+
+
+class _Screens:
+    """What users of the studio call the parameters of the library; see `shoal._messages.Voice`."""
+
+    python = False
+
+    def called(self, parameter: str, owner: str = "") -> str | None:
+        """Return what the screens call a parameter; None where none has it."""
+        return _CALLED.get(parameter)
+
+
+SCREENS = _Screens()
+"""The voice."""

@@ -1,0 +1,260 @@
+"""The words of the screens: what roles are called, what goals there are, and what every number means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+__all__ = [
+    "COARSENINGS",
+    "EXPLAINED",
+    "GOALS",
+    "ROLES",
+    "STEPS",
+    "ColumnRole",
+    "Explained",
+    "Goal",
+    "coarsening_in_words",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnRole:
+    """A role as people choose it who do not know the terms."""
+
+    name: str
+    """Its name in inspections."""
+    title: str
+    """What it is called in lists."""
+    meaning: str
+    """What becomes of such columns, and how to find out whether a column is one."""
+    term: str
+    """The field's word for it."""
+
+
+ROLES = (
+    ColumnRole(
+        name="quasi_identifier",
+        title="Others may know it",
+        term="quasi-identifier",
+        meaning="Could a neighbour, a colleague, an employer, a relative or a public list know this of somebody: age, "
+        "sex, where they live, when something happened, what they do? Alone it names nobody; together such facts "
+        "single people out. It is published less precisely where needed.",
+    ),
+    ColumnRole(
+        name="sensitive",
+        title="Must stay private",
+        term="sensitive attribute",
+        meaning="Would it harm or embarrass somebody if others learned it of them: a diagnosis, an income, a result? "
+        "It is published as it is, and nobody may be able to link it to a person.",
+    ),
+    ColumnRole(
+        name="direct_identifier",
+        title="Leave it out",
+        term="direct identifier",
+        meaning="Does it point at one person by itself: a name, an insurance or record number, an e-mail address, free "
+        "text that may mention somebody? Or does nobody need it? It is never published.",
+    ),
+    ColumnRole(
+        name="insensitive",
+        title="Tells nothing",
+        term="insensitive attribute",
+        meaning="Could nobody recognize anybody by it, and would nobody mind? It is published as it is, row by row, "
+        "and nothing protects it. When in doubt, choose “Others may know it”.",
+    ),
+)
+"""The roles, in the order in which they are offered."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Goal:
+    """For whom a release is, and what is usually asked of one."""
+
+    name: str
+    title: str
+    meaning: str
+    privacy: Mapping[str, str]
+    """The parameters of the models that it begins with."""
+
+
+GOALS = (
+    Goal(
+        name="public",
+        title="Everybody",
+        meaning="A file for download. Nobody knows who will try what with it, and it cannot be taken back.",
+        privacy={"k": "10", "l": "3"},
+    ),
+    Goal(
+        name="contract",
+        title="Researchers under a contract",
+        meaning="They promise not to look for anybody, and can be held to it.",
+        privacy={"k": "5", "l": "2"},
+    ),
+    Goal(
+        name="internal",
+        title="Colleagues",
+        meaning="It stays inside the institution, with people who must keep it to themselves.",
+        privacy={"k": "3"},
+    ),
+)
+"""For whom releases are, the most careful first."""
+
+STEPS = (
+    ("open", "Open"),
+    ("columns", "Columns"),
+    ("risk", "Risk now"),
+    ("goal", "Goal"),
+    ("coarser", "Coarser"),
+    ("publish", "Publish"),
+)
+"""The screens in their order: their path, and their title."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explained:
+    """What a number means, for those who ask."""
+
+    title: str
+    meaning: str
+
+
+EXPLAINED: Mapping[str, Explained] = {
+    "bytes": Explained(title="Size", meaning="How large the file is. Nothing of it was read yet."),
+    "rows": Explained(
+        title="Records",
+        meaning="The lines of the table. Everything here counts each of them as one person: if somebody is in it "
+        "twice, put the lines together first.",
+    ),
+    "values": Explained(
+        title="Different values",
+        meaning="How many different entries the column has. Many values single people out, few do not. "
+        "Records without an entry are counted as missing.",
+    ),
+    "own": Explained(
+        title="A value of their own",
+        meaning="The share of the records whose entry nobody else has. Whoever knows it of one of these people has "
+        "found the record, without knowing anything else.",
+    ),
+    "shown": Explained(
+        title="Most frequent values",
+        meaning="Up to five entries of the column with the number of records that have each. They are on the screen "
+        "because you asked for them; nothing that the studio writes has them.",
+    ),
+    "k": Explained(
+        title="The smallest group (k)",
+        meaning="Every person shares everything that others may know with at least k - 1 others in the published "
+        "table. Whoever looks for one of them finds k or more records, and picks the right one with a chance of at "
+        "most 1 in k. This is called k-anonymity.",
+    ),
+    "l": Explained(
+        title="The variety within groups (l)",
+        meaning="Within every group, no private value belongs to more than one record in l. Without it a group may "
+        "share one diagnosis: then it does not matter which record is whose. This is called l-diversity.",
+    ),
+    "t": Explained(
+        title="Closeness to the whole table (t)",
+        meaning="The private values of every group are spread nearly as in the whole table: the shares differ by at "
+        "most t (0.2: 20 percentage points). It asks for more than l, and costs more. This is called t-closeness.",
+    ),
+    "fraction": Explained(
+        title="The share of the population",
+        meaning="How many of all the people that could have been in this table are in it. If it has 1 of 100 patients "
+        "of a country, somebody who looks for a patient does not know whether they are in it, and one who is alone in "
+        "the table may not be alone in the country. Leave it empty if everybody is in it, or you do not know.",
+    ),
+    "left": Explained(
+        title="Values left",
+        meaning="How many different values the column has afterwards. Fewer values make larger groups, and say less.",
+    ),
+    "classes": Explained(
+        title="Groups",
+        meaning="Records that agree on everything that others may know are one group. Few large groups hide people, "
+        "many small ones show them.",
+    ),
+    "alone": Explained(
+        title="Alone",
+        meaning="The share of the people with whom nobody in the table agrees on everything that others may know. Who "
+        "knows that of them has found their record.",
+    ),
+    "below": Explained(
+        title="In groups that are too small",
+        meaning="The share of the people whose group has fewer records than the goal asks for. What remains of it here "
+        "is taken care of when the release is made, by making single cells less precise: the more remains, the more is "
+        "lost then.",
+    ),
+    "average": Explained(
+        title="Average risk",
+        meaning="The chance of picking the right record of somebody who is known to be in the table, for somebody who "
+        "knows everything that others may know, on average over the people.",
+    ),
+    "highest": Explained(
+        title="Highest risk",
+        meaning="The same chance for the person who is easiest to find: 1 divided by the size of the smallest group.",
+    ),
+    "loss": Explained(
+        title="Loss",
+        meaning="How much less precise the column became: 0% when every value is as it was, 100% when nothing of it is "
+        "left. An age of 34 published as 30 to 39 loses 9 years of the span of all ages. It is the mean normalized "
+        "certainty penalty.",
+    ),
+    "gcp": Explained(
+        title="Loss of all columns",
+        meaning="The mean of the loss of the columns that others may know; the columns that must stay private lose "
+        "nothing. It is the global certainty penalty.",
+    ),
+    "achieved": Explained(
+        title="Achieved",
+        meaning="What was counted in the published cells, by code that shares nothing with what made them. It is at "
+        "least as good as what was asked for, or there would be no release.",
+    ),
+    "smallest": Explained(
+        title="Smallest group",
+        meaning="The fewest records of the published table that agree on everything that others may know.",
+    ),
+    "groups": Explained(
+        title="Groups", meaning="How many groups of records that look the same the published table has."
+    ),
+    "pairs": Explained(
+        title="Told apart",
+        meaning="The share of all pairs of people whom these columns tell apart. 100% would be a column that names "
+        "everybody.",
+    ),
+    "small": Explained(
+        title="People in small groups",
+        meaning="The share of the people whom fewer than so many people of the table match, themselves among them.",
+    ),
+    "part": Explained(
+        title="Part in what is special",
+        meaning="Some people stand out by few facts already. This is how much each column takes part in that: those "
+        "with the longest bars are worth making coarser first.",
+    ),
+}
+"""What every number of the screens means; measures of risk are explained by `shoal.disclosure_risk.MEASURES`."""
+
+COARSENINGS: Mapping[str, str] = {
+    "bins": "in steps of {}",
+    "prefix": "the first {} characters",
+    "round": "rounded to {}",
+    "top": "{} or more as one",
+    "bottom": "{} or less as one",
+    "labels": "rare values joined until each class has {} records",
+    "ordered": "neighbouring values joined until each class has {} records",
+    "quantiles": "in {} parts with as many people each",
+    "cuts": "cut at {}",
+}
+"""What coarsenings are in words, by the words of specs."""
+
+
+def coarsening_in_words(words: str) -> str:
+    """Return what a coarsening does, for people who do not write specs.
+
+    Examples
+    --------
+    >>> coarsening_in_words("bins:10"), coarsening_in_words("date:year"), coarsening_in_words("")
+    ('in steps of 10', 'the year only', 'as it is')
+    """
+    kind, _, value = words.partition(":")
+    if kind == "date":
+        return f"the {value} only" if value == "year" else f"year and {value}"
+    fixed = {"": "as it is", "any": "nothing of it: every value becomes the same", "zip3": "the first 3 digits"}
+    return fixed.get(kind) or COARSENINGS.get(kind, words).format(value)

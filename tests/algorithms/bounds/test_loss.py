@@ -1,0 +1,141 @@
+"""The bound on the loss is never above what the best partition of a small table loses, and is no empty promise."""
+
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal
+from shoal.algorithms import Cluster, Problem, loss_bound, lower_bound
+from shoal.algorithms.bounds import loss
+from shoal.hierarchy import Hierarchy
+from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, Requirement, TCloseness
+from shoal.table import Schema, encode
+from shoal.testing.hierarchies import STAR, common_ancestor, leaves_below
+from shoal.testing.oracles import optimal_partition, penalty_of_group, predicate_of
+
+TOWNS = [(f"{a}{b}", f"{a}", "*") for a in "xyz" for b in "123"]
+TREES = {"q2": Hierarchy.from_rows(TOWNS)}
+REQUESTS = [
+    [KAnonymity(2)],
+    [KAnonymity(3)],
+    [LDiversity(2)],
+    [LDiversity(2), KAnonymity(3)],
+    [LDiversity(3, variant="distinct")],
+    [LDiversity(2, variant="entropy")],
+    [AlphaKAnonymity(0.6, 2)],
+    [TCloseness(0.4)],
+]
+
+
+def problem(columns, values, privacy, **how):
+    frame = pl.DataFrame({f"q{j}": column for j, column in enumerate(columns)} | {"s": values})
+    names = tuple(f"q{j}" for j in range(len(columns)))
+    return Problem(
+        table=encode(frame, Schema(quasi_identifiers=names, sensitive=("s",))),
+        requirement=Requirement.of(privacy, ("s",)),
+        rng=np.random.default_rng(0),
+        **({"recoding": "generalization"} | how),
+    )
+
+
+def bound_of(asked):
+    stars = lower_bound(asked.table, asked.requirement, target=10**9)
+    return loss_bound(asked, stars)
+
+
+def random_table(seed, rows):
+    rng = np.random.default_rng(seed)
+    numbers = rng.integers(0, 2 + seed % 9, rows).tolist()
+    words = [f"w{v}" for v in rng.integers(0, 2 + seed % 3, rows)]
+    towns = [TOWNS[v][0] for v in rng.integers(0, len(TOWNS), rows)]
+    if seed % 5 == 0:
+        numbers[0] = words[-1] = None
+    return [numbers, words, towns], (rng.permutation(rows) % (2 + seed % 3)).tolist()
+
+
+def optimum_of(columns, values, privacy, trees):
+    """What the best partition loses, by definition and brute force."""
+    domains = [set(column) for column in columns]
+    every = [path for path in TOWNS if path[0] in domains[2]]
+
+    def cost(group):
+        total = Fraction(0)
+        for place, column in enumerate(zip(*group, strict=True)):
+            if place < 2 or not trees:
+                total += penalty_of_group([(value,) for value in column], [domains[place]], [place == 0])
+                continue
+            paths = {path[0]: path for path in TOWNS}
+            name, level = common_ancestor([paths[value] for value in column], TOWNS)
+            if level > 0:
+                below = len(every) if name == STAR else len(leaves_below(name, level, every))
+                total += len(group) * (Fraction(1) if name == STAR else Fraction(below - 1, max(len(every) - 1, 1)))
+        return total
+
+    predicates = [predicate_of(model, values) for model in privacy]
+    rows = list(zip(*columns, strict=True))
+    return optimal_partition(rows, values, lambda group: all(holds(group) for holds in predicates), cost)
+
+
+@pytest.mark.parametrize("trees", [{}, TREES], ids=["sets", "trees"])
+def test_never_above_the_optimum(trees):
+    bounded, lost = 0.0, 0.0
+    for seed in range(200):
+        columns, values = random_table(seed, 7)
+        privacy = REQUESTS[seed % len(REQUESTS)]
+        found = optimum_of(columns, values, privacy, trees)
+        if found is None:
+            continue
+        least = bound_of(problem(columns, values, privacy, hierarchies=trees)).gcp * 21
+        assert least <= float(found[0]) + 1e-12
+        bounded, lost = bounded + least, lost + float(found[0])
+    assert bounded > 0.3 * lost
+
+
+def test_never_above_however_little_is_looked_at(monkeypatch):
+    columns, values = random_table(1, 400)
+    asked = problem(columns, values, [KAnonymity(9), LDiversity(2)], hierarchies=TREES)
+    whole = bound_of(asked)
+    assert 0 < whole.gcp <= Cluster(effort=5).partition(asked).details["loss"]
+    assert "budget" not in whole.why
+    for work in (1, 100, 3_000):
+        monkeypatch.setattr(loss, "_WORK", work)
+        less = bound_of(asked)
+        assert less.gcp <= whole.gcp + 1e-12
+        assert "budget of work" in less.why
+
+
+def test_as_by_looking_at_every_pair():
+    # Of k-anonymity: what each row loses with the k-1st nearest.
+    columns, values = random_table(2, 120)
+    asked = problem(columns, values, KAnonymity(4))
+    numbers, words, towns = (np.unique(column, return_inverse=True)[1] for column in columns)
+    apart = np.abs(np.subtract.outer(numbers, numbers)) / numbers.max()
+    for codes in (words, towns):
+        apart = apart + (codes[:, None] != codes) / codes.max()
+    radii = np.sort(apart, axis=1)[:, 3]
+    assert bound_of(asked).gcp == pytest.approx(radii.sum() / apart.shape[0] / 3)
+
+
+def test_by_suppression_it_is_the_bound_on_stars():
+    columns, values = random_table(3, 60)
+    asked = problem(columns, values, LDiversity(2), recoding="suppression")
+    stars = lower_bound(asked.table, asked.requirement, target=10**9)
+    assert loss_bound(asked, stars).gcp == stars.stars / 180
+
+
+def test_the_certificate_has_it_for_the_publisher_alone():
+    frame = shoal.datasets.census(600, quasi_identifiers=4, seed=3)
+    *names, sensitive = frame.columns
+    asked = {"quasi_identifiers": names, "sensitive": sensitive, "privacy": shoal.KAnonymity(4), "seed": 1}
+    for recoding in ("generalization", "suppression"):
+        release = shoal.anonymize(frame, **asked, recoding=recoding)
+        bound = release.certificate.to_dict()["cost"]["lower_bound"]
+        assert 0 < bound["gcp"] <= release.metrics.gcp
+        assert bound["gcp_gap"] == pytest.approx(1 - bound["gcp"] / release.metrics.gcp)
+        assert bound["gcp_why"]
+    proof = release.certificate.public(text="", reservations=(), proof=True).to_dict()
+    assert not [name for name in proof["cost"]["lower_bound"] if name.startswith("gcp")]
+    coarser = shoal.anonymize(frame, **asked, coarsen={names[0]: shoal.Bins(10)})
+    assert "gcp" not in coarser.certificate.to_dict()["cost"]["lower_bound"]

@@ -1,0 +1,150 @@
+"""The command, the spec file and the Python that a screen shows ask for the same as the studio itself."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import shoal
+from shoal.cli.main import app
+from shoal.cli.studio import arguments_in, flag_of_key
+from shoal.studio import Requests
+from shoal.studio.plan import Plan
+from shoal.studio.same import of_inspecting, of_publishing, of_risk
+
+REQUESTS = Requests(arguments=arguments_in, flag=flag_of_key)
+NAMES = (
+    "age",
+    "zip code",
+    "a,b",
+    'say "x"',
+    "it's",
+    "born",
+    "équipe",
+    "-k",
+    "x=y",
+    " edge ",
+    "\u202ename",
+    "new\u2028line",
+)
+COARSENINGS = (
+    "",
+    "prefix:3",
+    "bins:10",
+    "date:year",
+    "cuts:18,30,65",
+    "quantiles:4",
+    "top:90",
+    "bottom:18",
+    "round:5",
+    "labels:50",
+    "ordered:50",
+    "zip3",
+    "any",
+)
+
+
+@st.composite
+def plans(draw: Any) -> Plan:
+    names = draw(st.lists(st.sampled_from(NAMES), unique=True, min_size=2))
+    roles = dict(zip(names, ["quasi_identifier", "sensitive"], strict=False))
+    others = st.sampled_from(["quasi_identifier", "sensitive", "direct_identifier", "insensitive"])
+    roles |= {name: draw(others) for name in names[2:]}
+    privacy = {"k": draw(st.sampled_from(["2", "10"]))}
+    privacy |= draw(st.sampled_from([{}, {"l": "3"}, {"t": "0.25"}, {"l": "2", "t": "0.1"}]))
+    quasi = [name for name, role in roles.items() if role == "quasi_identifier"]
+    return Plan(
+        source="/private/table.csv",
+        shown=draw(st.sampled_from(["table.csv", "my table's.csv", "-table.csv"[1:], "t\u202e.csv"])),
+        roles=roles,
+        privacy=privacy,
+        recoding=draw(st.sampled_from(["generalization", "suppression"])),
+        missing_sensitive=draw(st.sampled_from(["error", "value", "drop"])),
+        coarsen={name: draw(st.sampled_from(COARSENINGS)) for name in quasi},
+        reading=draw(st.sampled_from([{}, {"delimiter": ";", "decimal": ","}, {"sheet": "März 'x'"}])),
+        dates=draw(st.sampled_from([{}, {names[0]: "%d.%m.%Y"}])),
+    )
+
+
+def words_of(command: str, folder: Path) -> list[str]:
+    import subprocess
+
+    listed = command.replace("\\\n", " ").replace("shoal ", "printf '%s\\0' shoal ", 1)
+    said = subprocess.run(["bash", "-c", listed], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}).stdout
+    words = said.decode().split("\0")[1:-1]
+    return [str(folder / word) if word == "release.toml" else word for word in words]
+
+
+@settings(max_examples=60, deadline=None, phases=[Phase.explicit, Phase.generate], report_multiple_bugs=False)
+@given(plan=plans())
+def test_three_ways_and_the_studio_ask_for_the_same(plan, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("same")
+    same = of_publishing(plan, REQUESTS, output="out")
+    wanted = arguments_in(plan.content())
+    asked: list[tuple[Any, str, dict[str, Any]]] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "shoal.cli.anonymize.publish",
+            lambda terminal, data, out, request, arguments: asked.append((data, out.name, arguments)),
+        )
+        (folder / "release.toml").write_text(same.spec, encoding="utf-8")
+        for words in (words_of(same.command, folder), ["anonymize", "--spec", str(folder / "release.toml")]):
+            outcome = CliRunner().invoke(app, words)
+            assert outcome.exit_code == 0, (words, outcome.stderr)
+
+        class Made:
+            def __init__(self, data: Any, **arguments: Any) -> None:
+                self.asked = (data, arguments)
+
+            def save(self, out: str) -> None:
+                asked.append((self.asked[0], out, self.asked[1]))
+
+        patch.setattr(shoal, "anonymize", Made)
+        exec(same.python, {})
+    assert len(asked) == 3
+    for data, out, arguments in asked:
+        assert Path(data).name == wanted["data"]
+        assert out == "out"
+        for name in {*wanted, *arguments} - {"data"}:
+            assert _plain(arguments.get(name)) == _plain(wanted.get(name)), name
+    for text in (same.command, same.python, same.spec):
+        assert all(one.isprintable() or one == "\n" for one in text), "nothing is hidden in it"
+
+
+def _plain(value: Any) -> Any:
+    """Names come as lists or as tuples."""
+    return list(value) if isinstance(value, tuple) else value
+
+
+def test_what_the_risk_and_the_columns_show_runs(home, monkeypatch):
+    monkeypatch.chdir(home)
+    roles = {
+        "name": "direct_identifier",
+        "age": "quasi_identifier",
+        "gender": "quasi_identifier",
+        "disease": "sensitive",
+    }
+    plan = Plan(shown="patients.csv", roles=roles, sampling_fraction="0.05", reading={"delimiter": ","})
+    for same in (of_inspecting(plan, REQUESTS, output="out"), of_risk(plan, REQUESTS, suda=2, output="out")):
+        outcome = CliRunner().invoke(app, shlex.split(same.command.replace("\\\n", " "))[1:])
+        assert outcome.exit_code == 0, outcome.stderr
+        made: dict[str, Any] = {}
+        exec(same.python, made)
+        assert made.get("inspection", made.get("risk")) is not None
+    assert (home / "release.toml").exists()
+
+
+def test_the_made_up_table_is_made_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plan = Plan(shown="patients.csv", demo=True)
+    same = of_inspecting(plan, REQUESTS, output="out")
+    first, second = same.command.splitlines()
+    for line in (first, second):
+        assert CliRunner().invoke(app, shlex.split(line)[1:]).exit_code == 0
+    exec(same.python, {})

@@ -1,0 +1,301 @@
+"""The screens, by requests: the whole way, going back, reloading, bad files, wide tables, and what is never shown."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from shoal.cli.main import app
+from shoal.io import readers
+from shoal.studio import jobs
+from shoal.studio.places import ENDINGS
+from shoal.studio.words import EXPLAINED, coarsening_in_words
+
+from .conftest import HERE, MAX_UPLOAD, SECRET
+
+SCREENS = ("/", "/columns", "/risk", "/goal", "/coarser", "/publish", "/release", "/history")
+
+
+def test_the_whole_way_to_a_release_whose_audit_agrees(browser, home):
+    browser.enter()
+    assert "patients.csv" in browser.look("/").text
+    columns = browser.send("/open", {"path": "patients.csv"})
+    assert "120 records" in re.sub(r"<[^>]+>|\s+", " ", columns.text).replace("  ", " ")
+    risk = browser.send("/columns", {"do": "next"})
+    assert "How easily are people found now?" in risk.text
+    assert (
+        "Make columns coarser first" in browser.send("/goal", {"k": "5", "l": "2", "recoding": "generalization"}).text
+    )
+    publish = browser.send("/coarser", {"coarsen-0": "bins:20", "coarsen-1": "", "coarsen-2": "any", "do": "next"})
+    assert "in steps of 20" in publish.text
+    released = browser.send("/publish", {"folder": "made"})
+    assert "Verified and written" in released.text
+    assert {one.name for one in (home / "made").iterdir()} == {"release.csv", "certificate.json", "report.html"}
+    made = ("audit", home / "made/release.csv", "--qi", "age,gender,zip", "--sensitive", "disease", "-k", 5, "-l", 2)
+    audit = CliRunner().invoke(app, [*map(str, made), "--json"])
+    assert audit.exit_code == 0, audit.stdout
+    certificate = json.loads((home / "made/certificate.json").read_text())
+    assert json.loads(audit.stdout)["achieved"]["k"] == certificate["achieved"]["k"] >= 5
+    for side, name in (("public", "report.html"), ("public", "release.csv"), ("private", "report.html")):
+        folder = home / ("made" if side == "public" else "made.private")
+        answer = browser.client.get(f"/release/{side}/{name}")
+        assert answer.content == (folder / name).read_bytes()
+        assert "sandbox" in answer.headers["content-security-policy"]
+        assert "script" not in answer.headers["content-security-policy"]
+    assert "attachment" in browser.client.get("/release/public/report.html?download").headers["content-disposition"]
+    assert browser.client.get("/release.toml").text.endswith('output = "release"\n')
+
+
+def test_every_screen_shows_the_same_step_and_asks_for_every_number(browser):
+    browser.decided()
+    browser.send("/publish", {"folder": "made"})
+    for path in SCREENS:
+        text = browser.look(path).text
+        assert text.count('data-same="') == 3, path
+        asked = re.findall(r'popovertarget="([^"]+)"', text)
+        assert len(set(asked)) == len(asked)
+        assert all(f'id="{one}"' in text for one in asked)
+        for heading in re.findall(r"<dl class=\"figures\">.*?</dl>", text, re.S):
+            assert heading.count("<dt>") == heading.count('class="ask"'), path
+        for head in re.findall(r'<th scope="col" class="n">(.*?)</th>', text, re.S):
+            assert 'class="ask"' in head or head in ("As it is", "Coarser"), (path, head)
+        for section in re.findall(r"<section.*?</section>", text, re.S):
+            assert '<td class="n"' not in section or 'class="ask"' in section, path
+
+
+def test_no_value_is_shown_until_somebody_asks(browser):
+    browser.decided()
+    pages = [browser.look(path).text for path in SCREENS[:6]]
+    pages.append(browser.send("/publish", {"folder": "made"}).text)
+    assert not any(SECRET in text for text in pages)
+    assert f"{SECRET}-disease" in browser.send("/columns/values", {"show": "yes"}).text
+    assert SECRET not in browser.send("/columns/values", {"show": "no"}).text
+    browser.send("/columns/values", {"show": "yes"})
+    browser.send("/open", {"path": "patients.csv"})
+    assert SECRET not in browser.look("/columns").text, "another table, another question"
+
+
+def test_several_columns_get_a_role_at_once_and_history_takes_it_back(browser):
+    browser.decided()
+    before = browser.studio.plan
+    form = {"check-1": "on", "check-2": "on", "several": "insensitive", "do": "several"}
+    assert browser.send("/columns", form).text.count("You chose otherwise") == 2
+    assert browser.studio.plan.names_of("insensitive") == ["age", "gender"]
+    assert browser.send("/history", {"step": "2"}).status_code == 200
+    assert browser.studio.plan == before
+    browser.send("/history", {"step": "3"})
+    assert browser.studio.plan.names_of("insensitive") == ["age", "gender"]
+    for step in ("99", "-1", "x", "9" * 20):
+        browser.send("/history", {"step": step})
+    assert browser.studio.history.at == 3
+
+
+def test_a_reload_and_a_second_browser_window_find_everything_as_it_was(browser):
+    browser.decided()
+    browser.send("/goal", {"k": "7", "l": "2", "recoding": "suppression"})
+    first, second = browser.look("/goal").text, browser.look("/goal").text
+    assert first == second
+    assert 'name="k" size="4" inputmode="numeric" value="7"' in first
+
+
+def test_a_screen_that_comes_too_early_leads_to_the_one_before(browser):
+    browser.enter()
+    for path in SCREENS[1:-1]:
+        answer = browser.client.get(path, follow_redirects=True)
+        assert answer.url.path == "/", path
+    browser.send("/open", {"path": "patients.csv"})
+    assert browser.look("/risk").url.path == "/columns"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("empty.csv", b"", "no"),
+        ("header.csv", b"a,b\n", "no row"),
+        ("broken.csv", b'a,b\n"x,1\n2,3\n', "quotation"),
+        ("wrong.xlsx", b"PK\x03\x04 not a workbook", "read"),
+        ("bytes.parquet", b"\x00" * 500, "read"),
+    ],
+)
+def test_bad_files_say_what_is_wrong_without_a_cell(browser, home, name, content, said):
+    (home / name).write_bytes(content)
+    browser.enter()
+    answer = browser.send("/open", {"path": name})
+    assert answer.status_code == 422
+    assert "That does not work" in answer.text
+    assert said in re.sub(r"<[^>]+>", " ", answer.text)
+    assert "Internal error" not in answer.text
+
+
+def test_a_bad_file_is_looked_at_again_when_it_changed(browser, home):
+    (home / "later.csv").write_text("a,b\n")
+    browser.enter()
+    assert browser.send("/open", {"path": "later.csv"}).status_code == 422
+    (home / "later.csv").write_text("age,disease\n30,x\n40,y\n")
+    assert browser.look("/columns").status_code == 200
+
+
+def test_a_goal_that_cannot_be_met_says_so_and_writes_nothing(browser, home):
+    browser.decided()
+    browser.send("/goal", {"k": "121", "recoding": "generalization"})
+    answer = browser.send("/publish", {"folder": "made"})
+    assert "The release was not made" in answer.text
+    assert "120" in answer.text
+    assert sorted(one.name for one in home.iterdir()) == ["patients.csv"]
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ({"k": "0"}, "smallest group"),
+        ({"k": "ten"}, "k"),
+        ({"k": ""}, "Ask for something"),
+        ({"k": "5", "t": "7"}, "closeness"),
+    ],
+)
+def test_goals_that_are_none_are_explained_in_the_words_of_the_screen(browser, form, said):
+    browser.decided()
+    before = browser.studio.plan
+    answer = browser.send("/goal", form)
+    assert answer.status_code == 422
+    assert said.lower() in answer.text.lower()
+    assert "--" not in re.sub(r"<[^>]+>", "", answer.text)
+    assert browser.studio.plan == before
+    told = browser.client.post("/goal/words", data=form, headers={"origin": HERE}).json()
+    assert told["error"]
+    assert not told["sentences"]
+
+
+def test_sentences_follow_the_numbers(browser):
+    browser.decided()
+    told = browser.client.post("/goal/words", data={"k": "8", "l": "4"}, headers={"origin": HERE}).json()
+    assert "at least 7 others" in told["sentences"][0]
+    assert "1 in 4" in told["sentences"][1]
+    assert browser.studio.plan.privacy == {"k": "5"}, "nothing is decided by looking"
+
+
+def test_the_share_of_the_population(browser):
+    browser.decided()
+    assert "Population uniques" not in browser.look("/risk").text
+    text = browser.send("/risk", {"fraction": "5"}).text
+    assert 'value="5"' in text
+    assert "What does this mean: Population uniques" in text
+    assert browser.studio.plan.sampling_fraction == "0.05"
+    for wrong in ("0", "101", "nan", "x", "-3", "1e999999"):
+        assert browser.send("/risk", {"fraction": wrong}).status_code == 422
+    assert "Population uniques" not in browser.send("/risk", {"fraction": ""}).text
+
+
+def test_missing_private_values_are_asked_for(browser, home):
+    lines = (home / "patients.csv").read_text().splitlines()
+    (home / "missing.csv").write_text(
+        "\n".join([lines[0], *(one.rpartition(",")[0] + "," for one in lines[1:4]), *lines[4:]])
+    )
+    browser.enter()
+    browser.send("/open", {"path": "missing.csv"})
+    browser.send("/columns", {"do": "next"})
+    assert "3 records miss a private value" in browser.look("/goal").text
+    browser.send("/goal", {"k": "5", "recoding": "generalization", "missing_sensitive": "drop"})
+    assert "Verified and written" in browser.send("/publish", {"folder": "made"}).text
+    assert json.loads((home / "made/certificate.json").read_text())["parameters"]["missing_sensitive"] == "drop"
+
+
+def test_dates_that_can_be_read_in_two_ways_are_asked_for(browser, home):
+    days = [f"{1 + row % 12:02}/{1 + row % 11:02}/1980" for row in range(60)]
+    (home / "dates.csv").write_text("born,disease\n" + "\n".join(f"{day},x{row % 4}" for row, day in enumerate(days)))
+    browser.enter()
+    text = browser.send("/open", {"path": "dates.csv"}).text
+    assert "two ways" in text
+    assert 'name="date-0"' in text
+    text = browser.send("/columns", {"date-0": "%d/%m/%Y", "do": "next"}).text
+    assert "two ways" not in text
+    assert "%d/%m/%Y" in text
+    browser.send("/columns", {"do": "next"})
+    assert browser.studio.plan.content()["dates"] == {"born": "%d/%m/%Y"}
+    assert browser.studio.plan.content()["coarsen"] == {"born": "date:month"}
+
+
+def test_making_a_release_can_be_stopped_and_leaves_nothing(browser, home, monkeypatch):
+    browser.decided()
+    monkeypatch.setattr(jobs, "publish", slow)
+    answer = browser.client.post("/publish", data={"folder": "made"}, headers={"origin": HERE}, follow_redirects=True)
+    assert 'id="working"' in answer.text
+    assert 'id="working"' in browser.client.get("/release").text, "another window sees it, too"
+    assert browser.client.get("/work").json()["title"] == "Making the release “made”"
+    assert "Another release is being made" in browser.send("/publish", {"folder": "other"}).text
+    assert 'id="working"' in browser.client.get("/coarser").text, "looking does not stop it"
+    answer = browser.send("/cancel", {"back": "/publish"})
+    assert "Stopped. Nothing was written." in answer.text
+    assert sorted(one.name for one in home.iterdir()) == ["patients.csv"]
+    assert browser.client.get("/work").json() is None
+
+
+def slow(*, progress, **ignored):
+    while True:
+        progress("waiting", 1, 2)
+        time.sleep(0.02)
+
+
+def test_stopping_leads_to_a_screen_of_the_studio_only(browser):
+    browser.enter()
+    answer = browser.client.post(
+        "/cancel", data={"back": "//evil.example"}, headers={"origin": HERE}, follow_redirects=False
+    )
+    assert answer.headers["location"] == "/"
+
+
+def test_the_made_up_table(browser):
+    browser.enter()
+    assert "1,000 records" in re.sub(r"<[^>]+>", "", browser.send("/open/demo").text).replace(" \n", " ")
+    assert browser.look("/columns").text.count("shoal datasets patients.csv") == 1
+
+
+def test_two_hundred_columns(browser, home):
+    frame = pl.DataFrame({f"column {at}": [f"v{(row * (at + 3)) % 7}" for row in range(50)] for at in range(200)})
+    frame.write_csv(home / "wide.csv")
+    browser.enter()
+    assert browser.send("/open", {"path": "wide.csv"}).text.count('<select name="role-') == 200
+    roles = {f"role-{at}": "quasi_identifier" if at < 3 else "direct_identifier" for at in range(200)}
+    assert browser.send("/columns", {**roles, "do": "next"}).status_code == 200
+    assert len(browser.studio.plan.names_of("direct_identifier")) == 197
+
+
+def test_a_table_without_anything_that_others_know(browser):
+    browser.enter()
+    browser.send("/open", {"path": "patients.csv"})
+    answer = browser.send("/columns", {**{f"role-{at}": "insensitive" for at in range(5)}, "do": "next"})
+    assert answer.status_code == 422
+    assert "others may know" in answer.text
+
+
+def test_closing_forgets_and_stops(browser, monkeypatch, tmp_path):
+    stopped = []
+    browser.studio.stop = lambda: stopped.append(True)
+    monkeypatch.setattr(browser.studio.workshop, "close", lambda: stopped.append("work"))
+    browser.enter()
+    assert "The studio is closed" in browser.send("/close").text
+    assert stopped == ["work", True]
+
+
+def test_what_may_be_opened_is_what_can_be_read():
+    assert set(ENDINGS) == {ending for endings in readers._ENDINGS.values() for ending in endings}
+
+
+def test_every_coarsening_has_words_and_every_word_is_used(browser):
+    from shoal.cli.coarsenings import KINDS
+
+    kinds = set(KINDS) - {"level", "points", "regions"}  # of files and of pairs of columns: as they are written
+    assert all(coarsening_in_words(KINDS[kind]) != KINDS[kind] for kind in kinds)
+    used = "".join(path.read_text() for path in (Path(jobs.__file__).parent / "templates").glob("*.j2"))
+    assert all(f"explained.{name}," in used or f'explained["{name}"],' in used for name in EXPLAINED)
+
+
+def test_the_limit_of_dropped_files_is_on_the_page(browser):
+    browser.enter()
+    assert f'data-limit="{MAX_UPLOAD}"' in browser.look("/").text
