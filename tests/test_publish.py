@@ -280,7 +280,7 @@ class TestReproducibility:
 
 KEYS = {
     "format", "shoal", "private", "algorithm", "reason", "parameters", "seed", "randomness", "input", "columns",
-    "requested", "achieved", "risk", "cost", "guarantee", "details", "seconds", "output",
+    "requested", "achieved", "risk", "cost", "guarantee", "details", "engine", "seconds", "output",
 }  # fmt: skip
 
 

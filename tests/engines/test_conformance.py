@@ -113,12 +113,10 @@ def same(here: Any, there: Any) -> None:
     told, known = there.certificate.to_dict(), here.certificate.to_dict()
     assert told["achieved"] == known["achieved"]
     assert told["risk"] == known["risk"]
-    assert told["cost"]["lower_bound"] == known["cost"]["lower_bound"]
     assert told["engine"]["parts"] == 1
     assert there.data.collect().equals(here.data)
     assert there.public_certificate.to_dict() == here.public_certificate.to_dict()
-    assert told["cost"].pop("gcp") == pytest.approx(known["cost"].pop("gcp"))  # a sum in another order
-    assert told["cost"] == known["cost"]
+    assert rounded(told["cost"]) == rounded(known["cost"])
     assert told["guarantee"] == known["guarantee"]
 
 
@@ -141,6 +139,14 @@ def test_parts_satisfy_what_was_asked_of_the_whole(
             parts.add(release.certificate.engine["parts"])
             holds(release, frame, models)
     assert max(parts) > 2
+
+
+def rounded(facts: dict[str, Any]) -> dict[str, Any]:
+    """Facts whose sums may have been added up in another order."""
+    return {
+        name: rounded(fact) if isinstance(fact, dict) else round(fact, 9) if isinstance(fact, float) else fact
+        for name, fact in facts.items()
+    }
 
 
 def holds(release: Any, frame: pl.DataFrame, models: list[shoal.PrivacyModel]) -> None:
