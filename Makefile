@@ -3,14 +3,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test check lint types imports docs bench clean help
+.PHONY: demo warm-up test check lint types imports docs package bench clean help
 
 help:
-	@echo "make demo   anonymize a real table, print what was achieved, write a report to open"
-	@echo "make test   run the whole test suite"
-	@echo "make check  lint, types, import rules, then the tests"
-	@echo "make docs   build the documentation: docs/_build/html/index.html"
-	@echo "make bench  measure speed, memory and quality"
+	@echo "make demo     anonymize a real table, print what was achieved, write a report to open"
+	@echo "make warm-up  compile all loops now, on all cores, rather than in first runs"
+	@echo "make test     run the whole test suite"
+	@echo "make check    lint, types, import rules, then the tests"
+	@echo "make docs     build the documentation: docs/_build/html/index.html"
+	@echo "make package  build wheel and source distribution, and try the wheel with the oldest and newest versions"
+	@echo "make bench    measure speed, memory and quality"
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "shoal needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
@@ -22,7 +24,10 @@ $(STAMP): pyproject.toml
 demo: $(STAMP)
 	$(BIN)/shoal demo --force -o demo-release
 
-test: $(STAMP)
+warm-up: $(STAMP)
+	$(BIN)/shoal warm-up
+
+test: warm-up
 	$(BIN)/python -m pytest -n auto --dist loadgroup -q
 	@for name in chromium chromium-browser google-chrome google-chrome-stable chrome; do \
 	  command -v $$name >/dev/null && exit 0; done; \
@@ -42,6 +47,9 @@ check: lint types imports test
 
 docs: $(STAMP)
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html
+
+package: $(STAMP)
+	BIN=$(BIN) .ci/package
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from shoal._compiling import places, written
+from shoal._compiling import places, turns, written
 from shoal.algorithms.tp import cascade_kernel, donors_kernel
 
 SOURCE = """
@@ -78,16 +78,15 @@ def printed(process: subprocess.Popen[str]) -> tuple[str, str]:
 
 
 def names(cache: Path) -> list[str]:
-    return sorted(path.name.split("-")[0] for path in cache.rglob("*") if path.is_file())
+    return sorted(path.name.split("-")[0] for path in cache.rglob("*") if path.is_file() and path.name != turns.FILE)
 
 
 def test_processes_compile_at_once_and_later_ones_load(own: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    both = [starting(own, cache), starting(own, cache)]
-    for process in both:
-        result, told = printed(process)
-        assert result.split()[0] == "42"
-        assert told == ""
+    both = [printed(process) for process in [starting(own, cache), starting(own, cache)]]
+    assert {told for _, told in both} == {""}
+    assert {result.split()[0] for result, _ in both} == {"42"}
+    assert sum(int(result.split()[1]) for result, _ in both) == 2, "each function once, by one of them"
     assert names(cache) == ["own_kernel.doubled", "own_kernel.twice_and"], "no drafts, and nothing for what is inlined"
     assert printed(starting(own, cache))[0].split() == ["42", "0"]
     (kept,) = cache.rglob("own_kernel.twice_and-*")

@@ -222,6 +222,12 @@ def test_the_errors_and_their_exit_codes():
         assert issubclass(error, errors.ShoalError)
 
 
+def test_the_citation_names_the_version():
+    file = ROOT.parents[1] / "CITATION.cff"
+    if file.exists():
+        assert f"\nversion: {shoal.__version__}\n" in file.read_text(encoding="utf-8")
+
+
 def test_the_pages_that_the_readme_names_are_there():
     home = ROOT.parents[1]
     pages = [home / "README.md", *sorted((home / "docs").rglob("*.md"))]
@@ -234,4 +240,8 @@ def test_the_pages_that_the_readme_names_are_there():
         if "://" not in link
     }
     assert [str(path.relative_to(home)) for path in sorted(named) if not path.exists()] == []
-    assert set((home / "docs" / "guide").glob("*.md")) <= named, "every page of the guide is linked from somewhere"
+    for index in (home / "docs").rglob("index.md"):
+        listed = index.read_text(encoding="utf-8").split("```{toctree}")[1:]
+        assert any("\n*\n" in one or "\n:hidden:" in one or "generated" in one or "\n0*\n" in one for one in listed), (
+            f"a page that is put beside {index.relative_to(home)} is in the navigation"
+        )

@@ -170,7 +170,10 @@ class Certificate:
     """How easily people were found `before`, in the rows to be published as they came, and are found `after`, in the
     published cells: `shoal.disclosure_risk.Reidentification`. Empty where there is no quasi-identifier."""
     cost: Cost
+    """What was lost: counts of cells and rows, and the least that any release must lose."""
     guarantee: Guarantee
+    """What the algorithm proves of this very run, as ratios to the least; at least 1, or None where it proves
+    nothing."""
     seconds: Mapping[str, float]
     """Wall time of each step."""
     details: Mapping[str, Any] = field(default_factory=dict)

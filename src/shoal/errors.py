@@ -76,6 +76,7 @@ class ShoalError(Exception):
     """
 
     exit_code: ClassVar[int] = 70
+    """What the command line returns for it, from 1 to 255."""
 
     def __init__(self, *parts: Part) -> None:
         super().__init__(*parts)
@@ -216,7 +217,15 @@ def place_of(bug: BaseException) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message that offers the words closest to a wrong one; empty where none is close."""
+    """Return the end of a message that offers the words closest to a wrong one; empty where none is close.
+
+    Parameters
+    ----------
+    name : str
+        The wrong one.
+    known : iterable of str
+        The words that there are.
+    """
     near = difflib.get_close_matches(name, list(known), n=3)
     return "Did you mean " + " or ".join(f"'{match}'" for match in near) + "?" if near else ""
 
@@ -227,6 +236,13 @@ _DATA = re.compile(r"\s*[-+$€£]?\s*\d[\d.,:/\s-]*%?\s*$")
 
 def near_matches(name: str, known: Iterable[str]) -> str:
     """Return the part of a message that offers the names closest to an unknown one.
+
+    Parameters
+    ----------
+    name : str
+        The unknown one.
+    known : iterable of str
+        The names that there are; none that looks like data is shown.
 
     Examples
     --------

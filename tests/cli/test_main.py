@@ -164,6 +164,7 @@ COMMANDS = [
     "tradeoff",
     "tune",
     "version",
+    "warm-up",
 ]
 
 
@@ -184,11 +185,24 @@ def test_every_command_and_option_is_explained() -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_is_shown(shoal: Any, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 80)
-    found = shoal(command, "--help")
+    named = [option.opts[0] for name, option in all_options() if name == command and option.opts[0].startswith("--")]
+    found = shoal(command, "--help-all" if "--help-all" in named else "--help")
     assert found.code == 0
     assert "Usage" in found.out
-    named = [option.opts[0] for name, option in all_options() if name == command and option.opts[0].startswith("--")]
     assert [flag for flag in named if f"{flag} " not in found.out] == [], "no name is cut off in 80 columns"
+
+
+def test_help_shows_the_options_of_every_day_and_the_way_to_the_others(shoal: Any) -> None:
+    found = {}
+    for name in ("anonymize", "audit", "risk", "compare", "tune"):
+        short, full = shoal(name, "--help").out, shoal(name, "--help-all").out
+        found[name] = set(re.findall(r"[│ ](--?[a-z][a-z-]*)", short))
+        assert found[name] < set(re.findall(r"[│ ](--?[a-z][a-z-]*)", full))
+        assert len(re.findall(r"^│ +(?:\* +)?-", short, re.MULTILINE)) <= 20
+        assert "Example: shoal" in short
+        assert f"shoal {name} --help-all" in " ".join(short.split())
+    assert found["anonymize"] >= {"--qi", "--sensitive", "--id", "-k", "-l", "--output", "--spec"}
+    assert "--encoding" not in found["anonymize"]
 
 
 def test_the_help_of_algorithm_names_each_of_them() -> None:

@@ -160,7 +160,8 @@ TOLD_BY_NAME = {("tp", "refine")}
 def options_of(name: str) -> dict[str, str]:
     """Return the options of a command by the names of its parameters."""
     group: Any = typer.main.get_command(app)
-    return {option.name: option.opts[0] for option in group.whole(name).params} | {"help": "--help"}
+    params = group.whole(name).params
+    return {one.name: one.opts[0] for one in params if one.name != "help_all"} | {"help": "--help"}
 
 
 @pytest.fixture

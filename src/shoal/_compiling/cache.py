@@ -15,7 +15,7 @@ from numba.core.compiler import CompileResult
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
-from shoal._compiling import notices, places
+from shoal._compiling import notices, places, turns
 from shoal._compiling.library import Origin, SeparateLibrary
 
 if TYPE_CHECKING:
@@ -43,18 +43,29 @@ class KernelCache(NullCache):  # type: ignore[misc]  # numba has no types
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load what was compiled for the types of some arguments; None where that has to be done now."""
-        data = places.find(self._path, self._file_name(sig, target_context.codegen()))
-        loaded = None if data is None else _loaded(data, self._written, target_context)
+        name = self._file_name(sig, target_context.codegen())
+        loaded = self._found(name, target_context)
         if loaded is None:
-            notices.begin()
+            turns.take(places.places_for(self._path), name)
+            loaded = self._found(name, target_context)  # another process may have made it meanwhile
+            if loaded is None:
+                notices.begin()
+            else:
+                turns.give_back(name)
         return loaded
+
+    def _found(self, name: str, target_context: Any) -> Any:
+        """Return what was kept under a name; None where nothing was that fits."""
+        data = places.find(self._path, name)
+        return None if data is None else _loaded(data, self._written, target_context)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled for the types of some arguments."""
         notices.end()
+        name = self._file_name(sig, data.codegen)
         if not data.library.has_dynamic_globals:
-            name = self._file_name(sig, data.codegen)
             places.keep(self._path, name, _kept(data), prefix=self._name, current=self._current())
+        turns.give_back(name)
 
     def _current(self) -> str:
         """Return how the names of all files begin that were made from the sources as they are."""

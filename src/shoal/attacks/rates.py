@@ -76,6 +76,11 @@ def residual(rate: Rate, control: Rate) -> dict[str, float] | None:
     (r - c) / (1 - c) for rates r and c at the centres of their intervals: the share of what is left to win that is won
     from being in the table. Its error follows from those of both rates. None where c is 1: nothing is left.
 
+    Parameters
+    ----------
+    rate, control : Rate
+        Successes and attempts with people of the release, and with others; rates are from 0 to 1.
+
     Examples
     --------
     >>> found = residual(Rate(successes=900, attempts=1000), Rate(successes=850, attempts=1000))

@@ -36,10 +36,12 @@ from shoal.cli.risk import risk
 from shoal.cli.signature import whole_command
 from shoal.cli.studio import studio
 from shoal.cli.tables import tables
+from shoal.cli.tiers import TwoTiers
 from shoal.cli.tradeoff import tradeoff
 from shoal.cli.tune import tune
 from shoal.cli.version import installed_version, version
 from shoal.cli.voice import Flags, flags_of
+from shoal.cli.warm_up import warm_up
 from shoal.errors import NotUnderstoodError, ShoalError, place_of
 
 __all__ = ["Commands", "app", "run"]
@@ -48,12 +50,12 @@ _ONCE, _AGAIN, _CLASSES, _ITSELF = "One table", "Tables that change", "Classes o
 _COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
     _ONCE: (inspect, anonymize, audit, risk, compare, tradeoff, tune, provenance, demo, studio),
     _AGAIN: (query,),
-    _ITSELF: (datasets, version),
+    _ITSELF: (datasets, warm_up, version),
 }
 """The commands by what they are for, as the help shows them; groups of commands join these below."""
 _SHOWN = (
     *("inspect", "anonymize", "audit", "risk", "compare", "tradeoff", "tune", "provenance", "demo", "studio"),
-    *("republish", "query", "attack", "group", "datasets", "list", "version"),
+    *("republish", "query", "attack", "group", "datasets", "list", "warm-up", "version"),
 )
 
 INTERRUPTED = 130
@@ -82,7 +84,7 @@ class Commands(TyperGroup):
         whole = whole_command(getattr(self.commands[name], "callback", None))
         if whole is not None:
             alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-            alone.command(name)(whole)
+            alone.command(name, cls=TwoTiers)(whole)
             self.commands[name] = typer.main.get_command(alone)
         return self.commands[name]
 

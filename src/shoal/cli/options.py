@@ -20,6 +20,7 @@ from shoal._validation import number_in
 
 __all__ = [
     "CELLS",
+    "EVERYDAY",
     "FORMS",
     "INPUT",
     "METHOD",
@@ -99,6 +100,11 @@ FORMS = ("dates", "decimal")
 READING = ("delimiter", "encoding", "sheet")
 OUTPUT = ("output", "format", "spreadsheet_safe", "publish_proof", "force")
 REQUEST = ("spec", "json")
+EVERYDAY = (
+    *ROLES, "k", "l", "recoding", "hierarchies", "coarsen", "output", "force", "spec",
+    *("algorithms", "chart", "seconds"), *("population", "sampling_fraction", "weights", "suda", "explain"),
+)  # fmt: skip
+"""What --help shows of a command with many options, by the names of the parameters; --help-all shows all."""
 
 Source = Annotated[
     str | None,

@@ -11,6 +11,7 @@ from typing import Any, get_type_hints
 import typer
 
 from shoal.cli import options
+from shoal.cli.tiers import FEW, HelpAll
 from shoal.cli.voice import Flags, flags_in
 from shoal.errors import InternalError
 
@@ -73,6 +74,10 @@ def _with_options(function: Callable[..., None], names: Sequence[str]) -> Callab
     shared = {name: (one, None) for name, one in found.items() if name not in asked}
     for name, (kind, default) in (asked | shared).items():
         parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))
+    if len(parameters) > FEW:
+        parameters.append(
+            inspect.Parameter("help_all", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=HelpAll)
+        )
     command.__name__, command.__doc__ = function.__name__, function.__doc__
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {one.name: one.annotation for one in parameters}

@@ -139,6 +139,13 @@ def zip_hierarchy() -> list[tuple[str, ...]]:
 def quarters(rows: int = 300, *, seed: int = 1) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Make up two quarters of a table that changes, and a list of everybody who is in one of them.
 
+    Parameters
+    ----------
+    rows : int, default 300
+        People of the first quarter, >= 1.
+    seed : int, default 1
+        The same one makes the same tables.
+
     Returns
     -------
     first, second : polars.DataFrame

@@ -50,8 +50,8 @@ class Exact:
     Parameters
     ----------
     most_steps : int, default 10**11
-        It refuses tables that take more steps than this; a step takes one or two nanoseconds. n distinct rows take
-        about 3**(n - 1) steps: 18 of them less than a second, 20 two seconds, 24 some minutes.
+        It refuses tables that take more steps than this, at least 1; a step takes one or two nanoseconds. n distinct
+        rows take about 3**(n - 1) steps: 18 of them less than a second, 20 two seconds, 24 some minutes.
 
     Notes
     -----
@@ -66,6 +66,7 @@ class Exact:
         metadata=parameter(Integer(low=1), "Tables that take more steps (of about 1 ns) are refused."),
     )
     name: ClassVar[str] = "exact"
+    """What users and certificates call it."""
 
     def __post_init__(self) -> None:
         validate_declared(self.name, self)

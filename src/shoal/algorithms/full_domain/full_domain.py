@@ -73,16 +73,17 @@ class FullDomain:
     Parameters
     ----------
     suppression_limit : number, default 1
-        The largest share of rows that may be suppressed: published as stars only, so that the others keep more.
+        The largest share of rows that may be suppressed, from 0 to 1: published as stars only, so that the others keep
+        more.
     cost : str, default "gcp"
         The metric to minimize, by its name in `shoal.metrics`; the precision is maximized.
     local : bool, default False
         Whether the search is repeated on the suppressed rows, as often as that gains something. Groups keep their own
         levels then, and the result is no optimum.
     time_limit : number, default 20
-        Seconds after which the best node so far is published, with its gap.
+        Seconds, > 0, after which the best node so far is published, with its gap.
     most_nodes : int, default 200,000
-        Nodes that may be evaluated; the same for every run, whatever the machine.
+        Nodes that may be evaluated, at least 1; the same for every run, whatever the machine.
 
     Notes
     -----
@@ -136,8 +137,11 @@ class FullDomain:
     )
     most_nodes: int = field(default=200_000, metadata=parameter(Integer(low=1), "Nodes that may be evaluated."))
     name: ClassVar[str] = "full-domain"
+    """What users and certificates call it."""
     hierarchical: ClassVar[bool] = True
+    """It climbs hierarchies: a column without one gets one that is made of its values."""
     judges_releases: ClassVar[bool] = True
+    """It serves models of the release as a whole, too."""
 
     def __post_init__(self) -> None:
         validate_declared(self.name, self)

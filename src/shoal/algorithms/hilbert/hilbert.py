@@ -77,6 +77,7 @@ class Hilbert:
     divisible: ClassVar[bool] = True
 
     name: ClassVar[str] = "hilbert"
+    """What users and certificates call it."""
     stretch: bool = field(
         default=True,
         metadata=parameter(Boolean(), "Whether every attribute is stretched to the width of the largest domain."),

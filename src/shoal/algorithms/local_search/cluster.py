@@ -72,7 +72,8 @@ class Cluster:
     ----------
     effort : int, default 100
         How long the search goes on: moves of rows that are tried for each row that needs something, fewer in large
-        tables, and trials of new groups in proportion. 0 leaves the groups as they were grown.
+        tables, and trials of new groups in proportion; from 0, which leaves the groups as they were grown, to
+        1,000,000.
 
     Notes
     -----
@@ -105,7 +106,9 @@ class Cluster:
     effort: int = field(default=_DEFAULT, metadata=EFFORT)
 
     name: ClassVar[str] = "cluster"
+    """What users and certificates call it."""
     stand_in: ClassVar[Algorithm] = Mondrian()
+    """A quick algorithm that serves the same requirements."""
 
     def __post_init__(self) -> None:
         validate_declared(self.name, self)

@@ -83,8 +83,8 @@ class Sabre:
     Parameters
     ----------
     effort : int, default 200
-        Moves of rows that are tried for each row, fewer in tables of more than 40,000 rows. 0 leaves the groups as they
-        were dealt.
+        Moves of rows that are tried for each row, fewer in tables of more than 40,000 rows; from 0, which leaves the
+        groups as they were dealt, to 1,000,000.
 
     Notes
     -----
@@ -116,7 +116,9 @@ class Sabre:
     effort: int = field(default=200, metadata=EFFORT)
 
     name: ClassVar[str] = "sabre"
+    """What users and certificates call it."""
     stand_in: ClassVar[Algorithm] = Mondrian()
+    """A quick algorithm that serves the same requirements."""
 
     def __post_init__(self) -> None:
         validate_declared(self.name, self)

@@ -48,6 +48,7 @@ class MApproximation:
         default=True, metadata=parameter(Boolean(), "Whether the mixed group is partitioned further by the cascade.")
     )
     name: ClassVar[str] = "m-approximation"
+    """What users and certificates call it."""
 
     def __post_init__(self) -> None:
         validate_declared(self.name, self)

@@ -48,8 +48,8 @@ class Matching:
     Parameters
     ----------
     time_limit : float, optional, default 60
-        Seconds after which the best partition so far is returned, with the bound on all others that was proven by
-        then; None searches to the end. An interrupt (Ctrl-C) does the same.
+        Seconds, >= 0, after which the best partition so far is returned, with the bound on all others that was proven
+        by then; None searches to the end. An interrupt (Ctrl-C) does the same.
 
     Notes
     -----
@@ -70,6 +70,7 @@ class Matching:
         default=60, metadata=parameter(Optional(RationalIn(low=Fraction(0))), **TIME_LIMIT)
     )
     name: ClassVar[str] = "matching"
+    """What users and certificates call it."""
 
     def __post_init__(self) -> None:
         validate_declared(self.name, self)

@@ -63,10 +63,10 @@ class GeneralizationVectors:
     Parameters
     ----------
     time_limit : float, default 60
-        Seconds for the solver. When they are over, or after Ctrl-C, the best partition so far is returned with what was
-        proven until then; it is never worse than that of the best heuristic that serves the request.
+        Seconds for the solver, > 0. When they are over, or after Ctrl-C, the best partition so far is returned with
+        what was proven until then; it is never worse than that of the best heuristic that serves the request.
     gap : float, default 0
-        Stop as soon as no release can have fewer stars by more than this part of them.
+        Stop as soon as no release can have fewer stars by more than this part of them, from 0 to 1.
 
     Notes
     -----
@@ -91,6 +91,7 @@ class GeneralizationVectors:
         ),
     )
     name: ClassVar[str] = "milp"
+    """What users and certificates call it."""
 
     def __post_init__(self) -> None:
         validate_declared(self.name, self)

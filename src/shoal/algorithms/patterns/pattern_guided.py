@@ -61,7 +61,7 @@ class PatternGuided:
         How the optimum is searched for: by the integer program; by simplex matching (k = 2, Theorem 2); or over all
         choices of output row types (Theorem 3, tiny tables).
     time_limit : number, default 60
-        Seconds that the search for the optimum may take.
+        Seconds that the search for the optimum may take, >= 0.
 
     Notes
     -----

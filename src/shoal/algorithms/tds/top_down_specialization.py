@@ -91,6 +91,7 @@ class TopDownSpecialization:
     """
 
     hierarchical: ClassVar[bool] = True
+    """It climbs hierarchies: a column without one gets one that is made of its values."""
 
     @property
     def name(self) -> str:

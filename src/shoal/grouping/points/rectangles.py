@@ -255,6 +255,15 @@ def _cut(coordinates: NDArray[np.float64], weights: NDArray[np.int64] | None, to
 def check_rectangles(xy: NDArray[np.float64], classes: NDArray[np.int32], rectangles: NDArray[np.float64]) -> None:
     """Check, by a sweep that knows nothing of any tree, that rectangles are disjoint and hold their points.
 
+    Parameters
+    ----------
+    xy : array of float64, shape (n, 2)
+        The points.
+    classes : array of int32, shape (n,)
+        The class of each point, from 0.
+    rectangles : array of float64, shape (classes, 4)
+        Of each class: least and greatest x, least and greatest y.
+
     Raises
     ------
     InternalError

@@ -1,0 +1,45 @@
+"""What an installed shoal must do without its checkout: publish, judge, keep a ledger, read and write workbooks."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+
+import shoal
+
+
+def said(*words: str) -> str:
+    """Run shoal as its users do, and return what it prints."""
+    done = subprocess.run(
+        [Path(sys.executable).with_name("shoal"), *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"shoal {' '.join(words)}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+assert Path(sys.prefix) in Path(shoal.__file__).parents, shoal.__file__
+assert importlib.util.find_spec("shoal.testing") is None, "oracles belong to the tests"
+assert said("version").split()[-1] == shoal.__version__
+said("anonymize", "--help-all")
+said("demo", "-o", "demo")
+roles = ("--qi", "age,gender,zip", "--sensitive", "disease")
+rest = ("--id", "name,admitted", "--insensitive", "visit_id")
+said("datasets", "patients.csv", "quarter-1.csv")
+said("inspect", "patients.csv", "--spec-out", "release.toml", "-o", "inspection.html")
+said("anonymize", "patients.csv", *roles, *rest, "-l", "2", "--format", "xlsx", "-o", "out")
+assert "2" in said("audit", "out/release.xlsx", *roles, "-l", "2")
+said("risk", "patients.csv", *roles)
+columns = ("--id", "patient_id", "--qi", "age,zip", "--sensitive", "disease")
+said("republish", "init", "releases.db", "--series", "quarters", *columns, "-m", "4")
+said("republish", "publish", "releases.db", "--series", "quarters", "quarter-1.csv", "-o", "q1")
+said("republish", "verify", "releases.db")
+census = shoal.datasets.census(400, quasi_identifiers=3, seed=1)
+assert isinstance(census, pl.DataFrame)
+release = shoal.anonymize(
+    census, quasi_identifiers=census.columns[:3], sensitive="income", privacy=shoal.KAnonymity(3), algorithm="hilbert"
+)
+assert release.certificate.achieved["k"] >= 3
+release.report("report.html")
+sys.stdout.write(f"shoal {shoal.__version__} works in {sys.prefix}\n")

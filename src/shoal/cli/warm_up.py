@@ -1,0 +1,132 @@
+"""`shoal warm-up`: compile before anybody waits for it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from types import MappingProxyType
+from typing import Annotated, Any
+
+import typer
+
+from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli.console import Terminal, plain
+from shoal.errors import ParameterError, UnsupportedError, did_you_mean
+
+__all__ = ["warm_up"]
+
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[ALGORITHM ...]", help="What to compile: algorithms, grouping, risk; all of them where none is named."
+    ),
+]
+Processes = Annotated[
+    int | None,
+    typer.Option(
+        "--processes", metavar="NUMBER", help="Processes side by side; one for each core unless given.", min=1
+    ),
+]
+_ROWS = MappingProxyType({"exact": 14, "milp": 14, "matching": 60, "patterns-optimal": 60})
+"""Rows of the tables of algorithms that prove an optimum; the others publish 400."""
+_LONGEST_FIRST = ("cluster", "sabre", "full-domain", "mondrian", "matching", "tds")
+
+
+def warm_up(
+    context: typer.Context, *, names: Names = None, processes: Processes = None, json: options.Json = None
+) -> None:
+    """Compile the loops of algorithms, which their first runs would do otherwise.
+
+    Example: shoal warm-up cluster tp+
+
+    What is compiled already is not compiled again. Machine code is kept beside the
+    package or, where that cannot be written, in the user's cache folder.
+    """
+    terminal: Terminal = context.obj
+    terminal.json = bool(json)
+    known = _tasks()
+    for name in names or ():
+        if name not in known:
+            raise ParameterError(f"There is no algorithm '{plain(name)}' to compile. {did_you_mean(name, known)}")
+    chosen = sorted(names or known, key=(*_LONGEST_FIRST, *known).index)
+    workers = min(processes or _cores(), len(chosen))
+    start = time.perf_counter()
+    with (
+        terminal.progress() as progress,
+        ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool,
+    ):
+        running = [pool.submit(_run, name) for name in chosen]
+        for done, finished in enumerate(as_completed(running), 1):
+            finished.result()
+            if progress is not None:
+                progress("compiling", done, len(running))
+    seconds = time.perf_counter() - start
+    if terminal.json:
+        terminal.result({"compiled": sorted(chosen), "seconds": round(seconds, 2)})
+    else:
+        terminal.say(f"Compiled or found compiled in {seconds:.1f} s: {', '.join(sorted(chosen))}.")
+
+
+def _cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _run(name: str) -> None:
+    """Do in a process of its own what calls the loops."""
+    _tasks()[name](name)
+
+
+def _tasks() -> Mapping[str, Callable[[str], None]]:
+    """Return what can be compiled, each with work that needs all of it."""
+    from shoal.algorithms import ALGORITHMS
+
+    return {**dict.fromkeys(ALGORITHMS, _publish), "grouping": _group, "risk": _measure}
+
+
+def _publish(algorithm: str) -> None:
+    """Publish a small table by an algorithm in all ways that it serves."""
+    import shoal
+    from shoal.hierarchy import frequency_hierarchy
+
+    frame = shoal.datasets.census(_ROWS.get(algorithm, 400), quasi_identifiers=3, seed=1)
+    trees = {"age": frequency_hierarchy(frame["age"])}
+    ways: list[dict[str, Any]] = [{"recoding": "suppression"}, {"recoding": "generalization"}]
+    ways.append({"recoding": "generalization", "hierarchies": trees})
+    for way in ways:
+        for model in (shoal.KAnonymity(2), shoal.LDiversity(2), shoal.TCloseness(0.9)):
+            try:
+                shoal.anonymize(
+                    frame,
+                    quasi_identifiers=frame.columns[:3],
+                    sensitive="income",
+                    privacy=model,
+                    algorithm=algorithm,
+                    seed=1,
+                    **way,
+                )
+            except UnsupportedError:
+                continue
+
+
+def _group(_: str) -> None:
+    """Group labels, numbers, points and regions."""
+    from shoal import grouping
+
+    counts = [at % 7 + 1 for at in range(40)]
+    grouping.labels(counts, k=10)
+    grouping.ordered(list(range(40)), k=10, counts=counts)
+    grouping.points([(at * 7 % 40, at * 3 % 40) for at in range(40)], k=5)
+    edges = [(at, at + 1) for at in range(39)] + [(at, at + 5) for at in range(35)]
+    grouping.regions(edges, dict(enumerate(counts)), k=20)
+
+
+def _measure(_: str) -> None:
+    """Measure the risk of a small table."""
+    import shoal
+
+    frame = shoal.datasets.census(400, quasi_identifiers=3, seed=1)
+    shoal.risk(frame, quasi_identifiers=frame.columns[:3], sensitive="income", suda=3)
