@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import ParameterError, ReleaseUnsafeError
-from shoal.io import write_table
+from shoal.io import collected, write_table
 from shoal.release import Release, sha256_of
 from shoal.table.compressed import windows
 from shoal.verification import verify
@@ -103,7 +103,7 @@ class CountedRelease(Release):
         plain = shown.with_columns(pl.col(pl.Enum, pl.Categorical).cast(pl.String)).with_columns(
             pl.Series(times, self.counts)
         )
-        found = scanned.group_by(names).agg(pl.len().cast(pl.Int64).alias(times)).collect(engine="streaming")
+        found = collected(scanned.group_by(names).agg(pl.len().cast(pl.Int64).alias(times)))
         meant = plain.group_by(names).agg(pl.col(times).sum())
         same = found.schema == meant.schema and found.height == meant.height
         if not same or not found.sort(names).equals(meant.sort(names), null_equal=True):

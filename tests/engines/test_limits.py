@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -65,6 +66,31 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path, step: str) -> None:
     done = run(strike, *words, "-o", tmp_path / "out")
     assert done.returncode == 128 + signal.SIGINT, done.stderr
     assert os.listdir(tmp_path) == ["in.parquet"]
+
+
+SPILLS = """
+import sys
+import polars as pl, shoal
+path, names = sys.argv[1], ["age", "gender", "race"]
+shoal.anonymize(path, quasi_identifiers=names, sensitive="income", privacy=shoal.KAnonymity(3), memory="1GB")
+print("now without shoal", file=sys.stderr, flush=True)
+pl.scan_parquet(path).group_by([*names, "income"]).agg(pl.len()).collect(engine="streaming")
+"""
+
+
+def test_cells_are_not_written_to_the_disk_where_memory_runs_short(tmp_path: Path) -> None:
+    """Polars does that by itself, as its own words of what it wrote show."""
+    shoal.datasets.census(30_000, quasi_identifiers=3, seed=3).write_parquet(tmp_path / "in.parquet")
+    short = {"OOC_MEMORY_BUDGET_MB": "1", "OOC_SPILL_MIN_BYTES": "1", "OOC_LOG_METRICS": "1"}
+    short |= {"OOC_SPILL_DIR": str(tmp_path / "spilled")}
+    environment = os.environ | {f"POLARS_{name}": value for name, value in short.items()}
+    words = [sys.executable, "-c", SPILLS, str(tmp_path / "in.parquet")]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, env=environment)
+    by_shoal, _, by_polars = done.stderr.partition("now without shoal")
+    written = [[float(one) for one in re.findall(r"written=([0-9.]+)", said)] for said in (by_shoal, by_polars)]
+    assert written[0]
+    assert max(written[0]) == 0
+    assert max(written[1]) > 0
 
 
 def called(*words: object) -> tuple[int, str]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shoal.errors import DataError, InternalError
-from shoal.io import Restorer
+from shoal.io import Restorer, collected
 from shoal.opening import OpenedData
 
 if TYPE_CHECKING:
@@ -93,13 +93,13 @@ def _counted(
 
     lazy = table.lazy
     try:
-        rows = table.rows if table.rows is not None else int(lazy.select(pl.len()).collect(engine="streaming").item())
+        rows = table.rows if table.rows is not None else int(collected(lazy.select(pl.len())).item())
         if rows == 0:
             raise DataError("The table has no rows.")
         if rows > budget.cells:
             distinct = pl.struct(names).hash().approx_n_unique()
-            budget.check_cells(int(lazy.select(distinct).collect(engine="streaming").item()))
-        cells = lazy.group_by(names).agg(measured).collect(engine="streaming")
+            budget.check_cells(int(collected(lazy.select(distinct)).item()))
+        cells = collected(lazy.group_by(names).agg(measured))
     except (pl.exceptions.PolarsError, OSError) as error:
         kind = type(error).__name__
     else:

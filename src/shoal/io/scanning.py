@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,14 +14,17 @@ from shoal.io.delimited import check_delimited
 from shoal.io.frames import PANDAS_INDEX, open_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import polars as pl
 
-__all__ = ["ScannedTable", "bytes_to_read", "is_folder_of_parquet", "parquet_files", "scan_table"]
+__all__ = ["ScannedTable", "bytes_to_read", "collected", "is_folder_of_parquet", "parquet_files", "scan_table"]
 
 _PARQUET = (".parquet", ".pq")
 _TEXT = (".csv", ".tsv", ".txt")
+_SPILLS_ABOVE = "POLARS_OOC_MEMORY_BUDGET_MB"
+"""The setting of Polars that says from how many megabytes on it writes to the disk."""
+_NEVER = 1 << 40
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -77,6 +83,28 @@ def scan_table(data: Any, *, delimiter: str | None = None, encoding: str | None 
     if encoding is not None and encoding.lower().replace("_", "-") not in ("utf-8", "utf8"):
         raise DataError(f"CSV that is read in pieces must be in UTF-8. Convert '{path.name}' first, or write Parquet.")
     return _scan_delimited(path, delimiter)
+
+
+def collected(lazy: pl.LazyFrame) -> pl.DataFrame:
+    """Return what a query finds in a table that is read in pieces; nothing of it is written to the disk meanwhile.
+
+    Polars writes what it works on to a folder of its own where memory runs short, if it may: rows of people, in a place
+    that nobody chose. Whoever asks here makes sure that the result fits into memory.
+    """
+    with _nothing_spilled():
+        return lazy.collect(engine="streaming")
+
+
+@contextmanager
+def _nothing_spilled() -> Iterator[None]:
+    import polars as pl
+
+    before = os.environ.get(_SPILLS_ABOVE)
+    pl.Config.load(json.dumps({"environment": {_SPILLS_ABOVE: str(_NEVER)}}))
+    try:
+        yield
+    finally:
+        pl.Config.load(json.dumps({"environment": {_SPILLS_ABOVE: before}}))
 
 
 def is_folder_of_parquet(data: object) -> bool:
