@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from benchmarks.settings import Settings
+    from shoal.algorithms import Algorithm
 
 __all__ = ["measure"]
 
@@ -66,16 +67,19 @@ def measure(settings: Settings) -> Part:
     for kind, request in itertools.product(_kinds(settings), _REQUESTS):
         figures = _figures(kind, request, warm)
         requirement = Requirement.of(_REQUESTS[request], (kind.sensitive,))
-        chosen = choose("auto", requirement, kind.recoding)[0].name
-        loss, seconds = figures[chosen]
-        least = min(lost for lost, took in figures.values() if took <= _SAME_TIME * seconds)
+        chosen = choose("auto", requirement, kind.recoding)[0]
+        usual = chosen is ALGORITHMS[chosen.name]
+        loss, seconds = figures[chosen.name] if usual else _publish(kind, kind.frame, request, chosen)
+        least = min([loss, *(lost for lost, took in figures.values() if took <= _SAME_TIME * seconds)])
         behind = 100 * (loss / least - 1) if least else 0.0
+        given = {} if usual else chosen.parameters()
+        told = ", ".join([chosen.name, *(f"{name} {value}" for name, value in given.items())])
         listed = [x for name in _ALGORITHMS for x in figures.get(name, (None, None))]
-        rows.append((kind.name, request, chosen, behind, *listed))
-    header = ["table", "request", "auto", "behind"]
+        rows.append((kind.name, request, told, loss, seconds, behind, *listed))
+    header = ["table", "request", "auto takes", "auto", "s", "behind"]
     header += [text for name in _ALGORITHMS for text in (name, "s")]
     part.show(Grid(title="Loss in percent and seconds:", header=header, rows=rows))
-    worst = max(float(str(row[3])) for row in rows)
+    worst = max(float(str(row[5])) for row in rows)
     what = f"auto behind the best algorithm of its time, the worst of {len(rows)} requests"
     part.targets.append(Target(what=what, limit=_BEHIND, measured=worst, unit=" %"))
     return part
@@ -126,14 +130,14 @@ def _figures(kind: _Kind, request: str, warm: set[tuple[str, str]]) -> dict[str,
     return figures
 
 
-def _publish(kind: _Kind, frame: pl.DataFrame, request: str, name: str) -> tuple[float, float]:
+def _publish(kind: _Kind, frame: pl.DataFrame, request: str, algorithm: str | Algorithm) -> tuple[float, float]:
     start = time.process_time()
     release = shoal.anonymize(
         frame,
         quasi_identifiers=[column for column in frame.columns if column != kind.sensitive],
         sensitive=kind.sensitive,
         privacy=_REQUESTS[request],
-        algorithm=name,
+        algorithm=algorithm,
         recoding=kind.recoding,  # type: ignore[arg-type]
         hierarchies=kind.hierarchies,
         seed=1,

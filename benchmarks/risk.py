@@ -15,13 +15,13 @@ from benchmarks.harness import ratio
 from benchmarks.results import Grid, Part, Target
 from shoal.disclosure_risk import (
     Frequencies,
-    SampleHistogram,
     count_frequencies,
     log_linear_risk,
     minimal_uniques,
     population_uniques,
 )
 from shoal.disclosure_risk.individual import individual_risks, sums_of_weights
+from shoal.models.unique_estimates import SampleHistogram
 from shoal.table import Schema, encode
 
 if TYPE_CHECKING:

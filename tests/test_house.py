@@ -214,6 +214,7 @@ def test_the_errors_and_their_exit_codes():
         "ParameterError": 2,
         "UnsupportedError": 2,
         "InfeasibleError": 1,
+        "WarnedError": 1,
         "ReleaseUnsafeError": 3,
     }
     drawn = errors.__doc__

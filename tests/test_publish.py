@@ -85,6 +85,7 @@ class TestTheExampleOfTheDocumentation:
             "release.csv",
             "certificate.json",
             "report.html",
+            "report.json",
         }
 
     def test_public_names_are_those_that_are_listed(self) -> None:
@@ -280,7 +281,7 @@ class TestReproducibility:
 
 KEYS = {
     "format", "shoal", "private", "algorithm", "reason", "parameters", "seed", "randomness", "input", "columns",
-    "requested", "achieved", "risk", "cost", "guarantee", "details", "engine", "seconds", "output",
+    "requested", "achieved", "risk", "warnings", "cost", "guarantee", "details", "engine", "seconds", "output",
 }  # fmt: skip
 
 

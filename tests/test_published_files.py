@@ -232,7 +232,12 @@ class TestFolders:
             release.save(tmp_path / str(number), **options)
             found.append(files_of(tmp_path / str(number)))
             private.add((tmp_path / f"{number}.private/certificate.json").read_text())
-        assert set(found[0]) == {f"release.{options.get('format', 'csv')}", "certificate.json", "report.html"}
+        assert set(found[0]) == {
+            f"release.{options.get('format', 'csv')}",
+            "certificate.json",
+            "report.html",
+            "report.json",
+        }
         assert all(one == found[0] for one in found)
         assert len(private) == len(found)
 
@@ -279,7 +284,8 @@ class TestFolders:
     def test_the_public_certificate_has_nothing_else(self, twenty: list[shoal.Release]) -> None:
         said = twenty[0].public_certificate.to_dict()
         assert set(said) == {
-            *("format", "shoal", "requested", "achieved", "risk", "parameters", "columns", "guarantee", "output")
+            *("format", "shoal", "requested", "achieved", "risk", "warnings", "parameters", "columns", "guarantee"),
+            "output",
         }
         assert set(said["risk"]) == {"after"}, "what the risk was before depends on the original"
         assert set(twenty[0].certificate.to_dict()["risk"]) == {"before", "after"}

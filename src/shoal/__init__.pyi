@@ -24,6 +24,7 @@ from .algorithms import ThreePhase as ThreePhase
 from .algorithms import TopDownSpecialization as TopDownSpecialization
 
 # Inspecting, publishing, auditing, measuring risk, comparing.
+from .application import apply as apply
 from .assessment import Risk as Risk
 from .assessment import risk as risk
 from .auditing import Audit as Audit
@@ -55,17 +56,23 @@ from .models import AlphaKAnonymity as AlphaKAnonymity
 from .models import AverageRisk as AverageRisk
 from .models import BetaLikeness as BetaLikeness
 from .models import DeltaDisclosure as DeltaDisclosure
+from .models import DeltaPresence as DeltaPresence
 from .models import GroupModel as GroupModel
 from .models import KAnonymity as KAnonymity
 from .models import KEAnonymity as KEAnonymity
+from .models import KMap as KMap
 from .models import LDiversity as LDiversity
 from .models import MUniqueness as MUniqueness
+from .models import PopulationUniqueness as PopulationUniqueness
 from .models import PrivacyModel as PrivacyModel
+from .models import SampleUniqueness as SampleUniqueness
 from .models import TableModel as TableModel
 from .models import TCloseness as TCloseness
 from .origin import provenance as provenance
+from .plan import ReleasePlan as ReleasePlan
 from .publish import anonymize as anonymize
 from .release import Release as Release
+from .report import About as About
 
 # Publishing again and again.
 from .republication import Ledger as Ledger

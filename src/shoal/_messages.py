@@ -11,11 +11,25 @@ Examples
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol
 
-__all__ = ["PYTHON", "Allowed", "Part", "Phrase", "Suggestion", "Subject", "Told", "Voice", "text_of"]
+__all__ = [
+    "PYTHON",
+    "Allowed",
+    "Part",
+    "Phrase",
+    "Subject",
+    "Suggestion",
+    "Told",
+    "Voice",
+    "speaking",
+    "spoken_to",
+    "text_of",
+]
 
 
 class Voice(Protocol):
@@ -59,6 +73,23 @@ class _Python:
 
 PYTHON: Voice = _Python()
 """The voice of those who call functions."""
+
+_SPEAKING: ContextVar[Voice] = ContextVar("_SPEAKING", default=PYTHON)
+
+
+def speaking() -> Voice:
+    """Return the voice of the call that is being answered: what is written to its files speaks so."""
+    return _SPEAKING.get()
+
+
+@contextmanager
+def spoken_to(voice: Voice) -> Iterator[None]:
+    """Answer in a voice for as long as the context lasts."""
+    before = _SPEAKING.set(voice)
+    try:
+        yield
+    finally:
+        _SPEAKING.reset(before)
 
 
 @dataclass(frozen=True)

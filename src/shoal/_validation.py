@@ -186,6 +186,25 @@ class NotBlank:
 
 
 @dataclass(frozen=True)
+class Instance:
+    """An object of a class."""
+
+    kind: type[Any]
+
+    def accepts(self, value: object) -> bool:
+        return isinstance(value, self.kind)
+
+    def told(self, voice: Voice) -> str:
+        return f"a {self.kind.__name__}"
+
+    def read(self, text: str) -> Any:
+        return text
+
+    def refused(self) -> list[Any]:
+        return ["a text", 1, None, {}]
+
+
+@dataclass(frozen=True)
 class Optional:
     """None, or what another constraint accepts."""
 

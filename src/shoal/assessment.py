@@ -17,7 +17,7 @@ from shoal import disclosure_risk as measures
 from shoal._messages import Suggestion
 from shoal._progress import Clock, Progress
 from shoal._validation import Integer, NotBlank, OneOf, Optional, RationalIn, exact_fraction, validate
-from shoal.disclosure_risk import LOG_LINEAR_MODELS, MEASURES, Frequencies, Measure, SampleHistogram, Threshold
+from shoal.disclosure_risk import LOG_LINEAR_MODELS, MEASURES, Frequencies, Measure, Threshold
 from shoal.disclosure_risk.attribute import most_common
 from shoal.disclosure_risk.figures import as_json
 from shoal.disclosure_risk.individual import (
@@ -29,7 +29,8 @@ from shoal.disclosure_risk.individual import (
 )
 from shoal.disclosure_risk.suda import dis_suda_scores
 from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, near_matches
-from shoal.opening import open_data, roles
+from shoal.models.unique_estimates import SampleHistogram
+from shoal.opening import open_data, open_population, roles
 from shoal.publish import trees_of
 from shoal.table import Schema, encode
 from shoal.verification import declared_meanings
@@ -43,14 +44,14 @@ if TYPE_CHECKING:
 
     from shoal.disclosure_risk import (
         Combination,
-        DeltaPresence,
         Household,
         Individual,
-        KMap,
+        KMapFigures,
         LogLinear,
         Marketer,
         PopulationUniques,
         PossibleIdentifier,
+        PresenceFigures,
         SpecialUniques,
     )
     from shoal.hierarchy import Hierarchy
@@ -90,9 +91,9 @@ class Risk:
     """Share of the rows that are alone with their quasi-identifiers."""
     small_classes: dict[int, float]
     """For some k the share of the rows in classes of fewer than k rows."""
-    k_map: KMap | None
+    k_map: KMapFigures | None
     """The people of the population whom a row fits; None without a population and a sampling fraction."""
-    delta_presence: DeltaPresence | None
+    delta_presence: PresenceFigures | None
     """How sure somebody can be that a person is in the table; None without a population, or where people fit several
     classes."""
     population_uniques: PopulationUniques | None
@@ -277,7 +278,9 @@ def risk(
         opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
         schema = _roles_in(opened.frame, quasi_identifiers, sensitive)
         table = encode(opened.frame[list(schema.published)], schema)
-        others = None if population is None else _population(population, schema, delimiter, encoding)
+        others = (
+            None if population is None else open_population(population, schema.quasi_identifiers, delimiter, encoding)
+        )
         meanings = _meanings(schema, hierarchies, cells, asked)
         weight = None if weights is None else _weights(opened.frame, weights)
         homes = None if household is None else _households(opened.frame, household)
@@ -460,20 +463,6 @@ def _roles_in(frame: pl.DataFrame, quasi_identifiers: Sequence[str], sensitive: 
     if frame.height == 0:
         raise NoRowsError("The table has no rows: there is no risk to measure.")
     return schema
-
-
-def _population(population: Any, schema: Schema, delimiter: str | None, encoding: str | None) -> pl.DataFrame:
-    """Read the quasi-identifiers of the population."""
-    frame = open_data(population, delimiter=delimiter, encoding=encoding).frame
-    for name in schema.quasi_identifiers:
-        if name not in frame.columns:
-            raise ColumnError(
-                f"The population has no column '{name}', which is a quasi-identifier of the table. "
-                f"{near_matches(name, frame.columns)} Rename it, or leave '{name}' out."
-            )
-    if frame.height == 0:
-        raise NoRowsError("The population has no rows.")
-    return frame[list(schema.quasi_identifiers)]
 
 
 def _meanings(

@@ -8,19 +8,26 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from shoal._validation import OneOf, validate
-from shoal.disclosure_risk import reidentification
+from shoal.disclosure_risk import fitting, reidentification
 from shoal.engines import ENGINES, chosen_engine, count_and_place_cells
-from shoal.errors import ColumnError, DataError
+from shoal.errors import ColumnError, DataError, ParameterError
 from shoal.io import scan_table
 from shoal.metrics import published_star_counts
 from shoal.models import Requirement
-from shoal.opening import open_data, roles, understood
+from shoal.opening import open_data, open_population, roles, understood
+from shoal.publish import trees_of
 from shoal.table import Schema
-from shoal.verification import Achieved, Failure, failures, measure
+from shoal.verification import Achieved, Failure, declared_meanings, failures, measure
+from shoal.verification.counting import people_of_groups
 
 if TYPE_CHECKING:
+    from os import PathLike
+
+    import polars as pl
+
     from shoal.disclosure_risk import Reidentification
-    from shoal.models import PrivacyModel
+    from shoal.hierarchy import Hierarchy
+    from shoal.models import PeopleCounts, PrivacyModel
 
 __all__ = ["Audit", "audit"]
 
@@ -89,6 +96,8 @@ def audit(
     sensitive: str | Sequence[str] | None = None,
     privacy: PrivacyModel | Sequence[PrivacyModel] | None = None,
     star: str = "*",
+    hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None = None,
+    cells: Mapping[str, object] | None = None,
     dates: Mapping[str, str] | None = None,
     decimal: str | None = None,
     delimiter: str | None = None,
@@ -114,6 +123,10 @@ def audit(
         What the table should satisfy; what it does not is in `Audit.failures`, and in words in `Audit.violations`.
     star : str
         What a suppressed cell shows.
+    hierarchies : mapping of column to Hierarchy or path, optional
+        Where a model asks about a population: for columns whose cells are nodes of a hierarchy.
+    cells : mapping of column to object, optional
+        There, what the cells of other columns are where they do not say it, as for `risk`.
     dates, decimal
         How sensitive dates and numbers are written, where a model looks at them; as for `anonymize`.
     delimiter, encoding : str, optional
@@ -151,14 +164,15 @@ def audit(
     frame = opened.frame[list(schema.published)]
     models = () if requirement is None else requirement.models
     times = opened.counts
-    achieved = measure(frame, schema.quasi_identifiers, schema.sensitive, models, times=times)
+    people = _people(frame, schema, requirement, star, hierarchies, cells)
+    achieved = measure(frame, schema.quasi_identifiers, schema.sensitive, models, people=people, times=times)
     stars, starred = published_star_counts(frame, schema.quasi_identifiers, star, times)
     return Audit(
         achieved=achieved,
         requested=() if requirement is None else tuple(requirement.to_list()),
         failures=()
         if requirement is None
-        else failures(frame, schema.quasi_identifiers, requirement, times=times, places=places),
+        else failures(frame, schema.quasi_identifiers, requirement, people, times=times, places=places),
         rows=opened.rows,
         unique_rows=achieved.sizes_counted.get(1, 0),
         risk=reidentification(achieved.sizes_counted, k=1 if requirement is None else requirement.k)
@@ -173,3 +187,26 @@ def _check_roles(schema: Schema, columns: Sequence[str]) -> None:
     schema.check_known(columns)
     if not schema.published:
         raise ColumnError("No column has a role: name the quasi-identifiers, the sensitive columns, or both.")
+
+
+def _people(
+    frame: pl.DataFrame,
+    schema: Schema,
+    requirement: Requirement | None,
+    star: str,
+    hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None,
+    cells: Mapping[str, object] | None,
+) -> PeopleCounts | None:
+    """Count the people who fit the groups of a table, where a model asks for that."""
+    if requirement is None or requirement.population is None:
+        if hierarchies or cells:
+            raise ParameterError(
+                "What cells stand for matters where a model asks about a population only: do not say it."
+            )
+        return None
+    names = schema.quasi_identifiers
+    if not names:
+        raise ColumnError("Name at least one quasi-identifier: people of a population are compared by them.")
+    population = open_population(requirement.population.source, names)
+    meanings = declared_meanings(names, None, trees=trees_of(hierarchies or {}, names), cells=cells)
+    return people_of_groups(frame, names, fitting(population, star=star, meanings=meanings))

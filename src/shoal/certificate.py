@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import DataError, InternalError
+from shoal.errors import InternalError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from shoal.algorithms import Guarantee, LossBound, LowerBound
     from shoal.recoding import Recoding
+    from shoal.warnings import Remark
 
-__all__ = ["FORMAT", "PRIVATE", "Certificate", "Cost", "PublicCertificate", "read_certificate"]
+__all__ = ["FORMAT", "PRIVATE", "Certificate", "Cost", "PublicCertificate"]
 
 FORMAT = 1
 """Version of the certificate's form. Keys are only ever added to a form."""
@@ -169,6 +169,8 @@ class Certificate:
     risk: Mapping[str, Mapping[str, Any]]
     """How easily people were found `before`, in the rows to be published as they came, and are found `after`, in the
     published cells: `shoal.disclosure_risk.Reidentification`. Empty where there is no quasi-identifier."""
+    warnings: Sequence[Remark] = ()
+    """What a privacy officer would raise, and what to do next."""
     cost: Cost
     """What was lost: counts of cells and rows, and the least that any release must lose."""
     guarantee: Guarantee
@@ -207,6 +209,7 @@ class Certificate:
             "requested": [dict(model) for model in self.requested],
             "achieved": dict(self.achieved),
             "risk": {when: dict(figures) for when, figures in self.risk.items()},
+            "warnings": [remark.to_dict() for remark in self.warnings],
             "cost": self.cost.to_dict(),
             "guarantee": self._guarantee(),
             "details": dict(self.details),
@@ -236,6 +239,7 @@ class Certificate:
             requested=self.requested,
             achieved=self.achieved,
             risk={when: figures for when, figures in self.risk.items() if when == "after"},
+            warnings=[remark.for_readers() for remark in self.warnings if remark.kind.public],
             parameters=self.for_readers,
             columns=self.columns,
             text=text,
@@ -292,6 +296,8 @@ class PublicCertificate:
     """The privacy measured on the published cells, as anybody can recount it."""
     risk: Mapping[str, Mapping[str, Any]]
     """How easily people are found `after` it all: in the published cells, as anybody can recount it."""
+    warnings: Sequence[Mapping[str, Any]] = ()
+    """What is odd about the published table, as anybody can see in it."""
     parameters: Mapping[str, Any]
     """What readers need to understand the cells, as it was asked for."""
     columns: Mapping[str, Sequence[str]]
@@ -314,6 +320,7 @@ class PublicCertificate:
             "requested": [dict(model) for model in self.requested],
             "achieved": dict(self.achieved),
             "risk": {when: dict(figures) for when, figures in self.risk.items()},
+            "warnings": [dict(one) for one in self.warnings],
             "parameters": dict(self.parameters),
             "columns": {role: list(names) for role, names in self.columns.items()},
             "guarantee": {"text": self.text, "reservations": list(self.reservations), **proof.pop("guarantee", {})},
@@ -333,23 +340,6 @@ class PublicCertificate:
 
     def __repr__(self) -> str:
         return f"PublicCertificate(models={len(self.requested)}, proof={self.proof is not None})"
-
-
-def read_certificate(path: Path) -> dict[str, Any]:
-    """Read a certificate that shoal wrote.
-
-    Raises
-    ------
-    DataError
-        Where it cannot be read, or is none.
-    """
-    try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"The certificate '{path}' cannot be read: it is no JSON text.") from error
-    if not isinstance(facts, dict):
-        raise DataError(f"The certificate '{path}' is not one that shoal wrote.")
-    return facts
 
 
 def _without_loss(cost: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@
     │   ├── OutputError                              the output cannot be written where it was asked for
     │   └── NotPicklableError (also a TypeError)     an object holds what must not leave the process with it
     ├── InfeasibleError                     exit 1   no release can meet the request
+    ├── WarnedError                         exit 1   a release has warnings, and strictness was asked for
     ├── ReleaseUnsafeError                  exit 3   a release failed its verification; nothing was written
     └── InternalError                       exit 70  a bug in shoal
 
@@ -60,6 +61,7 @@ __all__ = [
     "ShoalError",
     "UnsupportedError",
     "UsageError",
+    "WarnedError",
     "did_you_mean",
     "near_matches",
     "place_of",
@@ -189,6 +191,12 @@ class InfeasibleError(ShoalError):
         super().__init__(*parts)
         self.rows = rows
         """Numbers of the rows of the input that stand in the way, where they are known."""
+
+
+class WarnedError(ShoalError):
+    """A release has warnings, and none were to be accepted; nothing was written."""
+
+    exit_code = 1
 
 
 class ReleaseUnsafeError(ShoalError):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal._unpicklable import Unpicklable
-from shoal.errors import ParameterError
+from shoal.errors import ColumnError, NoRowsError, ParameterError, near_matches
 from shoal.hierarchy import Coarsening, DatePart
 from shoal.io import Restorer, open_frame, read_table, reads_alike, understand
 from shoal.table import Schema
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from shoal._messages import Phrase
     from shoal.io import Forms
     from shoal.models import Requirement
 
-__all__ = ["OpenedData", "open_data", "roles", "understood"]
+__all__ = ["OpenedData", "open_data", "open_population", "roles", "understood"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -45,6 +46,8 @@ class OpenedData(Unpicklable):
     """How columns were written whose text became dates or numbers."""
     written: pl.DataFrame | None = None
     """The input before it did; None where it did not."""
+    unread: Mapping[str, Phrase] = field(default_factory=dict)
+    """Columns that look like dates and could not be read, and why not, in a sentence without a cell."""
     counts: NDArray[np.int64] | None = None
     """How many rows of the input each row of the frame stands for, where those that are alike are there once; None: one
     each. Columns that are not looked at are empty then."""
@@ -87,6 +90,30 @@ def open_data(
         )
     opened = open_frame(data)
     return OpenedData(frame=opened.frame, format="csv", restore=opened.restore)
+
+
+def open_population(
+    population: Any, names: Sequence[str], delimiter: str | None = None, encoding: str | None = None
+) -> pl.DataFrame:
+    """Open the table of a population, and return the quasi-identifiers of it.
+
+    Raises
+    ------
+    ColumnError
+        Where it lacks one.
+    NoRowsError
+        Where nobody is in it.
+    """
+    frame = open_data(population, delimiter=delimiter, encoding=encoding).frame
+    for name in names:
+        if name not in frame.columns:
+            raise ColumnError(
+                f"The population has no column '{name}', which is a quasi-identifier of the table. "
+                f"{near_matches(name, frame.columns)} Rename it, or leave '{name}' out."
+            )
+    if frame.height == 0:
+        raise NoRowsError("The population has no rows.")
+    return frame[list(names)]
 
 
 def understood(
@@ -132,9 +159,9 @@ def understood(
     meant = understand(_without_other_rows(opened.frame, names, rows), names, dates=named, decimal=decimal)
     meant.check()
     if not meant.forms:
-        return opened
+        return replace(opened, unread=meant.unread)
     frame = opened.frame.with_columns(meant.frame.select(*meant.forms).get_columns())
-    return replace(opened, frame=frame, forms=meant.forms, written=opened.frame)
+    return replace(opened, frame=frame, forms=meant.forms, written=opened.frame, unread=meant.unread)
 
 
 def _without_other_rows(frame: pl.DataFrame, names: Sequence[str], rows: NDArray[np.int32] | None) -> pl.DataFrame:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from shoal._messages import Suggestion
-from shoal.certificate import read_certificate
 from shoal.errors import DataError, ParameterError
 from shoal.opening import open_data, roles
 from shoal.publish import input_hash
 from shoal.table import encode
+from shoal.verification.published_folder import read_certificate
 
 __all__ = ["provenance"]
 

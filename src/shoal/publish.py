@@ -20,6 +20,7 @@ from shoal.hierarchy import as_hierarchy, automatic_hierarchy, coarsen_columns, 
 from shoal.io import scan_table
 from shoal.models import Requirement
 from shoal.opening import open_data, roles, understood
+from shoal.population import population_of
 from shoal.recoding import LARGEST_SET, METHODS
 from shoal.stages import (
     STEPS,
@@ -289,8 +290,9 @@ def prepare(opened: OpenedData, request: Request, clock: Clock) -> Prepared:
     if opened.counts is not None:
         encoded = replace(encoded, table=replace(encoded.table, counts=opened.counts[rows]))
     with clock.step("encode"):
-        encoded.check(request.requirement)
-        return drawn(encoded, request, opened, rows)
+        people = population_of(request.requirement, opened, encoded.table, request.coarsen)
+        encoded.check(request.requirement, None if people is None else people.height)
+        return replace(drawn(encoded, request, opened, rows), people=people)
 
 
 def encoded_table(frame: pl.DataFrame, request: Request, clock: Clock) -> Encoded:

@@ -5,25 +5,35 @@ from __future__ import annotations
 import functools
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
+from shoal._messages import Phrase
 from shoal._unpicklable import Unpicklable
-from shoal._validation import Boolean, OneOf, Optional, validate
-from shoal.errors import ReleaseUnsafeError
+from shoal._validation import Boolean, Instance, OneOf, Optional, validate
+from shoal.disclosure_risk import class_confidence
+from shoal.errors import ReleaseUnsafeError, WarnedError
 from shoal.io import FORMATS, Restorer, as_written, read, spreadsheet_names, write_folder, write_table
+from shoal.plan import PLAN, ReleasePlan
 from shoal.report import (
+    About,
     AttributeLoss,
     ReportFacts,
+    Sureness,
+    distributions,
     promise,
     public_facts,
     render,
     render_public,
     reservations,
     size_bins,
+    size_shares,
     write_report,
 )
 from shoal.verification import verify
@@ -31,16 +41,19 @@ from shoal.verification import verify
 if TYPE_CHECKING:
     from os import PathLike
 
-    import numpy as np
     import polars as pl
     from numpy.typing import NDArray
 
+    from shoal._messages import Part
     from shoal.certificate import Certificate, PublicCertificate
     from shoal.io import Forms
     from shoal.metrics import Metrics
     from shoal.models import Requirement
     from shoal.report import PublicFacts, TradeOffFacts
     from shoal.table import Schema
+    from shoal.verification import Meaning
+    from shoal.verification.counting import Fitting
+    from shoal.warnings import Remark
 
 __all__ = ["Release"]
 
@@ -79,6 +92,10 @@ class Release(Unpicklable):
     """How dates and numbers were written in columns of text: what is published untouched is written so again."""
     pictures: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     """What draws the coarsenings of columns as SVG, for the page."""
+    fitting: Fitting | None = None
+    """Private: counts the people of a population who fit written cells, where a model asks for that."""
+    meanings: Mapping[str, Meaning] = field(default_factory=dict)
+    """Private: what the published cells of each quasi-identifier stand for."""
     trade_off: Callable[[], TradeOffFacts] | None = None
     """What tells what it was chosen from, for the page."""
 
@@ -99,6 +116,17 @@ class Release(Unpicklable):
             as_written(self.frame, self.forms, star=self.certificate.parameters["star"]) if self.forms else self.frame
         )
 
+    @cached_property
+    def plan(self) -> ReleasePlan:
+        """Private: which published form each class of values became; `shoal.apply` publishes other tables by it."""
+        models = self.requirement.models
+        return ReleasePlan.of(self.frame, self.schema, models, self.certificate, self.metrics, self.meanings)
+
+    @property
+    def warnings(self) -> Sequence[Remark]:
+        """What a privacy officer would raise about it, and what to do next; `shoal.warnings.WARNINGS` lists all."""
+        return self.certificate.warnings
+
     @property
     def public_certificate(self) -> PublicCertificate:
         """What may be published of it: the same for every original that gives the same published table."""
@@ -112,6 +140,8 @@ class Release(Unpicklable):
         format: str | None = None,  # noqa: A002
         spreadsheet_safe: bool = False,
         publish_proof: bool = False,
+        strict: bool = False,
+        about: About | None = None,
     ) -> Certificate:
         """Write the release to a folder, and what is the publisher's to a private one; both appear whole or neither.
 
@@ -121,9 +151,10 @@ class Release(Unpicklable):
         ----------
         folder : path
             Where to. All of it may be published: `release.csv` (or another format), the public `certificate.json`, and
-            a `report.html` made of these two. The private folder lies beside it, with ".private" behind its name, and
-            only its owner can read it: the full `certificate.json`, the full `report.html`, and `salt.txt`, the key of
-            the hash of the input.
+            a `report.html` made of these two, with its facts in `report.json`. The private folder lies beside it, with
+            ".private" behind its name, and only its owner can read it: the full `certificate.json`, the full
+            `report.html` and `report.json`, `salt.txt`, the key of the hash of the input, and `plan.json`, by which
+            `shoal.apply` publishes other tables.
         force : bool
             Whether to replace existing folders of an earlier release.
         format : {"csv", "parquet", "xlsx", "ods"}, optional
@@ -133,6 +164,10 @@ class Release(Unpicklable):
         publish_proof : bool
             Whether the public certificate and report state the algorithm, its costs and the lower bound, too. They
             depend on the original table, and tell more than the published one to whoever knows the algorithm.
+        strict : bool
+            Whether a release with `warnings` is refused.
+        about : About, optional
+            Title, institution, purpose and more, for the first sheet of the reports.
 
         Returns
         -------
@@ -145,12 +180,21 @@ class Release(Unpicklable):
             The folder exists, or cannot be written.
         ReleaseUnsafeError
             What was written does not satisfy the request; nothing appears.
+        WarnedError
+            The release has warnings, and `strict` was asked for; nothing appears.
         """
         validate(
             "save",
-            {"format": format, "publish_proof": publish_proof},
-            {"format": Optional(OneOf(FORMATS)), "publish_proof": Boolean()},
+            {"format": format, "publish_proof": publish_proof, "strict": strict, "about": about},
+            {
+                "format": Optional(OneOf(FORMATS)),
+                "publish_proof": Boolean(),
+                "strict": Boolean(),
+                "about": Optional(Instance(About)),
+            },
         )
+        if strict:
+            self._refuse_warnings()
         name = f"release.{format or self.source_format}"
         written: dict[str, Certificate] = {}
         start = time.perf_counter()
@@ -161,18 +205,30 @@ class Release(Unpicklable):
             seconds["total"] = sum(taken for step, taken in seconds.items() if step != "total")
             written["full"] = replace(self.certificate, seconds=seconds, files=written_files)
 
+        @functools.cache
         def public() -> PublicCertificate:
             return self._public(written["full"], proof=publish_proof)
+
+        @functools.cache
+        def readers() -> PublicFacts:
+            return self._public_facts(public(), about)
+
+        @functools.cache
+        def publisher() -> ReportFacts:
+            return self._facts(written["full"], about)
 
         files: Mapping[str, Callable[[Path], object]] = {
             name: write_release,
             "certificate.json": lambda path: write_text(path, public().to_json()),
-            "report.html": lambda path: write_text(path, self._public_page(public())),
+            "report.html": lambda path: write_text(path, render_public(readers())),
+            "report.json": lambda path: write_text(path, readers().to_json()),
         }
         private: Mapping[str, Callable[[Path], object]] = {
             "certificate.json": lambda path: write_text(path, written["full"].to_json()),
-            "report.html": lambda path: write_text(path, render(self._facts(written["full"]))),
+            "report.html": lambda path: write_text(path, render(publisher())),
+            "report.json": lambda path: write_text(path, publisher().to_json()),
             "salt.txt": lambda path: write_text(path, self.salt),
+            PLAN: lambda path: write_text(path, self.plan.to_json()),
         }
         shown = self.published
         safe = spreadsheet_safe and name.endswith(".csv")
@@ -181,7 +237,15 @@ class Release(Unpicklable):
         write_folder(Path(folder), files, private=private, force=force, check=lambda staged: check(staged / name))
         return written["full"]
 
-    def report(self, path: str | PathLike[str], *, public: bool = False) -> None:
+    def _refuse_warnings(self) -> None:
+        if self.warnings:
+            told: list[Part] = []
+            for remark in self.warnings:
+                told += ["\n* ", Phrase(remark.found, " ", remark.advice)]
+            count = f"{len(self.warnings)} warning{'s' if len(self.warnings) > 1 else ''}"
+            raise WarnedError(f"The release has {count}, and none was to be accepted. Nothing was written.", *told)
+
+    def report(self, path: str | PathLike[str], *, public: bool = False, about: About | None = None) -> None:
         """Write the page that explains the release: one HTML file that needs no network.
 
         Parameters
@@ -192,8 +256,14 @@ class Release(Unpicklable):
             Whether to write the page for readers, made of the public certificate and the published table alone. By
             default it is the publisher's, which tells more: costs, bounds and losses depend on the original table. Only
             its owner can read that file (0600).
+        about : About, optional
+            Title, institution, purpose and more, for the first sheet.
         """
-        page = self._public_page(self.public_certificate) if public else render(self._facts(self.certificate))
+        validate("report", {"about": about}, {"about": Optional(Instance(About))})
+        if public:
+            page = render_public(self._public_facts(self.public_certificate, about))
+        else:
+            page = render(self._facts(self.certificate, about))
         write_report(page, path, private=not public)
 
     def _write(self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool) -> dict[str, dict[str, Any]]:
@@ -209,14 +279,11 @@ class Release(Unpicklable):
             proof=proof,
         )
 
-    def _public_page(self, certificate: PublicCertificate) -> str:
-        return render_public(self._public_facts(certificate))
-
-    def _public_facts(self, certificate: PublicCertificate) -> PublicFacts:
+    def _public_facts(self, certificate: PublicCertificate, about: About | None) -> PublicFacts:
         classes = self.metrics.recoding.classes
         # Rows of one class look alike to readers, and as many classes as they see groups are these groups.
         known = classes.sizes if classes.count == certificate.achieved["groups"] else None
-        return public_facts(certificate.to_dict(), self.frame, known, self._times)
+        return public_facts(certificate.to_dict(), self.frame, known, self._times, about=about)
 
     @property
     def _times(self) -> NDArray[np.int64] | None:
@@ -243,6 +310,7 @@ class Release(Unpicklable):
             sensitive=self.schema.sensitive,
             requirement=self.requirement,
             published=self.schema.published,
+            fitting=self.fitting,
         )
         if written.height != self.frame.height or achieved.to_dict() != self.certificate.achieved:
             raise ReleaseUnsafeError(
@@ -250,8 +318,8 @@ class Release(Unpicklable):
                 "certificate. Nothing was published."
             )
 
-    def _facts(self, certificate: Certificate) -> ReportFacts:
-        recoding = self.metrics.recoding
+    def _facts(self, certificate: Certificate, about: About | None) -> ReportFacts:
+        recoding, original = self.metrics.recoding, self.metrics.table
         penalties = self.metrics.ncp
         losses = tuple(
             AttributeLoss(
@@ -271,13 +339,34 @@ class Release(Unpicklable):
             direct_identifiers=self.schema.direct_identifiers,
             pictures={columns: draw() for columns, draw in self.pictures.items()},
             trade_off=None if self.trade_off is None else self.trade_off(),
+            sizes=size_shares(original.classes.sizes_counted, Counter(recoding.classes.sizes.tolist())),
+            sureness=tuple(self._sureness()),
+            distributions=distributions(original, recoding),
+            about=(about or About()).dated(),
         )
+
+    def _sureness(self) -> Iterator[Sureness]:
+        """Yield how sure adversaries could be of each sensitive attribute, and can be."""
+        original, recoded = self.metrics.table.classes, self.metrics.recoding.classes
+        before = np.empty(self.frame.height, dtype=np.int64)
+        before[original.order] = np.repeat(np.arange(original.count), original.class_sizes)
+        after = recoded.of_group[self.metrics.groups].astype(np.int64)
+        for column in self.metrics.table.sensitive:
+            was = class_confidence(before, original.class_sizes, column)
+            now = class_confidence(after, recoded.sizes, column)
+            yield Sureness(
+                name=column.name,
+                highest_before=was.highest,
+                average_before=was.average,
+                highest_after=now.highest,
+                average_after=now.average,
+            )
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows of it: no more than the published table tells."""
         from shoal.report.notebook import card_of_release
 
-        return card_of_release(self._public_facts(self.public_certificate), self.published)
+        return card_of_release(self._public_facts(self.public_certificate, None), self.published)
 
     def __repr__(self) -> str:
         achieved = self.certificate.achieved

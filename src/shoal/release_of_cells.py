@@ -149,7 +149,7 @@ class CountedRelease(Release):
         from shoal.report.notebook import card_of_release
 
         first = next(self._batches(self.published, _SHOWN_ROWS))
-        return card_of_release(self._public_facts(self.public_certificate), first)
+        return card_of_release(self._public_facts(self.public_certificate, None), first)
 
     def __repr__(self) -> str:
         achieved = self.certificate.achieved

@@ -15,32 +15,38 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import polars as pl
 
 from shoal.algorithms import Problem, loss_bound, lower_bound, populations_of
 from shoal.certificate import Certificate, Cost
-from shoal.disclosure_risk import reidentification
+from shoal.disclosure_risk import fitting, reidentification
 from shoal.errors import InfeasibleError, InternalError
 from shoal.io import DateForm, as_written
 from shoal.metrics import Metrics
+from shoal.population import people_of_nodes
 from shoal.recoding import canonical_order, check_coverage, compose, published_frame, recode
 from shoal.release import Release
 from shoal.release_of_cells import CountedRelease
 from shoal.table import KEYED, encode, fingerprint, new_salt
 from shoal.verification import check_faithful, declared_meanings, names_read_as, verify
+from shoal.warnings import how_to_coarsen, original_warnings, published_warnings
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
+    from shoal._messages import Part
     from shoal._progress import Clock
     from shoal.algorithms import Algorithm, Partition
+    from shoal.algorithms.base import PeopleOfNodes
     from shoal.hierarchy import Coarsening, Hierarchy
     from shoal.io import Forms
     from shoal.models import Requirement
     from shoal.opening import OpenedData
     from shoal.recoding import Recoding
     from shoal.table import Column, Schema, Table
-    from shoal.verification import Achieved
+    from shoal.verification import Achieved, Meaning
+    from shoal.verification.counting import Fitting
+    from shoal.warnings import Remark
 
 __all__ = [
     "STEPS",
@@ -120,8 +126,14 @@ class Encoded:
     pictures: Mapping[str, Callable[[], str]]
     """What draws them."""
 
-    def check(self, requirement: Requirement) -> None:
+    def check(self, requirement: Requirement, people: int | None = None) -> None:
         """Check that the hierarchies have all values, and that some release can satisfy a requirement.
+
+        Parameters
+        ----------
+        requirement : Requirement
+        people : int, optional
+            People of the population that models ask about.
 
         Raises
         ------
@@ -133,7 +145,7 @@ class Encoded:
         for column in self.table.quasi_identifiers:
             if column.name in self.trees:
                 check_coverage(column, self.trees[column.name])
-        requirement.check_feasible(populations_of(self.table))
+        requirement.check_feasible(populations_of(self.table), people)
 
     def entries(self, rows: NDArray[np.integer], counts: NDArray[np.int64]) -> Encoded:
         """Return some rows, which may be named several times and stand for so many rows of the input each."""
@@ -172,6 +184,20 @@ class Prepared:
     """The quasi-identifiers before any coarsening, in the order of the input."""
     rng: np.random.Generator
     """Source of every random choice."""
+    people: pl.DataFrame | None = None
+    """The quasi-identifiers of the population that models ask about; None where none does."""
+
+    def meanings(self, forms: Forms | None = None) -> dict[str, Meaning]:
+        """Return what the published cells of each quasi-identifier stand for, written in some forms or as they are."""
+        encoded, names = self.encoded, self.request.schema.quasi_identifiers
+        said = {"coarsen": encoded.coarsened, "read_as": {name: form.to_dict() for name, form in (forms or {}).items()}}
+        return declared_meanings(names, said, classes=encoded.classes, trees=encoded.trees)
+
+    def fitting(self, forms: Forms | None = None) -> Fitting | None:
+        """Return what counts the people who fit published cells; None where no model asks for that."""
+        if self.people is None:
+            return None
+        return fitting(self.people, star=self.request.star, meanings=self.meanings(forms))
 
     @property
     def table(self) -> Table:
@@ -203,6 +229,21 @@ class Prepared:
             recoding=self.request.recoding,
             hierarchies=self.encoded.trees,
             largest_set=self.request.largest_set,
+            people=self.people_of_nodes,
+        )
+
+    @cached_property
+    def people_of_nodes(self) -> PeopleOfNodes | None:
+        """Which nodes the people of a population fit, for algorithms; None where no model asks for that."""
+        if self.people is None:
+            return None
+        return people_of_nodes(
+            self.table,
+            self.people,
+            meanings=self.meanings(),
+            trees=self.encoded.trees,
+            recoding=self.request.recoding,
+            star=self.request.star,
         )
 
     def __repr__(self) -> str:
@@ -351,7 +392,8 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
     with clock.step("recode"):
         published, rows = recoded.published()
     with clock.step("verify"):
-        achieved = _checked(published, rows, prepared)
+        meanings = prepared.meanings()
+        achieved = _checked(published, rows, prepared, meanings)
     with clock.step("bound"):
         bound = lower_bound(prepared.table, request.requirement, target=recoding.recoded_cells)
         bound = bound.sharpened(partition.guarantee)
@@ -366,11 +408,14 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         metrics = Metrics(prepared.original, recoded.composed, partition.groups, k=request.requirement.k)
         cost = Cost.of(recoding, bound, gcp=metrics.gcp, least=least)
         risk = _risk(prepared, achieved)
+        warnings = _warnings(published, rows, prepared, achieved)
     release = Release(
         frame=published,
         schema=request.schema,
         requirement=request.requirement,
-        certificate=_certificate(recoded, achieved, risk, cost, digest=digest, seconds=clock.seconds()),
+        certificate=replace(
+            _certificate(recoded, achieved, risk, cost, digest=digest, seconds=clock.seconds()), warnings=warnings
+        ),
         metrics=metrics,
         rows=rows,
         salt=salt,
@@ -378,14 +423,18 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         restore=opened.restore.of(as_written(published, recoded.forms, star=request.star)),
         forms=recoded.forms,
         pictures=prepared.encoded.pictures,
+        fitting=prepared.fitting(recoded.forms),
+        meanings=meanings,
     )
     counts = prepared.table.counts
     return release if counts is None else CountedRelease.of(release, counts[rows])
 
 
-def _checked(published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepared) -> Achieved:
+def _checked(
+    published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepared, meanings: Mapping[str, Meaning]
+) -> Achieved:
     """Check a published table against what was asked and what it was made of; everything that is checked is here."""
-    request, encoded, schema = prepared.request, prepared.encoded, prepared.request.schema
+    request, schema = prepared.request, prepared.request.schema
     if published.height != prepared.table.rows:
         raise InternalError("a release has more or fewer rows than were to be published")
     achieved = verify(
@@ -394,19 +443,24 @@ def _checked(published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepare
         sensitive=schema.sensitive,
         requirement=request.requirement,
         published=schema.published,
-        times=None if prepared.table.counts is None else prepared.table.counts[rows],
+        times=_times(prepared, rows),
+        fitting=prepared.fitting(),
     )
-    said = {"coarsen": encoded.coarsened}
     check_faithful(
         published,
         prepared.opened.frame,
         rows,
-        meanings=declared_meanings(schema.quasi_identifiers, said, classes=encoded.classes, trees=encoded.trees),
+        meanings=meanings,
         unchanged=schema.sensitive + schema.insensitive,
         star=request.star,
         coded_before={column.name: (column.codes, column.dictionary) for column in prepared.coded},
     )
     return achieved
+
+
+def _times(prepared: Prepared, rows: NDArray[np.int32]) -> NDArray[np.int64] | None:
+    """Return how often each published row stands in the release; None: once."""
+    return None if prepared.table.counts is None else prepared.table.counts[rows]
 
 
 def _risk(prepared: Prepared, achieved: Achieved) -> dict[str, dict[str, Any]]:
@@ -416,6 +470,37 @@ def _risk(prepared: Prepared, achieved: Achieved) -> dict[str, dict[str, Any]]:
     counted = {"before": prepared.original.classes.sizes_counted, "after": achieved.sizes_counted}
     k = prepared.request.requirement.k
     return {when: reidentification(sizes, k=k).to_dict() for when, sizes in counted.items()}
+
+
+def _warnings(
+    published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepared, achieved: Achieved
+) -> tuple[Remark, ...]:
+    """Return what a privacy officer would raise about a release, and what to do next."""
+    request, schema, opened = prepared.request, prepared.request.schema, prepared.opened
+    coarse = [name for key in request.coarsen for name in ((key,) if isinstance(key, str) else key)]
+
+    def coarser(name: str) -> Part:
+        if name in coarse:
+            return "something coarser than it has"
+        values = next(one.dictionary for one in prepared.original.quasi_identifiers if one.name == name)
+        return how_to_coarsen(values.drop_nulls(), name, recoding=request.recoding)
+
+    found = published_warnings(
+        published,
+        schema,
+        achieved=achieved.to_dict(),
+        star=request.star,
+        coarse=coarse,
+        coarser=coarser,
+        times=_times(prepared, rows),
+    )
+    places = pl.Series(prepared.rows)
+    looked = {
+        name: opened.frame.get_column(name).alias("").gather(places)
+        for name in (*schema.direct_identifiers, *schema.insensitive)
+        if opened.counts is None  # else they were not looked at
+    }
+    return (*found, *original_warnings(looked, opened.unread))
 
 
 def _certificate(

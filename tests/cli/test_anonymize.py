@@ -19,8 +19,8 @@ from shoal.cli.compilation import WORDS
 from shoal.errors import ReleaseUnsafeError
 
 SECRET = "Zyzzyva"
-MINE = {"release.csv", "certificate.json", "report.html"}
-PRIVATE = {"certificate.json", "report.html", "salt.txt"}
+MINE = {"release.csv", "certificate.json", "report.html", "report.json"}
+PRIVATE = {"certificate.json", "plan.json", "report.html", "report.json", "salt.txt"}
 
 
 @pytest.fixture
@@ -73,8 +73,15 @@ def test_standard_output_is_the_certificate(call: Any, tmp_path: Path) -> None:
 def test_no_cell_is_in_certificate_report_or_output(call: Any, tmp_path: Path) -> None:
     found = call()
     texts = [found.out, found.err, *((tmp_path / "out" / name).read_text() for name in MINE - {"release.csv"})]
-    texts += [(tmp_path / "out.private" / name).read_text() for name in PRIVATE]
-    assert not any(SECRET in text or "10001" in text or "900001" in text for text in texts)
+    texts += [(tmp_path / "out.private" / name).read_text() for name in PRIVATE - {"plan.json"}]
+    assert not any(SECRET in text or "900001" in text for text in texts)
+    shown = "10001" in (tmp_path / "out/release.csv").read_text()
+    named = [text for text in texts if "10001" in text]
+    assert len(named) <= (2 if shown else 0), "the publisher's page and its facts name what the release shows"
+    assert all("How values are spread" in text or '"distributions"' in text for text in named)
+    plan = (tmp_path / "out.private" / "plan.json").read_text()
+    assert "10001" in plan, "a plan is made of quasi-identifiers"
+    assert not any(cell in plan for cell in (SECRET, "900001")), "and of nothing else"
 
 
 def test_a_seed_makes_it_reproducible(shoal: Any, patients: Path, roles: tuple[str, ...], tmp_path: Path) -> None:

@@ -148,6 +148,7 @@ def test_incomplete_calls_say_what_to_add(shoal: Any, words: tuple[str, ...], sa
 
 COMMANDS = [
     "anonymize",
+    "apply",
     "attack",
     "audit",
     "compare",
@@ -158,6 +159,7 @@ COMMANDS = [
     "list",
     "provenance",
     "query",
+    "report",
     "republish",
     "risk",
     "studio",

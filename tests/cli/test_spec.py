@@ -11,23 +11,27 @@ import msgspec
 import pytest
 import typer
 
-from shoal import Cluster, GeneralizationVectors, PatternGuided, anonymize, audit, compare, tune
+from shoal import About, Cluster, GeneralizationVectors, PatternGuided, anonymize, audit, compare, tune
 from shoal._validation import parameters_of
 from shoal.algorithms import ALGORITHMS
 from shoal.cli import options
 from shoal.cli.main import app
-from shoal.cli.spec import FLAGGED, Columns, Privacy, ReleaseSpec, read_spec, request_of
+from shoal.cli.spec import FLAGGED, Columns, Privacy, ReleaseSpec, Report, read_spec, request_of
 from shoal.errors import ParameterError, UsageError
 from shoal.models import (
     AlphaKAnonymity,
     AverageRisk,
     BetaLikeness,
     DeltaDisclosure,
+    DeltaPresence,
     EqualDistance,
     KAnonymity,
     KEAnonymity,
+    KMap,
     LDiversity,
     OrderedDistance,
+    PopulationUniqueness,
+    SampleUniqueness,
     TCloseness,
 )
 
@@ -56,6 +60,7 @@ sheet = "Patients"
 format = "parquet"
 spreadsheet_safe = true
 publish_proof = true
+strict = true
 force = true
 json = true
 
@@ -68,6 +73,15 @@ zip = "/trees/zip.csv"
 
 [dates]
 born = "%d.%m.%Y"
+
+[report]
+title = "Visits"
+institution = "St. Mary's"
+purpose = "Research"
+contact = "data@example.org"
+date = "May 2025"
+notes = "Seen by the board."
+signatures = ["Officer, data protection"]
 
 [parameters]
 gap = "0.5"
@@ -89,6 +103,14 @@ beta = 2
 beta_variant = "basic"
 delta = 1.5
 average_risk = "1/20"
+sample_uniqueness = "1/50"
+population_uniqueness = 0.01
+sampling_fraction = 0.2
+k_map = 7
+population = "/people.csv"
+significance = 0.05
+presence_low = 0.1
+presence_high = "1/2"
 e = 100
 t = 0.2
 t_distance = "ordered"
@@ -122,6 +144,14 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "format": "parquet",
     "spreadsheet_safe": True,
     "publish_proof": True,
+    "strict": True,
+    "title": "Visits",
+    "institution": "St. Mary's",
+    "purpose": "Research",
+    "contact": "data@example.org",
+    "date": "May 2025",
+    "notes": "Seen by the board.",
+    "signatures": ["Officer, data protection"],
     "force": True,
     "json": True,
     "quasi_identifiers": ["age", '"last, first"'],
@@ -138,22 +168,22 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "delta": 1.5,
     "e": 100,
     "average_risk": "1/20",
+    "sample_uniqueness": "1/50",
+    "population_uniqueness": 0.01,
+    "sampling_fraction": 0.2,
+    "k_map": 7,
+    "population": "/people.csv",
+    "significance": 0.05,
+    "presence_low": 0.1,
+    "presence_high": "1/2",
     "t": 0.2,
     "t_distance": "ordered",
     "t_order": ['mild,"severe, fatal"'],
 }
 
 BY_COLUMN = ("coarsen", "hierarchies", "dates", "parameters")
-LEFT_BY_COMPARE = {
-    "algorithm",
-    "keep_order",
-    *options.ENGINE,
-    "output",
-    "format",
-    "spreadsheet_safe",
-    "publish_proof",
-    "force",
-}
+WRITTEN = {"output", "format", "spreadsheet_safe", "publish_proof", "strict", "force"}
+LEFT_BY_COMPARE = {"algorithm", "keep_order", *options.ENGINE, *WRITTEN, *Report.__struct_fields__}
 TOLD_BY_NAME = {("tp", "refine")}
 
 
@@ -181,8 +211,8 @@ def test_file_and_flags_say_the_same(write: Any, tmp_path: Path) -> None:
 
 def test_every_flag_of_anonymize_is_a_key() -> None:
     flags = set(options_of("anonymize")) - {"spec", "help"}
-    keys = {*ReleaseSpec.__struct_fields__, *Columns.__struct_fields__, *Privacy.__struct_fields__}
-    assert flags == keys - {"columns", "privacy"}
+    sections = {*Columns.__struct_fields__, *Privacy.__struct_fields__, *Report.__struct_fields__}
+    assert flags == {*ReleaseSpec.__struct_fields__, *sections} - {"columns", "privacy", "report"}
     assert set(SAME_AS_FLAGS) == flags - {"output", "input"}
 
 
@@ -199,9 +229,9 @@ def test_each_command_takes_what_its_function_does() -> None:
         "loss": "--loss",
         "chart": "--chart",
     }
-    judged = {"quasi_identifiers", "sensitive", "star", *options.FORMS, *options.READING, *options.ENGINE}
-    judged |= {"spec", "json", "help"}
-    assert set(options_of("audit")) == judged | set(Privacy.__struct_fields__) | {"source"}
+    judged = {"quasi_identifiers", "sensitive", "star", "hierarchies", "cells", "spec", "json", "help"}
+    judged |= {*options.FORMS, *options.READING, *options.ENGINE}
+    assert set(options_of("audit")) == judged | set(Privacy.__struct_fields__) | {"source", "output", "force"}
     seen = {"k", *options.FORMS, *options.READING, "input", "output", "force", "json", "help"}
     assert set(options_of("inspect")) == seen | {"spec_out", "show_values"}
 
@@ -229,13 +259,15 @@ def test_every_parameter_of_an_algorithm_can_be_said() -> None:
 
 def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
     spec = msgspec.structs.replace(read_spec(write(FULL)), coarsen={"age": "bins:10"})
-    written = {"input", "output", "format", "spreadsheet_safe", "publish_proof", "force", "json"}
-    made = {"columns", "privacy", "algorithm", "parameters", *FLAGGED}
-    settings = set(ReleaseSpec.__struct_fields__) - written - made
+    made = {"columns", "privacy", "report", "algorithm", "parameters", *FLAGGED}
+    settings = set(ReleaseSpec.__struct_fields__) - WRITTEN - made - {"input", "json"}
+    assert set(spec.saving()) == WRITTEN - {"output"} | {"about"}
+    assert spec.saving()["about"] == About(**msgspec.structs.asdict(spec.report))
     assert set(spec.arguments(anonymize)) == settings | set(Columns.__struct_fields__)
     assert set(spec.arguments(tune)) == set(spec.arguments(compare))
     assert set(spec.arguments(tune)) == set(spec.arguments(anonymize)) - set(options.ENGINE)
-    of_audit = {"quasi_identifiers", "sensitive", "star", *options.FORMS, *options.READING, *options.ENGINE}
+    of_audit = {"quasi_identifiers", "sensitive", "star", "hierarchies"}
+    of_audit |= {*options.FORMS, *options.READING, *options.ENGINE}
     assert set(spec.arguments(audit)) == of_audit
 
 
@@ -249,13 +281,16 @@ def test_each_flag_overrides_the_file(write: Any, name: str) -> None:
         "keep_order": False,
         "spreadsheet_safe": False,
         "publish_proof": False,
+        "strict": False,
         "force": False,
         "json": False,
     }
     value = given.get(name, "other")
-    merged = request_of({"spec": write(FULL), name: [value] if name == "t_order" else value})
-    found = getattr(merged.privacy if name in Privacy.__struct_fields__ else merged, name)
-    assert found == ((value,) if name == "t_order" else value)
+    many = name in ("t_order", "signatures")
+    merged = request_of({"spec": write(FULL), name: [value] if many else value})
+    sections = {Privacy: merged.privacy, Report: merged.report}
+    section = next((one for kind, one in sections.items() if name in kind.__struct_fields__), merged)
+    assert getattr(section, name) == ((value,) if many else value)
     others = [other for other in Privacy.__struct_fields__ if other != name]
     assert all(getattr(merged.privacy, other) == getattr(read_spec(write(FULL)).privacy, other) for other in others)
 
@@ -367,6 +402,13 @@ def test_specs_are_values() -> None:
         ({"beta": 2, "beta_variant": "enhanced", "l": 2}, [LDiversity(2), BetaLikeness(2, variant="enhanced")]),
         ({"delta": 1.5}, [DeltaDisclosure(1.5)]),
         ({"average_risk": "1/20", "k": 2}, [KAnonymity(2), AverageRisk(Fraction(1, 20))]),
+        ({"sample_uniqueness": 0}, [SampleUniqueness(0)]),
+        ({"k_map": 5, "sampling_fraction": 0.1, "significance": 0.05}, [KMap(5, None, 0.1, 0.05)]),
+        ({"population_uniqueness": 0.01, "sampling_fraction": "1/9"}, [PopulationUniqueness(0.01, Fraction(1, 9))]),
+        (
+            {"k_map": 5, "presence_low": 0, "presence_high": 0.5, "population": "p.csv"},
+            [KMap(5, "p.csv"), DeltaPresence(0, 0.5, "p.csv")],
+        ),
         ({"t": "1/5"}, [TCloseness(Fraction(1, 5), distance=EqualDistance())]),
         ({"t": 0.2, "t_distance": "ordered", "k": 3}, [KAnonymity(3), TCloseness(0.2, distance=OrderedDistance())]),
         (

@@ -39,4 +39,4 @@ def test_parameters_are_listed_by_what_they_are_called(shoal: Any) -> None:
 def test_something_else_cannot_be_listed(shoal: Any) -> None:
     found = shoal("list", "planets")
     assert found.code == 2
-    assert "'planets' is none of algorithms, models, metrics, measures, attacks." in found.err
+    assert "'planets' is none of algorithms, models, metrics, measures, attacks, warnings." in found.err

@@ -10,14 +10,14 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.disclosure_risk.population_uniques import (
+from shoal.disclosure_risk.population_uniques import population_uniques
+from shoal.models.unique_estimates import (
     SampleHistogram,
     classes_in_population,
     dankar,
     fitted_pitman,
     fitted_snb,
     pitman,
-    population_uniques,
     slide_negative_binomial,
     zayatz,
 )

@@ -16,10 +16,10 @@ import shoal
 from shoal.errors import DataError, LedgerError
 from shoal.io.folder import StagedFolder
 from shoal.republication import linkage
-from shoal.republication.folder import read_published
 from shoal.republication.ledger import journal
 from shoal.republication.ledger.anchor import Anchor
 from shoal.republication.ledger.store import Store
+from shoal.verification.published_folder import read_published
 
 ROLES: dict[str, Any] = {"identifier": "patient_id", "quasi_identifiers": ["age", "zip"], "sensitive": "disease"}
 

@@ -28,10 +28,10 @@ from shoal.hierarchy import (
     TopCode,
     interval_hierarchy,
 )
-from shoal.republication.folder import read_published
 from shoal.republication.queries import PublishedGroups
 from shoal.republication.questions import read_question
 from shoal.verification import declared_meanings
+from shoal.verification.published_folder import read_published
 
 ROWS, QUESTIONS = 120, 150
 CODES = ["02139", "02140", "03601", "10001", "10456", "90210"]

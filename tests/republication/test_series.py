@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -387,12 +388,25 @@ class TestFolder:
                 "columns",
                 "requested",
                 "achieved",
+                "risk",
                 "cost",
                 "guarantee",
                 "output",
             )
         }
         assert set(certificate["cost"]) == {"counterfeits"}
+        sizes = list(Counter(made.data["group_id"]).values())
+        assert set(certificate["risk"]) == {"after"}
+        assert certificate["risk"]["after"] == {
+            "highest": 1 / min(sizes),
+            "average": pytest.approx(len(sizes) / sum(sizes)),
+            "threshold": pytest.approx(1 / 3),
+            "records_above": 0.0,
+            "sample_uniques": 0.0,
+        }
+        private = json.loads((tmp_path / "q1.private/certificate.json").read_text())
+        assert private["risk"]["after"] == certificate["risk"]["after"]
+        assert private["risk"]["before"]["highest"] > certificate["risk"]["after"]["highest"]
         for folder in ("q1", "q1.private"):
             for name in ("certificate.json", "report.html"):
                 assert SECRET not in (tmp_path / folder / name).read_text()

@@ -186,12 +186,20 @@ def test_from_a_file_to_a_release_for_a_board(opened):
     opened.screen("Make columns coarser first")
     opened.picture("5-coarser")
     opened.accessible()
-    opened.press("Go on to publish")
+    opened.press("Compare levels of protection first")
+    opened.screen("What does more protection cost?")
+    page.fill("#k", "5, 10")
+    opened.press("Compare")
+    page.get_by_role("button", name="Choose k = 10, l = 3").wait_for(timeout=PATIENCE)
+    assert page.locator("img").evaluate("picture => picture.naturalWidth") > 100
+    opened.picture("6-compare")
+    opened.accessible()
+    opened.press("Choose k = 10, l = 3")
     opened.screen("Make the release")
     page.reload()
     page.get_by_text("The same without the studio").click()
     assert "shoal anonymize hospital.csv" in page.locator('[data-same="command"]').inner_text()
-    opened.picture("6-publish")
+    opened.picture("7-publish")
     opened.accessible()
     made_for_a_board(opened)
     assert opened.said == []
@@ -205,7 +213,7 @@ def made_for_a_board(opened: Opened) -> None:
     opened.press("Make the release")
     page.reload()
     page.get_by_text("Verified and written").wait_for(timeout=PATIENCE)
-    opened.picture("7-release")
+    opened.picture("8-release")
     opened.accessible()
     with page.expect_popup() as popup:
         page.get_by_role("link", name="look at it").click()
@@ -215,7 +223,7 @@ def made_for_a_board(opened: Opened) -> None:
     assert Path(download.value.path()).read_bytes() == (opened.home / "board/release.csv").read_bytes()
     page.get_by_role("link", name="History").click()
     opened.screen("What you decided")
-    opened.picture("8-history")
+    opened.picture("9-history")
     columns = json.loads((opened.home / "board/certificate.json").read_text())["columns"]
     roles = ["--qi", ",".join(columns["quasi_identifiers"]), "--sensitive", ",".join(columns["sensitive"])]
     audit = CliRunner().invoke(app, ["audit", str(opened.home / "board/release.csv"), *roles, "-k", "10", "-l", "3"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import shlex
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from shoal.cli.main import app
 from shoal.cli.studio import arguments_in, flag_of_key
 from shoal.studio import Requests
 from shoal.studio.plan import Plan
-from shoal.studio.same import of_inspecting, of_publishing, of_risk
+from shoal.studio.same import of_comparing, of_inspecting, of_publishing, of_risk
 
 REQUESTS = Requests(arguments=arguments_in, flag=flag_of_key)
 NAMES = (
@@ -138,6 +139,35 @@ def test_what_the_risk_and_the_columns_show_runs(home, monkeypatch):
         exec(same.python, made)
         assert made.get("inspection", made.get("risk")) is not None
     assert (home / "release.toml").exists()
+
+
+def test_what_the_comparison_shows_asks_for_the_levels(monkeypatch):
+    roles = {"age": "quasi_identifier", "x,y": "quasi_identifier", "disease": "sensitive"}
+    plan = Plan(shown="t.csv", roles=roles, privacy={"k": "10", "l": "3", "t": "0.3"}, coarsen={"age": "bins:10"})
+    same = of_comparing(plan, REQUESTS, k=[3, 5], l=[1, 2], output="out")
+    asked = []
+
+    class AskedError(Exception):
+        pass
+
+    def compared(data: str, *, progress: Any = None, **arguments: Any) -> None:
+        asked.append((data, arguments))
+        raise AskedError
+
+    signature = inspect.signature(shoal.tradeoff)
+    compared.__signature__ = signature
+    monkeypatch.setattr("shoal.trade_off.tradeoff", compared)
+    CliRunner().invoke(app, words_of(same.command, Path()))
+    monkeypatch.setattr(shoal, "tradeoff", compared)
+    with pytest.raises(AskedError):
+        exec(same.python, {})
+    assert len(asked) == 2
+    for data, arguments in asked:
+        assert data == "t.csv"
+        assert (list(arguments["k"]), list(arguments["l"])) == ([3, 5], [1, 2])
+        assert _plain(arguments["quasi_identifiers"]) == ["age", "x,y"]
+        assert [type(one).__name__ for one in arguments["privacy"]][-1] == "TCloseness"
+        assert arguments["coarsen"] == {"age": shoal.Bins(10)}
 
 
 def test_the_made_up_table_is_made_first(tmp_path, monkeypatch):

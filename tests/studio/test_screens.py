@@ -15,11 +15,11 @@ from shoal.cli.main import app
 from shoal.io import readers
 from shoal.studio import jobs
 from shoal.studio.places import ENDINGS
-from shoal.studio.words import EXPLAINED, coarsening_in_words
+from shoal.studio.words import COMPARED, EXPLAINED, coarsening_in_words
 
 from .conftest import HERE, MAX_UPLOAD, SECRET
 
-SCREENS = ("/", "/columns", "/risk", "/goal", "/coarser", "/publish", "/release", "/history")
+SCREENS = ("/", "/columns", "/risk", "/goal", "/coarser", "/compare", "/publish", "/release", "/history")
 
 
 def test_the_whole_way_to_a_release_whose_audit_agrees(browser, home):
@@ -36,7 +36,8 @@ def test_the_whole_way_to_a_release_whose_audit_agrees(browser, home):
     assert "in steps of 20" in publish.text
     released = browser.send("/publish", {"folder": "made"})
     assert "Verified and written" in released.text
-    assert {one.name for one in (home / "made").iterdir()} == {"release.csv", "certificate.json", "report.html"}
+    named = {one.name for one in (home / "made").iterdir()}
+    assert named == {"release.csv", "certificate.json", "report.html", "report.json"}
     made = ("audit", home / "made/release.csv", "--qi", "age,gender,zip", "--sensitive", "disease", "-k", 5, "-l", 2)
     audit = CliRunner().invoke(app, [*map(str, made), "--json"])
     assert audit.exit_code == 0, audit.stdout
@@ -55,6 +56,7 @@ def test_the_whole_way_to_a_release_whose_audit_agrees(browser, home):
 def test_every_screen_shows_the_same_step_and_asks_for_every_number(browser):
     browser.decided()
     browser.send("/publish", {"folder": "made"})
+    browser.send("/compare", {"k": "3,5", "l": ""})
     for path in SCREENS:
         text = browser.look(path).text
         assert text.count('data-same="') == 3, path
@@ -71,7 +73,7 @@ def test_every_screen_shows_the_same_step_and_asks_for_every_number(browser):
 
 def test_no_value_is_shown_until_somebody_asks(browser):
     browser.decided()
-    pages = [browser.look(path).text for path in SCREENS[:6]]
+    pages = [browser.look(path).text for path in SCREENS[:7]]
     pages.append(browser.send("/publish", {"folder": "made"}).text)
     assert not any(SECRET in text for text in pages)
     assert f"{SECRET}-disease" in browser.send("/columns/values", {"show": "yes"}).text
@@ -192,6 +194,27 @@ def test_the_share_of_the_population(browser):
     assert "Population uniques" not in browser.send("/risk", {"fraction": ""}).text
 
 
+def test_levels_are_compared_and_a_click_chooses_one(browser, home):
+    browser.decided()
+    assert browser.client.get("/compare.svg").status_code == 404
+    assert "Choose k = 4" not in browser.look("/compare").text
+    text = browser.send("/compare", {"k": "2, 4,200", "l": "1,2"}).text
+    assert "Choose k = 4, l = 2" in text
+    assert "Choose k = 200" not in text, "nobody can meet it"
+    picture = browser.client.get("/compare.svg")
+    assert picture.headers["content-type"].startswith("image/svg")
+    assert "script" not in picture.text.lower()
+    assert "sandbox" in picture.headers["content-security-policy"]
+    assert "at least 3 others" in browser.send("/compare/choose", {"k": "4", "l": "2"}).text
+    assert browser.studio.plan.privacy == {"k": "4", "l": "2"}
+    assert sorted(one.name for one in home.iterdir()) == ["patients.csv"], "comparing writes nothing"
+    for wrong in ("", "x", "-1", ",".join("3" * 30)):
+        assert browser.send("/compare", {"k": wrong}).status_code == 422
+    assert browser.studio.levels == {"k": "2, 4,200", "l": "1,2"}
+    browser.send("/open", {"path": "patients.csv"})
+    assert browser.studio.levels is None
+
+
 def test_missing_private_values_are_asked_for(browser, home):
     lines = (home / "patients.csv").read_text().splitlines()
     (home / "missing.csv").write_text(
@@ -293,7 +316,10 @@ def test_every_coarsening_has_words_and_every_word_is_used(browser):
     kinds = set(KINDS) - {"level", "points", "regions"}  # of files and of pairs of columns: as they are written
     assert all(coarsening_in_words(KINDS[kind]) != KINDS[kind] for kind in kinds)
     used = "".join(path.read_text() for path in (Path(jobs.__file__).parent / "templates").glob("*.j2"))
-    assert all(f"explained.{name}," in used or f'explained["{name}"],' in used for name in EXPLAINED)
+    assert all(
+        f"explained.{name}," in used or f'explained["{name}"],' in used for name in {*EXPLAINED} - {*COMPARED.values()}
+    )
+    assert set(COMPARED.values()) <= set(EXPLAINED)
 
 
 def test_the_limit_of_dropped_files_is_on_the_page(browser):

@@ -11,7 +11,7 @@ import pytest
 
 from shoal._messages import Suggestion
 from shoal.errors import DataError
-from shoal.studio.work import _REMEMBERED, Outcome, Workshop
+from shoal.studio.work import _REMEMBERED, Job, Outcome, Workshop
 
 SECRET = "Zyzzyva"
 
@@ -112,7 +112,9 @@ def test_work_that_lasts_is_not_stopped_by_other_work(workshop, tmp_path):
 
 def test_outcomes_are_forgotten_after_many():
     workshop = Workshop()
+    workshop._remember(Job(key="made", title="", lasting=True), Outcome(facts="made"))
     for number in range(_REMEMBERED + 1):
-        workshop._remember(str(number), Outcome(facts=number))
+        workshop._remember(Job(key=str(number), title="", lasting=False), Outcome(facts=number))
+    assert workshop.outcome("made").facts == "made", "what was made is found again at any time"
     assert workshop.outcome("0") is None
     assert workshop.outcome(str(_REMEMBERED)).facts == _REMEMBERED

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from shoal.models import Requirement
     from shoal.table import Table
 
-__all__ = ["TIME_LIMIT", "Algorithm", "Guarantee", "Partition", "Problem", "monotone_only"]
+__all__ = ["TIME_LIMIT", "Algorithm", "Guarantee", "Partition", "PeopleOfNodes", "Problem", "monotone_only"]
 
 TIME_LIMIT: Any = {
     "help": "Seconds to search for a proven optimum; then the best so far is published with its gap.",
@@ -28,6 +28,27 @@ TIME_LIMIT: Any = {
     "metavar": "SECONDS",
 }
 """How algorithms that prove an optimum declare their `time_limit`; see `shoal._validation.parameter`."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class PeopleOfNodes:
+    """The people of a population, each different one once, and which node of each level they fit."""
+
+    counts: NDArray[np.int64]
+    """How many people each of them is, shape (p,)."""
+    codes: NDArray[np.int32]
+    """The value of each of them on each quasi-identifier, shape (p, d)."""
+    nodes: tuple[NDArray[np.int32], ...]
+    """For each quasi-identifier the node, as in `Levels.nodes`, that each value fits at each level, shape (height + 1,
+    values); -1 where it fits none that the table has."""
+
+    @property
+    def everybody(self) -> int:
+        """People of the population."""
+        return int(self.counts.sum())
+
+    def __repr__(self) -> str:
+        return f"PeopleOfNodes(people={self.everybody}, different={len(self.counts)})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +66,8 @@ class Problem:
     """Quasi-identifiers that will be recoded to nodes of a tree."""
     largest_set: int = LARGEST_SET
     """Sets of more values will be stars."""
+    people: PeopleOfNodes | None = None
+    """The population that models of the release ask about; None where none does."""
 
     @cached_property
     def levels(self) -> tuple[Levels, ...]:

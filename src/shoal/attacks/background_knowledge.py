@@ -54,7 +54,7 @@ def background_knowledge_attack(
     Parameters
     ----------
     release : frame, path, or Release
-        The published table, whoever made it.
+        The published table, whoever made it: a frame, a file, or the folder of a release.
     j : int
         Number of values that the adversary can exclude, at least 0.
     targets, controls, progress, **reading

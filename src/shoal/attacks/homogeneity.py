@@ -47,7 +47,7 @@ def homogeneity_attack(
     Parameters
     ----------
     release : frame, path, or Release
-        The published table, whoever made it.
+        The published table, whoever made it: a frame, a file, or the folder of a release.
     targets : frame or path, optional
         People who are in the release, with true quasi-identifiers and sensitive values; by default each row of the
         release is somebody whose group is known.

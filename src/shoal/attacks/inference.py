@@ -62,7 +62,7 @@ def inference_attack(
     Parameters
     ----------
     release : frame, path, or Release
-        The published table, whoever made it.
+        The published table, whoever made it: a frame, a file, or the folder of a release.
     targets : frame or path
         People who are in the release, with true quasi-identifiers and sensitive values.
     controls : frame or path

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ import numpy as np
 from shoal._messages import Subject
 from shoal._progress import Progress, silent
 from shoal.attacks.compatible import meet, why_not_matched
-from shoal.attacks.published import check_columns, codes_of, secret_of
+from shoal.attacks.published import check_columns, codes_of, frame_of, opened_release, secret_of
 from shoal.attacks.rates import Rate
 from shoal.covering import PointTree
 from shoal.errors import DataError, ParameterError
@@ -132,8 +133,8 @@ class IntersectionAttack:
 
 
 def intersection_attack(
-    releases: Sequence[pl.DataFrame],
-    populations: Sequence[pl.DataFrame],
+    releases: Sequence[Any],
+    populations: Sequence[Any],
     *,
     identifier: str,
     quasi_identifiers: Sequence[str],
@@ -148,11 +149,11 @@ def intersection_attack(
 
     Parameters
     ----------
-    releases : sequence of polars.DataFrame
-        Published tables, made by any tool. A quasi-identifier's cell is a plain value, a star, an interval or a set
-        (`shoal.verification.cells`), or what the three parameters below say; further columns (group numbers) are not
-        needed.
-    populations : sequence of polars.DataFrame
+    releases : sequence of frame or path
+        Published tables, made by any tool: frames, files, or folders of releases. A quasi-identifier's cell is a plain
+        value, a star, an interval or a set (`shoal.verification.cells`), or what the three parameters below say;
+        further columns (group numbers) are not needed.
+    populations : sequence of frame or path
         For each release who is in it: an identifier and the true quasi-identifiers.
     identifier : str
         The column that tells the same person in different populations.
@@ -163,7 +164,7 @@ def intersection_attack(
     star : str
         How the releases write a suppressed cell.
     certificates : sequence of mapping, optional
-        The certificate of each release; an empty one where there is none.
+        The certificate of each release, an empty one where there is none; by default those that lie beside the files.
     hierarchies : mapping of column to Hierarchy, optional
         For columns whose cells are nodes of a hierarchy.
     cells : mapping of column to object, optional
@@ -187,11 +188,16 @@ def intersection_attack(
     """
     import polars as pl
 
+    if isinstance(releases, str | PathLike) or isinstance(populations, str | PathLike):
+        raise ParameterError("Several releases are compared, each with its population: give lists of them.")
+    opened = [opened_release(release) for release in releases]
+    releases, beside = [frame for frame, _ in opened], [certificate for _, certificate in opened]
+    populations = [frame_of(people) for people in populations]
     secrets = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
     names = tuple(quasi_identifiers)
     _check(releases, populations, identifier, names, secrets)
     told = [secret_of(release, secrets) for release in releases]
-    saids = [parameters_of(one) for one in certificates or [{}] * len(releases)]
+    saids = [parameters_of(one) for one in certificates or beside]
     meanings = [declared_meanings(names, said, trees=hierarchies, cells=cells) for said in saids]
     values = pl.concat(told).unique().sort()
     everybody = pl.concat([people.get_column(identifier).cast(pl.String) for people in populations])

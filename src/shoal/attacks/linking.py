@@ -72,7 +72,7 @@ def linking_attack(
     Parameters
     ----------
     release : frame, path, or Release
-        The published table, whoever made it.
+        The published table, whoever made it: a frame, a file, or the folder of a release.
     population : frame or path
         People with an identifier and the true quasi-identifiers; where it has the sensitive attribute, too, the values
         that the attack claims of people outside the release are checked.

@@ -18,6 +18,7 @@ from shoal.io import open_frame, read
 from shoal.verification.cells import cell_text
 from shoal.verification.columns import read_table
 from shoal.verification.meaning import declared_meanings, parameters_of
+from shoal.verification.published_folder import read_published
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,6 +34,7 @@ __all__ = [
     "codes_of",
     "frame_of",
     "open_published",
+    "opened_release",
     "secret_of",
     "truth_of",
 ]
@@ -144,7 +146,8 @@ def open_published(release: Any, reading: Reading, *, sensitive: bool = True) ->
     Parameters
     ----------
     release : frame, path, or Release
-        The table. What `shoal.anonymize` returned comes with its certificate.
+        The table: a file, or the folder of a release that shoal wrote. What `shoal.anonymize` returned and what it
+        saved come with their certificate.
     reading : Reading
         What the caller says of it.
     sensitive : bool
@@ -161,7 +164,8 @@ def open_published(release: Any, reading: Reading, *, sensitive: bool = True) ->
     if own is not None:
         release = release.data
         reading = {**reading, "certificate": reading.get("certificate") or own.to_dict()}
-    frame = frame_of(release)
+    frame, beside = opened_release(release)
+    reading = {**reading, "certificate": reading.get("certificate") or beside}
     certificate = reading.get("certificate") or {}
     said = certificate.get("columns") or certificate.get("input") or {}
     names = _listed("quasi_identifiers", reading.get("quasi_identifiers")) or tuple(said.get("quasi_identifiers") or ())
@@ -178,6 +182,20 @@ def open_published(release: Any, reading: Reading, *, sensitive: bool = True) ->
         raise NoRowsError("The release has no row: there is nothing to attack.")
     star = reading.get("star") or str((certificate.get("parameters") or {}).get("star") or "*")
     return PublishedTable(frame=frame, names=names, secrets=secrets, star=star, reading=reading)
+
+
+def opened_release(release: Any) -> tuple[pl.DataFrame, Mapping[str, Any]]:
+    """Return a published table of any kind, and the certificate that lies beside it; empty where none does.
+
+    Parameters
+    ----------
+    release : frame or path
+        A path of a file, or of the folder of a release.
+    """
+    if isinstance(release, str | os.PathLike) and Path(release).exists():
+        found = read_published(Path(release))
+        return found.frame, found.certificate
+    return frame_of(release), {}
 
 
 def check_columns(frame: pl.DataFrame, names: Iterable[str], what: str) -> None:

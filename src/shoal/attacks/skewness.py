@@ -53,7 +53,7 @@ def skewness_attack(
     Parameters
     ----------
     release : frame, path, or Release
-        The published table, whoever made it.
+        The published table, whoever made it: a frame, a file, or the folder of a release.
     t : number
         Groups with a distance above it are counted, from 0 to 1.
     distance : GroundDistance, optional

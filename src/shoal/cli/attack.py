@@ -93,7 +93,7 @@ def intersection(
     """
     from shoal.attacks import intersection_attack
     from shoal.io import read
-    from shoal.republication.folder import read_published
+    from shoal.verification.published_folder import read_published
 
     terminal: Terminal = context.obj
     releases = [read_published(source, delimiter=delimiter, encoding=encoding) for source in sources]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -13,7 +14,8 @@ import typer
 from shoal._progress import silent
 from shoal.cli import options
 from shoal.cli.cells import Cells, Nodes, cells_of, trees_of_cells
-from shoal.cli.console import Terminal, lines_of, plain
+from shoal.cli.console import Terminal, lines_of, path_line, plain
+from shoal.cli.pages import check_page, write_page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,14 +79,17 @@ def attacks_release(function: Callable[..., AttackResult]) -> Callable[..., None
 
     def command(context: typer.Context, **given: Any) -> None:
         terminal: Terminal = context.obj
+        check_page(given["output"], force=bool(given["force"]))
         with terminal.progress() as progress:
             asked = _asked(progress or silent, **{one.name: given[one.name] for one in shared})
             found = function(asked, **{one.name: given[one.name] for one in own})
+        written = [] if given["output"] is None else _written(found, given)
         if terminal.json:
             terminal.result(found.to_dict())
             return
         said = [plain(sentence) for sentence in found.sentences()]
         terminal.say("", lines_of(_lines(found)), "", *said, *_explained(found, explain=given["explain"]), "")
+        terminal.say(*(path_line("written", path) for path in written), *([""] if written else []))
 
     parameters = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
     first = [one for one in shared if one.name == "source"]
@@ -114,6 +119,8 @@ def _shared(
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
     explain: Explain = False,
+    output: options.Page = None,
+    force: options.Force = None,
     json: options.Json = None,
 ) -> None:
     """Take the options of every attack on one release."""
@@ -132,7 +139,7 @@ def _asked(
     encoding: str | None,
     **_: Any,
 ) -> AskedRelease:
-    from shoal.republication.folder import read_published
+    from shoal.verification.published_folder import read_published
 
     release = read_published(source, delimiter=delimiter, encoding=encoding)
     names = options.names_in("--qi", quasi_identifiers) or release.columns("quasi_identifiers")
@@ -145,6 +152,21 @@ def _asked(
         "cells": cells_of(cells, names),
     }
     return AskedRelease(frame=release.frame, reading=reading, progress=progress, delimiter=delimiter, encoding=encoding)
+
+
+def _written(found: AttackResult, given: Mapping[str, Any]) -> list[Path]:
+    """Write what an attack found as a page."""
+    import json
+
+    from shoal.attacks import ATTACKS
+    from shoal.report import render_attack
+
+    attack, source = ATTACKS[found.attack], Path(given["source"])
+    told = {name: getattr(attack, name) for name in ("title", "meaning", "assumptions", "formula", "reference")}
+    title = f"{attack.title}: {source.name or source.resolve().name}"
+    page = render_attack(found.to_dict(), title=title, said=found.sentences(), attack=told)
+    facts = json.dumps(found.to_dict(), indent=2, ensure_ascii=False, default=float)
+    return write_page(given["output"], "report", page, facts, force=bool(given["force"]))
 
 
 def _lines(found: AttackResult) -> list[tuple[str, str]]:

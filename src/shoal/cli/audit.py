@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from math import ceil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.console import Terminal, lines_of, plain
+from shoal.cli.cells import Cells, Nodes, cells_of, trees_of_cells
+from shoal.cli.console import Terminal, lines_of, path_line, plain
+from shoal.cli.pages import check_page, write_page
 from shoal.cli.signature import takes
 from shoal.errors import ReleaseUnsafeError
 
@@ -27,9 +30,17 @@ _SHOWN = 10
 
 @takes(
     ("quasi_identifiers", "sensitive", "star"), options.PRIVACY, options.ENGINE, options.FORMS, options.READING,
-    options.REQUEST,
+    options.REQUEST, ("force",),
 )  # fmt: skip
-def audit(terminal: Terminal, request: ReleaseSpec, *, source: options.Released) -> None:
+def audit(
+    terminal: Terminal,
+    request: ReleaseSpec,
+    *,
+    source: options.Released,
+    hierarchies: Nodes = None,
+    cells: Cells = None,
+    output: options.Page = None,
+) -> None:
     """Measure the privacy that a table has, whoever made it, and check it against a requirement if one is given.
 
     Example: shoal audit out/release.csv --qi age,gender,zip --sensitive disease -l 4
@@ -38,18 +49,34 @@ def audit(terminal: Terminal, request: ReleaseSpec, *, source: options.Released)
     """
     from shoal.auditing import audit as judge
 
-    models = request.privacy.models()
-    judged = judge(source, privacy=models or None, **request.arguments(judge, source=source))
+    models, force = request.privacy.models(), bool(request.force)
+    check_page(output, force=force)
+    asked = request.arguments(judge, source=source)
+    names = asked["quasi_identifiers"]
+    asked.pop("hierarchies", None)  # those of a spec file are for anonymizing
+    asked |= {"hierarchies": trees_of_cells(hierarchies, names), "cells": cells_of(cells, names)}
+    judged = judge(source, privacy=models or None, **asked)
     facts = judged.to_dict()
+    written = [] if output is None else _written(output, judged, facts, source, force=force)
     if terminal.json:
         terminal.result(facts)
     else:
         lines = _lines(facts["achieved"], facts["risk"])
         terminal.say("", lines_of(lines), *_verdict(judged), *_remarks(facts), "")
+        terminal.say(*(path_line("written", path) for path in written), *([""] if written else []))
     for failure in judged.failures:
         terminal.note(f"{failure.told(terminal.voice)} {_groups_of(failure)}".rstrip())
     if judged.failures:
         raise typer.Exit(ReleaseUnsafeError.exit_code)
+
+
+def _written(output: Path, judged: Audit, facts: Mapping[str, Any], source: str, *, force: bool) -> list[Path]:
+    """Write the audit as a page."""
+    from shoal.report import render_audit
+
+    name = "the table" if "://" in source else Path(source).name  # a URL may hold a password
+    page = render_audit(facts, title=f"Audit of {name}", remarks=_remarks(facts))
+    return write_page(output, "report", page, judged.to_json(), force=force)
 
 
 def _verdict(judged: Audit) -> list[str]:

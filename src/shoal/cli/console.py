@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from shoal._messages import PYTHON, Phrase
+from shoal._messages import PYTHON, Phrase, spoken_to
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -46,6 +46,13 @@ class Terminal:
     """Whether the call did what it was for: its release is in place, and an interrupt can undo nothing."""
     voice: Voice = PYTHON
     """What the user calls the parameters of the library."""
+
+    @contextmanager
+    def speaking(self, voice: Voice) -> Iterator[None]:
+        """Speak in a voice, on the terminal and in the files that are written."""
+        self.voice = voice
+        with spoken_to(voice):
+            yield
 
     def result(self, facts: Mapping[str, Any]) -> None:
         """Print the one JSON object of a call."""

@@ -9,6 +9,7 @@ import typer  # noqa: TC002 - typer reads the annotations
 from shoal.cli import options  # noqa: TC001 - typer reads the annotations
 from shoal.cli.anonymize import publish
 from shoal.cli.console import Terminal, plain
+from shoal.cli.voice import Flags, flags_in
 
 __all__ = ["demo"]
 
@@ -30,17 +31,13 @@ def demo(
     request = request_of(context.params)
     table = demo_table()
     terminal.say("", plain(table.description))
-    publish(
-        terminal,
-        table.frame,
-        request.folder(),
-        request,
-        {
-            "quasi_identifiers": table.quasi_identifiers,
-            "sensitive": table.sensitive,
-            "insensitive": table.insensitive,
-            "direct_identifiers": table.direct_identifiers,
-            "privacy": LDiversity(table.suggested_l),
-            "seed": seed,
-        },
-    )
+    asked = {
+        "quasi_identifiers": table.quasi_identifiers,
+        "sensitive": table.sensitive,
+        "insensitive": table.insensitive,
+        "direct_identifiers": table.direct_identifiers,
+        "privacy": LDiversity(table.suggested_l),
+        "seed": seed,
+    }
+    with terminal.speaking(Flags(flags_in(context.command))):
+        publish(terminal, table.frame, request.folder(), request, asked)

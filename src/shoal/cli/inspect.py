@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal._messages import Suggestion
 from shoal.cli import options
 from shoal.cli.console import Terminal, lines_of, path_line, plain
+from shoal.cli.pages import check_page, write_page
 from shoal.cli.signature import takes
 from shoal.errors import OutputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from rich.console import RenderableType
 
@@ -38,10 +37,6 @@ SpecOut = Annotated[
         help="Write the proposal as a spec file, in which every line has a comment, for shoal anonymize --spec.",
     ),
 ]
-Page = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", metavar="OUT", help="Write a page: OUT.html, or OUT as a folder for it."),
-]
 ShowValues = Annotated[
     bool, typer.Option("--show-values", help="Show the most frequent values of each column; no cell otherwise.")
 ]
@@ -53,7 +48,7 @@ def inspect(
     request: ReleaseSpec,
     *,
     spec_out: SpecOut = None,
-    output: Page = None,
+    output: options.Page = None,
     show_values: ShowValues = False,
 ) -> None:
     """Look at a table first: what its columns hold and tell, and a proposal of their roles. No role is needed.
@@ -67,8 +62,7 @@ def inspect(
     k: Any = 5 if request.privacy.k is None else options.as_number("-k", request.privacy.k)
     force = bool(request.force)
     for path in (spec_out, output):
-        if path is not None and os.path.exists(path) and not force:
-            raise OutputError(f"'{path}' exists. Name another one, or replace it with ", Suggestion("force", True), ".")
+        check_page(path, force=force)
     with terminal.progress() as progress:
         found = look(request.source("inspect"), k=k, show_values=show_values, progress=progress, **request.reading())
     facts = found.to_dict()
@@ -83,37 +77,16 @@ def inspect(
 
 def _written(inspection: Inspection, spec: Path | None, page: Path | None, *, k: int, force: bool) -> list[Path]:
     """Write what was asked for, and return the files."""
-    from shoal.io import write_folder
-
     files: list[Path] = []
-    try:
-        if spec is not None:
+    if spec is not None:
+        try:
             spec.write_text(inspection.to_toml(k=k, folder=spec.parent), encoding="utf-8")
-            files.append(spec)
-        if page is not None and page.suffix.lower() in (".html", ".htm"):
-            _privately(inspection.report)(page)
-            files.append(page)
-        elif page is not None:
-            made = {
-                "inspection.html": _privately(inspection.report),
-                "result.json": _privately(lambda path: path.write_text(inspection.to_json() + "\n", encoding="utf-8")),
-            }
-            folder = write_folder(page, made, force=force)
-            files += [folder / name for name in made]
-    except OSError as error:
-        raise OutputError(f"'{error.filename}' cannot be written: {error.strerror}.") from error
+        except OSError as error:
+            raise OutputError(f"'{error.filename}' cannot be written: {error.strerror}.") from error
+        files.append(spec)
+    if page is not None:
+        files += write_page(page, "inspection", inspection.to_html(), inspection.to_json(), force=force)
     return files
-
-
-def _privately(write: Callable[[Path], Any]) -> Callable[[Path], None]:
-    """Return what writes a file that only its owner can read: it is for the publisher, and may show values."""
-
-    def written(path: Path) -> None:
-        path.touch(mode=0o600)
-        path.chmod(0o600)
-        write(path)
-
-    return written
 
 
 def _summary_of(inspection: Inspection, facts: Mapping[str, Any], voice: Voice) -> list[RenderableType]:

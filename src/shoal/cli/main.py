@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from shoal._progress import interruptible
 from shoal.cli.anonymize import anonymize
+from shoal.cli.apply import apply
 from shoal.cli.attack import attack
 from shoal.cli.attack_groups import background, homogeneity, inference, similarity, skewness
 from shoal.cli.attack_people import linking, minimality
@@ -31,6 +32,7 @@ from shoal.cli.group_regions import regions
 from shoal.cli.inspect import inspect
 from shoal.cli.provenance import provenance
 from shoal.cli.query import query
+from shoal.cli.report import report
 from shoal.cli.republish import republish
 from shoal.cli.risk import risk
 from shoal.cli.signature import whole_command
@@ -48,14 +50,14 @@ __all__ = ["Commands", "app", "run"]
 
 _ONCE, _AGAIN, _CLASSES, _ITSELF = "One table", "Tables that change", "Classes of values", "shoal itself"
 _COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
-    _ONCE: (inspect, anonymize, audit, risk, compare, tradeoff, tune, provenance, demo, studio),
-    _AGAIN: (query,),
+    _ONCE: (inspect, anonymize, audit, risk, compare, tradeoff, tune, report, provenance, demo, studio),
+    _AGAIN: (apply, query),
     _ITSELF: (datasets, warm_up, version),
 }
 """The commands by what they are for, as the help shows them; groups of commands join these below."""
 _SHOWN = (
-    *("inspect", "anonymize", "audit", "risk", "compare", "tradeoff", "tune", "provenance", "demo", "studio"),
-    *("republish", "query", "attack", "group", "datasets", "list", "warm-up", "version"),
+    *("inspect", "anonymize", "audit", "risk", "compare", "tradeoff", "tune", "report", "provenance", "demo", "studio"),
+    *("apply", "republish", "query", "attack", "group", "datasets", "list", "warm-up", "version"),
 )
 
 INTERRUPTED = 130

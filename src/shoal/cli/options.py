@@ -12,7 +12,7 @@ import csv
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -31,14 +31,17 @@ __all__ = [
     "PRIVACY",
     "PRIVACY_PANEL",
     "READING",
+    "REPORT",
     "RECODING",
     "REQUEST",
     "ROLES",
+    "Page",
     "Parameters",
     "Algorithms",
     "Chart",
     "Coarsen",
     "ComparedLoss",
+    "Contact",
     "Dates",
     "Decimal",
     "Delimiter",
@@ -51,24 +54,31 @@ __all__ = [
     "Format",
     "Hierarchies",
     "Insensitive",
+    "Institution",
     "Json",
     "KeepOrder",
     "LargestSet",
     "Memory",
     "MissingSensitive",
+    "Notes",
     "Output",
     "PublishProof",
+    "Purpose",
     "QuasiIdentifiers",
     "Recoding",
     "Released",
+    "ReportDate",
     "Seconds",
     "Seed",
     "Sensitive",
     "Sheet",
+    "Signatures",
     "Source",
     "Spec",
     "SpreadsheetSafe",
     "Star",
+    "Strict",
+    "Title",
     "TunedLoss",
     "as_number",
     "names_in",
@@ -80,6 +90,7 @@ METHOD_PANEL = "Method"
 _RECODING = "Recoding"
 OF_SOME = "For some algorithms"
 _FILES = "Files"
+_FIRST_SHEET = "First sheet of the reports"
 _NAMES = "Separated by commas, or the option repeated; a name with a comma stands in double quotes."
 
 OUT_HELP = "Folder for the release: all of it may be published. What only you may see goes to OUT.private beside it."
@@ -98,7 +109,9 @@ PARAMETERS = ("parameters",)
 FORMS = ("dates", "decimal")
 """How dates and numbers are written, for commands that look at what cells mean."""
 READING = ("delimiter", "encoding", "sheet")
-OUTPUT = ("output", "format", "spreadsheet_safe", "publish_proof", "force")
+REPORT = ("title", "institution", "purpose", "contact", "date", "notes", "signatures")
+"""What the publisher says of a release on the first sheet of its reports."""
+OUTPUT = ("output", "format", "spreadsheet_safe", "publish_proof", "strict", "force")
 REQUEST = ("spec", "json")
 EVERYDAY = (
     *ROLES, "k", "l", "recoding", "hierarchies", "coarsen", "output", "force", "spec",
@@ -137,6 +150,10 @@ DemoOutput = Annotated[
         help=OUT_HELP,
         rich_help_panel=_FILES,
     ),
+]
+Page = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="OUT", help="Write a page: OUT.html, or OUT as a folder for it."),
 ]
 Spec = Annotated[
     Path | None,
@@ -215,6 +232,33 @@ PublishProof = Annotated[
         rich_help_panel=_FILES,
     ),
 ]
+Strict = Annotated[
+    bool | None,
+    typer.Option(
+        "--strict/--no-strict",
+        help="Write nothing where a release has warnings. `shoal list warnings` tells them.",
+        rich_help_panel=_FILES,
+    ),
+]
+
+
+def _first_sheet(flag: str, metavar: str, help: str, *, many: bool = False) -> Any:  # noqa: A002
+    kind: Any = list[str] if many else str
+    option = typer.Option(flag, metavar=metavar, help=help, rich_help_panel=_FIRST_SHEET)
+    return Annotated[kind | None, option]
+
+
+Title = _first_sheet("--title", "TEXT", "Heading of the reports.")
+Institution = _first_sheet("--institution", "TEXT", "Who publishes the release.")
+Purpose = _first_sheet("--purpose", "TEXT", "What it is published for.")
+Contact = _first_sheet("--contact", "TEXT", "Whom readers ask.")
+ReportDate = _first_sheet(
+    "--report-date", "TEXT", "When; unless given, today in your report, and nothing in that for readers."
+)
+Notes = _first_sheet("--notes", "TEXT", "What those who decide should know; in your report only.")
+Signatures = _first_sheet(
+    "--signature", "TEXT", "Who signs, in your report only: a line for each; repeat it.", many=True
+)
 Json = Annotated[
     bool | None,
     typer.Option(

@@ -54,8 +54,8 @@ def query(
     and sets; the bounds hold for certain, whatever values the cells hide. Cells
     that can be read in several ways are an error, which tells how to say what they are.
     """
-    from shoal.republication.folder import read_published
     from shoal.republication.queries import PublishedGroups
+    from shoal.verification.published_folder import read_published
 
     terminal: Terminal = context.obj
     release = read_published(source, delimiter=delimiter, encoding=encoding)

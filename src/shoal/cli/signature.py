@@ -67,8 +67,9 @@ def _with_options(function: Callable[..., None], names: Sequence[str]) -> Callab
 
     def command(context: typer.Context, **given: Any) -> None:
         request = request_of({name: value for name, value in given.items() if name not in asked})
-        context.obj.json, context.obj.voice = bool(request.json), Flags(flags_in(context.command))
-        function(context.obj, request, **{name: given[name] for name in asked})
+        context.obj.json = bool(request.json)
+        with context.obj.speaking(Flags(flags_in(context.command))):
+            function(context.obj, request, **{name: given[name] for name in asked})
 
     parameters = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
     shared = {name: (one, None) for name, one in found.items() if name not in asked}
@@ -87,9 +88,9 @@ def _with_options(function: Callable[..., None], names: Sequence[str]) -> Callab
 def _options_of(names: Sequence[str]) -> Iterator[tuple[str, Any]]:
     """Yield the options of the fields of a request, those of its sections in their place."""
     from shoal.cli.declared import declared_in
-    from shoal.cli.spec import FLAGGED, Columns, Privacy, ReleaseSpec
+    from shoal.cli.spec import FLAGGED, Columns, Privacy, ReleaseSpec, Report
 
-    fields, sections = declared_in(ReleaseSpec), declared_in(Columns) | declared_in(Privacy)
+    fields, sections = declared_in(ReleaseSpec), declared_in(Columns) | declared_in(Privacy) | declared_in(Report)
     for name in names:
         if name == "spec":
             yield name, options.Spec

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from shoal._validation import Parameter
     from shoal.algorithms import Algorithm
     from shoal.models import PrivacyModel
+    from shoal.report import About
 
-__all__ = ["FLAGGED", "Columns", "Privacy", "ReleaseSpec", "read_spec", "request_in", "request_of"]
+__all__ = ["FLAGGED", "Columns", "Privacy", "ReleaseSpec", "Report", "read_spec", "request_in", "request_of"]
 
 FLAGGED: Mapping[str, tuple[str, Parameter]] = {
     key_of(declared): (name, declared)
@@ -70,6 +71,29 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     insensitive: Annotated[Names, Declared(options.Insensitive, names_in)] = None
 
 
+def _lines(_: str, given: Any) -> tuple[str, ...]:
+    return tuple(given)
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the publisher says of a release on the first sheet of its reports."""
+
+    title: options.Title = None
+    institution: options.Institution = None
+    purpose: options.Purpose = None
+    contact: options.Contact = None
+    date: options.ReportDate = None
+    notes: options.Notes = None
+    signatures: Annotated[Names, Declared(options.Signatures, _lines)] = None
+
+    def about(self) -> About | None:
+        """Return it as the library takes it; None where nothing was said."""
+        from shoal.report import About
+
+        said = {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
+        return About(**said) if said else None
+
+
 def _text(_: str, given: object) -> str:
     return str(given)
 
@@ -97,10 +121,12 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     delimiter: options.Delimiter = None
     encoding: options.Encoding = None
     sheet: options.Sheet = None
+    report: Report = Report()
     output: Annotated[str | None, Declared(options.Output, _text)] = None
     format: options.Format = None
     spreadsheet_safe: options.SpreadsheetSafe = None
     publish_proof: options.PublishProof = None
+    strict: options.Strict = None
     force: options.Force = None
     json: options.Json = None
 
@@ -135,8 +161,8 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def saving(self) -> dict[str, Any]:
         """Return how to save a release, as arguments of `Release.save`."""
-        flags = {name: bool(getattr(self, name)) for name in ("force", "spreadsheet_safe", "publish_proof")}
-        return {"format": self.format, **flags}
+        flags = {name: bool(getattr(self, name)) for name in _SWITCHES}
+        return {"format": self.format, "about": self.report.about(), **flags}
 
     def reading(self) -> dict[str, Any]:
         """Return what was said of how the table is to be read, as arguments of a call."""
@@ -235,6 +261,8 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return models
 
 
+_SWITCHES = ("force", "spreadsheet_safe", "publish_proof", "strict")
+"""Fields of what `Release.save` does or does not."""
 _MADE = ("columns", "privacy", "algorithm", "parameters", "coarsen", "output")
 """Fields whose values are made before a function can take them, and where the command itself writes to."""
 
@@ -284,6 +312,7 @@ def request_of(flags: Mapping[str, Any]) -> ReleaseSpec:
     request = ReleaseSpec(
         columns=Columns(**_said(Columns, flags)),
         privacy=Privacy(**_said(Privacy, flags)),
+        report=Report(**_said(Report, flags)),
         **_said(ReleaseSpec, flags),
     )
     file = flags.get("spec")
@@ -351,6 +380,8 @@ def _beside(path: Path, spec: ReleaseSpec) -> ReleaseSpec:
     start, colon, file = (privacy.t_distance or "").partition(":")
     if file and start + colon in _READ_FROM:
         privacy = msgspec.structs.replace(privacy, t_distance=f"{start}:{folder / file}")
+    if privacy.population is not None:
+        privacy = msgspec.structs.replace(privacy, population=str(folder / privacy.population))
     coarsen = {name: beside(folder, words) for name, words in (spec.coarsen or {}).items()}
     trees = {name: str(folder / file) for name, file in (spec.hierarchies or {}).items()}
     files = {key: getattr(spec, key) for key, (_, declared) in FLAGGED.items() if declared.metavar == "FILE"}
@@ -366,7 +397,12 @@ def _beside(path: Path, spec: ReleaseSpec) -> ReleaseSpec:
 
 
 def _refuse_unknown_keys(path: Path, content: Mapping[str, Any]) -> None:
-    sections: dict[str, type[msgspec.Struct]] = {"": ReleaseSpec, "columns": Columns, "privacy": Privacy}
+    sections: dict[str, type[msgspec.Struct]] = {
+        "": ReleaseSpec,
+        "columns": Columns,
+        "privacy": Privacy,
+        "report": Report,
+    }
     for section, struct in sections.items():
         found = content if not section else content.get(section, {})
         for key in found if isinstance(found, Mapping) else ():

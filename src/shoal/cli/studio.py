@@ -93,13 +93,15 @@ def arguments_in(content: Mapping[str, Any]) -> dict[str, Any]:
 
 def flag_of_key(key: str) -> str:
     """Return the option that says a key of a spec file, or an option of another command that the studio shows."""
-    from shoal.cli import inspect, options, risk
+    from shoal.cli import inspect, options, risk, tradeoff
 
     others = {
         "spec": options.Spec,
         "spec_out": inspect.SpecOut,
         "sampling_fraction": risk.SamplingFraction,
         "suda": risk.Suda,
+        "levels.k": tradeoff.Ks,
+        "levels.l": tradeoff.Ls,
     }
     return flag_of(others[key]) if key in others else _flags_of_requests()[key]
 

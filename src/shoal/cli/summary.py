@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["summary_of"]
 
+_SAID_WHEN_FOUND = ("unread_dates",)
+"""Codes of warnings that were said when the file was read."""
+
 
 def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableType]:
     """Return what a saved release is worth: asked, achieved, its cost, the best that can exist, and where it is.
@@ -64,4 +67,8 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
     about = f"{number(source['rows'])} records, quasi-identifiers {listed(source['quasi_identifiers'])}"
     if source["sensitive"]:
         about += f"; sensitive {listed(source['sensitive'])}"
-    return ["", plain(about), lines_of([(name, said) for name, said in facts if said]), *folder_lines(folder), ""]
+    warned = [
+        plain(f"Warning: {one['text']}") for one in certificate["warnings"] if one["code"] not in _SAID_WHEN_FOUND
+    ]
+    told = lines_of([(name, said) for name, said in facts if said])
+    return ["", plain(about), told, *folder_lines(folder), "", *warned, *([""] if warned else [])]

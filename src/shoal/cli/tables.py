@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 __all__ = ["tables"]
 
-_TABLES = ("algorithms", "models", "metrics", "measures", "attacks")
+_TABLES = ("algorithms", "models", "metrics", "measures", "attacks", "warnings")
 
 What = Annotated[str, typer.Argument(metavar="|".join(_TABLES), help="What to list.")]
 
 
 def tables(context: typer.Context, *, what: What, json: options.Json = None) -> None:
-    """List the algorithms with their parameters, the models, the metrics of loss, the measures of risk, or the attacks.
+    """List what there is: algorithms with their parameters, models, metrics, measures of risk, attacks or warnings.
 
     Example: shoal list algorithms
     """
@@ -36,6 +36,7 @@ def tables(context: typer.Context, *, what: What, json: options.Json = None) -> 
         "metrics": _metrics,
         "measures": _measures,
         "attacks": _attacks,
+        "warnings": _warnings,
     }
     found = made[what]()
     if terminal.json:
@@ -92,6 +93,12 @@ def _attacks() -> list[dict[str, Any]]:
     from shoal.attacks import ATTACKS
 
     return [{"name": one.name, "help": one.meaning} for one in ATTACKS.values()]
+
+
+def _warnings() -> list[dict[str, Any]]:
+    from shoal.warnings import WARNINGS
+
+    return [{"name": one.code, "help": f"{one.title}. {one.when} {one.why}"} for one in WARNINGS.values()]
 
 
 def _told(declared: Mapping[str, Parameter], otherwise: str) -> dict[str, str]:

@@ -78,7 +78,7 @@ Page = Annotated[
 
 @takes(
     options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, options.METHOD, options.RECODING, options.PARAMETERS,
-    options.OUTPUT, options.FORMS, options.READING, options.REQUEST,
+    options.OUTPUT, options.REPORT, options.FORMS, options.READING, options.REQUEST,
 )  # fmt: skip
 def tradeoff(
     terminal: Terminal,

@@ -25,7 +25,7 @@ _SHOWN = 12
 
 @takes(
     options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, options.METHOD, options.RECODING, options.PARAMETERS,
-    options.OUTPUT, options.FORMS, options.READING, options.REQUEST,
+    options.OUTPUT, options.REPORT, options.FORMS, options.READING, options.REQUEST,
 )  # fmt: skip
 def tune(
     terminal: Terminal,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from shoal._progress import Progress, silent
 from shoal.covering.cut_tree import CutTree
 from shoal.covering.meeting_kernel import Nodes, Ranks, count_meeting
+from shoal.covering.nested import NestedBoxes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,7 +42,10 @@ class RankRegions(Protocol):
 
 
 class BoxTree:
-    """A complete tree over boxes, cut at medians of the lower or upper ends that differ most.
+    """What boxes carry, added up over those that others meet.
+
+    Where the regions of each attribute are nested or apart (stars, nodes of hierarchies, values) boxes are hashed.
+    Others stand in a complete tree, cut at medians of the lower or upper ends that differ most.
 
     Boxes that have a star in an attribute soon part from those that have a value there: their ends differ.
 
@@ -54,10 +59,21 @@ class BoxTree:
 
     def __init__(self, boxes: NDArray[np.integer], regions: RankRegions) -> None:
         self._regions = _ranks(regions)
-        self._tree = CutTree(np.hstack([self._regions.low[boxes], self._regions.high[boxes]]))
-        self._boxes = boxes[self._tree.order].astype(np.int32)
-        ranges = self._regions.starts[self._boxes] == self._regions.starts[self._boxes + 1]
-        self._plain = self._tree.by_node(np.logical_and, ranges)
+        self._boxes = boxes
+
+    @cached_property
+    def _tree(self) -> CutTree:
+        return CutTree(np.hstack([self._regions.low[self._boxes], self._regions.high[self._boxes]]))
+
+    @cached_property
+    def _ordered(self) -> NDArray[np.int32]:
+        """The boxes in the order of the tree."""
+        return self._boxes[self._tree.order].astype(np.int32)
+
+    @cached_property
+    def _plain(self) -> NDArray[np.bool_]:
+        ranges = self._regions.starts[self._ordered] == self._regions.starts[self._ordered + 1]
+        return self._tree.by_node(np.logical_and, ranges)
 
     def sums(
         self,
@@ -83,17 +99,29 @@ class BoxTree:
         -------
         int64 array, shape (Q, m)
         """
+        asked = _ranks(regions)
+        some = (asked.low[queries] <= asked.high[queries]).all(axis=1)
+        nested = NestedBoxes.of(queries[some], asked, self._boxes, self._regions) if some.any() else None
+        if nested is not None:
+            found = np.zeros((len(queries), carried.shape[1]), dtype=np.int64)
+            found[some] = nested.sums(carried, progress)
+            return found
+        return self._walked(queries, asked, carried, progress)
+
+    def _walked(
+        self, queries: NDArray[np.integer], asked: Ranks, carried: NDArray[np.int64], progress: Progress
+    ) -> NDArray[np.int64]:
+        """Walk the tree once for each query."""
         tree = self._tree
         ordered = np.ascontiguousarray(carried[tree.order])
         sums = tree.by_node(np.add, ordered)
         nodes = Nodes(least=tree.least, greatest=tree.greatest, plain=self._plain, sums=sums)
-        asked = _ranks(regions)
         found = np.empty((len(queries), carried.shape[1]), dtype=np.int64)
         for start in range(0, len(queries), _ROUND):
             progress("compatible cells", start, len(queries))
             some = np.ascontiguousarray(queries[start : start + _ROUND], dtype=np.int32)
             found[start : start + _ROUND] = count_meeting(
-                some, asked, self._boxes, self._regions, nodes, tree.levels, ordered
+                some, asked, self._ordered, self._regions, nodes, tree.levels, ordered
             )
         return found
 

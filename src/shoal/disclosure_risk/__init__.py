@@ -4,20 +4,20 @@ A file per family of measures; `MEASURES` says of each what it means, assumes an
 documentation, reports and the command line. The function `shoal.risk` brings them together.
 """
 
-from shoal.disclosure_risk.attribute import attribute_disclosure
+from shoal.disclosure_risk.attribute import attribute_disclosure, class_confidence
 from shoal.disclosure_risk.combinations import Combination, rank_combinations
-from shoal.disclosure_risk.compatible import count_compatible, generalized_columns
+from shoal.disclosure_risk.compatible import count_compatible, fitting, generalized_columns
 from shoal.disclosure_risk.figures import Figures, Threshold
 from shoal.disclosure_risk.frequencies import Frequencies, count_frequencies
 from shoal.disclosure_risk.identifiers import PossibleIdentifier, detect_identifiers
 from shoal.disclosure_risk.individual import Household, Individual
 from shoal.disclosure_risk.log_linear import LOG_LINEAR_MODELS, LogLinear, log_linear_risk
 from shoal.disclosure_risk.measures import MEASURES, Measure
-from shoal.disclosure_risk.population_uniques import PopulationUniques, SampleHistogram, population_uniques
+from shoal.disclosure_risk.population_uniques import PopulationUniques, population_uniques
 from shoal.disclosure_risk.reidentification import (
-    DeltaPresence,
-    KMap,
+    KMapFigures,
     Marketer,
+    PresenceFigures,
     Reidentification,
     delta_presence,
     journalist_risk,
@@ -34,26 +34,27 @@ __all__ = [
     "LOG_LINEAR_MODELS",
     "MEASURES",
     "Combination",
-    "DeltaPresence",
+    "PresenceFigures",
     "Figures",
     "Frequencies",
     "Household",
     "Individual",
-    "KMap",
+    "KMapFigures",
     "LogLinear",
     "Marketer",
     "Measure",
     "PopulationUniques",
     "PossibleIdentifier",
     "Reidentification",
-    "SampleHistogram",
     "SpecialUniques",
     "Threshold",
     "attribute_disclosure",
+    "class_confidence",
     "count_compatible",
     "count_frequencies",
     "delta_presence",
     "detect_identifiers",
+    "fitting",
     "generalized_columns",
     "journalist_risk",
     "k_map",

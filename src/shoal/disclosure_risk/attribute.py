@@ -9,6 +9,7 @@ Transactions on Knowledge Discovery from Data 1(1), 2007. doi:10.1145/1217299.12
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,14 +19,12 @@ from shoal.disclosure_risk.frequencies import count_pairs
 from shoal.disclosure_risk.reidentification import share_above
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from numpy.typing import NDArray
 
     from shoal.disclosure_risk.frequencies import Frequencies
     from shoal.table import Column
 
-__all__ = ["attribute_disclosure", "most_common"]
+__all__ = ["attribute_disclosure", "class_confidence", "most_common"]
 
 _VALUES = 64
 """Sensitive values that are counted at a time over compatible classes."""
@@ -35,7 +34,7 @@ def most_common(frequencies: Frequencies, sensitive: Column) -> NDArray[np.int64
     """Return for each class how many of the rows that it matches have their most common sensitive value."""
     classes, values, counts = count_pairs(frequencies.class_of, frequencies.classes, sensitive.codes, sensitive.size)
     if frequencies.join is None:
-        return np.maximum.reduceat(counts, np.flatnonzero(np.diff(classes, prepend=-1)))
+        return _most(classes, counts)
     most = np.zeros(frequencies.classes, dtype=np.int64)
     for first in range(0, sensitive.size, _VALUES):
         some = (values >= first) & (values < first + _VALUES)
@@ -43,6 +42,26 @@ def most_common(frequencies: Frequencies, sensitive: Column) -> NDArray[np.int64
         carried[classes[some], values[some] - first] = counts[some]
         np.maximum(most, frequencies.matching(carried).max(axis=1), out=most)
     return most
+
+
+def _most(classes: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.maximum.reduceat(counts, np.flatnonzero(np.diff(classes, prepend=-1)))
+
+
+def class_confidence(class_of: NDArray[np.int64], sizes: NDArray[np.int64], sensitive: Column) -> Threshold:
+    """Return the confidence in the likeliest sensitive value of a row, for classes that are known already.
+
+    Parameters
+    ----------
+    class_of : int64 array
+        Class of each row.
+    sizes : int64 array
+        Rows of each class.
+    sensitive : Column
+        The sensitive attribute, in the order of the rows.
+    """
+    classes, _, counts = count_pairs(class_of, len(sizes), sensitive.codes, sensitive.size)
+    return attribute_disclosure(_most(classes, counts), sizes, sizes, Fraction(1, 2))
 
 
 def attribute_disclosure(

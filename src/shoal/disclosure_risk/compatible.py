@@ -7,7 +7,7 @@ with another table must assume that any of them may be meant.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from itertools import pairwise
@@ -21,19 +21,21 @@ from shoal._progress import Progress, silent
 from shoal.covering import BoxTree
 from shoal.disclosure_risk.frequencies import Frequencies, class_numbers
 from shoal.errors import DataError
+from shoal.models import PeopleCounts
 from shoal.verification import Meaning, read_table
 from shoal.verification.covered_ranks import CoveredRanks
 from shoal.verification.placing import place
-from shoal.verification.sub_domains import AnyOf, Between, Listed, Masked, Span, SubDomain
+from shoal.verification.sub_domains import AnyOf, Between, Everything, Listed, Masked, Span, SubDomain
 from shoal.verification.values import Values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.verification import ReadColumn, ReadTable
+    from shoal.verification.counting import Fitting
     from shoal.verification.scales import Position
 
-__all__ = ["count_compatible", "generalized_columns"]
+__all__ = ["count_compatible", "fitting", "generalized_columns"]
 
 _DAY = 86_400 * 10**9
 _UNIX_EPOCH = date(1970, 1, 1).toordinal()
@@ -99,6 +101,104 @@ def generalized_columns(
     ]
 
 
+def fitting(
+    population: pl.DataFrame,
+    *,
+    star: str = "*",
+    meanings: Mapping[str, Meaning] | None = None,
+    progress: Progress = silent,
+) -> Fitting:
+    """Return what counts the people of a population who fit the cells of groups.
+
+    Rows that show nothing but stars are those of people who fit no other group: whoever knows how a table was made
+    knows that. With rows that are recoded one by one this counts too few people for them, never too many.
+
+    Parameters
+    ----------
+    population : polars.DataFrame
+        The quasi-identifiers of the population, with true values.
+    star : str
+        How a suppressed cell is written.
+    meanings : mapping of column to Meaning, optional
+        What is said of cells that do not say it themselves.
+    progress : Progress, optional
+    """
+
+    def fit(groups: pl.DataFrame, rows: NDArray[np.int64]) -> PeopleCounts:
+        names = groups.columns
+        read = read_table(groups, names, star=star, meanings=meanings, beside=population[names])
+        read.require()
+        if population.height < int(rows.sum()):
+            raise DataError(_too_few(population.height, int(rows.sum())))
+        cells = [column.codes for column in read.columns.values()]
+        everybody = _Everybody.of(read, cells, population)
+        found = everybody.people_of_boxes(progress)
+        _check_people(rows, found, read, cells, everybody.covered)
+        stars = _all_stars(read)
+        times = everybody.boxes_of_points(~stars, progress)
+        rest = int(everybody.counts[times == 0].sum())
+        found[stars] = rest
+        return PeopleCounts.of(
+            rows,
+            found,
+            everybody=population.height,
+            outside=0 if stars.any() else rest,
+            overlapping=bool((times > 1).any()) or int(np.count_nonzero(stars)) > 1,
+        )
+
+    return fit
+
+
+def _all_stars(read: ReadTable) -> NDArray[np.bool_]:
+    """Return which rows of a table show nothing but stars."""
+    shown = [
+        np.array([isinstance(one, Everything) for one in column.sub_domains], dtype=np.bool_)[column.codes]
+        for column in read.columns.values()
+    ]
+    return np.asarray(np.logical_and.reduce(shown))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class _Everybody:
+    """The people of a population, each different one once, and the cells of a table, placed on their values."""
+
+    points: NDArray[np.int32]
+    at_points: CoveredRanks
+    counts: NDArray[np.int64]
+    """How many people each point is."""
+    boxes: NDArray[np.int32]
+    regions: CoveredRanks
+    covered: Sequence[CoveredRanks]
+    """What the cells of each column cover."""
+
+    @classmethod
+    def of(cls, read: ReadTable, cells: Sequence[NDArray[np.integer]], population: pl.DataFrame) -> _Everybody:
+        ranks, covered = [], []
+        for column in read.columns.values():
+            values, of_people = column.values(population.get_column(column.name))
+            ranks.append(of_people)
+            covered.append(place(column, values))
+        _, counts, first = class_numbers([(one, int(one.max()) + 1) for one in ranks], population.height)
+        points, at_points = _joined([one[first] for one in ranks], [_single(int(one.max()) + 1) for one in ranks])
+        boxes, regions = _joined(cells, covered)
+        return cls(
+            points=points, at_points=at_points, counts=counts, boxes=boxes, regions=regions, covered=tuple(covered)
+        )
+
+    def people_of_boxes(self, progress: Progress) -> NDArray[np.int64]:
+        """Return how many people fit each box."""
+        tree = BoxTree(self.points, self.at_points)
+        return tree.sums(self.boxes, self.regions, self.counts[:, None], progress=progress)[:, 0]
+
+    def boxes_of_points(self, which: NDArray[np.bool_], progress: Progress) -> NDArray[np.int64]:
+        """Return how many of some boxes each point fits; somebody fits each of them."""
+        boxes = self.boxes[which]
+        if not len(boxes):
+            return np.zeros(len(self.points), dtype=np.int64)
+        once = np.ones((len(boxes), 1), dtype=np.int64)
+        return BoxTree(boxes, self.regions).sums(self.points, self.at_points, once, progress=progress)[:, 0]
+
+
 def _with_people(
     found: Frequencies,
     read: ReadTable,
@@ -107,26 +207,17 @@ def _with_people(
     progress: Progress,
 ) -> Frequencies:
     """Add the frequencies in the population."""
-    people = population.height
-    if people < found.rows:
-        raise DataError(_too_few(people, found.rows))
-    ranks, covered = [], []
-    for column in read.columns.values():
-        values, of_people = column.values(population.get_column(column.name))
-        ranks.append(of_people)
-        covered.append(place(column, values))
-    _, counts, first = class_numbers([(one, int(one.max()) + 1) for one in ranks], people)
-    points, at_points = _joined([one[first] for one in ranks], [_single(int(one.max()) + 1) for one in ranks])
-    boxes, regions = _joined(cells, covered)
-    big = BoxTree(points, at_points).sums(boxes, regions, counts[:, None], progress=progress)[:, 0]
-    _check_people(found, big, read, cells, covered)
-    once = np.ones((len(boxes), 1), dtype=np.int64)
-    times = BoxTree(boxes, regions).sums(points, at_points, once, progress=progress)[:, 0]
+    if population.height < found.rows:
+        raise DataError(_too_few(population.height, found.rows))
+    everybody = _Everybody.of(read, cells, population)
+    big = everybody.people_of_boxes(progress)
+    _check_people(found.rows_of, big, read, cells, everybody.covered)
+    times = everybody.boxes_of_points(np.ones(len(big), dtype=np.bool_), progress)
     return replace(
         found,
         population=big,
-        people=people,
-        outside=int(counts[times == 0].sum()),
+        people=population.height,
+        outside=int(everybody.counts[times == 0].sum()),
         overlapping=bool((times > 1).any()),
     )
 
@@ -139,24 +230,24 @@ def _too_few(people: int, rows: int) -> str:
 
 
 def _check_people(
-    found: Frequencies,
+    rows_of: NDArray[np.int64],
     big: NDArray[np.int64],
     read: ReadTable,
     cells: Sequence[NDArray[np.integer]],
     covered: Sequence[CoveredRanks],
 ) -> None:
     """Raise where rows with the same cells fit fewer people than they are, naming columns whose cells nobody fits."""
-    short = big < found.rows_of
+    short = big < rows_of
     if not short.any():
         return
     strange = []
     for name, codes, regions in zip(read.columns, cells, covered, strict=True):
         nobody = (regions.high < regions.low)[codes]
         if nobody.any():
-            strange.append(f"'{name}' ({int(found.rows_of[nobody].sum()):,} row(s) whose cell nobody fits)")
+            strange.append(f"'{name}' ({int(rows_of[nobody].sum()):,} row(s) whose cell nobody fits)")
     where = f" The columns that do not match: {', '.join(strange)}." if strange else ""
     raise DataError(
-        f"{int((found.rows_of - big)[short].sum()):,} row(s) of the table fit nobody of the population who is left; it "
+        f"{int((rows_of - big)[short].sum()):,} row(s) of the table fit nobody of the population who is left; it "
         f"must hold everybody of the table.{where} Give a population of the same people with their true values; where "
         "cells do not say what they stand for, say it with ",
         Suggestion("hierarchies"),

@@ -104,7 +104,9 @@ def class_numbers(
     return class_of, sizes, order[starts].astype(np.int64)
 
 
-def count_frequencies(columns: Sequence[Column], population: Sequence[Column] | None = None) -> Frequencies:
+def count_frequencies(
+    columns: Sequence[Column], population: Sequence[Column] | None = None, *, released: bool = True
+) -> Frequencies:
     """Count the rows of each class of a table and, where the population is given, the people of each.
 
     Parameters
@@ -113,6 +115,8 @@ def count_frequencies(columns: Sequence[Column], population: Sequence[Column] | 
         The quasi-identifiers of the table: at least one, with at least one row.
     population : sequence of Column, optional
         The same columns of the population. Cells are compared as text: `34` in a file is 34 in a frame.
+    released : bool
+        Whether the table may be a release, whose cells stand for several values.
 
     Raises
     ------
@@ -139,7 +143,7 @@ def count_frequencies(columns: Sequence[Column], population: Sequence[Column] | 
     first = np.full(kinds, rows, dtype=np.int64)
     np.minimum.at(first, found[:rows], np.arange(rows))
     f, big = of_all[here], in_population[here]
-    _check_people(f, big, columns, population)
+    _check_people(f, big, columns, population, released=released)
     return Frequencies(
         class_of=number[found[:rows]],
         rows_of=f,
@@ -175,6 +179,8 @@ def _check_people(
     population: NDArray[np.int64],
     columns: Sequence[Column],
     others: Sequence[Column],
+    *,
+    released: bool,
 ) -> None:
     """Raise where some people of the table are not in the population, naming the columns that tell."""
     short = population < sample
@@ -191,8 +197,14 @@ def _check_people(
     where = f" The columns that do not match: {', '.join(strange)}." if strange else ""
     raise DataError(
         f"{missing:,} row(s) of the table are not in the population, which must hold everybody of the table.{where} "
-        "Give a population of the same people with cells of the same form; for a table whose cells are generalized or "
-        "suppressed, compare what they stand for: ",
-        Suggestion("stars", "wildcard"),
+        "Give a population of the same people with cells of the same form",
+        *(
+            (
+                "; for a table whose cells are generalized or suppressed, compare what they stand for: ",
+                Suggestion("stars", "wildcard"),
+            )
+            if released
+            else ()
+        ),
         ".",
     )

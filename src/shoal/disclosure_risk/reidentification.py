@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ACCEPTABLE",
-    "DeltaPresence",
-    "KMap",
+    "PresenceFigures",
+    "KMapFigures",
     "Marketer",
     "Reidentification",
     "delta_presence",
@@ -66,7 +66,7 @@ class Marketer(Figures):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KMap(Figures):
+class KMapFigures(Figures):
     """The people of the population among whom a row cannot be told apart."""
 
     k: int | None = None
@@ -81,7 +81,7 @@ class KMap(Figures):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeltaPresence(Figures):
+class PresenceFigures(Figures):
     """How sure somebody who knows a person of the population can be that the person is in the table."""
 
     lowest: float
@@ -172,7 +172,7 @@ def small_classes(sample: NDArray[np.int64], rows_of: NDArray[np.int64], sizes: 
     return {k: int(rows_of[sample < k].sum()) / rows for k in sizes}
 
 
-def k_map(frequencies: Frequencies, sampling_fraction: Fraction | None, significance: Fraction) -> KMap:
+def k_map(frequencies: Frequencies, sampling_fraction: Fraction | None, significance: Fraction) -> KMapFigures:
     """Return among how many people of the population a row is hidden, counted where they are known, and estimated.
 
     References
@@ -182,9 +182,9 @@ def k_map(frequencies: Frequencies, sampling_fraction: Fraction | None, signific
     """
     counted = None if frequencies.population is None else int(frequencies.population.min())
     if sampling_fraction is None:
-        return KMap(k=counted)
+        return KMapFigures(k=counted)
     smallest = int(frequencies.sample.min())
-    return KMap(
+    return KMapFigures(
         k=counted,
         estimated=estimated_k(smallest, sampling_fraction, significance),
         estimated_without_zero=estimated_k(smallest, sampling_fraction, significance, with_zero=False),
@@ -192,7 +192,7 @@ def k_map(frequencies: Frequencies, sampling_fraction: Fraction | None, signific
     )
 
 
-def delta_presence(frequencies: Frequencies) -> DeltaPresence | None:
+def delta_presence(frequencies: Frequencies) -> PresenceFigures | None:
     """Return the least and the greatest f / F of the classes of the population; None where classes overlap.
 
     With wildcards the classes of the population are the people who fit the cells of each class of the table.
@@ -205,7 +205,7 @@ def delta_presence(frequencies: Frequencies) -> DeltaPresence | None:
     if frequencies.overlapping:
         return None
     shares = frequencies.rows_of / _population(frequencies)
-    return DeltaPresence(lowest=0.0 if frequencies.outside else float(shares.min()), highest=float(shares.max()))
+    return PresenceFigures(lowest=0.0 if frequencies.outside else float(shares.min()), highest=float(shares.max()))
 
 
 def share_above(

@@ -83,6 +83,13 @@ class Engine:
                     whole,
                     ".",
                 )
+        if request.requirement.population is not None:
+            raise ParameterError(
+                "Models that ask about a population are not served where a table is read in pieces. Read it as a whole "
+                "with ",
+                whole,
+                ".",
+            )
         without = [name for name in request.schema.quasi_identifiers if name not in request.hierarchies]
         if request.climbs and without:
             raise ParameterError(

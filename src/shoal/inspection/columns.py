@@ -1,16 +1,11 @@
-"""What is found of one column, and remarks that the publisher should know first."""
+"""What is found of one column."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from shoal._messages import PYTHON, Phrase
-
-if TYPE_CHECKING:
-    from shoal._messages import Voice
-
-__all__ = ["InspectedColumn", "Remark"]
+__all__ = ["InspectedColumn"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,28 +45,3 @@ class InspectedColumn:
         """Return the column as a dictionary; `values` is in it only where they were asked for."""
         facts = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "values"}
         return facts if self.values is None else {**facts, "values": [list(pair) for pair in self.values]}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Remark:
-    """Something that the publisher should know before anything else."""
-
-    code: str
-    """What it is, in one word that stays the same."""
-    column: str | None
-    """The column that it is about."""
-    message: str | Phrase
-    """The sentence, in words that depend on who reads it."""
-
-    @property
-    def text(self) -> str:
-        """The sentence."""
-        return self.told(PYTHON)
-
-    def told(self, voice: Voice) -> str:
-        """Return the sentence in the words of those who read it."""
-        return self.message if isinstance(self.message, str) else self.message.told(voice)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the remark as a dictionary."""
-        return {"code": self.code, "column": self.column, "text": self.text}

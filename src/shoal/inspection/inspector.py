@@ -22,7 +22,7 @@ from shoal.disclosure_risk import (
     small_classes,
 )
 from shoal.errors import DataError
-from shoal.inspection.columns import InspectedColumn, Remark
+from shoal.inspection.columns import InspectedColumn
 from shoal.inspection.counting import CountedColumn, counted
 from shoal.inspection.kinds import kind_of
 from shoal.inspection.proposals import QUASI, SENSITIVE, propose
@@ -31,8 +31,10 @@ from shoal.io import Understood, understand
 from shoal.io.forms import DateForm, format_of
 from shoal.io.numbers import SIGNS, NumberForm
 from shoal.opening import open_data
-from shoal.report.sentences import number, percent
+from shoal.report.sentences import percent
 from shoal.table.text import dictionary_text
+from shoal.warnings import Remark, is_one_each, repeated_person
+from shoal.warnings.catalogue import MOST_QUASI, OWN_VALUE
 
 if TYPE_CHECKING:
     from shoal.disclosure_risk import Combination, PossibleIdentifier
@@ -42,12 +44,6 @@ __all__ = ["inspect"]
 _WORK = 5_000_000
 """Pairs of columns times rows that are looked at; of more, a sample ranks the pairs."""
 _SHOWN_VALUES = 5
-_MANY_OWN = 0.5
-"""Share of the records with a value of their own from which on a published column finds people."""
-_MOST_QUASI = 12
-"""Quasi-identifiers from which on a release loses most of what the table says."""
-_REPEATS = frozenset(("unique number", "medical record", "social security", "health plan", "email", "account"))
-"""What people have one of each: a table where they repeat has several rows of some people."""
 
 
 def inspect(
@@ -213,49 +209,41 @@ def _warnings(
     inspected: Sequence[InspectedColumn], columns: Sequence[CountedColumn], meant: Understood
 ) -> Iterator[Remark]:
     for name, sentence in meant.unread.items():
-        yield Remark(code="unread_dates", column=name, message=sentence)
+        yield Remark(code="unread_dates", column=name, found=sentence)
     for name, meanings in meant.ambiguous.items():
         numbers = set(meanings) <= set(SIGNS)
         say = [Suggestion("decimal", one) if numbers else format_of(name, one) for one in meanings[:2]]
         yield Remark(
             code="ambiguous_numbers" if numbers else "ambiguous_dates",
             column=name,
-            message=Phrase(f"The column '{name}' can be read in two ways. Say which: ", say[0], " or ", say[1], "."),
+            found=f"The column '{name}' can be read in two ways.",
+            advice=Phrase("Say which: ", say[0], " or ", say[1], "."),
         )
     for facts, column in zip(inspected, columns, strict=True):
-        repeated = column.rows - column.missing - column.distinct
-        if facts.looks_like in _REPEATS and repeated > 0:
-            yield Remark(
-                code="repeated_person",
-                column=facts.name,
-                message=(
-                    f"The column '{facts.name}' looks like what every person has one of, but {number(repeated)} "
-                    "record(s) repeat one: groups count records, so make it one record per person."
-                ),
-            )
+        if is_one_each(facts.looks_like):
+            yield from repeated_person(facts.name, column.rows - column.missing - column.distinct)
     for facts in inspected:
-        if facts.role == SENSITIVE and facts.uniqueness >= _MANY_OWN:
+        if facts.role == SENSITIVE and facts.uniqueness >= OWN_VALUE:
             yield Remark(
                 code="near_unique_sensitive",
                 column=facts.name,
-                message=(
-                    f"{percent(facts.uniqueness)} of the records have a value of '{facts.name}' of their own: whoever "
-                    "knows it of a person finds the record in any release that shows it. Round it first, or drop it."
-                ),
+                found=f"{percent(facts.uniqueness)} of the records have a value of '{facts.name}' of their own: "
+                "whoever knows it of a person finds the record in any release that shows it.",
+                advice="Round it first, or drop it.",
             )
     if not any(facts.role == SENSITIVE for facts in inspected):
         yield Remark(
             code="no_sensitive",
             column=None,
-            message="No column looks sensitive. If one must not be linked to a person, name it as sensitive.",
+            found="No column looks sensitive.",
+            advice="If one must not be linked to a person, name it as sensitive.",
         )
     many = [facts.name for facts in inspected if facts.role == QUASI]
-    if len(many) > _MOST_QUASI:
+    if len(many) > MOST_QUASI:
         yield Remark(
             code="many_quasi_identifiers",
             column=None,
-            message=(
-                f"{len(many)} columns are taken for quasi-identifiers, to be on the safe side. A release with so many "
-                "says little: call those sensitive that nobody can know of a person, and leave out what nobody needs."
-            ),
+            found=f"{len(many)} columns are taken for quasi-identifiers, to be on the safe side. A release with so "
+            "many says little.",
+            advice="Call those sensitive that nobody can know of a person, and leave out what nobody needs.",
         )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import floor, log10
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from shoal.table.names import means_postal_code, words_of
+from shoal.hierarchy.fitting import NUMBER, are_codes, fitting_bins, fitting_part, fitting_prefix
 
 if TYPE_CHECKING:
     from shoal.disclosure_risk import PossibleIdentifier
+    from shoal.hierarchy.fitting import FittingCoarsening
     from shoal.inspection.counting import CountedColumn
 
 __all__ = ["NAMING", "ColumnKind", "kind_of"]
@@ -28,9 +28,6 @@ _LONG_TEXT = 40
 """Characters on average from which on text is written, not chosen."""
 _WORDS = 3
 """Words on average from which on it is."""
-_CANONICAL = r"^(?:0|-?[1-9][0-9]*|-?(?:0|[1-9][0-9]*)\.[0-9]+)$"
-_BINS = 10
-"""Bins that a proposal divides the range of a column into, about."""
 _LEAST_ROWS = 20
 """Fewer rows may all differ by chance."""
 
@@ -61,14 +58,14 @@ def kind_of(column: CountedColumn, found: PossibleIdentifier | None, *, dated: b
     """
     values = column.dictionary
     if dated:
-        return ColumnKind(name="date", coarsen=_part_of_dates(values))
+        return ColumnKind(name="date", coarsen=_words(fitting_part(values)))
     if found is not None and found.kind in NAMING:
         return ColumnKind(name="identifier")
     if values.dtype == pl.Boolean or len(values) < 2:
         return ColumnKind(name="category")
-    if _are_codes(column, found):
-        return ColumnKind(name="category", coarsen=_prefix(values))
-    if values.dtype.is_numeric() or (values.dtype == pl.String and bool(values.str.contains(_CANONICAL).all())):
+    if are_codes(values, column.name, postal=found is not None and found.kind == "zip"):
+        return ColumnKind(name="category", coarsen=_words(fitting_prefix(values)))
+    if values.dtype.is_numeric() or (values.dtype == pl.String and bool(values.str.contains(NUMBER).all())):
         return _of_numbers(column)
     if values.dtype == pl.String and _is_written(values):
         return ColumnKind(name="text")
@@ -82,7 +79,7 @@ def _of_numbers(column: CountedColumn) -> ColumnKind:
         return ColumnKind(name="identifier", numbers=True)
     return ColumnKind(
         name="number",
-        coarsen=_bins(numbers, age=bool({"age", "alter", "edad"} & set(words_of(column.name)))),
+        coarsen=_words(fitting_bins(column.dictionary, column.name)),
         numbers=True,
     )
 
@@ -99,48 +96,5 @@ def _is_written(values: pl.Series) -> bool:
     return isinstance(words, float) and isinstance(length, float) and (words > _WORDS or length > _LONG_TEXT)
 
 
-def _are_codes(column: CountedColumn, found: PossibleIdentifier | None) -> bool:
-    """Return whether values are codes of places or the like: postal codes, or digits that start with a zero."""
-    values = column.dictionary
-    if values.dtype == pl.String:
-        digits = bool(values.str.contains(r"^[0-9]{3,10}$").all())
-        return digits and (means_postal_code(column.name) or bool(values.str.starts_with("0").any()))
-    postal = means_postal_code(column.name) or (found is not None and found.kind == "zip")
-    return values.dtype.is_integer() and postal
-
-
-def _prefix(values: pl.Series) -> str | None:
-    """Return the shortest prefix, of half of the characters or more, that leaves several values; all equally long."""
-    codes = values.cast(pl.String)
-    lengths = codes.str.len_chars()
-    if lengths.n_unique() > 1:
-        return None
-    kept = range((lengths[0] + 1) // 2, lengths[0])
-    return next((f"prefix:{one}" for one in kept if one and codes.str.head(one).n_unique() > 1), None)
-
-
-def _part_of_dates(values: pl.Series) -> str | None:
-    if not values.dtype.is_temporal():
-        return None
-    years = values.dt.year().n_unique()
-    if years > 1:
-        return "date:year"
-    return "date:month" if values.dt.month().n_unique() > 1 else None
-
-
-def _bins(numbers: pl.Series, *, age: bool) -> str | None:
-    """Return bins of a round width: ten years of ages, else about a tenth of the range."""
-    low, high = numbers.min(), numbers.max()
-    if (
-        not isinstance(low, float)
-        or not isinstance(high, float)
-        or len(numbers) <= _BINS
-        or not high - low < float("inf")
-    ):
-        return None
-    if age and high <= 130:
-        return "bins:10"
-    step = (high - low) / _BINS
-    power = 10.0 ** floor(log10(step))
-    width = next(digit * power for digit in (1, 2, 5, 10) if digit * power >= step)
-    return f"bins:{width:.12g}"
+def _words(found: FittingCoarsening | None) -> str | None:
+    return None if found is None else found.words

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from shoal.disclosure_risk import Combination
-    from shoal.inspection.columns import InspectedColumn, Remark
+    from shoal.inspection.columns import InspectedColumn
+    from shoal.warnings import Remark
 
 __all__ = ["Inspection"]
 

@@ -12,6 +12,7 @@ from shoal.models.base import (
     ReleaseRule,
     Rule,
     RuleKind,
+    ShareModel,
     TableModel,
 )
 from shoal.models.catalogue import MODELS
@@ -24,7 +25,11 @@ from shoal.models.hierarchical_distance import HierarchicalDistance
 from shoal.models.linear import LinearForm, LinearRow
 from shoal.models.metric_distance import MetricDistance
 from shoal.models.population import Population
+from shoal.models.population_table import PopulationTable
+from shoal.models.presence import DeltaPresence, KMap
+from shoal.models.release_counts import PeopleCounts, ReleaseCounts
 from shoal.models.requirement import FrequencyForm, Requirement
+from shoal.models.uniqueness import PopulationUniqueness, SampleUniqueness
 
 __all__ = [
     "MODELS",
@@ -32,6 +37,7 @@ __all__ = [
     "AverageRisk",
     "BetaLikeness",
     "DeltaDisclosure",
+    "DeltaPresence",
     "Domain",
     "EqualDistance",
     "FrequencyForm",
@@ -41,18 +47,25 @@ __all__ = [
     "HierarchicalDistance",
     "KAnonymity",
     "KEAnonymity",
+    "KMap",
     "LDiversity",
     "LinearForm",
     "LinearRow",
     "MUniqueness",
     "MetricDistance",
     "OrderedDistance",
+    "PeopleCounts",
     "Population",
+    "PopulationTable",
+    "PopulationUniqueness",
     "PrivacyModel",
+    "ReleaseCounts",
     "ReleaseRule",
     "Requirement",
     "Rule",
     "RuleKind",
+    "SampleUniqueness",
+    "ShareModel",
     "TCloseness",
     "TableModel",
     "distances",

@@ -8,17 +8,18 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal._validation import RationalIn, exact_fraction, parameter, validate_declared
-from shoal.models.base import GroupCounts, ReleaseRule, TableModel
+from shoal.models.base import ReleaseRule, ShareModel
 from shoal.models.rationals import json_number, rounded_up
 
 if TYPE_CHECKING:
     from shoal.models.population import Population
+    from shoal.models.release_counts import ReleaseCounts
 
 __all__ = ["AverageRisk"]
 
 
 @dataclass(frozen=True, repr=False)
-class AverageRisk(TableModel):
+class AverageRisk(ShareModel):
     """On average over the records, a person who is known to be in the table is found with at most this probability.
 
     Whoever knows the quasi-identifiers of a person finds the record among those of its group with the probability
@@ -60,8 +61,8 @@ class AverageRisk(TableModel):
     def measure(self) -> str:  # noqa: D102
         return "average_risk"
 
-    def share(self, groups: GroupCounts) -> tuple[int, int]:  # noqa: D102
-        return len(groups.sizes), int(groups.sizes.sum())
+    def ratio(self, release: ReleaseCounts) -> tuple[int, int]:  # noqa: D102
+        return release.groups, release.rows
 
     def release_rules(self, table: Population) -> tuple[ReleaseRule, ...]:  # noqa: D102
         return (ReleaseRule(most_groups=self.limit.numerator * table.rows // self.limit.denominator),)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import MISSING, dataclass, fields
 from enum import IntEnum
+from fractions import Fraction
 from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -22,10 +23,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from shoal.errors import InternalError, ParameterError
+from shoal.models.rationals import rounded_up
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -33,8 +34,22 @@ if TYPE_CHECKING:
     from shoal.models.domain import Domain
     from shoal.models.linear import LinearForm
     from shoal.models.population import Population
+    from shoal.models.population_table import PopulationTable
+    from shoal.models.release_counts import ReleaseCounts
 
-__all__ = ["GroupCounts", "GroupModel", "PrivacyModel", "ReleaseRule", "Rule", "RuleKind", "TableModel"]
+__all__ = [
+    "GroupCounts",
+    "GroupModel",
+    "PrivacyModel",
+    "ReleaseRule",
+    "Rule",
+    "RuleKind",
+    "ShareModel",
+    "TableModel",
+]
+
+_DIGITS = 4
+"""Digits of figures in certificates."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -214,6 +229,11 @@ class PrivacyModel(ABC):
         return False
 
     @property
+    def parts(self) -> tuple[PrivacyModel, ...]:
+        """The models that this one is the conjunction of; itself, unless it is asked for in terms of others."""
+        return (self,)
+
+    @property
     def names_values(self) -> bool:
         """Whether the model was given sensitive values by name, as they are written in the table."""
         return False
@@ -349,23 +369,54 @@ class GroupModel(PrivacyModel):
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseRule:
-    """What a model of the whole release asks of it, for algorithms; all rules must hold."""
+    """What a model of the whole release asks of it, for algorithms; all rules, and all of their parts, must hold."""
 
-    most_groups: int
+    most_groups: int | None = None
     """The release has at most so many groups."""
-
-    def holds(self, groups: int) -> bool:
-        """Return whether a release with so many groups satisfies the rule."""
-        return groups <= self.most_groups
+    most_uniques: int | None = None
+    """At most so many groups of it are a single row."""
+    least_people: int | None = None
+    """At least so many people of the population fit each group."""
+    presence: tuple[Fraction, Fraction] | None = None
+    """f / F of each group is from the first number to the second one, f its rows and F the people who fit it; where the
+    first is above 0, everybody fits a group."""
+    sizes: Callable[[NDArray[np.int64]], bool] | None = None
+    """Whether a release with groups of these sizes is acceptable. Nothing is known of how joining groups changes it."""
 
 
 @dataclass(frozen=True, repr=False)
 class TableModel(PrivacyModel):
-    """A predicate on a release as a whole: a share, counted over all of its groups, is at most a limit.
+    """A predicate on a release as a whole.
 
     No group satisfies it or fails it alone. Algorithms that judge one group at a time cannot serve it; those that can
     say so (`judges_releases`).
     """
+
+    @abstractmethod
+    def satisfied(self, release: ReleaseCounts) -> bool:
+        """Return whether a release satisfies the model, decided exactly (or against the publisher)."""
+
+    @abstractmethod
+    def achieved(self, release: ReleaseCounts) -> dict[str, Any]:
+        """Return what the model bounds as a release has it, rounded against the publisher: for certificates."""
+
+    @abstractmethod
+    def found(self, release: ReleaseCounts) -> str:
+        """Return what a release has, in words that follow "fails ...:"; they name no cell."""
+
+    @abstractmethod
+    def release_rules(self, table: Population) -> tuple[ReleaseRule, ...]:
+        """Return the clauses that imply the predicate, given the whole table."""
+
+    @property
+    def people(self) -> PopulationTable | None:
+        """The people whom the model asks about; None where it looks at the release only."""
+        return None
+
+
+@dataclass(frozen=True, repr=False)
+class ShareModel(TableModel):
+    """A model of a release as a whole that bounds a share, counted over all of its groups."""
 
     @property
     @abstractmethod
@@ -373,25 +424,23 @@ class TableModel(PrivacyModel):
         """The largest share allowed."""
 
     @abstractmethod
-    def share(self, groups: GroupCounts) -> tuple[int, int]:
-        """Return numerator and denominator of the share, exactly.
-
-        Each of them adds up over the parts of a release, so that a release may be counted in parts.
-        """
-
-    @abstractmethod
-    def release_rules(self, table: Population) -> tuple[ReleaseRule, ...]:
-        """Return the clauses that imply the predicate, given the whole table."""
+    def ratio(self, release: ReleaseCounts) -> tuple[int, int]:
+        """Return numerator and denominator of the share, exactly (or rounded against the publisher)."""
 
     @property
     @abstractmethod
     def measure(self) -> str:
         """The name of the share, as certificates state what was achieved."""
 
-    def satisfied(self, groups: GroupCounts) -> bool:
-        """Return whether a release with these groups satisfies the model, decided exactly."""
-        part, whole = self.share(groups)
+    def satisfied(self, release: ReleaseCounts) -> bool:  # noqa: D102
+        part, whole = self.ratio(release)
         return part * self.limit.denominator <= self.limit.numerator * whole
+
+    def achieved(self, release: ReleaseCounts) -> dict[str, Any]:  # noqa: D102
+        return {self.measure: rounded_up(Fraction(*self.ratio(release)), _DIGITS)}
+
+    def found(self, release: ReleaseCounts) -> str:  # noqa: D102
+        return f"over all of its groups it is {rounded_up(Fraction(*self.ratio(release)), _DIGITS)}"
 
 
 def _sense(value: object) -> str:

@@ -11,6 +11,8 @@ from shoal.models.average_risk import AverageRisk
 from shoal.models.closeness import TCloseness
 from shoal.models.disclosure import BetaLikeness, DeltaDisclosure
 from shoal.models.diversity import LDiversity
+from shoal.models.presence import DeltaPresence, KMap
+from shoal.models.uniqueness import PopulationUniqueness, SampleUniqueness
 
 if TYPE_CHECKING:
     from shoal.models.base import PrivacyModel
@@ -30,6 +32,10 @@ MODELS: Mapping[str, type[PrivacyModel]] = MappingProxyType(
             TCloseness,
             MUniqueness,
             AverageRisk,
+            SampleUniqueness,
+            PopulationUniqueness,
+            KMap,
+            DeltaPresence,
         )
     }
 )

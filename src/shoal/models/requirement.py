@@ -14,6 +14,7 @@ from shoal._messages import Suggestion
 from shoal.errors import InfeasibleError, ParameterError
 from shoal.models.base import GroupCounts, GroupModel, TableModel
 from shoal.models.rationals import neighbours
+from shoal.models.release_counts import ReleaseCounts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from shoal.models.base import PrivacyModel, ReleaseRule, Rule
     from shoal.models.linear import LinearForm
     from shoal.models.population import Population
+    from shoal.models.population_table import PopulationTable
 
 __all__ = ["FrequencyForm", "Requirement"]
 
@@ -88,22 +90,35 @@ class Requirement:
                 raise ParameterError(
                     model, " needs a sensitive attribute: name one with ", Suggestion("sensitive"), "."
                 )
+        populations = {model.people for model in listed if isinstance(model, TableModel)} - {None}
+        if len(populations) > 1:
+            raise ParameterError("All models that ask about a population must be given the same table of it.")
         return cls(models=listed, sensitive=tuple(sensitive))
+
+    @cached_property
+    def parts(self) -> tuple[PrivacyModel, ...]:
+        """The models that are checked: a model that is asked for in terms of others is these."""
+        return tuple(part for model in self.models for part in getattr(model, "parts", (model,)))
+
+    @cached_property
+    def population(self) -> PopulationTable | None:
+        """The table of the population that models ask about; None where none does."""
+        return next((model.people for model in self.table_models if model.people is not None), None)
 
     @cached_property
     def group_models(self) -> tuple[GroupModel, ...]:
         """The models that every group satisfies."""
-        return tuple(model for model in self.models if isinstance(model, GroupModel))
+        return tuple(part for part in self.parts if isinstance(part, GroupModel))
 
     @cached_property
     def table_models(self) -> tuple[TableModel, ...]:
         """The models that the release satisfies as a whole."""
-        return tuple(model for model in self.models if isinstance(model, TableModel))
+        return tuple(part for part in self.parts if isinstance(part, TableModel))
 
     @property
     def monotone(self) -> bool:
-        """Whether joining two groups never breaks a model."""
-        return all(model.monotone for model in self.models)
+        """Whether joining two groups never breaks a model of groups."""
+        return all(model.monotone for model in self.group_models)
 
     @property
     def compares_with_table(self) -> bool:
@@ -113,7 +128,7 @@ class Requirement:
     @property
     def k(self) -> int:
         """The rows that every group has at least, by the models that name a k; 1 where none does."""
-        return max([1, *(int(getattr(model, "k", 1)) for model in self.models)])
+        return max([1, *(int(getattr(model, "k", 1)) for model in self.group_models)])
 
     def to_list(self) -> list[dict[str, Any]]:
         """Return the request as it appears in a certificate."""
@@ -182,8 +197,15 @@ class Requirement:
         """Return every clause on the whole release; `tables` as for `rules`."""
         return tuple(rule for model in self.table_models for rule in model.release_rules(tables[0]))
 
-    def check_feasible(self, tables: Sequence[Population]) -> None:
+    def check_feasible(self, tables: Sequence[Population], people: int | None = None) -> None:
         """Check that the whole table, as one group, is acceptable: for monotone models, that some release exists.
+
+        Parameters
+        ----------
+        tables : sequence of Population
+            As for `rules`.
+        people : int, optional
+            People of the population that models ask about.
 
         Raises
         ------
@@ -193,7 +215,7 @@ class Requirement:
             Names the model that fails and the best value that would work.
         """
         for whole in self.table_models:
-            if whole.monotone and not whole.satisfied(GroupCounts.whole(tables[0])):
+            if whole.monotone and not whole.satisfied(ReleaseCounts.whole(tables[0].rows, people)):
                 raise InfeasibleError("No release can satisfy ", whole, f": {whole.best_feasible(tables[0])}.")
         for model in self.group_models:
             for position in range(len(self.sensitive)) if model.needs_sensitive else range(1):

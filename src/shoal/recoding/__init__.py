@@ -1,12 +1,15 @@
 """Recoding: from a partition to published values, by suppression or by generalization to intervals, sets and nodes."""
 
 from shoal.recoding.ancestors import check_coverage
-from shoal.recoding.composition import compose
+from shoal.recoding.composition import compose, sub_domain_penalty
+from shoal.recoding.extents_kernel import group_extents
 from shoal.recoding.frame import canonical_order, published_frame
 from shoal.recoding.levels import STAR_LEVEL, Levels
 from shoal.recoding.methods import METHODS, recode
+from shoal.recoding.order import rank
 from shoal.recoding.penalty import LARGEST_SET
-from shoal.recoding.recoded import PublishedClasses, RecodedColumn, Recoding, SubDomains
+from shoal.recoding.recoded import PublishedClasses, RecodedColumn, Recoding, SubDomains, sub_domains_of
+from shoal.recoding.suppression import unchanged
 
 __all__ = [
     "LARGEST_SET",
@@ -20,6 +23,11 @@ __all__ = [
     "canonical_order",
     "check_coverage",
     "compose",
+    "group_extents",
     "published_frame",
+    "rank",
     "recode",
+    "sub_domain_penalty",
+    "sub_domains_of",
+    "unchanged",
 ]

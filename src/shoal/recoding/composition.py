@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from shoal.table import Column, Table
 
-__all__ = ["compose"]
+__all__ = ["compose", "sub_domain_penalty"]
 
 _FLAGS = 1 << 24
 """Pairs of a coarse and an original value up to which they are looked up in a table of flags; more are sorted."""
@@ -60,7 +60,7 @@ def _composed(original: Column, coarse: Column, recoded: RecodedColumn, largest:
     if original is coarse:
         return recoded
     domains = _original_values(recoded.sub_domains, _became(original, coarse), original.size)
-    penalty = _penalty(original, domains, tree=recoded.levels is not None)
+    penalty = sub_domain_penalty(original, domains, tree=recoded.levels is not None)
     if recoded.levels is None and not coarse.ordered and coarse.size > largest + 1:
         penalty = np.maximum(penalty, np.minimum(set_penalty(recoded.sub_domains.sizes, coarse.size, largest), 1.0))
     penalty = np.where(_stars_of_labels(recoded), 1.0, penalty)
@@ -108,10 +108,25 @@ def _stars_of_labels(recoded: RecodedColumn) -> NDArray[np.bool_]:
     return stars
 
 
-def _penalty(original: Column, domains: SubDomains, *, tree: bool) -> NDArray[np.float64]:
-    """Return the penalty of each label that is no star."""
+def sub_domain_penalty(
+    original: Column, domains: SubDomains, *, tree: bool = False, largest_set: int | None = None
+) -> NDArray[np.float64]:
+    """Return the penalty of each label that is no star, by the values that it stands for.
+
+    Parameters
+    ----------
+    original : Column
+        The values.
+    domains : SubDomains
+        What each label stands for.
+    tree : bool
+        Whether the labels are nodes of a hierarchy: these do not count a missing value.
+    largest_set : int, optional
+        Sets are charged for what they show, where this is the size of the largest.
+    """
     sizes = domains.sizes
-    penalty = np.asarray(set_penalty(sizes, original.size - tree * original.has_missing), dtype=np.float64)
+    size = original.size - tree * original.has_missing
+    penalty = np.minimum(np.asarray(set_penalty(sizes, size, largest_set), dtype=np.float64), 1.0)
     if tree or not original.ordered:
         return penalty
     last = domains.last[domains.starts[1:] - 1]

@@ -1,23 +1,48 @@
 """The pages of a release, one for readers and one for the publisher: facts, plain sentences, one HTML file each."""
 
-from shoal.report.facts import AttributeLoss, PublicFacts, ReportFacts, SizeBin, TradeOffFacts, public_facts, size_bins
+from shoal.report.about import About
+from shoal.report.again import make_again
+from shoal.report.distributions import Distribution, distributions
+from shoal.report.facts import (
+    AttributeLoss,
+    PublicFacts,
+    ReportFacts,
+    SizeBin,
+    SizeShare,
+    Sureness,
+    TradeOffFacts,
+    facts_in,
+    public_facts,
+    size_bins,
+    size_shares,
+)
 from shoal.report.inspection_page import render_inspection
+from shoal.report.judgements import render_attack, render_audit
 from shoal.report.page import render, render_public, render_publication, render_risk, write_report
 from shoal.report.sentences import achieved_for, gap_sentence, model_title, promise, reservations
 from shoal.report.trade_off_page import render_trade_off
 
 __all__ = [
+    "About",
     "AttributeLoss",
+    "Distribution",
     "PublicFacts",
     "ReportFacts",
     "SizeBin",
+    "SizeShare",
+    "Sureness",
     "TradeOffFacts",
     "achieved_for",
+    "distributions",
+    "facts_in",
     "gap_sentence",
+    "make_again",
     "model_title",
     "promise",
     "public_facts",
     "render",
+    "render_attack",
+    "render_audit",
     "render_inspection",
     "render_public",
     "render_publication",
@@ -25,5 +50,6 @@ __all__ = [
     "render_trade_off",
     "reservations",
     "size_bins",
+    "size_shares",
     "write_report",
 ]

@@ -1,20 +1,44 @@
-"""What a report is made of: plain facts, independent of how they were found. None of them is a cell of the input."""
+"""What a report is made of: plain facts, independent of how they were found, with no cell that is not published.
+
+Facts are written beside each page as JSON (`report.json`), and read back from there to make the page again.
+"""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from shoal.errors import DataError
+from shoal.report.about import About
+from shoal.report.distributions import Distribution  # noqa: TC001 - msgspec reads the annotations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator
 
     import numpy as np
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["AttributeLoss", "PublicFacts", "ReportFacts", "SizeBin", "TradeOffFacts", "public_facts", "size_bins"]
+__all__ = [
+    "AttributeLoss",
+    "PublicFacts",
+    "ReportFacts",
+    "SizeBin",
+    "SizeShare",
+    "Sureness",
+    "TradeOffFacts",
+    "facts_in",
+    "public_facts",
+    "size_bins",
+    "size_shares",
+]
+
+FORMAT = 1
+"""Version of the form of `report.json`. Keys are only ever added to a form."""
 
 _SEPARATE_SIZES = 14
 """Up to so many different group sizes get a bar each."""
@@ -46,6 +70,36 @@ class SizeBin:
     """Groups of such a size."""
     rows: int
     """Rows in those groups."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SizeShare:
+    """The share of the records in groups of some sizes, before and after."""
+
+    low: int
+    """Smallest size, at least 1."""
+    high: int
+    """Largest size, at least `low`."""
+    before: float
+    """Share of the records that were in such a group in the original."""
+    after: float
+    """Share of the records that are in such a group in the release."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sureness:
+    """How sure somebody who knows the quasi-identifiers of a person can be of one sensitive value, before and after."""
+
+    name: str
+    """The sensitive column."""
+    highest_before: float
+    """The largest share that a value has in a group of the original."""
+    average_before: float
+    """The mean over the records of the share that the most common value of their group has."""
+    highest_after: float
+    """The same in the release."""
+    average_after: float
+    """The same in the release."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -89,8 +143,19 @@ class ReportFacts:
     """For columns that were coarsened, their names and a picture: an SVG element that we drew, with no cell in it."""
     trade_off: TradeOffFacts | None = None
     """What the release was chosen from, where it was chosen."""
-    title: str = "Release report"
-    """Heading of the page."""
+    sizes: tuple[SizeShare, ...] = ()
+    """How large the groups were and are, by records."""
+    sureness: tuple[Sureness, ...] = ()
+    """How sure adversaries could be of sensitive values, and can be."""
+    distributions: tuple[Distribution, ...] = ()
+    """How the values of each quasi-identifier are spread, before and after."""
+    about: About = field(default_factory=About)
+    """What the publisher says of the release."""
+    private: ClassVar[bool] = True
+
+    def to_json(self) -> str:
+        """Return the facts as JSON text; `facts_in` reads them back."""
+        return _json(self)
 
     def __repr__(self) -> str:
         return f"ReportFacts(algorithm={self.certificate.get('algorithm')!r}, attributes={len(self.losses)})"
@@ -112,11 +177,40 @@ class PublicFacts:
     """How large the groups are; see `size_bins`."""
     metrics: Mapping[str, float | int | None] = field(default_factory=dict)
     """Further measures of the published table by name."""
-    title: str = "Release report"
-    """Heading of the page."""
+    about: About = field(default_factory=About)
+    """What the publisher says of the release to readers."""
+    private: ClassVar[bool] = False
+
+    def to_json(self) -> str:
+        """Return the facts as JSON text; `facts_in` reads them back."""
+        return _json(self)
 
     def __repr__(self) -> str:
         return f"PublicFacts(rows={self.rows}, attributes={len(self.stars)})"
+
+
+def _json(facts: ReportFacts | PublicFacts) -> str:
+    return json.dumps({"format": FORMAT, "private": facts.private, **asdict(facts)}, indent=2, ensure_ascii=False)
+
+
+def facts_in(text: str | bytes) -> ReportFacts | PublicFacts:
+    """Return the facts that `to_json` wrote.
+
+    Raises
+    ------
+    DataError
+        Where the text has none, or has them in a form of a later version.
+    """
+    import msgspec
+
+    try:
+        found = json.loads(text)
+        if found["format"] > FORMAT:
+            raise DataError("The report is of a later version of shoal: make it again with that one.")
+        kind: type[ReportFacts | PublicFacts] = ReportFacts if found["private"] else PublicFacts
+        return msgspec.convert(found, kind)
+    except (ValueError, KeyError, TypeError, msgspec.ValidationError) as error:
+        raise DataError("The report.json is not one that shoal wrote.") from error
 
 
 def public_facts(
@@ -124,6 +218,8 @@ def public_facts(
     frame: pl.DataFrame,
     sizes: NDArray[np.integer] | None = None,
     times: NDArray[np.int64] | None = None,
+    *,
+    about: About | None = None,
 ) -> PublicFacts:
     """Return what the public page of a release says.
 
@@ -137,6 +233,8 @@ def public_facts(
         The sizes of its equivalence classes, where they were counted already.
     times : int64 array, optional
         How often each row stands in the published table, where that is not once.
+    about : About, optional
+        What the publisher says of it.
     """
     from shoal import metrics
 
@@ -154,7 +252,44 @@ def public_facts(
             "discernability": int((sizes * sizes).sum()),
             "mean_class_size": rows / max(len(sizes), 1),
         },
+        about=(about or About()).for_readers(),
     )
+
+
+def size_shares(before: Mapping[int, int], after: Mapping[int, int]) -> tuple[SizeShare, ...]:
+    """Return the shares of the records in groups of some sizes, before and after.
+
+    Parameters
+    ----------
+    before, after : mapping of int to int
+        How many groups have each size that occurs.
+
+    Examples
+    --------
+    >>> [(one.low, one.high, one.before, one.after) for one in size_shares({1: 6, 2: 1}, {4: 2})]
+    [(1, 1, 0.75, 0.0), (2, 2, 0.25, 0.0), (3, 4, 0.0, 1.0)]
+    """
+    most = max([*before, *after], default=0)
+    shares = []
+    for low, high in _round_sizes(most):
+        inside = [
+            sum(size * groups for size, groups in counted.items() if low <= size <= high)
+            / max(sum(size * groups for size, groups in counted.items()), 1)
+            for counted in (before, after)
+        ]
+        shares.append(SizeShare(low=low, high=high, before=inside[0], after=inside[1]))
+    return tuple(shares)
+
+
+def _round_sizes(most: int) -> Iterator[tuple[int, int]]:
+    """Yield 1, 2, 3 to 4, 5 to 9, 10 to 19, 20 to 49, 50 to 99 and so on, until a size is reached."""
+    yield from ((low, high) for low, high in ((1, 1), (2, 2), (3, 4), (5, 9)) if low <= most)
+    power = 10
+    while power <= most:
+        for low, high in ((1, 2), (2, 5), (5, 10)):
+            if low * power <= most:
+                yield low * power, high * power - 1
+        power *= 10
 
 
 def size_bins(sizes: Iterable[int]) -> tuple[SizeBin, ...]:

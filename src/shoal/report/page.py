@@ -11,16 +11,17 @@ from shoal.disclosure_risk import MEASURES
 from shoal.errors import OutputError
 from shoal.metrics import METRICS
 from shoal.report import sentences
+from shoal.warnings import WARNINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from os import PathLike
 
     from jinja2 import Template
 
-    from shoal.report.facts import PublicFacts, ReportFacts
+    from shoal.report.facts import PublicFacts, ReportFacts, SizeShare, Sureness
 
-__all__ = ["render", "render_public", "render_publication", "render_risk", "template", "write_report"]
+__all__ = ["ATTACKERS", "render", "render_public", "render_publication", "render_risk", "template", "write_report"]
 _SHOWN_COMBINATIONS = 30
 """Combinations of columns in the page of a table's risk."""
 
@@ -64,14 +65,19 @@ def render(facts: ReportFacts) -> str:
     source, rows = certificate["input"], _published_rows(certificate)
     return template("release.html.j2").render(
         private=True,
-        title=facts.title,
+        title=facts.about.title or "Release report",
+        beside="report.json",
+        names_values=bool(facts.distributions),
         facts=facts,
         source=source,
         cells=rows * len(source["quasi_identifiers"]),
         rows_out=rows,
         measures=_measures(facts.metrics),
         **_asked(certificate, source, facts.insensitive),
-        **_risk(certificate, source["quasi_identifiers"], rows),
+        average_rows=[(one.name, one.average_before, one.average_after) for one in facts.sureness],
+        highest_rows=[(one.name, one.highest_before, one.highest_after) for one in facts.sureness],
+        size_rows=[(_sizes(one), one.before, one.after) for one in facts.sizes],
+        **_risk(certificate, source["quasi_identifiers"], rows, facts.sureness),
         **_cost(certificate["cost"]),
     )
 
@@ -88,7 +94,9 @@ def render_public(facts: PublicFacts) -> str:
     columns, parameters = certificate["columns"], certificate["parameters"]
     return template("public.html.j2").render(
         private=False,
-        title=facts.title,
+        names_values=False,
+        title=facts.about.title or "Release report",
+        beside="report.json",
         facts=facts,
         columns=columns,
         stars=sum(facts.stars.values()),
@@ -97,7 +105,7 @@ def render_public(facts: PublicFacts) -> str:
         reading=sentences.reading(parameters),
         prepared={name: parameters[name] for name in ("coarsen", "hierarchies") if parameters.get(name)},
         **_asked(certificate, columns, columns["insensitive"]),
-        **_risk(certificate, columns["quasi_identifiers"], facts.rows),
+        **_risk(certificate, columns["quasi_identifiers"], facts.rows, ()),
         **(_cost(certificate["cost"]) if "cost" in certificate else {"cost": None}),
     )
 
@@ -113,17 +121,21 @@ def render_publication(certificate: Mapping[str, Any], *, private: bool) -> str:
         Whether it is the full certificate, for the publisher, or the public one.
     """
     series, rows = certificate["series"], _published_rows(certificate)
+    people = rows - certificate["cost"]["counterfeits"]
     return template("publication.html.j2").render(
         private=private,
         title=f"{series['name']}: release {series['release']}",
+        beside="certificate.json",
+        names_values=False,
         certificate=certificate,
         series=series,
         columns=certificate["columns"],
         m=certificate["parameters"]["m"],
         cost=certificate["cost"],
         achieved=certificate["achieved"],
-        people=rows - certificate["cost"]["counterfeits"],
+        people=people,
         rows=rows,
+        **_risk(certificate, certificate["columns"]["quasi_identifiers"], rows, (), people=people),
     )
 
 
@@ -202,16 +214,83 @@ def _asked(
     }
 
 
-def _risk(certificate: Mapping[str, Any], known: Sequence[str], rows: int) -> dict[str, Any]:
-    """Return what both pages say of re-identification: figures, what they mean, and what they rest on."""
+def _risk(
+    certificate: Mapping[str, Any],
+    known: Sequence[str],
+    rows: int,
+    sureness: Sequence[Sureness],
+    *,
+    people: int | None = None,
+) -> dict[str, Any]:
+    """Return what pages say of disclosure: figures, what they mean, and what they rest on.
+
+    Before it was published a table had as many rows as people; without counterfeits it has them afterwards, too.
+    """
     measured = certificate.get("risk") or {}
     explained = [one for one in MEASURES if one.name in ("prosecutor", "sample_uniques")]
     told = {}
     for when, figures in measured.items():
         alone = figures["sample_uniques"]
-        facts = {"rows": rows, "columns": known, "prosecutor": figures, "sample_uniques": alone}
+        of_rows = people if when == "before" and people is not None else rows
+        facts = {"rows": of_rows, "columns": known, "prosecutor": figures, "sample_uniques": alone}
         told[when] = [one.sentence(facts) for one in explained]
-    return {"risk": measured, "found": told, "explained": explained}
+    shown = list(_risk_rows(certificate, measured, sureness)) if measured else []
+    return {
+        "risk": measured,
+        "risk_rows": shown,
+        "both": "before" in measured,
+        "found": told,
+        "explained": explained,
+        "sensitive_shown": _SENSITIVE_SHOWN,
+        "warned": _by_kind(certificate.get("warnings") or ()),
+    }
+
+
+def _by_kind(warnings: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, list[str]]]:
+    """Return warnings by what they are: title, why it matters, and what each says."""
+    kinds: dict[str, list[str]] = {}
+    for one in warnings:
+        kinds.setdefault(one["code"], []).append(one["text"])
+    return [
+        (WARNINGS[code].title, WARNINGS[code].why, texts) if code in WARNINGS else (code, "", texts)
+        for code, texts in kinds.items()
+    ]
+
+
+_SENSITIVE_SHOWN = 3
+"""Sensitive columns in the picture of risk: of more, those of which one can be most sure."""
+ATTACKERS = (
+    ("highest", "finds somebody, at worst"),
+    ("average", "finds somebody, or everybody, on average"),
+    ("records_above", "finds with more than {}: share of the people"),
+    ("sample_uniques", "finds for certain: share of the people"),
+)
+"""What adversaries do, by the figures of re-identification that say how well they do it."""
+
+
+def _risk_rows(
+    certificate: Mapping[str, Any], measured: Mapping[str, Mapping[str, Any]], sureness: Sequence[Sureness]
+) -> Iterator[tuple[str, float, float]]:
+    """Yield what adversaries do, how likely it was before, and how likely it is."""
+    after = measured["after"]
+    before = measured.get("before", after)
+    for name, does in ATTACKERS:
+        yield does.format(sentences.percent(after["threshold"])), before[name], after[name]
+    worst = sorted(sureness, key=lambda one: (-one.highest_after, -one.average_after))[:_SENSITIVE_SHOWN]
+    for one in sureness:
+        if one in worst:
+            yield f"is sure of somebody's '{one.name}', at worst", one.highest_before, one.highest_after
+            yield f"is sure of somebody's '{one.name}', on average", one.average_before, one.average_after
+    alpha = certificate["achieved"].get("alpha")
+    if not sureness and alpha is not None:
+        what = sentences.listed([f"'{name}'" for name in certificate.get("columns", {}).get("sensitive", ())], "or")
+        yield f"is sure of somebody's {what}, at worst", alpha, alpha
+
+
+def _sizes(shares: SizeShare) -> str:
+    if shares.low == shares.high:
+        return sentences.number(shares.low)
+    return f"{sentences.number(shares.low)} to {sentences.number(shares.high)}"
 
 
 def _cost(cost: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
 from shoal._words import factor, listed, number, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable
 
 __all__ = [
     "achieved_for",
@@ -25,6 +26,10 @@ __all__ = [
 ]
 
 
+_NAMED = 12
+"""Columns that a sentence names."""
+
+
 def model_title(request: Mapping[str, Any]) -> str:
     """Return a requested model with its parameters, in one line.
 
@@ -39,7 +44,7 @@ def model_title(request: Mapping[str, Any]) -> str:
     parameters = [
         f"{name} = {number(value)}"
         for name, value in request.items()
-        if name not in ("model", "variant") and value is not None
+        if name not in ("model", "variant", "population") and value is not None
     ]
     return ", ".join([f"{request['model']}{variant}", *parameters])
 
@@ -56,6 +61,8 @@ def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
     """
     what = listed([f"'{name}'" for name in sensitive], "or") or "the sensitive attribute"
     k = number(request.get("k"))
+    if request.get("model") in _OF_RELEASES:
+        return _OF_RELEASES[request["model"]](request)
     if "alpha" in request:
         return (
             f"Every group has at least {k} records, and no value of {what} makes up more than "
@@ -68,11 +75,6 @@ def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
         )
     if "beta" in request or "delta" in request:
         return _promise_of_shares(request, what)
-    if "risk" in request:
-        return (
-            "Whoever knows the quasi-identifiers of a person in the table picks the right record with a probability of "
-            f"at most {_share(request['risk'])}, on average over all records: for single records it may be higher."
-        )
     if "t" in request:
         return _promise_of_closeness(request, what)
     if "l" in request:
@@ -83,6 +85,53 @@ def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
             f"whoever knows them of a person cannot tell which of {k} or more records is theirs."
         )
     return f"Every group of the release satisfies {model_title(request)}."
+
+
+def _promise_of_average_risk(request: Mapping[str, Any]) -> str:
+    return (
+        "Whoever knows the quasi-identifiers of a person in the table picks the right record with a probability of "
+        f"at most {_share(request['risk'])}, on average over all records: for single records it may be higher."
+    )
+
+
+def _promise_of_uniqueness(request: Mapping[str, Any]) -> str:
+    return (
+        f"At most {_share(request['share'])} of the records are alone with their published quasi-identifiers. How "
+        "small the groups of the others are is not bounded."
+    )
+
+
+def _promise_of_population_uniqueness(request: Mapping[str, Any]) -> str:
+    return (
+        f"At most {_share(request['share'])} of the people of the population are estimated to be the only ones with "
+        "their published quasi-identifiers. That is an estimate from the sizes of the groups."
+    )
+
+
+def _promise_of_map(request: Mapping[str, Any]) -> str:
+    counted = "by a count of its people" if request.get("population") else "by an estimate from the sampling fraction"
+    return (
+        f"At least {number(request['k'])} people of the population fit the published quasi-identifiers of each record, "
+        f"{counted}: whoever does not know who of them is in the table cannot tell whose record it is. Somebody who "
+        "is known to be in it is hidden among the records of the group only."
+    )
+
+
+def _promise_of_presence(request: Mapping[str, Any]) -> str:
+    return (
+        "Whoever knows the quasi-identifiers of a person of the population can tell with a probability from "
+        f"{_share(request['low'])} to {_share(request['high'])} that the person is in the table."
+    )
+
+
+_OF_RELEASES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "average risk": _promise_of_average_risk,
+    "sample uniqueness": _promise_of_uniqueness,
+    "population uniqueness": _promise_of_population_uniqueness,
+    "k-map": _promise_of_map,
+    "delta-presence": _promise_of_presence,
+}
+"""What models of a release as a whole promise."""
 
 
 def _promise_of_shares(request: Mapping[str, Any], what: str) -> str:
@@ -157,8 +206,12 @@ def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str
     'k = 12'
     """
     found: list[str] = []
-    if "risk" in request and "average_risk" in achieved:
-        found.append(f"average risk = {_cautious('risk', achieved['average_risk'])}")
+    measure = str(request.get("model")).replace(" ", "_").replace("-", "_")
+    if measure in achieved:
+        value = achieved[measure]
+        if isinstance(value, dict):
+            return f"from {floor(value['low'] * 1000) / 1000} to {_cautious('', value['high'])}"
+        return f"{request['model']} = {_cautious('', value)}"
     for letter in ("k", "l", "alpha", "e", "t", "beta", "delta"):
         if letter not in request:
             continue
@@ -264,9 +317,14 @@ def reservations(
         Names of the columns with these roles.
     """
     guarded = set().union(*requested) if requested else set()
+    known = (
+        listed(quasi_identifiers)
+        if len(quasi_identifiers) <= _NAMED
+        else f"its {len(quasi_identifiers)} quasi-identifiers"
+    )
     said = [
         (
-            f"It protects against someone who knows {listed(quasi_identifiers)}. Whoever knows more of a person than "
+            f"It protects against someone who knows {known}. Whoever knows more of a person than "
             "that may learn more than is said here; which columns an adversary can know is the publisher's judgement."
         )
     ]

@@ -11,10 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.disclosure_risk import reidentification
 from shoal.errors import InternalError
 from shoal.metrics.certainty import gcp
 from shoal.republication.m_invariance.generalization import generalize
-from shoal.republication.m_invariance.verification import verify_invariance, verify_release, verify_truth
+from shoal.republication.m_invariance.verification import (
+    group_sizes,
+    verify_invariance,
+    verify_release,
+    verify_truth,
+)
 from shoal.republication.published import published_tables
 from shoal.stages import generator
 
@@ -46,6 +52,9 @@ class MadeRelease:
     """What every group publishes."""
     achieved: Mapping[str, Any]
     """The privacy measured on the published cells."""
+    risk: Mapping[str, Mapping[str, Any]]
+    """How easily a person's row is found, `before`, in the rows as they came, and `after`, in the published cells; a
+    counterfeit counts as a row of its group, from which nobody can tell it."""
 
     @property
     def cost(self) -> dict[str, Any]:
@@ -161,10 +170,16 @@ def verified_publication(recoded: RecodedPublication, clock: Clock) -> MadeRelea
         )
         if recoded.frame.height != linked.table.rows + made.counterfeits:
             raise InternalError("a release has more or fewer rows than were to be published")
+        sizes = group_sizes(recoded.frame)
     return MadeRelease(
         groups=made,
         frame=recoded.frame,
         counterfeit_frame=recoded.counterfeit_frame,
         recoding=recoded.recoding,
         achieved=achieved,
+        risk={"before": _risk(linked.table.classes.sizes_counted, series.m), "after": _risk(sizes, series.m)},
     )
+
+
+def _risk(sizes: Mapping[int, int], m: int) -> dict[str, Any]:
+    return reidentification(sizes, k=m).to_dict()

@@ -14,14 +14,13 @@ from shoal._unpicklable import Unpicklable
 from shoal._validation import OneOf, Optional, validate
 from shoal.certificate import FORMAT, PRIVATE
 from shoal.errors import ReleaseUnsafeError
-from shoal.io import Restorer, read, spreadsheet_names, write_folder, write_table
+from shoal.io import Restorer, spreadsheet_names, write_folder, write_table
 from shoal.release import write_text
 from shoal.report import render_publication
-from shoal.republication.ledger.journal import file_digest
 from shoal.republication.m_invariance.verification import verify_release
-from shoal.republication.published import COUNT, GROUP
 from shoal.republication.queries import PublishedGroups
 from shoal.verification import declared_meanings
+from shoal.verification.published_folder import COUNTERFEITS, file_digest, read_counterfeits, read_release
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -31,15 +30,10 @@ if TYPE_CHECKING:
     from shoal.republication.ledger.records import SeriesColumns
 
 __all__ = [
-    "COUNTERFEITS",
     "FilesOf",
     "Publication",
     "PublicationCertificate",
-    "read_counterfeits",
-    "read_release",
 ]
-
-COUNTERFEITS = "counterfeits.csv"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -69,6 +63,9 @@ class PublicationCertificate:
     """Rows, roles and keyed hash of the input."""
     achieved: Mapping[str, Any]
     """The privacy measured on the published cells."""
+    risk: Mapping[str, Mapping[str, Any]]
+    """How easily a person's row is found in this release alone: `before`, in the rows as they came, and `after`, in the
+    published cells; see `shoal.disclosure_risk.Reidentification`."""
     cost: Mapping[str, Any]
     """Counterfeits, and cells published less precisely."""
     guarantee: str
@@ -98,6 +95,7 @@ class PublicationCertificate:
             "columns": self.columns,
             "requested": [{"model": "m-invariance", "m": self.m}],
             "achieved": dict(self.achieved),
+            "risk": {when: dict(figures) for when, figures in self.risk.items()},
             "cost": dict(self.cost),
             "guarantee": {**self._guarantee(), "tuples_ratio": None, "stars_ratio": None},
             "seconds": {step: round(seconds, 4) for step, seconds in self.seconds.items()},
@@ -118,6 +116,7 @@ class PublicationCertificate:
             "columns": self.columns,
             "requested": [{"model": "m-invariance", "m": self.m}],
             "achieved": dict(self.achieved),
+            "risk": {"after": dict(self.risk["after"])},
             "cost": {"counterfeits": self.cost["counterfeits"]},
             "guarantee": self._guarantee(),
             "output": {"files": {name: dict(facts) for name, facts in self.files.items()}},
@@ -369,18 +368,6 @@ class FilesOf:
     def digests(self, staged: Path) -> dict[str, dict[str, Any]]:
         """Return the hash of every file that may be published."""
         return {name: {"sha256": file_digest(staged / name)} for name in self.files}
-
-
-def read_release(path: Path) -> pl.DataFrame:
-    """Read a table that shoal wrote: nothing has to be guessed."""
-    return read(path, delimiter=",", encoding="utf-8") if path.suffix == ".csv" else read(path)
-
-
-def read_counterfeits(path: Path) -> pl.DataFrame:
-    """Read the groups with counterfeits; a file without one is no error."""
-    import polars as pl
-
-    return pl.read_csv(path, schema_overrides={GROUP: pl.Int64, COUNT: pl.Int64})
 
 
 def _plain(frame: pl.DataFrame) -> pl.DataFrame:

@@ -432,6 +432,7 @@ class Series(Unpicklable):
                 "keyed": KEYED,
             },
             achieved=made.achieved,
+            risk=made.risk,
             cost=made.cost,
             guarantee=guarantee_of(series),
             seconds=clock.seconds(),

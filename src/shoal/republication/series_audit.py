@@ -13,11 +13,11 @@ import numpy as np
 
 from shoal.errors import ReleaseUnsafeError, ShoalError
 from shoal.io import private_folder
-from shoal.republication.ledger.journal import file_digest, recorded_digests
+from shoal.republication.ledger.journal import recorded_digests
 from shoal.republication.ledger.records import canonical
 from shoal.republication.linkage import canonical_text
 from shoal.republication.m_invariance.verification import people_by_signature, verify_release
-from shoal.republication.publication import COUNTERFEITS, read_counterfeits, read_release
+from shoal.verification.published_folder import COUNTERFEITS, file_digest, read_counterfeits, read_release
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,7 +12,7 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainT
 from starlette.routing import Route
 
 from shoal.errors import ShoalError, place_of
-from shoal.studio import screens
+from shoal.studio import levels, screens
 from shoal.studio.guard import REPORT_POLICY, UPLOAD_PATH
 from shoal.studio.pages import page
 from shoal.studio.state import Studio, Waiting
@@ -46,6 +46,7 @@ def application(studio: Studio) -> Starlette:
         "/risk": screens.risk,
         "/goal": screens.goal,
         "/coarser": screens.coarser,
+        "/compare": levels.compare,
         "/publish": screens.publishing,
         "/release": screens.released,
         "/history": screens.history,
@@ -58,6 +59,8 @@ def application(studio: Studio) -> Starlette:
         "/risk": screens.set_fraction,
         "/goal": screens.set_goal,
         "/coarser": screens.set_coarser,
+        "/compare": levels.set_levels,
+        "/compare/choose": levels.choose_level,
         "/publish": screens.publish,
         "/history": screens.go_back,
         "/cancel": screens.cancel,
@@ -67,6 +70,7 @@ def application(studio: Studio) -> Starlette:
     routes += [
         Route(UPLOAD_PATH, _dropped(studio), methods=["POST"]),
         Route("/goal/words", _words(studio), methods=["POST"]),
+        Route("/compare.svg", _picture(studio), methods=["GET"]),
         Route("/work", _work(studio), methods=["GET"]),
         Route("/release.toml", _spec(studio), methods=["GET"]),
         Route("/release/{side}/{name}", _file(studio), methods=["GET"]),
@@ -168,6 +172,18 @@ def _words(studio: Studio) -> Handler:
             return JSONResponse({"sentences": [], "error": error.told(SCREENS)})
 
     return words
+
+
+def _picture(studio: Studio) -> Handler:
+    """Return what draws the levels that were compared; drawings bring their style with them, and run nothing."""
+
+    async def picture(request: Request) -> Response:
+        found = await run_in_threadpool(levels.picture_of, studio)
+        if found is None:
+            return await _not_there(request, None)
+        return Response(found, media_type="image/svg+xml", headers={"content-security-policy": REPORT_POLICY})
+
+    return picture
 
 
 def _work(studio: Studio) -> Handler:

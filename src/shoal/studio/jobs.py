@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from shoal._progress import Progress
 
-__all__ = ["look", "measure", "preview", "publish", "rungs", "warm_up"]
+__all__ = ["compare", "look", "measure", "preview", "publish", "rungs", "warm_up"]
 
 
 def warm_up() -> None:
@@ -135,6 +135,33 @@ def _meant(asked: Mapping[str, Any], progress: Progress) -> tuple[Any, list[str]
     schema.check_known(opened.frame.columns)
     forms = {name: asked.get(name) for name in ("dates", "decimal", "coarsen", "hierarchies")}
     return understood(opened, schema, None, **forms).frame, list(schema.quasi_identifiers)
+
+
+def compare(
+    *,
+    content: Mapping[str, Any],
+    arguments: Callable[[Mapping[str, Any]], dict[str, Any]],
+    k: Sequence[int],
+    l: Sequence[int],
+    progress: Progress,
+) -> dict[str, Any]:
+    """Make and measure a release for each of several levels of protection; none of them is written."""
+    from shoal._figures import svg_file
+    from shoal.models import KAnonymity, LDiversity
+    from shoal.studio.voice import SCREENS
+    from shoal.trade_off import tradeoff
+
+    asked = arguments(content)
+    others = [model for model in asked.pop("privacy") if not isinstance(model, KAnonymity | LDiversity)]
+    found = tradeoff(asked.pop("data"), k=list(k), l=list(l) or None, privacy=others, progress=progress, **asked)
+    return {
+        "columns": found.columns(),
+        "marks": [found.mark(one) for one in found.choices],
+        "levels": [{"k": one.k, "l": one.l} for one in found.choices],
+        "sentences": list(found.sentences()),
+        "failed": [f"{one.text}: {one.error.told(SCREENS)}" for one in found.choices if one.error is not None],
+        "picture": svg_file(found.plot()[0]),
+    }
 
 
 def publish(

@@ -95,7 +95,7 @@ class Places:
         found = [
             FoundTable(name=entry.name, bytes=entry.stat().st_size)
             for entry in self._entries()
-            if entry.name.lower().endswith(ENDINGS) and entry.is_file() and self._contains(Path(entry.path).resolve())
+            if entry.is_file() and self._contains(Path(entry.path).resolve())
         ]
         return sorted(found, key=lambda one: one.name)[:_LISTED]
 
@@ -141,7 +141,10 @@ class Places:
 
     def _entries(self) -> Iterator[os.DirEntry[str]]:
         with os.scandir(self.home) as entries:
-            yield from (one for one in entries if not one.name.startswith("."))
+            for one in entries:
+                name = one.name.encode(errors="replace").decode()  # a page cannot say a name that is no text
+                if name == one.name and not name.startswith(".") and name.lower().endswith(ENDINGS):
+                    yield one
 
 
 def _plain_name(name: str) -> str:

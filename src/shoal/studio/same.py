@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shoal.studio.plan import Plan
     from shoal.studio.requests import Requests
 
-__all__ = ["Same", "of_inspecting", "of_publishing", "of_risk", "spec_of"]
+__all__ = ["Same", "of_comparing", "of_inspecting", "of_publishing", "of_risk", "spec_of"]
 
 SPEC_FILE = "release.toml"
 """What the commands call the spec file."""
@@ -87,7 +87,35 @@ def of_publishing(plan: Plan, requests: Requests, *, output: str) -> Same:
     imported: set[str] = set()
     arguments = {name: _said(value, imported) for name, value in made.items() if name != "data"}
     python = _program(plan, "release", "anonymize", arguments, [f"release.save({output!r})"], sorted(imported))
-    return Same(command=_first(plan) + _publishing(content, requests), spec=spec_of(content), python=python)
+    return Same(command=_first(plan) + _asking("anonymize", content, requests), spec=spec_of(content), python=python)
+
+
+def of_comparing(plan: Plan, requests: Requests, *, k: Sequence[int], l: Sequence[int], output: str) -> Same:
+    """Return what compares levels of protection.
+
+    Raises
+    ------
+    UsageError
+        Where something of the request is wrong.
+    """
+    from shoal.models import KAnonymity, LDiversity
+
+    content = plan.content()
+    levels = {name: list(one) for name, one in (("k", k), ("l", l)) if one}
+    options = [(requests.flag(f"levels.{name}"), ",".join(map(str, one))) for name, one in levels.items()]
+    made = requests.arguments(content)
+    kept = [one for one in made["privacy"] if not isinstance(one, KAnonymity | LDiversity)]
+    imported: set[str] = set()
+    values = {name: one for name, one in made.items() if name not in ("data", "privacy")}
+    values |= levels | ({"privacy": kept} if kept else {})
+    arguments = {name: _said(value, imported) for name, value in values.items()}
+    others = {name: value for name, value in plan.privacy.items() if name not in levels}
+    after = ["print(*found.sentences(), sep='\\n')"]
+    return Same(
+        command=_first(plan) + _asking("tradeoff", {**content, "privacy": others}, requests, options),
+        spec=spec_of(plan.content(output=output)),
+        python=_program(plan, "found", "tradeoff", arguments, after, sorted(imported)),
+    )
 
 
 def spec_of(content: Mapping[str, Any]) -> str:
@@ -133,11 +161,10 @@ def _escaped(one: str) -> str:
     return f"\\u{ord(one):04x}" if ord(one) < 0x10000 else f"\\U{ord(one):08x}"
 
 
-def _publishing(content: Mapping[str, Any], requests: Requests) -> str:
+def _asking(command: str, content: Mapping[str, Any], requests: Requests, more: Sequence[tuple[str, str]] = ()) -> str:
     if any("=" in name for key in ("coarsen", "dates") for name in content.get(key, {})):
-        return _command(
-            ["shoal", "anonymize"], [(requests.flag("spec"), SPEC_FILE)]
-        )  # at a shell the name ends at the first equals sign
+        # At a shell the name ends at the first equals sign.
+        return _command(["shoal", command], [(requests.flag("spec"), SPEC_FILE), *more])
     options = []
     for key, value in content.items():
         if key in ("columns", "privacy"):
@@ -147,7 +174,7 @@ def _publishing(content: Mapping[str, Any], requests: Requests) -> str:
             options += [(requests.flag(key), f"{name}={words}") for name, words in value.items()]
         elif key != "input":
             options.append((requests.flag(key), value))
-    return _command(["shoal", "anonymize", content["input"]], options)
+    return _command(["shoal", command, content["input"]], [*options, *more])
 
 
 def _first(plan: Plan) -> str:

@@ -24,6 +24,7 @@ __all__ = [
     "go_back",
     "goal",
     "history",
+    "looked_at",
     "meaning_of",
     "open_demo",
     "open_path",
@@ -48,7 +49,7 @@ _SPECIAL = 3
 """Columns that special uniques may have, at most."""
 _FEW_COLUMNS, _FEW_ROWS = 12, 100_000
 """Tables of more are not searched for special uniques: that takes too long to wait for."""
-_BACK = ("/", "/columns", "/risk", "/goal", "/coarser", "/publish")
+_BACK = ("/", "/columns", "/risk", "/goal", "/coarser", "/compare", "/publish")
 DATE_FORMS = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%m.%d.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y-%m-%d")
 
 
@@ -86,11 +87,11 @@ def opened(studio: Studio, path: Path, *, reading: Mapping[str, str] | None = No
     else:
         shown = str(path.relative_to(home) if path.is_relative_to(home) else path)
     plan = Plan(source=str(path), shown=shown, demo=demo, reading=reading or {})
-    studio.values_shown = False
+    studio.values_shown, studio.levels = False, None
     studio.history.change(f"Opened {shown}", **vars(plan))
 
 
-def _looked_at(studio: Studio, step: str) -> Any:
+def looked_at(studio: Studio, step: str) -> Any:
     """Return what an inspection found of the table, or what comes first."""
     plan = studio.plan
     if not plan.source:
@@ -106,7 +107,7 @@ def _looked_at(studio: Studio, step: str) -> Any:
 
 def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     """Return the screen of the columns: what they hold, and who could know it."""
-    found = _looked_at(studio, "columns")
+    found = looked_at(studio, "columns")
     if isinstance(found, Waiting):
         return found
     unclear = {
@@ -128,7 +129,7 @@ def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
 
 def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
     """Give the columns the roles of a form."""
-    found = _looked_at(studio, "columns")
+    found = looked_at(studio, "columns")
     if isinstance(found, Waiting):
         return "/columns"
     before = studio.plan
@@ -179,7 +180,7 @@ def show_values(studio: Studio, form: Mapping[str, str]) -> str:
 
 def risk(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     """Return the screen of the risk as it is now."""
-    looked = _looked_at(studio, "risk")
+    looked = looked_at(studio, "risk")
     if isinstance(looked, Waiting):
         return looked
     plan = studio.plan
@@ -232,7 +233,7 @@ def set_fraction(studio: Studio, form: Mapping[str, str]) -> str:
 
 def goal(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     """Return the screen of the goal: for whom, and how safe."""
-    looked = _looked_at(studio, "goal")
+    looked = looked_at(studio, "goal")
     if isinstance(looked, Waiting):
         return looked
     plan = studio.plan
@@ -296,7 +297,7 @@ def _same_release(studio: Studio, plan: Plan) -> same.Same | None:
 
 def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     """Return the screen of the columns that are made coarser, with what that does to the groups."""
-    looked = _looked_at(studio, "coarser")
+    looked = looked_at(studio, "coarser")
     if isinstance(looked, Waiting):
         return looked
     plan = studio.plan
@@ -323,9 +324,16 @@ def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         step="coarser",
         offered=_with_own(offered, plan),
         seen=seen,
+        most=_with_most_values(offered, plan),
         k=_k_of(plan),
         same=_same_release(studio, plan),
     )
+
+
+def _with_most_values(offered: Mapping[str, list[list[Any]]], plan: Plan) -> list[str]:
+    """Return the two columns that have the most values as they are coarsened now."""
+    left = {name: dict(rungs).get(plan.coarsen.get(name, "")) or 0 for name, rungs in offered.items()}
+    return sorted(left, key=lambda name: -left[name])[:2]
 
 
 def _with_own(offered: Mapping[str, list[list[Any]]], plan: Plan) -> dict[str, list[list[Any]]]:
@@ -355,7 +363,7 @@ def set_coarser(studio: Studio, form: Mapping[str, str]) -> str:
         f"{name}: {coarsen[name] or 'as it is'}" for name in names if coarsen[name] != studio.plan.coarsen.get(name, "")
     ]
     studio.history.change(", ".join(told[:3]) or "Coarser", coarsen=coarsen)
-    return "/coarser" if form.get("do") == "preview" else "/publish"
+    return {"preview": "/coarser", "compare": "/compare"}.get(form.get("do", ""), "/publish")
 
 
 def publishing(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
@@ -363,7 +371,7 @@ def publishing(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     plan = studio.plan
     if studio.publication is not None and studio.workshop.job is not None and studio.workshop.job.lasting:
         return Waiting(step="publish", job=studio.workshop.job, back="/publish")
-    looked = _looked_at(studio, "publish")
+    looked = looked_at(studio, "publish")
     if isinstance(looked, Waiting):
         return looked
     if not plan.decided:
@@ -464,6 +472,8 @@ def cancel(studio: Studio, form: Mapping[str, str]) -> str:
                 "whole and verified. Remove the folder and the private one beside it if you do not want it."
             )
         return "/publish?ended=cancelled"
+    if stopped is not None and stopped.key.startswith(f"{jobs.compare.__name__}:"):
+        studio.levels = None
     back = form.get("back", "/")
     return back if back in _BACK else "/"
 

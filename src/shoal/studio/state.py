@@ -65,6 +65,8 @@ class Studio:
     """What was decided."""
     publication: OrderedRelease | None = None
     """The last release that was asked for."""
+    levels: Mapping[str, str] | None = None
+    """The levels of protection to compare, as they were typed; None as long as nobody asked."""
     values_shown: bool = False
     """Whether somebody asked to see values of the table."""
     count: int = 0

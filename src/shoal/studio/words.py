@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 __all__ = [
     "COARSENINGS",
+    "COMPARED",
     "EXPLAINED",
     "GOALS",
     "ROLES",
@@ -105,6 +106,7 @@ STEPS = (
     ("risk", "Risk now"),
     ("goal", "Goal"),
     ("coarser", "Coarser"),
+    ("compare", "Compare"),
     ("publish", "Publish"),
 )
 """The screens in their order: their path, and their title."""
@@ -219,6 +221,26 @@ EXPLAINED: Mapping[str, Explained] = {
         meaning="The share of all pairs of people whom these columns tell apart. 100% would be a column that names "
         "everybody.",
     ),
+    "sure": Explained(
+        title="Sure of a value",
+        meaning="How sure somebody can be of a private value of a person, at most: the largest share that one value "
+        "has in a group.",
+    ),
+    "kept": Explained(
+        title="Cells kept",
+        meaning="The share of the cells that others may know that are published exactly as they were. A range loses a "
+        "cell here, however narrow it is; the loss tells how wide it is.",
+    ),
+    "at_most": Explained(
+        title="At most",
+        meaning="No release of this table that is as safe can keep more cells than this: it was proved for this table.",
+    ),
+    "seconds": Explained(title="Seconds", meaning="How long it took here to make and verify this release."),
+    "knee": Explained(
+        title="Knee",
+        meaning="Up to the knee more protection costs less than beyond it. It says where the curve bends, not which "
+        "risk is acceptable: that is yours to say.",
+    ),
     "small": Explained(
         title="People in small groups",
         meaning="The share of the people whom fewer than so many people of the table match, themselves among them.",
@@ -230,6 +252,17 @@ EXPLAINED: Mapping[str, Explained] = {
     ),
 }
 """What every number of the screens means; measures of risk are explained by `shoal.disclosure_risk.MEASURES`."""
+
+COMPARED: Mapping[str, str] = {
+    "highest risk": "highest",
+    "average risk": "average",
+    "sure of a value": "sure",
+    "cells kept": "kept",
+    "at most": "at_most",
+    "loss": "gcp",
+    "seconds": "seconds",
+}
+"""Which explanation each column of a comparison of levels has."""
 
 COARSENINGS: Mapping[str, str] = {
     "bins": "in steps of {}",

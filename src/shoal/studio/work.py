@@ -26,10 +26,10 @@ __all__ = ["Job", "Outcome", "Workshop"]
 
 Work = Callable[..., Any]
 """A function at the top of a module, which takes `progress` and plain values, and returns plain facts."""
-_PATIENCE = 10.0
+_PATIENCE = 5.0
 """Seconds that a process has to end by itself."""
 _REMEMBERED = 40
-"""Outcomes that are kept."""
+"""Outcomes of what was only looked at that are kept."""
 _OFTEN = 0.1
 """Seconds between two messages of progress."""
 
@@ -73,12 +73,13 @@ class Workshop:
         self._process: Any = None
         self._pipe: Connection | None = None
         self._outcomes: OrderedDict[str, Outcome] = OrderedDict()
+        self._lasting: dict[str, Outcome] = {}
         self.job: Job | None = None
 
     def outcome(self, key: str) -> Outcome | None:
         """Return how a piece of work ended; None where it did not, or is forgotten."""
         with self._lock:
-            return self._outcomes.get(key)
+            return self._lasting.get(key) or self._outcomes.get(key)
 
     def forget(self, key: str) -> None:
         """Forget how a piece of work ended, so that it may be done again."""
@@ -161,11 +162,11 @@ class Workshop:
                     job.step, job.done, job.total = said
                     continue
                 self.job = None
-                self._remember(job.key, Outcome(facts=said) if kind == "done" else Outcome(error=said))
+                self._remember(job, Outcome(facts=said) if kind == "done" else Outcome(error=said))
                 return
 
-    def _remember(self, key: str, outcome: Outcome) -> None:
-        self._outcomes[key] = outcome
+    def _remember(self, job: Job, outcome: Outcome) -> None:
+        (self._lasting if job.lasting else self._outcomes)[job.key] = outcome
         while len(self._outcomes) > _REMEMBERED:
             self._outcomes.popitem(last=False)
 

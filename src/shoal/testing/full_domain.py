@@ -12,7 +12,10 @@ from typing import Any
 
 from shoal.testing.oracles import STAR, kl_divergence
 
-__all__ = ["FullDomainNode", "every_node", "loss_of_node"]
+__all__ = ["FullDomainNode", "every_node", "loss_of_node", "people_of_groups"]
+
+Cells = tuple[Any, ...]
+"""What a row publishes."""
 
 Ways = Mapping[Any, Sequence[str]]
 """The values of a hierarchy, each with its ancestors up to the root; a missing value (None) is not among them."""
@@ -37,7 +40,10 @@ def every_node(
     ways: Sequence[Ways],
     accepts: Callable[[Sequence[int]], bool],
     limit: Fraction,
-    satisfied: Callable[[Sequence[int]], bool] = bool,
+    satisfied: Callable[[Sequence[tuple[Cells, int]]], bool] = bool,
+    *,
+    fitting: Callable[[Cells, int], bool] = lambda *_: True,
+    judged: Callable[[Sequence[tuple[Cells, int]]], bool] = bool,
 ) -> tuple[list[FullDomainNode], int]:
     """Return every feasible node, and the fewest rows that any node suppresses before others join them.
 
@@ -52,7 +58,12 @@ def every_node(
     limit : Fraction
         The largest share of suppressed rows.
     satisfied : callable
-        Whether a release, given as the sizes of its groups, satisfies the models of the whole release.
+        Whether a release, given as the cells and the size of each group, satisfies the models of the whole release
+        that suppressing more rows can help.
+    fitting : callable
+        Whether the people who fit a group allow it, given its cells and its size; asked of groups that show something.
+    judged : callable
+        The same of those for whose sake nothing is suppressed.
 
     Returns
     -------
@@ -60,6 +71,7 @@ def every_node(
     fewest : int
     """
     most = limit * len(rows)
+    stars = (STAR,) * len(ways)
     columns = [[row[a] for row in rows] for a in range(len(ways))]
     nodes, fewest = [], len(rows)
     for levels in product(*(_levels_that_count(way) for way in ways)):
@@ -69,21 +81,36 @@ def every_node(
         classes: dict[tuple[Any, ...], list[int]] = {}
         for row, shown in enumerate(cells):
             classes.setdefault(shown, []).append(row)
-        refused = [row for members in classes.values() if not accepts(members) for row in members]
+
+        def shown_by(
+            groups: Sequence[Sequence[int]], suppressed: Sequence[int], cells: Sequence[Cells] = cells
+        ) -> list[tuple[Cells, int]]:
+            found = [(cells[group[0]], len(group)) for group in groups]
+            return [*found, (stars, len(suppressed))] if suppressed else found
+
+        def publishable(groups: Sequence[Sequence[int]], suppressed: Sequence[int]) -> bool:
+            if suppressed and not accepts(suppressed):
+                return False
+            return satisfied(shown_by(groups, suppressed))
+
+        def acceptable(shown: Cells, members: Sequence[int]) -> bool:
+            return accepts(members) and (shown == stars or fitting(shown, len(members)))
+
+        refused = [row for shown, members in classes.items() if not acceptable(shown, members) for row in members]
         hidden = len(rows) if levels and all(cell is STAR for cell in cells[0]) else 0
         fewest = min(fewest, max(len(refused), hidden))
-        able = [members for members in classes.values() if accepts(members)]
+        able = [members for shown, members in classes.items() if acceptable(shown, members)]
         able.sort(key=lambda members: (len(members), _place(cells[members[0]], cells, columns)))
-        while len(refused) <= most and not _publishable(able, refused, accepts, satisfied) and able:
+        while len(refused) <= most and not publishable(able, refused) and able:
             refused += able.pop(0)
-        if max(len(refused), hidden) > most or not _publishable(able, refused, accepts, satisfied):
+        if max(len(refused), hidden) > most or not publishable(able, refused) or not judged(shown_by(able, refused)):
             continue
         gone = set(refused)
         heights = [len(next(iter(way.values()))) - 1 for way in ways]
         nodes.append(
             FullDomainNode(
                 levels=levels,
-                cells=tuple((STAR,) * len(ways) if row in gone else shown for row, shown in enumerate(cells)),
+                cells=tuple(stars if row in gone else shown for row, shown in enumerate(cells)),
                 suppressed=tuple(sorted(gone)),
                 steps=tuple(tuple(heights) if row in gone else up for row, up in enumerate(steps)),
             )
@@ -91,16 +118,29 @@ def every_node(
     return nodes, fewest
 
 
-def _publishable(
-    groups: Sequence[Sequence[int]],
-    suppressed: Sequence[int],
-    accepts: Callable[[Sequence[int]], bool],
-    satisfied: Callable[[Sequence[int]], bool],
-) -> bool:
-    """Return whether some groups and one of suppressed rows are a release that satisfies every model."""
-    if suppressed and not accepts(suppressed):
-        return False
-    return satisfied([len(group) for group in (*groups, suppressed) if group])
+def people_of_groups(
+    shown: Sequence[tuple[Cells, int]], people: Sequence[Sequence[Any]], ways: Sequence[Ways]
+) -> tuple[list[int], int, bool]:
+    """Return F of each group, the people who fit none, and whether somebody fits several; by trying everybody.
+
+    Groups of nothing but stars are those of people who fit no other group.
+    """
+    fits = [
+        [not all(cell is STAR for cell in cells) and all(map(_fits, cells, person, ways)) for cells, _ in shown]
+        for person in people
+    ]
+    none = sum(not any(one) for one in fits)
+    stars = [all(cell is STAR for cell in cells) for cells, _ in shown]
+    found = [none if starred else sum(one[g] for one in fits) for g, starred in enumerate(stars)]
+    return found, 0 if any(stars) else none, any(sum(one) > 1 for one in fits)
+
+
+def _fits(cell: Any, value: Any, way: Ways) -> bool:
+    if cell is STAR:
+        return True
+    if value is None or cell is None:
+        return value is None and cell is None
+    return cell in way.get(value, (value,))
 
 
 def _levels_that_count(way: Ways) -> list[int]:

@@ -126,6 +126,11 @@ def tune(
     schema = roles(quasi_identifiers, sensitive, given["direct_identifiers"], given["insensitive"])
     schema.check(opened.frame.columns)
     asked = requested(schema, privacy, algorithm, given)
+    if asked.requirement.population is not None:
+        raise ParameterError(
+            "A model that asks about a population cannot be tuned: coarsening changes what its people are compared by. "
+            "Use anonymize, with hierarchies."
+        )
     opened = meant(opened, asked, given)
     frame, rows = rows_to_publish(opened.frame, schema, given["missing_sensitive"])
     evaluator = Evaluator(

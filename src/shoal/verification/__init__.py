@@ -8,7 +8,7 @@ from shoal.verification.achieved import Achieved, measure
 from shoal.verification.columns import ReadColumn, ReadTable, read_table
 from shoal.verification.counting import count_groups, count_population
 from shoal.verification.failures import Failure, failures
-from shoal.verification.faithfulness import check_faithful
+from shoal.verification.faithfulness import check_faithful, covered_values
 from shoal.verification.meaning import Meaning, declared_meanings
 from shoal.verification.node_names import names_read_as
 from shoal.verification.verify import verify
@@ -22,6 +22,7 @@ __all__ = [
     "check_faithful",
     "count_groups",
     "count_population",
+    "covered_values",
     "declared_meanings",
     "failures",
     "measure",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from shoal.models.base import GroupModel, TableModel
 from shoal.models.diversity import largest_entropy_l
 from shoal.models.ground_distance import EqualDistance, largest_distance
 from shoal.models.rationals import largest_ratio, rounded_down, rounded_up
+from shoal.models.release_counts import ReleaseCounts
 from shoal.verification.counting import count_groups
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from shoal.models.base import GroupCounts, PrivacyModel
     from shoal.models.population import Population
+    from shoal.models.release_counts import PeopleCounts
 
 __all__ = ["Achieved", "achieved", "measure"]
 
@@ -56,9 +57,10 @@ class Achieved:
     closeness: tuple[dict[str, Any], ...] = ()
     """The same under every other distance that was asked for, in the order of the models: how a certificate describes
     it, and its own `t`."""
-    release: tuple[tuple[str, int, int], ...] = ()
-    """For each model of the whole release that was asked for: what it measures, and the numerator and the denominator
-    of the share that was found."""
+    models: tuple[TableModel, ...] = ()
+    """The models of the whole release that were asked for: what they bound is measured too."""
+    people: PeopleCounts | None = field(default=None, repr=False)
+    """How many people of the population fit the groups, where a model asks for that."""
     sizes_counted: dict[int, int] = field(default_factory=dict, repr=False)
     """How many groups have each size that occurs."""
 
@@ -76,8 +78,13 @@ class Achieved:
             **self._of_release(),
         }
 
-    def _of_release(self) -> dict[str, float]:
-        return {name: rounded_up(Fraction(part, whole), _DIGITS) for name, part, whole in self.release}
+    @property
+    def release(self) -> ReleaseCounts:
+        """The groups as models of a release see them."""
+        return ReleaseCounts(sizes=self.sizes_counted, people=self.people)
+
+    def _of_release(self) -> dict[str, Any]:
+        return {name: value for model in self.models for name, value in model.achieved(self.release).items()}
 
     @classmethod
     def merged(cls, parts: Sequence[Achieved]) -> Achieved:
@@ -97,12 +104,11 @@ class Achieved:
         for one in parts:
             counted.update(one.sizes_counted)
         sizes = dict(sorted(counted.items()))
-        release = tuple(
-            (same[0][0], sum(part for _, part, _ in same), sum(whole for *_, whole in same))
-            for same in zip(*(one.release for one in parts), strict=True)
-        )
+        if any(one.people is not None for one in parts):
+            raise InternalError("the people who fit parts of a table do not tell who fits the whole")
+        models = parts[0].models
         if parts[0].l_frequency is None:
-            return cls(k=k, groups=groups, release=release, sizes_counted=sizes)
+            return cls(k=k, groups=groups, models=models, sizes_counted=sizes)
         return cls(
             k=k,
             groups=groups,
@@ -116,13 +122,13 @@ class Achieved:
                 for first, *others in zip(*(one.closeness for one in parts), strict=True)
                 for same in [(first, *others)]
             ),
-            release=release,
+            models=models,
             sizes_counted=sizes,
         )
 
     def _measured(self) -> tuple[object, ...]:
         """Return what was measured, without the figures."""
-        return self.l_frequency is None, *self.t, len(self.closeness), *(name for name, *_ in self.release)
+        return self.l_frequency is None, *self.t, len(self.closeness), *self.models
 
 
 def _different(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -139,6 +145,7 @@ def measure(
     sensitive: Sequence[str],
     models: Sequence[PrivacyModel] = (),
     populations: Sequence[Population] | None = None,
+    people: PeopleCounts | None = None,
     *,
     times: NDArray[np.int64] | None = None,
 ) -> Achieved:
@@ -157,6 +164,8 @@ def measure(
     populations : sequence of Population, optional
         What the whole table holds (`count_population`), where `frame` is a part of it: some of its groups, each
         complete.
+    people : PeopleCounts, optional
+        How many people of a population fit the groups, where a model asks for that.
     times : int64 array, optional
         How often each row stands in the table, where `frame` has rows that are alike only once.
 
@@ -180,10 +189,16 @@ def measure(
     {'k': 3, 'l': {'frequency': 1.5, 'distinct': 2, 'entropy': 1.8898}, 't': {'disease': 0.0}, 'alpha': 0.6667,
      'groups': 1}
     """
-    return achieved(count_groups(frame, quasi_identifiers, sensitive, populations, times=times), sensitive, models)
+    counts = count_groups(frame, quasi_identifiers, sensitive, populations, times=times)
+    return achieved(counts, sensitive, models, people)
 
 
-def achieved(counts: Sequence[GroupCounts], sensitive: Sequence[str], models: Sequence[PrivacyModel] = ()) -> Achieved:
+def achieved(
+    counts: Sequence[GroupCounts],
+    sensitive: Sequence[str],
+    models: Sequence[PrivacyModel] = (),
+    people: PeopleCounts | None = None,
+) -> Achieved:
     """Measure the privacy of counted groups, in comparison with the whole table that they are of.
 
     Parameters
@@ -194,6 +209,8 @@ def achieved(counts: Sequence[GroupCounts], sensitive: Sequence[str], models: Se
         Names of the sensitive attributes.
     models : sequence of PrivacyModel
         Models with a distance of their own, or of the whole release.
+    people : PeopleCounts, optional
+        How many people fit the groups, where a model asks for that.
 
     Raises
     ------
@@ -206,9 +223,10 @@ def achieved(counts: Sequence[GroupCounts], sensitive: Sequence[str], models: Se
     k, groups = int(sizes.min()), len(sizes)
     found, times = np.unique(sizes, return_counts=True)
     counted = dict(zip(found.tolist(), times.tolist(), strict=True))
-    release = tuple((one.measure, *one.share(counts[0])) for one in models if isinstance(one, TableModel))
+    parts = [part for model in models for part in model.parts]
+    whole = tuple(one for one in parts if isinstance(one, TableModel))
     if not sensitive:
-        return Achieved(k=k, groups=groups, release=release, sizes_counted=counted)
+        return Achieved(k=k, groups=groups, models=whole, people=people, sizes_counted=counted)
     alpha = max(largest_ratio(groups_of.heights, groups_of.sizes) for groups_of in counts)
     return Achieved(
         k=k,
@@ -221,8 +239,9 @@ def achieved(counts: Sequence[GroupCounts], sensitive: Sequence[str], models: Se
             name: rounded_up(largest_distance(groups_of, EqualDistance()), _DIGITS)
             for name, groups_of in zip(sensitive, counts, strict=True)
         },
-        closeness=_by_distance(counts, sensitive, [one for one in models if isinstance(one, GroupModel)]),
-        release=release,
+        closeness=_by_distance(counts, sensitive, [one for one in parts if isinstance(one, GroupModel)]),
+        models=whole,
+        people=people,
         sizes_counted=counted,
     )
 

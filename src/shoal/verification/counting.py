@@ -16,19 +16,23 @@ from shoal.models.population import Population
 from shoal.verification.reading import published_domain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from shoal.models.domain import Domain
+    from shoal.models.release_counts import PeopleCounts
 
-__all__ = ["count_and_place_groups", "count_groups", "count_population"]
+__all__ = ["Fitting", "count_and_place_groups", "count_groups", "count_population", "people_of_groups"]
 
 _WIDEST = 2**62
 """Combined codes stay below this, so that they fit into 64 bits."""
 
 _NARROW = 2**31
 """Codes below this fit in four bytes."""
+
+Fitting: TypeAlias = "Callable[[pl.DataFrame, NDArray[np.int64]], PeopleCounts]"
+"""Counts the people of a population who fit groups, given the cells of each (a row of a frame) and its rows."""
 
 _Codes: TypeAlias = "NDArray[np.int32] | NDArray[np.int64]"
 
@@ -97,6 +101,23 @@ def count_and_place_groups(
     """Count like `count_groups`, and find the row of the frame, from 0, in which each group occurs first."""
     counts, group = _counted(frame, quasi_identifiers, sensitive, times=times)
     return counts, np.unique(group, return_index=True)[1]
+
+
+def people_of_groups(frame: pl.DataFrame, quasi_identifiers: Sequence[str], fitting: Fitting) -> PeopleCounts:
+    """Count the people of a population who fit the cells of each group.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        A whole table, at least one row.
+    quasi_identifiers : sequence of str
+        Columns whose combinations make the groups.
+    fitting : Fitting
+        Counts the people who fit given cells.
+    """
+    (counts,), first_rows = count_and_place_groups(frame, quasi_identifiers, ())
+    cells = pl.DataFrame([frame.get_column(name).gather(first_rows) for name in quasi_identifiers])
+    return fitting(cells, counts.sizes)
 
 
 def _counted(

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal._messages import PYTHON
-from shoal.models.rationals import rounded_up
+from shoal.models.release_counts import ReleaseCounts
 from shoal.verification.counting import count_and_place_groups
-from shoal.verification.verify import refused, refused_share
+from shoal.verification.verify import refused, refused_release
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal._messages import Voice
-    from shoal.models import PrivacyModel, Requirement
+    from shoal.models import PeopleCounts, PrivacyModel, Requirement
 
 __all__ = ["Failure", "failures"]
 
@@ -44,9 +43,11 @@ class Failure:
     """Rows of each failing group."""
     first_rows: NDArray[np.int64]
     """The row, from 1, in which each failing group first occurs."""
-    found: Fraction | None = None
-    """What the table has over all of its groups, where the model is one of a release as a whole: no group fails it
-    alone, and none is listed."""
+    found: str | None = None
+    """What the table has, in words, where the model is one of a release as a whole: no group fails it alone, and none
+    is listed."""
+    achieved: Any = None
+    """The same as a figure, or several by their names."""
 
     @property
     def sentence(self) -> str:
@@ -56,8 +57,7 @@ class Failure:
     def told(self, voice: Voice) -> str:
         """Return what fails in the words of those who read it."""
         if self.found is not None:
-            share = rounded_up(self.found, 4)
-            return f"The table fails {self.model.told(voice)}: over all of its groups it is {share}."
+            return f"The table fails {self.model.told(voice)}: {self.found}."
         about = "" if self.attribute is None else f" of '{self.attribute}'"
         return (
             f"The table fails {self.model.told(voice)}{about} in {len(self.numbers):,} of {self.groups:,} groups, "
@@ -67,8 +67,8 @@ class Failure:
     def to_dict(self) -> dict[str, Any]:
         """Return the failure as a dictionary; it lists the first thousand failing groups."""
         if self.found is not None:
-            share = rounded_up(self.found, 4)
-            return {"model": self.model.to_dict(), "attribute": None, "groups": self.groups, "found": share}
+            found = {"attribute": None, "groups": self.groups, "found": self.achieved}
+            return {"model": self.model.to_dict(), **found}
         columns = zip(self.numbers.tolist(), self.sizes.tolist(), self.first_rows.tolist(), strict=True)
         listed = [{"group": number, "size": size, "first_row": row} for number, size, row in list(columns)[:_LISTED]]
         return {
@@ -88,6 +88,7 @@ def failures(
     frame: pl.DataFrame,
     quasi_identifiers: Sequence[str],
     requirement: Requirement,
+    people: PeopleCounts | None = None,
     *,
     times: NDArray[np.int64] | None = None,
     places: NDArray[np.int64] | None = None,
@@ -102,6 +103,8 @@ def failures(
         Columns whose combinations make the groups.
     requirement : Requirement
         The models, asked of its sensitive attributes.
+    people : PeopleCounts, optional
+        How many people of the population fit the groups, where a model asks for that.
     times, places : int64 arrays, optional
         Where `frame` has rows that are alike only once: how often each stands in the table, and the row of the table,
         from 0, in which it does first. The rows are in the order of these.
@@ -111,16 +114,22 @@ def failures(
         first_rows = places[first_rows]
     numbers = np.argsort(np.argsort(first_rows)) + 1
     found = []
+    release = ReleaseCounts.of(counts[0].sizes, people)
+    none = numbers[:0]
     for whole in requirement.table_models:
-        share = refused_share(whole, counts[0])
-        if share is not None:
-            none = numbers[:0]
-            groups = len(counts[0].sizes)
-            found.append(
-                Failure(
-                    model=whole, attribute=None, groups=groups, numbers=none, sizes=none, first_rows=none, found=share
-                )
+        if refused_release(whole, release):
+            figures = whole.achieved(release)
+            one = Failure(
+                model=whole,
+                attribute=None,
+                groups=release.groups,
+                numbers=none,
+                sizes=none,
+                first_rows=none,
+                found=whole.found(release),
+                achieved=next(iter(figures.values())) if len(figures) == 1 else figures,
             )
+            found.append(one)
     for model in requirement.group_models:
         asked: Sequence[str | None] = requirement.sensitive if model.needs_sensitive else (None,)
         for attribute, of_groups in zip(asked, counts, strict=False):

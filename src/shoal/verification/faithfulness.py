@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from shoal.verification.meaning import Meaning
 
-__all__ = ["check_faithful"]
+__all__ = ["check_faithful", "covered_values"]
 
 Coded: TypeAlias = "tuple[NDArray[Any], pl.Series]"
 """A code per row, and the values that the codes stand for."""
@@ -100,6 +100,41 @@ def check_faithful(
     failed = [f"{count} of '{name}'" for name, count in zip(names, found, strict=True) if count]
     if failed:
         raise _untrue(f"cells that do not hold the value of the row that they stand for: {', '.join(failed)}")
+
+
+def covered_values(
+    labels: Sequence[str | None], values: pl.Series, *, meaning: Meaning, star: str = "*"
+) -> NDArray[np.bool_]:
+    """Return which true values each cell of a column covers, as a reader would say.
+
+    Parameters
+    ----------
+    labels : sequence of str or None
+        The cells, as they are written; None is a missing one.
+    values : polars.Series
+        Distinct true values; a missing one comes last.
+    meaning : Meaning
+        What is said of the cells.
+    star : str
+        How a suppressed cell is written.
+
+    Returns
+    -------
+    bool array of shape (cells, values)
+
+    Examples
+    --------
+    >>> from shoal.verification import Meaning
+    >>> covered_values(["[20, 25]", "30", "*"], pl.Series([20, 30, None]), meaning=Meaning(kind="values")).tolist()
+    [[True, False, False], [False, True, False], [True, True, True]]
+    """
+    true = Values(meaning.transformed(values.drop_nulls()))
+    codes = np.arange(len(labels))
+    column = ReadColumn(values.name, list(labels), codes, meaning=meaning, star=star, scale=true.scale)
+    covered = place(column, true)
+    ranks = true.ranks(np.arange(len(values)))
+    pairs = covered.covers(np.repeat(codes, len(values)), np.tile(ranks, len(labels)))
+    return pairs.reshape(len(labels), len(values))
 
 
 def _untrue(what: str) -> ReleaseUnsafeError:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.errors import ReleaseUnsafeError
-from shoal.models.rationals import rounded_up
+from shoal.models.release_counts import ReleaseCounts
 from shoal.verification.achieved import Achieved, achieved
-from shoal.verification.counting import count_groups
+from shoal.verification.counting import count_groups, people_of_groups
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,8 +19,10 @@ if TYPE_CHECKING:
 
     from shoal.models import GroupModel, Population, Requirement, TableModel
     from shoal.models.base import GroupCounts
+    from shoal.models.release_counts import PeopleCounts
+    from shoal.verification.counting import Fitting
 
-__all__ = ["refused", "refused_share", "verify"]
+__all__ = ["refused", "refused_release", "verify"]
 
 
 def verify(
@@ -32,6 +33,7 @@ def verify(
     requirement: Requirement,
     published: Sequence[str] | None = None,
     populations: Sequence[Population] | None = None,
+    fitting: Fitting | None = None,
     times: NDArray[np.int64] | None = None,
 ) -> Achieved:
     """Check that every group of a release satisfies every model, and measure what the release achieves.
@@ -51,6 +53,8 @@ def verify(
     populations : sequence of Population, optional
         What the whole release holds (`count_population`), where `frame` is a part of it: some of its groups, each
         complete.
+    fitting : Fitting, optional
+        Counts the people of the population who fit groups, where a model asks for that.
     times : int64 array, optional
         How often each row stands in the release, where `frame` has rows that are alike only once.
 
@@ -72,8 +76,22 @@ def verify(
             f"{_listed(requirement.sensitive)}. Nothing was published."
         )
     counts = count_groups(frame, quasi_identifiers, sensitive, populations, times=times)
-    _check_models(counts, requirement)
-    return achieved(counts, sensitive, requirement.models)
+    people = _people(frame, quasi_identifiers, requirement, fitting)
+    _check_models(counts, requirement, people)
+    return achieved(counts, sensitive, requirement.models, people)
+
+
+def _people(
+    frame: pl.DataFrame, quasi_identifiers: Sequence[str], requirement: Requirement, fitting: Fitting | None
+) -> PeopleCounts | None:
+    """Count the people who fit each group, where a model asks for that."""
+    if requirement.population is None:
+        return None
+    if fitting is None:
+        raise ReleaseUnsafeError(
+            "The release was to be checked against a population that is not there. Nothing was published."
+        )
+    return people_of_groups(frame, quasi_identifiers, fitting)
 
 
 def _check_columns(found: Sequence[str], allowed: Sequence[str]) -> None:
@@ -88,13 +106,13 @@ def _check_columns(found: Sequence[str], allowed: Sequence[str]) -> None:
         )
 
 
-def _check_models(counts: Sequence[GroupCounts], requirement: Requirement) -> None:
+def _check_models(counts: Sequence[GroupCounts], requirement: Requirement, people: PeopleCounts | None = None) -> None:
     if not requirement.models:
         raise ReleaseUnsafeError("The release was to be checked for no model at all. Nothing was published.")
-    if len(requirement.group_models) + len(requirement.table_models) != len(requirement.models):
+    if len(requirement.group_models) + len(requirement.table_models) != len(requirement.parts):
         raise ReleaseUnsafeError("The release was to be checked for a model of no known kind. Nothing was published.")
     for whole in requirement.table_models:
-        _check_release(whole, counts[0])
+        _check_release(whole, counts[0], people)
     for model in requirement.group_models:
         asked = range(len(requirement.sensitive)) if model.needs_sensitive else range(1)
         if not asked:
@@ -110,25 +128,21 @@ def _check_models(counts: Sequence[GroupCounts], requirement: Requirement) -> No
                 )
 
 
-def _check_release(model: TableModel, groups: GroupCounts) -> None:
+def _check_release(model: TableModel, groups: GroupCounts, people: PeopleCounts | None) -> None:
     """Check the release as a whole, all of its groups together."""
     if int(groups.sizes.sum()) != groups.population.rows:
         raise ReleaseUnsafeError(
             model, " is asked of the release as a whole and cannot be checked for a part. Nothing was published."
         )
-    found = refused_share(model, groups)
-    if found is not None:
-        raise ReleaseUnsafeError(
-            "The release fails ",
-            model,
-            f": over all of its groups it is {rounded_up(found, 4)}. Nothing was published.",
-        )
+    release = ReleaseCounts.of(groups.sizes, people)
+    if refused_release(model, release):
+        raise ReleaseUnsafeError("The release fails ", model, f": {model.found(release)}. Nothing was published.")
 
 
-def refused_share(model: TableModel, groups: GroupCounts) -> Fraction | None:
-    """Return the share that a release has, where a model of the whole release does not accept it; None: it does."""
+def refused_release(model: TableModel, release: ReleaseCounts) -> bool:
+    """Return whether a model of the whole release does not accept a release."""
     # An answer that is not a truth value is no answer.
-    return None if model.satisfied(groups) is True else Fraction(*model.share(groups))
+    return model.satisfied(release) is not True
 
 
 def refused(model: GroupModel, groups: GroupCounts) -> NDArray[np.bool_]:

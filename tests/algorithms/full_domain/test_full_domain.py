@@ -1,5 +1,6 @@
 """Full-domain generalization: the optimum of exhaustive search, whatever the model, the metric and the limit."""
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from random import Random
@@ -12,6 +13,7 @@ import shoal
 from shoal.algorithms import FullDomain, Problem
 from shoal.algorithms.full_domain.full_domain import Task
 from shoal.algorithms.full_domain.lattice_costs import COSTS
+from shoal.disclosure_risk import population_uniques
 from shoal.errors import InfeasibleError, ParameterError
 from shoal.hierarchy import Hierarchy
 from shoal.metrics import Metrics
@@ -20,18 +22,25 @@ from shoal.models import (
     AverageRisk,
     BetaLikeness,
     DeltaDisclosure,
+    DeltaPresence,
     KAnonymity,
     KEAnonymity,
+    KMap,
     LDiversity,
     MUniqueness,
+    PopulationUniqueness,
     Requirement,
+    SampleUniqueness,
     TableModel,
     TCloseness,
 )
+from shoal.models.unique_estimates import SampleHistogram
+from shoal.population import people_of_nodes
 from shoal.recoding import recode
 from shoal.table import Schema, encode
-from shoal.testing.full_domain import every_node, loss_of_node
-from shoal.testing.oracles import predicate_of
+from shoal.testing.full_domain import every_node, loss_of_node, people_of_groups
+from shoal.testing.oracles import STAR, predicate_of
+from shoal.verification import declared_meanings
 
 MODELS = {
     "k = 2": [KAnonymity(2)],
@@ -51,6 +60,17 @@ MODELS = {
     "average risk": [AverageRisk(Fraction(1, 3))],
     "average risk and k": [AverageRisk(Fraction(1, 4)), KAnonymity(2)],
     "average risk and l": [AverageRisk(Fraction(2, 5)), LDiversity(2)],
+    "sample uniqueness": [SampleUniqueness(0)],
+    "sample uniqueness and k-map": [SampleUniqueness(Fraction(1, 10)), KMap(4, population="")],
+    "sample uniqueness and l": [SampleUniqueness(Fraction(1, 5)), LDiversity(2)],
+    "population uniqueness": [PopulationUniqueness(0.05, sampling_fraction=0.4)],
+    "population uniqueness and k": [PopulationUniqueness(0.01, sampling_fraction=0.1), KAnonymity(2)],
+    "k-map": [KMap(3, population="")],
+    "k-map and l": [KMap(5, population=""), LDiversity(2)],
+    "k-map, estimated": [KMap(5, sampling_fraction=0.2, significance=0.2)],
+    "presence": [DeltaPresence(0, Fraction(4, 5), population="")],
+    "presence from below": [DeltaPresence(Fraction(1, 5), 1, population="")],
+    "presence and k": [DeltaPresence(Fraction(1, 10), Fraction(9, 10), population=""), KAnonymity(2)],
 }
 LIMITS = (0, 0.1, Fraction(1, 3), 1)
 LOSSES = {"precision": lambda value: 1 - value}
@@ -70,6 +90,11 @@ def random_tree(chance, values):
     if chance.random() < 0.15:
         rows = [[*row, "*"] for row in rows]
     return {row[0]: tuple(row) for row in rows}
+
+
+def of_people(model):
+    """Whether a model asks about a population, which each case has its own of."""
+    return getattr(model, "population", None) is not None
 
 
 class Case:
@@ -94,15 +119,12 @@ class Case:
             columns.append(column)
         self.rows = list(zip(*columns, strict=True))
         self.sensitive = [[chance.choice([0, 0, 1, 2, 3]) for _ in range(self.rows_count)] for _ in range(attributes)]
-        self.models = models
-        of_groups = [model for model in models if not isinstance(model, TableModel)]
+        of_groups = [part for model in models for part in model.parts if not isinstance(part, TableModel)]
         predicates = [(predicate_of(model, values), values) for values in self.sensitive for model in of_groups]
-        risks = [Fraction(str(model.risk)) for model in models if isinstance(model, AverageRisk)]
-        self.satisfied = lambda sizes: all(
-            sum(size * Fraction(1, size) for size in sizes) <= risk * sum(sizes) for risk in risks
-        )
         self.accepts = lambda group: all(predicate([values[row] for row in group]) for predicate, values in predicates)
         self.columns = columns
+        self.people = self.population(chance)
+        self.models = [replace(model, population=self.people_frame) if of_people(model) else model for model in models]
 
     def problem(self, order=None):
         order = list(range(self.rows_count)) if order is None else order
@@ -113,12 +135,70 @@ class Case:
             sensitive=tuple(name for name in named if name[0] == "s"),
         )
         trees = {f"q{a}": Hierarchy.from_rows(list(way.values())) for a, way in enumerate(self.ways)}
-        return Problem(
-            table=encode(pl.DataFrame(named), schema),
-            requirement=Requirement.of(self.models, schema.sensitive),
-            rng=np.random.default_rng(0),
-            recoding="generalization" if self.generalized else "suppression",
-            hierarchies=trees if self.generalized else {},
+        table, requirement = encode(pl.DataFrame(named), schema), Requirement.of(self.models, schema.sensitive)
+        asked = {"recoding": "generalization" if self.generalized else "suppression"}
+        trees = trees if self.generalized else {}
+        people = None
+        if requirement.population is not None:
+            meanings = declared_meanings(schema.quasi_identifiers, {}, trees=trees)
+            people = people_of_nodes(table, self.people_frame, meanings=meanings, trees=trees, star="*", **asked)
+        rng = np.random.default_rng(0)
+        return Problem(table=table, requirement=requirement, rng=rng, hierarchies=trees, people=people, **asked)
+
+    def population(self, chance):
+        """The people of the table, and others: some like them, some with values that nobody of the table has."""
+        people, d = list(self.rows), len(self.columns)
+        for _ in range(chance.randrange(12)):
+            values = [[*self.ways[a], *self.columns[a], "elsewhere"] for a in range(d)]
+            people.append(tuple(chance.choice(values[a]) for a in range(d)))
+        chance.shuffle(people)
+        columns = [list(column) for column in zip(*people, strict=True)]
+        self.people_frame = pl.DataFrame(
+            {f"q{a}": pl.Series(column, dtype=pl.String) for a, column in enumerate(columns)}
+        )
+        return people
+
+    def satisfied(self, shown):
+        """What models of a release that joining helps say of groups, given as cells and sizes."""
+        sizes = [size for _, size in shown]
+        people, outside, overlapping = people_of_groups(shown, self.people, self.ways)
+        low = max([0, *(Fraction(str(model.low)) for model in self.models if isinstance(model, DeltaPresence))])
+        if overlapping or (low and outside) or not all(map(self.present, sizes, people)):
+            return False
+        for model in self.models:
+            if isinstance(model, AverageRisk):
+                fine = sum(size * Fraction(1, size) for size in sizes) <= Fraction(str(model.risk)) * sum(sizes)
+            elif isinstance(model, SampleUniqueness):
+                fine = sum(size == 1 for size in sizes) <= Fraction(str(model.share)) * sum(sizes)
+            else:
+                continue
+            if not fine:
+                return False
+        return True
+
+    def present(self, size, people):
+        """What models say of a group that so many people fit."""
+        for model in self.models:
+            if isinstance(model, KMap) and model.sampling_fraction is None and people < model.k:
+                return False
+            if isinstance(model, DeltaPresence):
+                low, high = Fraction(str(model.low)), Fraction(str(model.high))
+                if not (low * people <= size <= high * people and size <= people):
+                    return False
+        return True
+
+    def fitting(self, cells, size):
+        """The same of a group, given its cells."""
+        return self.present(size, people_of_groups([(cells, size)], self.people, self.ways)[0][0])
+
+    def judged(self, shown):
+        """What the others say."""
+        estimated = [model for model in self.models if isinstance(model, PopulationUniqueness)]
+        sizes = np.array([size for _, size in shown])
+        return all(
+            population_uniques(SampleHistogram.of(sizes), Fraction(str(model.sampling_fraction))).dankar
+            <= float(model.share)
+            for model in estimated
         )
 
     def told(self):
@@ -131,7 +211,7 @@ def cases(models, count, *, attributes=1, first=0):
     found, seed = [], first
     while len(found) < count:
         case = Case(seed, models, attributes=attributes)
-        if case.accepts(range(case.rows_count)) and case.satisfied([case.rows_count]):
+        if case.accepts(range(case.rows_count)) and case.satisfied([((STAR,) * len(case.ways), case.rows_count)]):
             found.append(case)
         seed += 1
     return found
@@ -154,7 +234,8 @@ def compare(case, metric, limit, seed):
     """Compare a search with all nodes; return whether there was any feasible one."""
     problem = case.problem()
     exact = limit if isinstance(limit, Fraction) else Fraction(str(limit))
-    nodes, _ = every_node(case.rows, case.ways, case.accepts, exact, case.satisfied)
+    whole = {"fitting": case.fitting, "judged": case.judged}
+    nodes, _ = every_node(case.rows, case.ways, case.accepts, exact, case.satisfied, **whole)
     algorithm = FullDomain(suppression_limit=limit, cost=metric)
     if not nodes:
         with pytest.raises(InfeasibleError):
@@ -182,7 +263,10 @@ def compare(case, metric, limit, seed):
     )
     for group in range(result.count):
         assert case.accepts(np.flatnonzero(result.groups == group).tolist())
-    assert case.satisfied(np.bincount(result.groups).tolist())
+    groups = [np.flatnonzero(result.groups == group) for group in range(result.count)]
+    shown = [(node.cells[group[0]], len(group)) for group in groups]
+    assert case.satisfied(shown)
+    assert case.judged(shown)
     return True
 
 

@@ -12,6 +12,9 @@ from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED, IN_VAIN, JOINE
 
 COMPILED_AND_PLAIN = [pytest.param(False, id="compiled"), pytest.param(True, id="as written")]
 
+UNKNOWN = np.empty(0, dtype=np.int8)
+"""Nothing is known of classes besides their rows."""
+
 
 def random_rows(chance, rows, sizes, values):
     return [
@@ -108,11 +111,11 @@ def test_judged_classes_and_their_tally(plainly):
     asked = Asked(np.array([0, 2], dtype=np.int64), rules, np.empty(0, dtype=np.int64), 2)
     asked = (asked, lasting, surcharges, np.zeros(1, dtype=np.int64))
     nobody = np.empty(0, dtype=np.int64)
-    assert not plainly(judge)(classes, *asked, 10, nobody, 0, verdict, tally)
+    assert not plainly(judge)(classes, *asked, 10, nobody, 0, UNKNOWN, verdict, tally)
     assert verdict.tolist() == [ACCEPTED, IN_VAIN, IN_VAIN, REFUSED]
     assert tally.tolist() == [[4, 2, 10, 7 + 33, 4], [8, 3, 26, 7 + 33 + 52, 8], [10, 4, 30, 0, 0]]
     # Seven of one value and one of another: the accepted class joins, which is not enough.
-    assert not plainly(judge)(classes, *asked, 10, np.zeros(1, dtype=np.int64), 0, verdict, tally)
+    assert not plainly(judge)(classes, *asked, 10, np.zeros(1, dtype=np.int64), 0, UNKNOWN, verdict, tally)
     assert verdict[0] == JOINED
     assert tally[1].tolist() == [10, 4, 30, 7 + 33 + 52 + 10, 10]
 
@@ -127,14 +130,14 @@ def test_suppressed_classes_are_completed_within_the_limit(plainly):
     asked = (asked, nothing, np.zeros((2, 3), dtype=np.int64), np.zeros(1, dtype=np.int64))
     for most in range(9):
         verdict, tally = np.empty(3, dtype=np.int8), np.zeros((3, 5), dtype=np.int64)
-        assert not plainly(judge)(classes, *asked, most, np.empty(0, dtype=np.int64), 0, verdict, tally)
+        assert not plainly(judge)(classes, *asked, most, np.empty(0, dtype=np.int64), 0, UNKNOWN, verdict, tally)
         assert verdict.tolist() == [IN_VAIN, ACCEPTED, ACCEPTED]
-        done = plainly(judge)(classes, *asked, most, np.array([1, 2], dtype=np.int64), 0, verdict, tally)
+        done = plainly(judge)(classes, *asked, most, np.array([1, 2], dtype=np.int64), 0, UNKNOWN, verdict, tally)
         assert done == (most >= 7)
         if done:
             assert verdict.tolist() == [IN_VAIN, JOINED, JOINED]
             assert tally[1, :3].tolist() == [7, 3, 1 + 4 + 16]
     verdict, tally = np.empty(3, dtype=np.int8), np.zeros((3, 5), dtype=np.int64)
-    plainly(judge)(classes, *asked, 9, np.empty(0, dtype=np.int64), 0, verdict, tally)
-    assert plainly(judge)(classes, *asked, 9, np.array([2, 1], dtype=np.int64), 0, verdict, tally)
+    plainly(judge)(classes, *asked, 9, np.empty(0, dtype=np.int64), 0, UNKNOWN, verdict, tally)
+    assert plainly(judge)(classes, *asked, 9, np.array([2, 1], dtype=np.int64), 0, UNKNOWN, verdict, tally)
     assert verdict.tolist() == [IN_VAIN, ACCEPTED, JOINED], "it stops as soon as it may"

@@ -203,6 +203,21 @@ def test_groups_like_the_table_start_from_those_of_sabre():
     assert result.details["loss"] <= result.details["sabre_loss"]
 
 
+@pytest.mark.parametrize("privacy", [[KAnonymity(4)], [LDiversity(3)], [LDiversity(2), KAnonymity(5)]])
+def test_by_suppression_never_more_stars_than_tp(privacy):
+    columns, values = mixed(10, 900)
+    asked = problem(columns, values, privacy, "suppression")
+    result = Cluster(effort=20).partition(asked)
+    predicates = [predicate_of(model, values) for model in privacy]
+    groups = check_partition(result, rows=900, sensitive=[values], predicates=predicates)
+    other = check_partition(shoal.ThreePhase().partition(asked), rows=900, sensitive=[values], predicates=predicates)
+    rows = list(zip(*columns, strict=True))
+    stars, tp = (sum(stars_of_group([rows[row] for row in group]) for group in found) for found in (groups, other))
+    assert stars < tp
+    assert result.details["started_from"] == "tp+"
+    assert "tp+_loss" not in Cluster(effort=0).partition(problem(columns, values, privacy)).details
+
+
 def test_large_groups_start_from_those_of_others():
     columns, values = mixed(7, 1200)
     result = Cluster(effort=20).partition(problem(columns, values, KAnonymity(300)))

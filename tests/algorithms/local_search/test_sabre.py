@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.algorithms import Problem
+from shoal.algorithms import Cluster, Problem
+from shoal.algorithms.local_search import sabre
 from shoal.algorithms.local_search.sabre import Sabre
 from shoal.errors import ParameterError
 from shoal.hierarchy import Hierarchy
@@ -201,6 +202,22 @@ def test_never_more_than_mondrian():
     for effort in (0, 5, 200):
         result = Sabre(effort=effort).partition(problem(columns, values, TCloseness(0.2)))
         assert result.details["loss"] <= min(result.details["mondrian_loss"], result.details["dealing_loss"])
+
+
+@pytest.mark.parametrize(("limit", "work"), [("_WORK", 0), ("_WORK", 50_000), ("_WORK_OF_MOVES", 5_000)])
+def test_a_spent_budget_ends_it_with_the_best_so_far(monkeypatch, limit, work):
+    columns, values = mixed(8, 600)
+    asked = problem(columns, values, [TCloseness(0.3), KAnonymity(4)])
+    whole = Sabre(effort=60).partition(asked)
+    monkeypatch.setattr(sabre, limit, work)
+    result = Sabre(effort=60).partition(asked)
+    predicates = [predicate_of(TCloseness(0.3), values), predicate_of(KAnonymity(4), values)]
+    check_partition(result, rows=600, sensitive=[values], predicates=predicates)
+    details = result.details
+    assert whole.details["loss"] < details["loss"] <= min(details["mondrian_loss"], details["dealing_loss"])
+    assert "all of its work" in whole.facts["search"]
+    assert "budget of work was spent" in result.facts["search"]
+    assert "budget of work was spent" in Cluster(effort=30).partition(asked).facts["search"]
 
 
 def test_what_it_says_of_itself():

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.algorithms.base import Problem
+    from shoal.algorithms.base import PeopleOfNodes, Problem
     from shoal.algorithms.common.predicate_kernel import Asked
-    from shoal.models import Requirement
+    from shoal.models import ReleaseRule, Requirement
     from shoal.recoding import Levels
 
 __all__ = ["Classes", "ClassesOfNodes", "Judge", "Lattice", "Node"]
@@ -104,8 +104,10 @@ class Judge:
     """What a group has to satisfy; where combinations of sensitive values count, they have codes behind the others."""
     lasting: NDArray[np.int64]
     """Clauses that no part of a group meets where the group does not."""
-    most_groups: int | None
-    """A release has at most so many groups; None where nothing asks for that."""
+    release: tuple[ReleaseRule, ...]
+    """What is asked of the release as a whole."""
+    people: PeopleOfNodes | None
+    """The population that it is held against; None where nothing asks for that."""
     told: tuple[int, int]
     """The sensitive codes, from and to, that stand for combinations of sensitive values."""
 
@@ -141,7 +143,8 @@ class Judge:
             class_of_row=of_row,
             asked=compiled.asked._replace(starts=offset),
             lasting=_lasting(problem.requirement, compiled.rules, len(table.sensitive)),
-            most_groups=min((rule.most_groups for rule in compiled.release), default=None),
+            release=compiled.release,
+            people=problem.people,
             told=told,
         )
 

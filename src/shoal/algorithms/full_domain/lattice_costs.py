@@ -45,8 +45,10 @@ class Evaluation:
     verdict: NDArray[np.int8]
     tally: NDArray[np.int64]
     """Rows, classes, squared sizes and surcharges; see `judge`."""
-    complete: bool
+    complete: bool = False
     """Whether the suppressed rows are an acceptable group, or none, without others."""
+    people: NDArray[np.int64] | None = None
+    """How many people of the population fit each class; None where no model asks for that."""
 
     @property
     def in_vain(self) -> NDArray[np.int64]:

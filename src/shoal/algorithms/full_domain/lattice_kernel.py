@@ -169,7 +169,7 @@ def _charge(codes, c, size, surcharges, offsets, tally):
 
 
 @kernel
-def judge(classes, asked, lasting, surcharges, places, most, order, forced, verdict, tally):
+def judge(classes, asked, lasting, surcharges, places, most, order, forced, standing, verdict, tally):
     """Judge every class, and look whether the unacceptable ones are an acceptable group together.
 
     Parameters
@@ -183,6 +183,8 @@ def judge(classes, asked, lasting, surcharges, places, most, order, forced, verd
     order : int64, acceptable classes, which join the unacceptable ones one after the other until these are acceptable;
         with some of them the classes must have been judged before
     forced : int, how many of these join in any case
+    standing : int8 (m,), the verdict on each class by what is known of it besides its rows; of no length where nothing
+        is known
     verdict : int8 (m,), is filled in
     tally : int64 (3, 5), is filled in: rows, classes, squared sizes and two surcharges of the classes refused in vain,
         and of all that are suppressed; then rows, classes and squared sizes of all
@@ -209,6 +211,8 @@ def judge(classes, asked, lasting, surcharges, places, most, order, forced, verd
                 if not acceptable(size, here, here.size, numbers, asked.starts, clauses, asked.bounds):
                     break
                 verdict[c] = REFUSED if turn == 0 else ACCEPTED
+            if standing.size and standing[c] != ACCEPTED and verdict[c] != IN_VAIN:
+                verdict[c] = standing[c]
             if verdict[c] == IN_VAIN:
                 _charge(codes, c, size, surcharges, places, tally[0])
             if verdict[c] != ACCEPTED:

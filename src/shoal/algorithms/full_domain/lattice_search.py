@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,8 @@ import numpy as np
 
 from shoal.algorithms.full_domain.lattice import ClassesOfNodes
 from shoal.algorithms.full_domain.lattice_costs import Evaluation
-from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED, judge
+from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED, JOINED, judge
+from shoal.algorithms.full_domain.whole_release import WholeRelease
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from shoal._progress import Progress
     from shoal.algorithms.full_domain.lattice import Classes, Judge, Lattice, Node
     from shoal.algorithms.full_domain.lattice_costs import CellCost, LatticeCost
+    from shoal.algorithms.full_domain.whole_release import Joining
 
 __all__ = ["Best", "Budget", "Search"]
 
@@ -32,6 +34,8 @@ _PARTS = 1_000
 """Parts of the lattice that progress is told in."""
 _NOBODY = np.empty(0, dtype=np.int64)
 """No class joins the suppressed rows."""
+_NOTHING = np.empty(0, dtype=np.int8)
+"""Nothing is known of classes besides their rows."""
 
 
 @dataclass(kw_only=True)
@@ -97,6 +101,7 @@ class Search:
     ) -> None:
         self._lattice, self._judge, self.cost, self._second = lattice, judge, cost, second
         self._places, self._surcharges, self._most = places, surcharges, most
+        self._whole = WholeRelease(rules=judge.release, people=judge.people)
         self.at = ClassesOfNodes(lattice, classes, int(judge.asked.starts[-1]))
         self._rows = classes.rows
         self.known: dict[Node, _Known] = {}
@@ -154,57 +159,58 @@ class Search:
         """Return the classes at a feasible node with what becomes of them, and which class each distinct row is in."""
         classes, number = self.at.numbered(node)
         found = self._judged(node, classes)
-        self._complete(found)
+        self._complete(found, self._whole.joining(found))
         return found, number
 
     def _judged(self, node: Node, classes: Classes) -> Evaluation:
         verdict = np.empty(len(classes.sizes), dtype=np.int8)
         tally = np.zeros((3, 5), dtype=np.int64)
-        complete = self._judge_classes(node, classes, _NOBODY, 0, verdict, tally)
+        people = self._whole.people_of(self._lattice, node, classes)
+        standing = self._whole.standing(classes, people)
+        found = Evaluation(node=node, classes=classes, verdict=verdict, tally=tally, people=people)
+        complete = self._judge_classes(found, _NOBODY, 0, standing)
         if node == self._lattice.top:  # all rows together are acceptable: that was checked, and exactly
             verdict[:], tally[:2], complete = ACCEPTED, 0, True
-        return Evaluation(node=node, classes=classes, verdict=verdict, tally=tally, complete=complete)
+        return replace(found, complete=complete)
 
     def _judge_classes(
-        self,
-        node: Node,
-        classes: Classes,
-        order: NDArray[np.int64],
-        forced: int,
-        verdict: NDArray[np.int8],
-        tally: NDArray[np.int64],
+        self, found: Evaluation, order: NDArray[np.int64], forced: int, standing: NDArray[np.int8] = _NOTHING
     ) -> bool:
-        asked, lasting, places = self._judge.asked, self._judge.lasting, self._places_at(node)
-        return bool(judge(classes, asked, lasting, self._surcharges, places, self._most, order, forced, verdict, tally))
+        asked, lasting, places = self._judge.asked, self._judge.lasting, self._places_at(found.node)
+        return bool(
+            judge(
+                found.classes,
+                asked,
+                lasting,
+                self._surcharges,
+                places,
+                self._most,
+                order,
+                forced,
+                standing,
+                found.verdict,
+                found.tally,
+            )
+        )
 
     def _places_at(self, node: Node) -> NDArray[np.int64]:
         return np.array([starts[level] for starts, level in zip(self._places, node, strict=True)], dtype=np.int64)
 
-    def _complete(self, found: Evaluation) -> bool:
-        """Make the suppressed rows an acceptable group, and the groups few enough; return whether that can be."""
-        forced = self._forced(found)
-        if found.complete and not forced:
-            return True
+    def _complete(self, found: Evaluation, joining: Joining) -> bool:
+        """Make the suppressed rows an acceptable group, and the release acceptable; return whether that can be."""
+        if found.complete and joining.least == 0:
+            return self._whole.accepts_sizes(found)
         if found.refused[0] > self._most:
             return False
-        # The smallest acceptable classes join first; ties by their nodes.
-        classes = found.classes
-        able = np.flatnonzero(found.verdict == ACCEPTED)
-        columns = [classes.codes[able, a] for a in reversed(range(classes.codes.shape[1]))]
-        order = able[np.lexsort([*columns, classes.sizes[able]])].astype(np.int64)
-        return len(order) > 0 and self._judge_classes(found.node, classes, order, forced, found.verdict, found.tally)
-
-    def _forced(self, found: Evaluation) -> int:
-        """Return how many acceptable classes must join the suppressed rows, for there to be so few groups as is asked.
-
-        The suppressed rows are a group themselves: where there are none, the first class that joins makes it no fewer.
-        """
-        if self._judge.most_groups is None:
-            return 0
-        groups = int(np.count_nonzero(found.verdict == ACCEPTED))
-        if not found.refused[0]:
-            return 0 if groups <= self._judge.most_groups else groups - self._judge.most_groups + 1
-        return max(groups + 1 - self._judge.most_groups, 0)
+        order, done, need = joining.order, 0, joining.least
+        while need is not None and done < len(order):
+            if not self._judge_classes(found, order[done:], need - done):
+                return False
+            done = int(np.count_nonzero(found.verdict == JOINED))
+            need = joining.next_from(done)
+            if need == done:
+                return self._whole.accepts_sizes(found)
+        return False
 
     def evaluate(self, node: Node) -> tuple[int, int] | None:
         """Judge the classes at a node; return its cost where it is feasible, and remember the best."""
@@ -214,19 +220,19 @@ class Search:
         refused = int(found.refused[0])
         second = self._second
         added = (self.cost.added(found), second.added(found))
-        forced = self._forced(found)
-        if found.in_vain[0] > self._most or (self._most == 0 and (refused or forced)):
+        joining = self._whole.joining(found)
+        if found.in_vain[0] > self._most or (self._most == 0 and (refused or joining.least != 0)):
             added = _NEVER
         self.known[node] = _Known(floor=(self.cost.floor(node, found), second.floor(node)), added=added)
         hidden = bool(node) and node == self._lattice.top  # nothing but stars
-        shown = self._rows if hidden else refused + self._rows_of_smallest(found, forced)
+        shown = self._rows if hidden else refused + joining.rows
         if self._nearest is None or (shown, node) < self._nearest:
             self._nearest = (shown, node)
-        if shown > self._most:
+        if shown > self._most or joining.least is None:
             return None
         if self._best is not None and (self.cost.least(found), second.total(found), node) >= self._best:
             return None
-        if not self._complete(found):
+        if not self._complete(found, joining):
             return None
         cost = (self.cost.total(found), second.total(found))
         if self._best is None or (*cost, node) < self._best:
@@ -234,13 +240,6 @@ class Search:
             self._suppressed = self._rows if hidden else int(found.refused[0])
             self._joined = int(found.refused[0]) - refused
         return cost
-
-    def _rows_of_smallest(self, found: Evaluation, classes: int) -> int:
-        """Return the rows of so many acceptable classes, the smallest ones."""
-        if not classes:
-            return 0
-        sizes = found.classes.sizes[found.verdict == ACCEPTED]
-        return int(np.partition(sizes, classes - 1)[:classes].sum())
 
     def _floor(self, node: Node) -> _Bound:
         known = self.known.get(node)

@@ -18,9 +18,10 @@ import numpy as np
 from shoal._validation import validate_declared
 from shoal.algorithms.base import Guarantee, Partition, monotone_only
 from shoal.algorithms.hilbert.hilbert import Hilbert
-from shoal.algorithms.local_search.groups import EFFORT, WorkingPartition
+from shoal.algorithms.local_search.groups import ALL_DONE, CUT_SHORT, EFFORT, WorkingPartition
 from shoal.algorithms.local_search.sabre import Sabre
 from shoal.algorithms.mondrian.mondrian import Mondrian
+from shoal.algorithms.tp.three_phase import ThreePhase
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,8 +59,6 @@ _WORK_OF_GROWING = 10_000_000_000
 """Codes that growing may look at: many times what tables of the usual width need."""
 _WORK_OF_SEARCH = 2_000_000_000
 """Codes and counts that the search may look at, at the usual effort."""
-_ALL_DONE = "all of its work was done"
-_CUT_SHORT = "its budget of work was spent: these are the best groups that were found until then"
 _LARGEST_GROWN = 256
 """Groups that must have more rows are not grown row by row."""
 
@@ -92,8 +91,9 @@ class Cluster:
       simulated annealing has it; new groups are founded around rows, and groups that are not acceptable without what
       was taken are broken up, their rows going where they lose least; groups are dissolved in the same way; groups that
       publish the same become one. All groups stay acceptable.
-    * The search starts from Mondrian's or Hilbert's groups where these lose less than those that were grown, and from
-      SABRE's where groups must be like the table: never is more lost than by these.
+    * The search starts from Mondrian's or Hilbert's groups where these lose less than those that were grown, from those
+      of TP+ where it serves the requirement and values become stars, and from SABRE's where groups must be like the
+      table: never is more lost than by these.
     * Looks at codes and counts are counted, in growing and in the search: where very many are needed (hundreds of
       attributes, groups of thousands of rows) it ends with the best groups so far, on any machine with the same, and
       the certificate says so.
@@ -128,18 +128,19 @@ class Cluster:
         details: dict[str, Any] = {}
         shortened = False
         if table.rows and table.quasi_identifiers:
-            work = WorkingPartition(problem)
-            groups, details = self._clustered(problem, work)
-            shortened = work.shortened
+            groups, details, shortened = self._clustered(problem)
         return Partition(
             groups=groups,
             count=int(groups.max(initial=-1)) + 1,
             guarantee=Guarantee(text="Clustering is a heuristic: nothing is promised about the cost."),
             details=details,
-            facts={"search": _CUT_SHORT if shortened else _ALL_DONE},
+            facts={"search": CUT_SHORT if shortened else ALL_DONE},
         )
 
-    def _clustered(self, problem: Problem, work: WorkingPartition) -> tuple[NDArray[np.int32], dict[str, Any]]:
+    def _clustered(self, problem: Problem) -> tuple[NDArray[np.int32], dict[str, Any], bool]:
+        """Return the group of each row, what is worth knowing of the run, and whether it was cut short."""
+        work = WorkingPartition(problem)
+        shortened = False
         width = _NEAR if work.classes.count < _MANY else _NEAR_OF_MANY
         work.look_around(
             min(width, max(work.classes.count - 1, 1)),
@@ -149,21 +150,25 @@ class Cluster:
         others: tuple[Algorithm, ...] = (Mondrian(), Hilbert())
         if problem.requirement.compares_with_table:
             others = (Sabre(effort=2 * self.effort),)
+        elif problem.recoding == "suppression" and problem.requirement.frequency_form() is not None:
+            others = (*others, ThreePhase())
         if work.smallest <= _LARGEST_GROWN and not problem.requirement.compares_with_table:
             starts["growing"] = _grow(work), work.groups_of_rows()
         else:
             work.keep_classes()
         for other in others:
-            groups = other.partition(problem).groups
-            starts[other.name] = work.set_groups_of_rows(groups), groups
+            start = other.partition(problem)
+            starts[other.name] = work.set_groups_of_rows(start.groups), start.groups
+            shortened = shortened or start.facts.get("search") == CUT_SHORT
         chosen = min(starts, key=lambda name: starts[name][0])
         least, best = starts[chosen]
         work.set_groups_of_rows(best)
         loss, found = _search(problem, work, self.effort)
-        details = {f"{name}_loss": lost for name, (lost, _) in starts.items()}
+        details: dict[str, Any] = {f"{name}_loss": lost for name, (lost, _) in starts.items()}
         if loss < least:
             best = found
-        return best, {**details, "started_from": chosen, "loss": min(loss, least)}
+        details |= {"started_from": chosen, "loss": min(loss, least)}
+        return best, details, shortened or work.shortened
 
 
 def _grow(work: WorkingPartition) -> float:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from shoal.algorithms.base import Problem
     from shoal.algorithms.local_search.neighbourhood import Near
 
-__all__ = ["EFFORT", "WorkingPartition"]
+__all__ = ["ALL_DONE", "CUT_SHORT", "EFFORT", "WorkingPartition"]
 
 EFFORT = parameter(
     Integer(low=0, high=1_000_000),
@@ -38,6 +38,10 @@ EFFORT = parameter(
     metavar="NUMBER",
 )
 """How algorithms that search locally declare their `effort`."""
+
+ALL_DONE = "all of its work was done"
+CUT_SHORT = "its budget of work was spent: these are the best groups that were found until then"
+"""What a certificate says of a search."""
 
 _TALLIED = 1 << 25
 """Counts of sensitive codes by group that are kept; more are counted when they are asked for."""
@@ -163,6 +167,10 @@ class WorkingPartition:
     def shortened(self) -> bool:
         """Whether some work was cut short so far."""
         return self._shortened or self.spent
+
+    def shorten(self) -> None:
+        """Take note that some work was cut short."""
+        self._shortened = True
 
     def may_be_dealt(self, count: int, failures: float) -> bool:
         """Return whether at most a share of so many dealt groups is not acceptable."""

@@ -13,7 +13,6 @@ an anchor that expects a release, and a ledger without the note, show that the l
 
 from __future__ import annotations
 
-import hashlib
 import json
 import secrets as randomness
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +28,7 @@ from shoal.io import staged_private_folder, sweep_folder
 from shoal.republication.ledger.memory import digest_of, is_kept, read_memory, write_pieces
 from shoal.republication.ledger.records import EDITED, read_series, release_row, reread, series_names
 from shoal.republication.ledger.tables import LEDGER, MEMORY, RELEASES, SERIES
+from shoal.verification.published_folder import file_digest
 
 if TYPE_CHECKING:
     from shoal.republication.ledger.keys import Secrets, SeriesKeys
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 __all__ = [
     "advance",
     "check_written",
-    "file_digest",
     "finish",
     "intact",
     "intend",
@@ -336,9 +335,3 @@ def intact(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> bool:
 def recorded_digests(held: Mapping[str, Any]) -> set[str]:
     """Return the hashes that a file of a release may have: it may have been saved more than once."""
     return {held["sha256"], *held.get("others", ())}
-
-
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -14,7 +14,7 @@ from shoal.verification import check_faithful, declared_meanings, measure
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["people_by_signature", "verify_invariance", "verify_release", "verify_truth"]
+__all__ = ["group_sizes", "people_by_signature", "verify_invariance", "verify_release", "verify_truth"]
 
 _GROUP, _COUNT = "group_id", "count"
 
@@ -77,6 +77,12 @@ def verify_release(
     _check_counterfeits(facts, counterfeits)
     smallest = facts["rows"].min()
     return {**measure(published, [_GROUP, *quasi_identifiers], sensitive).to_dict(), "m": smallest}
+
+
+def group_sizes(published: pl.DataFrame) -> dict[int, int]:
+    """Return how many groups of a verified release have each number of rows, counterfeits among them."""
+    sizes = published.group_by(_GROUP).len().group_by("len").len(name="groups").sort("len")
+    return dict(zip(sizes["len"].to_list(), sizes["groups"].to_list(), strict=True))
 
 
 def _check_counterfeits(facts: pl.DataFrame, counterfeits: pl.DataFrame) -> None:

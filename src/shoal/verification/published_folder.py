@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.certificate import read_certificate
 from shoal.errors import DataError
 from shoal.io import read
-from shoal.republication.ledger.journal import file_digest
-from shoal.republication.publication import COUNTERFEITS, read_counterfeits, read_release
 from shoal.verification.meaning import declared_meanings, parameters_of
 
 if TYPE_CHECKING:
@@ -19,8 +18,18 @@ if TYPE_CHECKING:
 
     from shoal.verification.meaning import Meaning, Tree
 
-__all__ = ["ReadRelease", "read_published"]
+__all__ = [
+    "COUNTERFEITS",
+    "ReadRelease",
+    "file_digest",
+    "read_certificate",
+    "read_counterfeits",
+    "read_published",
+    "read_release",
+]
 
+COUNTERFEITS = "counterfeits.csv"
+"""The file that says how many counterfeits the groups of a release of a series have."""
 _NAMES = ("release.csv", "release.parquet")
 
 
@@ -135,3 +144,38 @@ def _check_file(path: Path, named: Mapping[str, Any]) -> None:
             f"The file '{path}' is not the one that the certificate beside it names: it was changed after it was "
             "published, or the certificate was. To read it nevertheless, name the file itself."
         )
+
+
+def read_certificate(path: Path) -> dict[str, Any]:
+    """Read a certificate that shoal wrote.
+
+    Raises
+    ------
+    DataError
+        Where it cannot be read, or is none.
+    """
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"The certificate '{path}' cannot be read: it is no JSON text.") from error
+    if not isinstance(facts, dict):
+        raise DataError(f"The certificate '{path}' is not one that shoal wrote.")
+    return facts
+
+
+def read_release(path: Path) -> pl.DataFrame:
+    """Read a table that shoal wrote: nothing has to be guessed."""
+    return read(path, delimiter=",", encoding="utf-8") if path.suffix == ".csv" else read(path)
+
+
+def read_counterfeits(path: Path) -> pl.DataFrame:
+    """Read the groups with counterfeits; a file without one is no error."""
+    import polars as pl
+
+    return pl.read_csv(path, schema_overrides={"group_id": pl.Int64, "count": pl.Int64})
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,188 @@
+"""What models of a release as a whole ask of a node of the lattice: of its classes, and what is suppressed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED, IN_VAIN, REFUSED
+from shoal.models.rationals import at_most
+from shoal.table.classes import mixed_radix_keys
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.algorithms.base import PeopleOfNodes
+    from shoal.algorithms.full_domain.lattice import Lattice, Node
+    from shoal.algorithms.full_domain.lattice_costs import Evaluation
+    from shoal.algorithms.full_domain.lattice_kernel import Classes
+    from shoal.models import ReleaseRule
+
+__all__ = ["Joining", "WholeRelease"]
+
+_DENSE = 1 << 22
+"""Nodes are counted in a table of all their combinations where there are at most so many."""
+_NOTHING = np.empty(0, dtype=np.int8)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class WholeRelease:
+    """What is asked of a release as a whole, and the population that it is held against."""
+
+    rules: tuple[ReleaseRule, ...]
+    people: PeopleOfNodes | None
+
+    def people_of(self, lattice: Lattice, node: Node, classes: Classes) -> NDArray[np.int64] | None:
+        """Return F of each class at a node: how many people of the population fit it; None without a population."""
+        people = self.people
+        if people is None:
+            return None
+        fitted = [
+            of_levels[lattice.levels[a][place]][people.codes[:, a]]
+            for a, (of_levels, place) in enumerate(zip(people.nodes, node, strict=True))
+        ]
+        inside = np.logical_and.reduce([one >= 0 for one in fitted])
+        counts = people.counts[inside]
+        columns = [
+            (
+                np.concatenate([classes.codes[:, a], one[inside]]).astype(np.uint32),
+                int(lattice.nodes[a][place].max()) + 1,
+            )
+            for a, (one, place) in enumerate(zip(fitted, node, strict=True))
+        ]
+        m = len(classes.sizes)
+        if prod(size for _, size in columns) <= _DENSE:
+            keys = np.zeros(m + len(counts), dtype=np.int64)
+            for codes, size in columns:
+                keys = keys * size + codes
+            of_key = np.bincount(keys[m:], weights=counts, minlength=prod(size for _, size in columns))
+            return of_key[keys[:m]].astype(np.int64)
+        keys, _ = mixed_radix_keys(columns, m + len(counts))
+        number = np.unique(keys, return_inverse=True)[1]
+        of_number = np.bincount(number[m:], weights=counts, minlength=int(number.max()) + 1)
+        return of_number[number[:m]].astype(np.int64)
+
+    def standing(self, classes: Classes, people: NDArray[np.int64] | None) -> NDArray[np.int8]:
+        """Return the verdict on each class by the people who fit it; nothing without a population."""
+        if people is None:
+            return _NOTHING
+        found = np.full(len(classes.sizes), ACCEPTED, dtype=np.int8)
+        for rule in self.rules:
+            if rule.presence is not None:
+                found[~_present(classes.sizes, people, rule.presence)] = REFUSED
+        for rule in self.rules:
+            if rule.least_people is not None:  # fewer fit each part of a class
+                found[people < rule.least_people] = IN_VAIN
+        return found
+
+    def joining(self, found: Evaluation) -> Joining:
+        """Return which classes at a node join the suppressed rows for the sake of the release."""
+        return Joining(whole=self, found=found)
+
+    def accepts_sizes(self, found: Evaluation) -> bool:
+        """Return whether the groups of a node have acceptable sizes, in the rules that are no counts of them."""
+        asked = [rule.sizes for rule in self.rules if rule.sizes is not None]
+        if not asked:
+            return True
+        accepted = found.verdict == ACCEPTED
+        sizes, rest = found.classes.sizes[accepted], int(found.classes.sizes[~accepted].sum())
+        sizes = np.append(sizes, rest) if rest else sizes
+        return all(accepts(sizes) for accepts in asked)
+
+    def __repr__(self) -> str:
+        return f"WholeRelease(rules={len(self.rules)}, people={self.people!r})"
+
+
+class Joining:
+    """How many acceptable classes join the suppressed rows, smallest first, until the release is acceptable."""
+
+    def __init__(self, *, whole: WholeRelease, found: Evaluation) -> None:
+        self._whole, self._found = whole, found
+        self._able = found.verdict == ACCEPTED  # before any of them joins
+        self._refused = int(found.refused[0])
+
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """The acceptable classes, smallest first; ties by their nodes."""
+        classes, able = self._found.classes, np.flatnonzero(self._able)
+        columns = [classes.codes[able, a] for a in reversed(range(classes.codes.shape[1]))]
+        return np.asarray(able[np.lexsort([*columns, classes.sizes[able]])], dtype=np.int64)
+
+    @cached_property
+    def least(self) -> int | None:
+        """The fewest classes that have to join; None where no number will do."""
+        return 0 if self._acceptable_at_once() else self.next_from(0)
+
+    @property
+    def rows(self) -> int:
+        """Rows of these classes; where no number will do, of all of them."""
+        return 0 if self.least == 0 else int(self._found.classes.sizes[self.order[: self.least]].sum())
+
+    def next_from(self, done: int) -> int | None:
+        """Return how many classes must join at least, `done` or more; None where no number will do."""
+        acceptable = np.flatnonzero(self._acceptable[done:])
+        return done + int(acceptable[0]) if len(acceptable) else None
+
+    def _acceptable_at_once(self) -> bool:
+        """Return whether the release is acceptable without any class that joins."""
+        sizes, people = self._found.classes.sizes, self._found.people
+        groups = int(np.count_nonzero(self._able)) + (self._refused > 0)
+        for rule in self._whole.rules:
+            if rule.most_groups is not None and groups > rule.most_groups:
+                return False
+            if rule.most_uniques is not None:
+                alone = int(np.count_nonzero(self._able & (sizes == 1))) + (self._refused == 1)
+                if alone > rule.most_uniques:
+                    return False
+        if people is None:
+            return True
+        assert self._whole.people is not None
+        rest = self._whole.people.everybody - int(people[self._able].sum())
+        return bool(self._rest_fits(np.array([self._refused]), np.array([rest]))[0])
+
+    @cached_property
+    def _acceptable(self) -> NDArray[np.bool_]:
+        """Whether the release is acceptable once so many classes joined: from none to all of them."""
+        sizes, people = self._found.classes.sizes[self.order], self._found.people
+        m = len(sizes)
+        rows = self._refused + np.concatenate(([0], np.cumsum(sizes)))
+        groups = m - np.arange(m + 1) + (rows > 0)
+        alone = np.count_nonzero(sizes == 1) - np.concatenate(([0], np.cumsum(sizes == 1))) + (rows == 1)
+        found = np.ones(m + 1, dtype=np.bool_)
+        for rule in self._whole.rules:
+            if rule.most_groups is not None:
+                found &= groups <= rule.most_groups
+            if rule.most_uniques is not None:
+                found &= alone <= rule.most_uniques
+        if people is not None:
+            assert self._whole.people is not None
+            joined = np.concatenate(([0], np.cumsum(people[self.order])))
+            found &= self._rest_fits(rows, self._whole.people.everybody - joined[-1] + joined)
+        return found
+
+    def _rest_fits(self, rows: NDArray[np.int64], people: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return whether suppressed rows are acceptable, given how many people fit no other group."""
+        found = np.ones(len(rows), dtype=np.bool_)
+        some = rows > 0
+        for rule in self._whole.rules:
+            if rule.least_people is not None:
+                found &= ~some | (people >= rule.least_people)
+            if rule.presence is not None:
+                outside = (people == 0) | (rule.presence[0] == 0)
+                found &= np.where(some, _present(rows, people, rule.presence), outside)
+        return found
+
+
+def _present(
+    rows: NDArray[np.int64], people: NDArray[np.int64], bounds: tuple[Fraction, Fraction]
+) -> NDArray[np.bool_]:
+    """Return where low <= rows / people <= high."""
+    low, high = bounds
+    above = at_most(people, low.numerator, rows, low.denominator)
+    below = at_most(rows, high.denominator, people, high.numerator)
+    return np.asarray(above & below & (rows <= people))

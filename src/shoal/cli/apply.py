@@ -1,0 +1,118 @@
+"""`shoal apply`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.cli import options
+from shoal.cli.anonymize import save
+from shoal.cli.console import Terminal, plain
+from shoal.cli.signature import takes
+from shoal.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from shoal.cli.spec import ReleaseSpec
+    from shoal.plan import ReleasePlan
+
+__all__ = ["apply"]
+
+_SHOWN = 20
+"""Forms of a plan that the terminal shows."""
+
+PlanFile = Annotated[
+    Path,
+    typer.Argument(metavar="PLAN.json", help="A release's plan: OUT.private/plan.json.", show_default=False),
+]
+Misfits = Annotated[
+    str | None,
+    typer.Option(
+        "--misfits",
+        metavar="refuse|suppress",
+        help="Rows that no form covers, and groups that do not satisfy the models: an error, unless given, or stars.",
+        rich_help_panel=options.METHOD_PANEL,
+    ),
+]
+
+
+@takes(
+    options.INPUT, options.PRIVACY, ("seed", "keep_order"), options.OUTPUT, options.READING, ("json",)
+)  # fmt: skip
+def apply(terminal: Terminal, request: ReleaseSpec, *, plan: PlanFile, misfits: Misfits = None) -> None:
+    """Publish another table, or a later one, in the published forms of a release. Without INPUT: look at the plan.
+
+    Example: shoal apply out.private/plan.json next.csv -o next
+
+    A plan says which published form each class of quasi-identifiers became. The
+    new rows get these forms, and the result is verified like any release; where
+    the plan does not hold for the table, nothing is published.
+
+    The models are those of the plan's release, unless others are named. A table
+    with the same people is a second release of them: see shoal republish.
+
+    Exit codes: 0 done; 1 the plan does not hold; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
+    """
+    from shoal.application import apply as apply_plan
+    from shoal.io import check_free
+    from shoal.plan import ReleasePlan
+
+    opened = ReleasePlan.load(plan)
+    if request.input is None:
+        if request.output is not None:
+            raise UsageError("Name the table to publish: shoal apply PLAN.json INPUT -o OUT.")
+        _look_at(terminal, opened)
+        return
+    folder = request.folder()
+    check_free(folder, force=bool(request.force))
+    said = {"misfits": misfits, "seed": request.seed, "keep_order": request.keep_order, **request.reading()}
+    arguments: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+    models = request.privacy.models()
+    if models:
+        arguments["privacy"] = models
+    with terminal.progress() as progress:
+        release = apply_plan(opened, request.input, progress=progress, **arguments)
+        facts = save(terminal, release, folder, request)
+    if terminal.json:
+        terminal.result(facts)
+        return
+    from shoal.cli.summary import summary_of
+    from shoal.report.sentences import number
+
+    details = facts["details"]
+    terminal.say(
+        *summary_of(facts, folder),
+        f"{number(details['rows_of_unknown_classes'])} rows have quasi-identifiers that the plan does not know; "
+        f"{number(details['rows_that_became_stars'])} rows became stars because they do not fit it.",
+        "",
+    )
+
+
+def _look_at(terminal: Terminal, plan: ReleasePlan) -> None:
+    """Say what a plan is: its columns, its models and its most frequent forms."""
+    if terminal.json:
+        terminal.result({"sentences": list(plan.sentences()), "forms": plan.to_frame().to_dicts()})
+        return
+    terminal.say("", *map(plain, plan.sentences()), _forms_of(plan), "")
+
+
+def _forms_of(plan: ReleasePlan) -> RenderableType:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from shoal.report.sentences import number
+
+    forms = plan.to_frame()
+    names = list(plan.schema.quasi_identifiers)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in names:
+        table.add_column(plain(name), overflow="fold")
+    table.add_column("rows", justify="right")
+    for *cells, rows in forms.head(_SHOWN).iter_rows():
+        table.add_row(*("" if cell is None else plain(cell) for cell in cells), number(rows))
+    if forms.height > _SHOWN:
+        table.add_row(*("..." for _ in names), "...")
+    return table

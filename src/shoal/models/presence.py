@@ -1,0 +1,265 @@
+"""Models that hold a release against the people of a population: k-map, and delta-presence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from shoal._messages import Suggestion
+from shoal._validation import Integer, Optional, RationalIn, exact_fraction, parameter, validate_declared
+from shoal.errors import InternalError, ParameterError
+from shoal.models.anonymity import KAnonymity
+from shoal.models.base import ReleaseRule, TableModel
+from shoal.models.poisson import smallest_class
+from shoal.models.population_table import PopulationTable
+from shoal.models.rationals import json_number, rounded_down, rounded_up
+from shoal.models.uniqueness import SAMPLING_FRACTION
+
+if TYPE_CHECKING:
+    from shoal._messages import Voice
+    from shoal.models.base import PrivacyModel
+    from shoal.models.population import Population
+    from shoal.models.release_counts import PeopleCounts, ReleaseCounts
+
+__all__ = ["DeltaPresence", "KMap"]
+
+_POPULATION = parameter(
+    None,
+    "A table of everybody who may be meant, the people of the table among them, with the same quasi-identifiers.",
+    flag="--population",
+    metavar="FILE",
+)
+_DIGITS = 4
+
+
+def _people(release: ReleaseCounts) -> PeopleCounts:
+    if release.people is None:
+        raise InternalError("a model that asks about a population needs its people counted")
+    return release.people
+
+
+@dataclass(frozen=True, repr=False)
+class KMap(TableModel):
+    """Every group fits at least k people of the population, in the release or not.
+
+    Where the population is given, its people are counted: F >= k, F the people who fit the cells of a group (and where
+    the cells are nothing but stars, the people who fit no other group). Where only the sampling fraction is known, a
+    group must be so large that a group of fewer than k people would show as many rows in a sample with at most the
+    probability `significance`, the number of rows taken as Poisson: the model is k'-anonymity then, k' the smallest
+    number with P(X >= k') <= a for X with the mean p k.
+
+    References
+    ----------
+    L. Sweeney, "k-anonymity: a model for protecting privacy", IJUFKS 10(5), 2002. doi:10.1142/S0218488502001648
+    K. El Emam and F. K. Dankar, "Protecting privacy using k-anonymity", JAMIA 15(5), 2008. doi:10.1197/jamia.M2716
+
+    Examples
+    --------
+    >>> KMap(20, sampling_fraction=0.1).parts
+    (KMap(k=20, sampling_fraction=0.1) as KAnonymity(7),)
+    """
+
+    k: int = field(
+        metadata=parameter(
+            Integer(low=1),
+            "k-map, with --population or --sampling-fraction: at least so many people fit each group.",
+            flag="--k-map",
+            metavar="NUMBER",
+        )
+    )
+    """People who fit each group at least, >= 1."""
+    population: Any = field(default=None, metadata=_POPULATION)
+    """A frame or a path with one row per person and the quasi-identifiers as they are before any recoding."""
+    sampling_fraction: Real | float | None = field(
+        default=None,
+        metadata=parameter(
+            Optional(SAMPLING_FRACTION["parameter"].constraint),  # type: ignore[arg-type]
+            SAMPLING_FRACTION["parameter"].help,
+            flag="--sampling-fraction",
+            metavar="SHARE",
+        ),
+    )
+    """The share of the population that is in the table, > 0 and <= 1; instead of `population`."""
+    significance: Real | float = field(
+        default=0.01,
+        metadata=parameter(
+            RationalIn(low=Fraction(0), high=Fraction(99, 100), low_included=False),
+            "The error that the estimated k-map is allowed for a group; 0.01 unless given.",
+            flag="--significance",
+            metavar="NUMBER",
+        ),
+    )
+    """With `sampling_fraction`: the error that is allowed for a group, > 0 and <= 0.99."""
+
+    name: ClassVar[str] = "k-map"
+    needs_sensitive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        validate_declared("KMap", self)
+        if (self.population is None) == (self.sampling_fraction is None):
+            known = "none of the two" if self.population is None else "both"
+            raise ParameterError(
+                "k-map needs to know the population: give the table of it with ",
+                Suggestion("population", owner="KMap"),
+                ", or the share of it that is in the table with ",
+                Suggestion("sampling_fraction", owner="KMap"),
+                f". Got {known}.",
+            )
+        if self.population is not None:
+            object.__setattr__(self, "population", PopulationTable.of(self.population, "KMap"))
+
+    @property
+    def parts(self) -> tuple[PrivacyModel, ...]:  # noqa: D102
+        if self.sampling_fraction is None:
+            return (self,)
+        p, a = exact_fraction(self.sampling_fraction), exact_fraction(self.significance)
+        return (_Inferred(k=smallest_class(int(self.k), p, a), asked=self),)
+
+    def satisfied(self, release: ReleaseCounts) -> bool:  # noqa: D102
+        return self._fewest(release) >= self.k
+
+    def _fewest(self, release: ReleaseCounts) -> int:
+        return min(people for _, people in _people(release).counted)
+
+    def achieved(self, release: ReleaseCounts) -> dict[str, Any]:  # noqa: D102
+        return {"k_map": self._fewest(release)}
+
+    def found(self, release: ReleaseCounts) -> str:  # noqa: D102
+        fewest = self._fewest(release)
+        people = "1 person" if fewest == 1 else f"{fewest:,} people"
+        return f"the cells of some group fit {people} of the population only"
+
+    @property
+    def people(self) -> PopulationTable | None:  # noqa: D102
+        return self.population if isinstance(self.population, PopulationTable) else None
+
+    def release_rules(self, table: Population) -> tuple[ReleaseRule, ...]:  # noqa: D102
+        return (ReleaseRule(least_people=int(self.k)),)
+
+    def to_dict(self) -> dict[str, Any]:  # noqa: D102
+        asked: dict[str, Any] = {"model": self.name, "k": int(self.k)}
+        if self.sampling_fraction is None:
+            return asked | {"population": True}
+        numbers = {"sampling_fraction": self.sampling_fraction, "significance": self.significance}
+        return asked | {name: json_number(value) for name, value in numbers.items()}
+
+    def best_feasible(self, table: Population) -> str:  # noqa: D102
+        return "the population has fewer people than that"
+
+
+@dataclass(frozen=True, repr=False)
+class _Inferred(KAnonymity):
+    """k'-anonymity, from which k-map is inferred."""
+
+    asked: KMap | None = None
+
+    @property
+    def words(self) -> str:
+        assert self.asked is not None
+        return f"{self.asked.words}, for which every group needs {self.k} records"
+
+    def told(self, voice: Voice) -> str:
+        assert self.asked is not None
+        return f"{self.asked.told(voice)}, for which every group needs {self.k} records"
+
+    def to_dict(self) -> dict[str, Any]:
+        assert self.asked is not None
+        return self.asked.to_dict()
+
+    def __repr__(self) -> str:
+        return f"{self.asked!r} as KAnonymity({self.k})"
+
+
+@dataclass(frozen=True, repr=False)
+class DeltaPresence(TableModel):
+    """How probable it is that a person of the population is in the release lies between two bounds, for everybody.
+
+    For the people who fit a group it is f / F, f the rows of the group and F the people; for those who fit none it is
+    0. Where cells are nothing but stars, the people who fit no other group are meant. A release in which people fit
+    several groups is never accepted: the probabilities cannot be told from the numbers.
+
+    References
+    ----------
+    M. E. Nergiz, M. Atzori and C. Clifton, "Hiding the presence of individuals from shared databases", SIGMOD 2007.
+    doi:10.1145/1247480.1247554
+    """
+
+    low: Real | float = field(
+        metadata=parameter(
+            RationalIn(low=Fraction(0), high=Fraction(1)),
+            "Delta-presence: the smallest such probability.",
+            flag="--presence-low",
+            metavar="NUMBER",
+        ),
+    )
+    """Smallest f / F, >= 0 and <= high."""
+    high: Real | float = field(
+        metadata=parameter(
+            RationalIn(low=Fraction(0), high=Fraction(1), low_included=False),
+            "Delta-presence, with --population: the largest probability that a person of it is in the table.",
+            flag="--presence-high",
+            metavar="NUMBER",
+        )
+    )
+    """Largest f / F, > 0 and <= 1; a float means its decimal number."""
+    population: Any = field(metadata=_POPULATION)
+    """A frame or a path with one row per person and the quasi-identifiers as they are before any recoding."""
+
+    name: ClassVar[str] = "delta-presence"
+    needs_sensitive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        validate_declared("DeltaPresence", self)
+        if exact_fraction(self.low) > exact_fraction(self.high):
+            raise ParameterError.refusing("DeltaPresence", "low", "at most high", got=str(self.low))
+        if self.population is None:
+            raise ParameterError(
+                "delta-presence needs the table of the population: give ",
+                Suggestion("population", owner="DeltaPresence"),
+                ".",
+            )
+        object.__setattr__(self, "population", PopulationTable.of(self.population, "DeltaPresence"))
+
+    @property
+    def _bounds(self) -> tuple[Fraction, Fraction]:
+        return exact_fraction(self.low), exact_fraction(self.high)
+
+    @staticmethod
+    def _presence(people: PeopleCounts) -> tuple[Fraction, Fraction]:
+        shares = [Fraction(rows, big) for rows, big in people.counted]
+        return (Fraction(0) if people.outside else min(shares)), max(shares)
+
+    def satisfied(self, release: ReleaseCounts) -> bool:  # noqa: D102
+        people = _people(release)
+        if people.overlapping or any(big < rows for rows, big in people.counted):
+            return False
+        (low, high), (least, greatest) = self._bounds, self._presence(people)
+        return low <= least and greatest <= high
+
+    def achieved(self, release: ReleaseCounts) -> dict[str, Any]:  # noqa: D102
+        people = _people(release)
+        if people.overlapping or any(big < rows for rows, big in people.counted):
+            return {"delta_presence": None}
+        least, greatest = self._presence(people)
+        return {"delta_presence": {"low": rounded_down(least, _DIGITS), "high": rounded_up(greatest, _DIGITS)}}
+
+    def found(self, release: ReleaseCounts) -> str:  # noqa: D102
+        told = self.achieved(release)["delta_presence"]
+        if told is None:
+            return "people fit several groups, or fewer people fit a group than it has rows"
+        return f"it is from {told['low']} to {told['high']}"
+
+    @property
+    def people(self) -> PopulationTable | None:  # noqa: D102
+        return self.population if isinstance(self.population, PopulationTable) else None
+
+    def release_rules(self, table: Population) -> tuple[ReleaseRule, ...]:  # noqa: D102
+        return (ReleaseRule(presence=self._bounds),)
+
+    def to_dict(self) -> dict[str, Any]:  # noqa: D102
+        return {"model": self.name, "low": json_number(self.low), "high": json_number(self.high), "population": True}
+
+    def best_feasible(self, table: Population) -> str:  # noqa: D102
+        return "the share of the population that is in the table lies outside of these bounds"

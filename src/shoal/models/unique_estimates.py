@@ -1,0 +1,337 @@
+"""How many people are alone in the population, estimated from the sizes of the classes of a sample.
+
+A *sample histogram* has the sizes of classes that occur, ascending, and how many classes have each size: c_i. All
+estimates are shares of the population, whose size is N = n / p.
+
+References
+----------
+.. [1] L. Zayatz, "Estimation of the number of unique population elements using a sample", Proceedings of the Survey
+   Research Methods Section, American Statistical Association, 1991.
+.. [2] N. Hoshino, "Applying Pitman's sampling formula to microdata disclosure risk assessment", Journal of Official
+   Statistics 17(4), 2001.
+.. [3] G. Chen and S. Keller-McNulty, "Estimation of identification disclosure risk in microdata", Journal of Official
+   Statistics 14(1), 1998.
+.. [4] P. J. Haas and L. Stokes, "Estimating the number of classes in a finite population", Journal of the American
+   Statistical Association 93(444), 1998, Section 3.2. doi:10.1080/01621459.1998.10473807
+.. [5] F. K. Dankar, K. El Emam, A. Neisa and T. Roffey, "Estimating the re-identification risk of clinical data sets",
+   BMC Medical Informatics and Decision Making 12:66, 2012. doi:10.1186/1472-6947-12-66
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "SampleHistogram",
+    "classes_in_population",
+    "dankar",
+    "estimates",
+    "fitted_pitman",
+    "fitted_snb",
+    "pitman",
+    "slide_negative_binomial",
+    "zayatz",
+]
+
+_SMALL_FRACTION = Fraction(1, 10)
+"""Up to here Dankar et al. found Pitman's model the best."""
+_LARGEST_LOGARITHM, _WIDTH = 60.0, 90.0
+"""Of theta + alpha, where the maximum of a likelihood is looked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleHistogram:
+    """The sizes of the classes of a sample."""
+
+    sizes: NDArray[np.int64]
+    """The sizes that occur, ascending."""
+    counts: NDArray[np.int64]
+    """How many classes have each size."""
+
+    @classmethod
+    def of(cls, sizes: NDArray[np.int64]) -> SampleHistogram:
+        """Count the sizes of classes."""
+        found, counts = np.unique(sizes, return_counts=True)
+        return cls(sizes=found, counts=counts)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the sample: n."""
+        return int(np.dot(self.sizes, self.counts))
+
+    @property
+    def classes(self) -> int:
+        """Classes of the sample: u."""
+        return int(self.counts.sum())
+
+    def of_size(self, size: int) -> int:
+        """Return c_i, the number of classes of a size."""
+        return int(self.counts[self.sizes == size].sum())
+
+
+def estimates(sample: SampleHistogram, p: Fraction) -> dict[str, float | None]:
+    """Return every estimate by its name; None where a model does not fit the sample.
+
+    Parameters
+    ----------
+    sample : SampleHistogram
+        At least one class.
+    p : Fraction
+        The sampling fraction, above 0 and at most 1.
+    """
+    by_pitman, by_zayatz, by_snb = pitman(sample, p), zayatz(sample, p), slide_negative_binomial(sample, p)
+    chosen = dankar(p, pitman=by_pitman, zayatz=by_zayatz, snb=by_snb)
+    return {"pitman": by_pitman, "zayatz": by_zayatz, "snb": by_snb, "dankar": chosen}
+
+
+def dankar(p: Fraction, *, pitman: float | None, zayatz: float, snb: float | None) -> float:
+    """Return the estimate that was best in the simulations of [5]_ for such a sampling fraction.
+
+    Pitman's model where p <= 0.1, else the smaller of Zayatz' and the slide negative binomial one; Zayatz' estimate
+    where the model does not fit.
+    """
+    if p <= _SMALL_FRACTION:
+        return zayatz if pitman is None else pitman
+    return zayatz if snb is None else min(zayatz, snb)
+
+
+def zayatz(sample: SampleHistogram, p: Fraction) -> float:
+    """Return Zayatz' estimate [1]_.
+
+    By Bayes' rule, P(F = 1 | f = 1) = P(F = 1) P(f = 1 | F = 1) / sum_i P(F = i) P(f = 1 | F = i), where P(F = i) is
+    taken to be the share of classes of the sample that have the size i, and P(f = 1 | F = i) is hypergeometric. That
+    share of the sample uniques is taken for unique in the population. Equal to the share of sample uniques where p is
+    1. In [0, 1]; lower is safer.
+    """
+    rows, uniques = sample.rows, sample.of_size(1)
+    people = round(rows / p)
+    # P(f = 1 | F = i) = i n / N * (N - n)(N - n - 1) ... / ((N - 1)(N - 2) ...), with i - 1 factors each.
+    largest = min(int(sample.sizes[-1]), people)
+    steps = np.arange(1, largest)
+    ratios = np.maximum(people - rows - steps + 1, 0) / (people - steps)
+    others_out = np.concatenate(([1.0], np.cumprod(ratios)))
+    alone = sample.counts * sample.sizes * others_out[np.minimum(sample.sizes, largest) - 1]
+    return uniques / math.fsum(alone.tolist()) * uniques / rows if uniques else 0.0
+
+
+def pitman(sample: SampleHistogram, p: Fraction) -> float | None:
+    r"""Return the estimate by Pitman's model [2]_, with its parameters by maximum likelihood.
+
+    .. math:: \frac{E(C_1)}{N} \approx \frac{\Gamma(\theta + 1)}{\Gamma(\theta + \alpha)} N^{\alpha - 1}
+
+    Hoshino's expression for large N. In [0, 1]; lower is safer. None where the likelihood has no maximum.
+    """
+    fitted = fitted_pitman(sample)
+    if fitted is None:
+        return None
+    theta, alpha = fitted
+    share = _gamma_ratio(theta, alpha) * float(sample.rows / p) ** (alpha - 1)
+    return share if 0 <= share <= 1 else None
+
+
+def fitted_pitman(sample: SampleHistogram) -> tuple[float, float] | None:
+    """Return the parameters theta and alpha of Pitman's model that are most likely, or None where none are.
+
+    For each alpha in (0, 1) the likelihood has one maximum in theta. The derivative of the likelihood along these
+    maxima is followed to its zero, with 0 for alpha where it falls from there on (Ewens' model).
+    """
+    from scipy.optimize import brentq
+
+    n, u = sample.rows, sample.classes
+    if u in {1, n}:  # all rows alike, or all different: the likelihood grows for ever
+        return None
+
+    def distance(alpha: float) -> float:
+        """Return theta + alpha, which is above 0."""
+
+        def score(logarithm: float) -> float:
+            return _score_theta(math.exp(logarithm), alpha, n, u)
+
+        high = 0.0
+        while score(high) > 0 and high < _LARGEST_LOGARITHM:
+            high += 2
+        return math.exp(brentq(score, high - _WIDTH, high, xtol=1e-14))
+
+    def along(alpha: float) -> float:
+        return _score_alpha(distance(alpha), alpha, sample)
+
+    try:
+        if along(0.0) <= 0:
+            return distance(0.0), 0.0
+        alpha = brentq(along, 0.0, 1 - 1e-9, xtol=1e-12)
+        return _polished(distance(alpha) - alpha, alpha, sample)
+    except (ValueError, ArithmeticError, np.linalg.LinAlgError):  # no change of sign: no maximum inside
+        return None
+
+
+def _score_theta(distance: float, alpha: float, n: int, u: int) -> float:
+    """Return the derivative of the log-likelihood in theta: sum_{i<u} 1/(theta + i alpha) - sum_{i<n} 1/(theta + i)."""
+    from scipy.special import digamma
+
+    theta = distance - alpha
+    return _sums(distance, alpha, u)[0] - float(digamma(theta + n) - digamma(theta + 1))
+
+
+def _score_alpha(distance: float, alpha: float, sample: SampleHistogram) -> float:
+    """Return the derivative in alpha: sum_{i<u} i/(theta + i alpha) - sum_j c_j sum_{i<j} 1/(i - alpha)."""
+    from scipy.special import digamma
+
+    second = np.dot(sample.counts, digamma(sample.sizes - alpha) - digamma(1 - alpha))
+    return _sums(distance, alpha, sample.classes)[1] - float(second)
+
+
+def _sums(distance: float, alpha: float, u: int) -> tuple[float, float]:
+    """Return the sums of 1/(theta + i alpha) and of i/(theta + i alpha) over i from 1 to u - 1."""
+    if alpha == 0:
+        return (u - 1) / distance, u * (u - 1) / 2 / distance
+    if alpha < 0.01:  # the closed form would be a difference of large numbers
+        i = np.arange(1, u)
+        terms = 1 / (distance + (i - 1) * alpha)
+        return float(terms.sum()), float((i * terms).sum())
+    from scipy.special import digamma
+
+    first = float(digamma(distance / alpha + u - 1) - digamma(distance / alpha)) / alpha
+    return first, (u - 1 - (distance - alpha) * first) / alpha
+
+
+def _polished(theta: float, alpha: float, sample: SampleHistogram) -> tuple[float, float]:
+    """Take a few of Newton's steps with sums term by term, which lose no digits to differences of large numbers."""
+    n, u = sample.rows, sample.classes
+    i, rest = np.arange(1, u), np.arange(1, n)
+    large = sample.sizes > 1
+    sizes, counts = sample.sizes[large], sample.counts[large]
+    for _ in range(3):
+        terms = 1 / (theta + alpha + (i - 1) * alpha)
+        others = 1 / (theta + rest)
+        below = 1 / (np.arange(1, int(sample.sizes[-1])) - alpha)
+        gradient = np.array(
+            [terms.sum() - others.sum(), (i * terms).sum() - np.dot(counts, np.cumsum(below)[sizes - 2])]
+        )
+        mixed = -(i * terms**2).sum()
+        hessian = np.array(
+            [
+                [(others**2).sum() - (terms**2).sum(), mixed],
+                [mixed, -((i * terms) ** 2).sum() - np.dot(counts, np.cumsum(below**2)[sizes - 2])],
+            ]
+        )
+        step = np.linalg.solve(hessian, gradient)
+        if not 0 < alpha - step[1] < 1 or theta - step[0] <= -(alpha - step[1]):
+            break
+        theta, alpha = theta - float(step[0]), alpha - float(step[1])
+    return theta, alpha
+
+
+def _gamma_ratio(theta: float, alpha: float) -> float:
+    """Return Gamma(theta + 1) / Gamma(theta + alpha) for 0 <= alpha <= 1, without a difference of large logarithms."""
+    shifted = 1.0
+    while theta < 40:  # Gamma(x + 1) = x Gamma(x), until Stirling's series has all digits
+        shifted *= (theta + alpha) / (theta + 1)
+        theta += 1
+    a, b, gap = theta + 1, theta + alpha, 1 - alpha
+    exponent = (a - 0.5) * math.log1p(gap / b) + gap * (math.log(b) - 1)
+    for power, factor in ((1, 1 / 12), (3, -1 / 360), (5, 1 / 1260), (7, -1 / 1680)):
+        exponent += factor * (a**-power - b**-power)
+    return shifted * math.exp(exponent)
+
+
+def slide_negative_binomial(sample: SampleHistogram, p: Fraction) -> float | None:
+    """Return the estimate by the slide negative binomial model [3]_: K beta^alpha / N.
+
+    F - 1 is negative binomial. The number of classes of the population, K, is estimated by `classes_in_population`;
+    alpha and beta are those under which a sample is expected to have as many classes of one and of two rows as this
+    one. In [0, 1]; lower is safer. None where no parameters do that.
+    """
+    if p == 1:
+        return sample.of_size(1) / sample.rows
+    classes = classes_in_population(sample, p)
+    fitted = None if classes is None else fitted_snb(classes, sample.of_size(1), sample.of_size(2), p)
+    if classes is None or fitted is None:
+        return None
+    alpha, beta = fitted
+    share = classes * math.exp(alpha * math.log(beta)) / float(sample.rows / p)
+    return share if 0 <= share <= 1 else None
+
+
+def classes_in_population(sample: SampleHistogram, p: Fraction) -> float | None:
+    r"""Return the estimated number of classes of the population: the modified estimator of Shlosser in [4]_.
+
+    .. math:: u + c_1 \frac{\sum_i i p^2 (1 - p^2)^{i-1} c_i}{\sum_i (1 - p)^i ((1 + p)^i - 1) c_i}
+              \left(\frac{\sum_i (1 - p)^i c_i}{\sum_i i p (1 - p)^{i-1} c_i}\right)^2
+
+    None where a denominator is 0.
+    """
+    q, i, c = float(p), sample.sizes.astype(np.float64), sample.counts
+    uniques = sample.of_size(1)
+    first = np.dot(c, i * q**2 * (1 - q**2) ** (i - 1))
+    # (1 - q)^i (1 + q)^i is (1 - q^2)^i, which does not overflow.
+    second = np.dot(c, (1 - q**2) ** i - (1 - q) ** i)
+    third, fourth = np.dot(c, (1 - q) ** i), np.dot(c, i * q * (1 - q) ** (i - 1))
+    if uniques == 0 or p == 1:
+        return float(sample.classes)
+    return float(sample.classes + uniques * first / second * (third / fourth) ** 2) if second > 0 < fourth else None
+
+
+def fitted_snb(classes: float, uniques: float, pairs: float, p: Fraction) -> tuple[float, float] | None:
+    """Return alpha and beta of the slide negative binomial model, or None where no parameters fit.
+
+    With B = 1 - (1 - p)(1 - beta), w = (1 - beta) / B and m = (1 - p) w, a sample has an expected number of classes of
+    one row of K p (beta / B)^alpha (1 + alpha m), and of two of K p^2 / 2 alpha w (beta / B)^alpha (2 + (1 + alpha) m).
+    Their ratio is a quadratic in alpha for each beta, which leaves one equation in beta.
+
+    Parameters
+    ----------
+    classes : float
+        K, the number of classes of the population.
+    uniques, pairs : float
+        Classes of one and of two rows in the sample.
+    p : Fraction
+        The sampling fraction.
+    """
+    from scipy.optimize import brentq
+
+    if uniques <= 0 or pairs <= 0:
+        return None
+    q = float(p)
+    wanted = 2 * pairs / (uniques * q)
+
+    def alpha_of(beta: float) -> float:
+        w = (1 - beta) / (1 - (1 - q) * (1 - beta))
+        m = (1 - q) * w
+        # a alpha^2 + b alpha - wanted = 0, which has one positive solution.
+        a, b = w * m, w * (2 + m) - wanted * m
+        root = math.sqrt(b * b + 4 * a * wanted)
+        return 2 * wanted / (b + root) if b > 0 else (root - b) / (2 * a)
+
+    def excess(logit: float) -> float:
+        beta = 1 / (1 + math.exp(-logit))
+        alpha, inner = alpha_of(beta), 1 - (1 - q) * (1 - beta)
+        m = (1 - q) * (1 - beta) / inner
+        return math.log(classes * q / uniques) + alpha * math.log(beta / inner) + math.log1p(alpha * m)
+
+    logit = _first_root(excess, brentq)
+    if logit is None:
+        return None
+    beta = 1 / (1 + math.exp(-logit))
+    return alpha_of(beta), beta
+
+
+def _first_root(function: Callable[[float], float], refine: Callable[..., float]) -> float | None:
+    """Return a zero of a function, looked for from -20 to 20 in steps of a quarter."""
+    grid = np.arange(-20, 20.25, 0.25).tolist()
+    values = [function(x) for x in grid]
+    for (x, y), (left, right) in zip(pairwise(grid), pairwise(values), strict=True):
+        if left == 0:
+            return float(x)
+        if left * right < 0:
+            return float(refine(function, x, y, xtol=1e-12))
+    return None

@@ -1,0 +1,192 @@
+"""The first sheet of a report, its figures of before and after, and making it again."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import shoal
+from shoal.cli.main import app
+from shoal.errors import DataError, ParameterError
+from shoal.report import facts_in, make_again, size_shares
+
+SECRET = "Zyzzyva"
+ABOUT = shoal.About(title="Visits & more", institution="St. Mary's", notes="Seen by the board.", signatures=("Head",))
+
+
+def release_of(table: pl.DataFrame, **request: Any) -> shoal.Release:
+    asked: dict[str, Any] = {"quasi_identifiers": ["age", "town"], "sensitive": "s", "privacy": shoal.KAnonymity(3)}
+    return shoal.anonymize(table, seed=0, algorithm="mondrian", **asked | request)
+
+
+def facts_of(release: shoal.Release, tmp_path: Path) -> Any:
+    release.save(tmp_path / "out", force=True, about=ABOUT)
+    return facts_in((tmp_path / "out.private/report.json").read_bytes())
+
+
+TOWNS = ["Aach", "Bonn", "Celle", SECRET]
+PEOPLE = pl.DataFrame(
+    {
+        "age": [20 + row * 7 % 50 for row in range(60)],
+        "town": [TOWNS[row * 5 % 3] for row in range(59)] + [SECRET],
+        "s": ["xyz"[row * 11 % 3] for row in range(60)],
+    }
+)
+
+
+@settings(max_examples=12, deadline=None)
+@given(data=st.data())
+def test_figures_are_their_definitions(data: st.DataObject) -> None:
+    rows = data.draw(st.integers(6, 14))
+    ages = data.draw(st.lists(st.integers(20, 90), min_size=rows, max_size=rows))
+    towns = data.draw(st.lists(st.sampled_from("ab"), min_size=rows, max_size=rows))
+    table = pl.DataFrame({"age": ages, "town": towns, "s": [data.draw(st.sampled_from("xy")) for _ in range(rows)]})
+    release = release_of(table, recoding="generalization")
+    facts = release._facts(release.certificate, None)
+    age, town = facts.distributions
+    assert age.told == 1
+    assert town.told == pytest.approx((release.data["town"] != "*").mean())
+    for one in (age, town):
+        assert bool(one.bars) == (one.told > 0)
+        assert not one.bars or sum(bar.before for bar in one.bars) == pytest.approx(1)
+        assert not one.bars or sum(bar.after for bar in one.bars) == pytest.approx(1)
+    expected: dict[int, float] = defaultdict(float)
+    for cell in release.data["age"].cast(pl.String):
+        found = re.fullmatch(r"\[(\d+), (\d+)\]", cell)
+        low, high = map(int, found.groups()) if found else (int(cell), int(cell))
+        covered = [value for value in sorted(set(ages)) if low <= value <= high]
+        for value in covered:
+            expected[value] += 1 / len(covered) / rows
+    for bar in age.bars:
+        ends = [int(end) for end in bar.label.split(" to ")]
+        inside = [value for value in expected if ends[0] <= value <= ends[-1]]
+        assert bar.after == pytest.approx(sum(expected[value] for value in inside))
+        assert bar.before == pytest.approx(sum(ages.count(value) for value in inside) / rows)
+    for when, frame in (("before", table), ("after", release.data)):
+        groups: dict[Any, list[str]] = defaultdict(list)
+        for row in frame.rows():
+            groups[row[:2]].append(row[2])
+        most = [max(Counter(values).values()) for values in groups.values()]
+        sizes = [len(values) for values in groups.values()]
+        (sure,) = facts.sureness
+        assert getattr(sure, f"highest_{when}") == pytest.approx(
+            max(one / size for one, size in zip(most, sizes, strict=True))
+        )
+        assert getattr(sure, f"average_{when}") == pytest.approx(sum(most) / rows)
+        for one in facts.sizes:
+            share = sum(size for size in sizes if one.low <= size <= one.high) / rows
+            assert getattr(one, when) == pytest.approx(share)
+
+
+def test_sizes_have_round_bounds_and_every_record() -> None:
+    shares = size_shares({1: 3, 7: 2, 1234: 1}, {90: 13, 81: 1})
+    bounds = [(one.low, one.high) for one in shares]
+    assert bounds[:6] == [(1, 1), (2, 2), (3, 4), (5, 9), (10, 19), (20, 49)]
+    assert all(before[1] + 1 == after[0] for before, after in pairwise(bounds))
+    assert bounds[-1][0] <= 1234 <= bounds[-1][1]
+    assert sum(one.before for one in shares) == pytest.approx(1)
+    assert sum(one.after for one in shares) == pytest.approx(1)
+
+
+def test_values_are_named_only_where_they_are_published(tmp_path: Path) -> None:
+    release = release_of(PEOPLE, privacy=shoal.LDiversity(2))
+    assert SECRET not in release.data.write_csv()
+    release.save(tmp_path / "out")
+    for path in [*(tmp_path / "out").iterdir(), *(tmp_path / "out.private").iterdir()]:
+        assert SECRET not in path.read_text(encoding="utf-8"), path.name
+    page = (tmp_path / "out.private/report.html").read_text(encoding="utf-8")
+    assert "20 to 29" in page or "How values are spread" in page
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "labels"),
+    [
+        ("zip", [f"021{row:02}" for row in range(60)], ["0210...", "0211...", "0212..."]),
+        (
+            "born",
+            pl.date_range(pl.date(1950, 1, 1), pl.date(2009, 1, 1), "1y", eager=True),
+            ["1950 to 1954", "1955 to 1959"],
+        ),
+        ("pay", [row * 12.5 for row in range(60)], ["0 to below 100", "100 to below 200"]),
+        ("children", [row % 3 for row in range(60)], ["0", "1", "2"]),
+    ],
+)
+def test_values_have_ranges_that_fit_them(name: str, values: Any, labels: list[str], tmp_path: Path) -> None:
+    table = pl.DataFrame({name: values, "s": ["x", "y"] * 30})
+    release = release_of(table, quasi_identifiers=[name], recoding="generalization")
+    (found,) = facts_of(release, tmp_path).distributions
+    assert [bar.label for bar in found.bars][: len(labels)] == labels
+
+
+def test_the_publisher_says_more_than_readers_are_told(tmp_path: Path) -> None:
+    release_of(PEOPLE).save(tmp_path / "out", about=ABOUT)
+    private = (tmp_path / "out.private/report.html").read_text(encoding="utf-8")
+    public = (tmp_path / "out/report.html").read_text(encoding="utf-8")
+    for page in (private, public):
+        assert "<h1>Visits &amp; more</h1>" in page
+        assert "<script" not in page
+    assert re.search(r"<dt>Date</dt><dd>\d{4}-\d\d-\d\d</dd>", private)
+    for said in ("Seen by the board.", '<span class="line"></span>Head'):
+        assert said in private
+        assert said not in public
+    assert "<dt>Date</dt>" not in public
+    assert "before" not in public.partition("How easily people are found")[2].partition("guarantees")[0]
+
+
+def test_reports_are_made_again_with_other_words(tmp_path: Path) -> None:
+    out, private = tmp_path / "out", tmp_path / "out.private"
+    release_of(PEOPLE).save(out, about=ABOUT)
+    before = {path: path.read_bytes() for path in (*out.iterdir(), *private.iterdir())}
+    assert make_again(out) == [out / "report.html", private / "report.html"]
+    assert {path: path.read_bytes() for path in before} == before, "nothing else is said, and nothing changes"
+    words = ["report", str(out), "--contact", "data@example.org", "--title", "Other", "--signature", "One, two"]
+    told = CliRunner().invoke(app, [*words, "--json"])
+    assert told.exit_code == 0
+    assert json.loads(told.stdout) == {"written": [str(out / "report.html"), str(private / "report.html")]}
+    for folder, mode in ((out, 0o644), (private, 0o600)):
+        page = (folder / "report.html").read_text(encoding="utf-8")
+        assert "<h1>Other</h1>" in page
+        assert "data@example.org" in page
+        assert "St. Mary" in page, "what is not said again stays"
+        assert ("One, two" in page) == (folder == private)
+        for name in ("report.html", "report.json"):
+            assert (folder / name).stat().st_mode & 0o777 & ~mode == 0
+        assert sorted(path.name for path in folder.iterdir()) == sorted(p.name for p in before if p.parent == folder)
+    assert make_again(private) == [private / "report.html"]
+
+
+def test_what_is_no_report_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no report\.json"):
+        make_again(tmp_path)
+    for text in ("{", "[]", '{"format": 1}', '{"format": 1, "private": true}', '{"format": 99, "private": true}'):
+        with pytest.raises(DataError, match=r"not one that shoal wrote|later version"):
+            facts_in(text)
+    with pytest.raises(ParameterError, match="'signatures' parameter of About"):
+        shoal.About(signatures="Head")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="'about' parameter of save"):
+        release_of(PEOPLE).save(tmp_path / "out", about="Visits")  # type: ignore[arg-type]
+
+
+def test_many_sensitive_columns_and_warnings_of_one_kind_fit_on_the_first_sheet(tmp_path: Path) -> None:
+    several = {f"s{at}": ["x", "y", "z", "x" if at < 4 else "y"] * 15 for at in range(5)}
+    table = PEOPLE.drop("s").with_columns(pl.Series(name, values) for name, values in several.items())
+    release = release_of(table, sensitive=[*several], insensitive=[], privacy=shoal.KAnonymity(3))
+    release.report(tmp_path / "report.html")
+    first, _, technical = (tmp_path / "report.html").read_text(encoding="utf-8").partition("Technical part")
+    assert sum(f"is sure of somebody&#39;s &#39;{name}&#39;, at worst" in first for name in several) == 3
+    assert "2 more are in the technical part" in first
+    assert all(f'<th scope="row">{name}</th>' in technical for name in several)
+    raised = [one.code for one in release.warnings]
+    assert raised.count("small_l") > 1
+    assert first.count("Some groups share a sensitive value") == 1
+    assert first.count("share one value of") == raised.count("small_l")

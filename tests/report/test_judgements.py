@@ -1,0 +1,64 @@
+"""Pages of audits and attacks: which groups fail, how often an attack is right, and no cell."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from shoal.cli.main import app
+
+SECRET = "Zyzzyva"
+TABLE = pl.DataFrame({"town": [f"{SECRET}{row // 3}" for row in range(9)] + ["alone"], "s": [*"xxxxyzxyz", "x"]})
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    TABLE.write_csv(tmp_path / "table.csv")
+    return tmp_path / "table.csv"
+
+
+def test_an_audit_says_which_groups_fail(table: Path, tmp_path: Path) -> None:
+    words = ["audit", str(table), "--qi", "town", "--sensitive", "s", "-k", "3", "-l", "2"]
+    told = CliRunner().invoke(app, [*words, "-o", str(tmp_path / "out")])
+    assert told.exit_code == 3
+    assert str(tmp_path / "out") in told.stdout.replace("\n", "")
+    page = (tmp_path / "out/report.html").read_text(encoding="utf-8")
+    rows = re.findall(r'<tr><th scope="row">(\d+)</th><td class="n">(\d+)</td><td class="n">(\d+)</td></tr>', page)
+    assert rows == [("4", "1", "10"), ("1", "3", "1"), ("4", "1", "10")]
+    assert "Where it fails k-anonymity, k = 3" in page
+    assert "Where it fails l-diversity (frequency), l = 2, s" in page
+    assert "1 record is unique" in page
+    assert json.loads((tmp_path / "out/result.json").read_text())["failures"][0]["failing_groups"] == 1
+    for file in (tmp_path / "out").iterdir():
+        assert SECRET not in file.read_text(encoding="utf-8")
+        assert file.stat().st_mode & 0o777 == 0o600
+    assert "<script" not in page
+    again = CliRunner().invoke(app, [*words, "-o", str(tmp_path / "out")])
+    assert again.exit_code == 2
+    assert "--force" in again.stderr
+
+
+def test_an_audit_without_a_requirement_has_no_verdict(table: Path, tmp_path: Path) -> None:
+    told = CliRunner().invoke(app, ["audit", str(table), "--qi", "town", "-o", str(tmp_path / "page.html")])
+    assert told.exit_code == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Audit of table.csv" in page
+    assert 'class="verdict' not in page
+
+
+def test_an_attack_stands_beside_its_baseline(table: Path, tmp_path: Path) -> None:
+    words = ["attack", "homogeneity", str(table), "--qi", "town", "--sensitive", "s", "--cells", "town=values"]
+    told = CliRunner().invoke(app, [*words, "-o", str(tmp_path / "page.html"), "--json"])
+    assert told.exit_code == 0, told.stderr
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    facts = json.loads(told.stdout)
+    assert facts["successes"] == 4
+    assert f"{100 * facts['rate']:.0f}%" in page
+    assert "baseline: guessing" in page
+    assert "control:" not in page, "nobody was named who is not in the table"
+    assert SECRET not in page

@@ -1,0 +1,67 @@
+"""The command: what it needs, where it listens, and how soon its first screen is there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from shoal.cli.main import app
+from shoal.studio.server import _listening
+
+
+def test_the_first_screen_waits_for_no_table_library(home):
+    """What takes seconds to import is imported by the worker meanwhile."""
+    script = f"""
+import sys
+from pathlib import Path
+from shoal.cli.studio import arguments_in, flag_of_key
+from shoal.studio import Requests, screens
+from shoal.studio.app import application
+from shoal.studio.server import studio_of
+import uvicorn
+studio = studio_of(Requests(arguments=arguments_in, flag=flag_of_key), home=Path({str(home)!r}), table=None,
+                   allowed=[], max_upload=1)
+application(studio)
+assert "patients.csv" in screens.opening(studio, {{}})
+print([name for name in ("numpy", "polars", "numba", "scipy", "pyarrow", "matplotlib") if name in sys.modules])
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+def test_a_port_that_is_taken(home, monkeypatch):
+    monkeypatch.chdir(home)
+    with _listening(0) as taken:
+        outcome = CliRunner().invoke(app, ["studio", "--no-browser", "--port", str(taken.getsockname()[1])])
+    assert outcome.exit_code == 2
+    assert "cannot be used" in outcome.stderr
+
+
+def test_a_table_that_is_none(home, monkeypatch):
+    monkeypatch.chdir(home)
+    outcome = CliRunner().invoke(app, ["studio", "--no-browser", "nowhere.csv"])
+    assert outcome.exit_code == 2
+    assert "no such file" in outcome.stderr
+
+
+@pytest.mark.parametrize("absent", ["starlette", "uvicorn"])
+def test_without_the_extra_it_says_how_to_get_it(absent, monkeypatch):
+    monkeypatch.setitem(sys.modules, absent, None)
+    outcome = CliRunner().invoke(app, ["studio", "--no-browser"])
+    assert outcome.exit_code == 2
+    assert "pip install 'shoal[studio]'" in outcome.stderr
+
+
+def test_names_that_are_no_text_are_not_listed(browser, home):
+    try:
+        (home / os.fsdecode(b"\xff.csv")).write_text("a,b\n1,2\n")
+    except OSError:
+        pytest.skip("this file system has no such names")
+    browser.enter()
+    text = browser.look("/").text
+    assert "patients.csv" in text
+    assert "\\xff" not in text
