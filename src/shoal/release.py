@@ -348,12 +348,11 @@ class Release(Unpicklable):
     def _sureness(self) -> Iterator[Sureness]:
         """Yield how sure adversaries could be of each sensitive attribute, and can be."""
         original, recoded = self.metrics.table.classes, self.metrics.recoding.classes
-        before = np.empty(self.frame.height, dtype=np.int64)
-        before[original.order] = np.repeat(np.arange(original.count), original.class_sizes)
+        before, counts = original.of_rows, self.metrics.table.counts
         after = recoded.of_group[self.metrics.groups].astype(np.int64)
         for column in self.metrics.table.sensitive:
-            was = class_confidence(before, original.class_sizes, column)
-            now = class_confidence(after, recoded.sizes, column)
+            was = class_confidence(before, original.class_sizes, column, counts)
+            now = class_confidence(after, recoded.sizes, column, counts)
             yield Sureness(
                 name=column.name,
                 highest_before=was.highest,

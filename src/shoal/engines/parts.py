@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from shoal.models import FrequencyForm, Requirement
     from shoal.table import Table
 
-__all__ = ["Division", "classes_of_rows", "divided"]
+__all__ = ["Division", "divided"]
 
 _FEWEST_KEPT = 256
 """Rows of a large class that stay at least for others, times the rows of the smallest acceptable group."""
@@ -155,7 +155,7 @@ def _set_aside(table: Table, judge: _Judge, requirement: Requirement, most: int)
     """Return how many rows of each cell are set aside, so that at most so many are left where that is possible."""
     assert table.counts is not None
     classes = table.classes
-    of_row = classes_of_rows(table)
+    of_row = classes.of_rows
     form = requirement.frequency_form()
     able = _largest_parts(table, form)
     sizes = np.zeros(classes.count, dtype=np.int64)
@@ -230,14 +230,6 @@ def _largest_parts(table: Table, form: FrequencyForm | None) -> NDArray[np.int64
     able = np.empty(table.rows, dtype=np.int64)
     able[classes.order] = keep
     return able
-
-
-def classes_of_rows(table: Table) -> NDArray[np.int64]:
-    """Return the number of the class of each row of a table of cells with counts."""
-    classes = table.classes
-    of_row = np.empty(table.rows, dtype=np.int64)
-    of_row[classes.order] = np.repeat(np.arange(classes.count), np.diff(classes.cell_starts[classes.class_starts]))
-    return of_row
 
 
 def _cut(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.algorithms import Guarantee, Partition, Problem, populations_of
-from shoal.engines.parts import classes_of_rows, divided
+from shoal.engines.parts import divided
 from shoal.errors import InfeasibleError, InternalError
 from shoal.recoding import recode
 from shoal.stages import Recoded, check_partition
@@ -188,7 +188,7 @@ class _Entries:
         self._partitions: list[Partition] = []
         self._count = 0
         if len(cells):
-            found, groups = np.unique(classes_of_rows(table)[cells], return_inverse=True)
+            found, groups = np.unique(table.classes.of_rows[cells], return_inverse=True)
             self._groups, self._count = [groups.astype(np.int64)], len(found)
         self._aside = self._count
 

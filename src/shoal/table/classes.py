@@ -63,6 +63,13 @@ class EquivalenceClasses:
         return np.add.reduceat(self.weights, starts[:-1])
 
     @property
+    def of_rows(self) -> NDArray[np.int64]:
+        """The class of each row."""
+        found = np.empty(len(self.order), dtype=np.int64)
+        found[self.order] = np.repeat(np.arange(self.count), np.diff(self.cell_starts[self.class_starts]))
+        return found
+
+    @property
     def sizes_counted(self) -> dict[int, int]:
         """How many classes have each size that occurs."""
         found, counts = np.unique(self.class_sizes, return_counts=True)
