@@ -131,9 +131,7 @@ class Partition:
         if groups.min() < 0 or groups.max() >= self.count or not np.bincount(groups, minlength=self.count).all():
             raise InternalError("an algorithm returned group numbers that are not 0, 1, ... without a gap")
         if self.least is not None and self.least.shape != (self.count, attributes):
-            raise InternalError(
-                "an algorithm returned something else than a least level for each group and attribute"
-            )
+            raise InternalError("an algorithm returned something else than a least level for each group and attribute")
 
     def __repr__(self) -> str:
         return f"Partition(rows={len(self.groups)}, groups={self.count})"
@@ -146,6 +144,10 @@ class Algorithm(Protocol):
     quasi-identifier then has one, built automatically where none was given. One that decides about all groups together
     may say so with an attribute `judges_releases = True`: it serves models of the whole release
     (`Requirement.release_rules`), for which every other one is refused.
+
+    One whose groups depend on the rows near them, so that parts of a table may be solved one after another, may say so
+    with an attribute `divisible = True`: engines do that where a table does not fit into memory. How many bytes a row
+    takes meanwhile may be said with an attribute `bytes_per_row`.
 
     One that searches long may name a quick algorithm that serves the same requirements with an attribute `stand_in`:
     its losses tell which of many coarsenings are worth the search.
