@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -45,6 +43,9 @@ def warm_up(
     What is compiled already is not compiled again. Machine code is kept beside the
     package or, where that cannot be written, in the user's cache folder.
     """
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+
     terminal: Terminal = context.obj
     terminal.json = bool(json)
     known = _tasks()
