@@ -21,10 +21,14 @@ __all__ = [
     "published_average_class_size",
     "published_class_sizes",
     "published_discernability",
+    "published_range_counts",
     "published_star_counts",
     "published_stars",
     "published_suppressed_tuples",
 ]
+
+_RANGE = r"^(?:[\[(\]].*,.*[\])\[]|\{.*\})$"
+"""An interval or a set, as releases write them."""
 
 
 def published_class_sizes(
@@ -92,6 +96,19 @@ def published_star_counts(
         counts[name] = counted(starred)
         rows = rows | starred if counts[name] else rows
     return counts, counted(rows)
+
+
+def published_range_counts(frame: pl.DataFrame, quasi_identifiers: Sequence[str]) -> dict[str, int]:
+    """Return how many cells of each quasi-identifier read like an interval or a set: `[21, 25]`, `{a, b}`.
+
+    Nodes of hierarchies have names of their own, and are not among them.
+    """
+    counts = {}
+    for name in quasi_identifiers:
+        column = frame[name]
+        text = column.dtype in (pl.String, pl.Categorical) or isinstance(column.dtype, pl.Enum)
+        counts[name] = int(column.cast(pl.String).str.contains(_RANGE).sum()) if text else 0
+    return counts
 
 
 def _starred(column: pl.Series, star: str) -> pl.Series:

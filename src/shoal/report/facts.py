@@ -173,6 +173,8 @@ class PublicFacts:
     """How many cells of each quasi-identifier are stars, in the order of the release."""
     starred_rows: int
     """Rows with a star."""
+    ranges: Mapping[str, int] = field(default_factory=dict)
+    """How many cells of each quasi-identifier read like an interval or a set."""
     class_sizes: tuple[SizeBin, ...] = ()
     """How large the groups are; see `size_bins`."""
     metrics: Mapping[str, float | int | None] = field(default_factory=dict)
@@ -247,6 +249,7 @@ def public_facts(
         rows=rows,
         stars=stars,
         starred_rows=starred_rows,
+        ranges=metrics.published_range_counts(frame, names),
         class_sizes=size_bins(sizes),
         metrics={
             "discernability": int((sizes * sizes).sum()),
