@@ -288,7 +288,7 @@ class TestReproducibility:
 
 KEYS = {
     "format", "shoal", "private", "algorithm", "reason", "parameters", "seed", "randomness", "input", "columns",
-    "requested", "achieved", "risk", "warnings", "cost", "guarantee", "details", "seconds", "output",
+    "requested", "achieved", "risk", "warnings", "cost", "guarantee", "details", "engine", "seconds", "output",
 }  # fmt: skip
 
 

@@ -145,6 +145,10 @@ class Algorithm(Protocol):
     may say so with an attribute `judges_releases = True`: it serves models of the whole release
     (`Requirement.release_rules`), for which every other one is refused.
 
+    One whose groups depend on the rows near them, so that parts of a table may be solved one after another, may say so
+    with an attribute `divisible = True`: engines do that where a table does not fit into memory. How many bytes a row
+    takes meanwhile may be said with an attribute `bytes_per_row`.
+
     One that searches long may name a quick algorithm that serves the same requirements with an attribute `stand_in`:
     its losses tell which of many coarsenings are worth the search.
     """

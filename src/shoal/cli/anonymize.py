@@ -20,8 +20,8 @@ __all__ = ["anonymize", "arguments_of", "publish", "save"]
 
 
 @takes(
-    options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, options.METHOD, options.RECODING, options.PARAMETERS,
-    options.OUTPUT, options.REPORT, options.FORMS, options.READING, options.REQUEST,
+    options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, options.METHOD, options.ENGINE, options.RECODING,
+    options.PARAMETERS, options.OUTPUT, options.REPORT, options.FORMS, options.READING, options.REQUEST,
 )  # fmt: skip
 def anonymize(terminal: Terminal, request: ReleaseSpec) -> None:
     """Make a release of a table that meets a privacy requirement, with a certificate and a report.

@@ -118,6 +118,9 @@ class Sabre:
     * The random numbers of the search are the same for every table.
     """
 
+    divisible: ClassVar[bool] = True
+    bytes_per_row: ClassVar[int] = 400
+
     effort: int = field(default=_DEFAULT, metadata=EFFORT)
 
     name: ClassVar[str] = "sabre"
