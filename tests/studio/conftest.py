@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -73,6 +74,8 @@ class Browser:
     def send(self, path: str, form: dict[str, str] | None = None, **extra: Any) -> Any:
         """Send a form, and follow where it leads until that is there."""
         headers = {"origin": HERE}
+        if path in ("/columns", "/coarser") and form is not None and "of" not in form:
+            form = {**form, "of": re.search('name="of" value="([^"]*)"', self.look(path).text).group(1)}
         answer = self.client.post(path, data=form or {"": ""}, headers=headers, follow_redirects=False, **extra)
         return self.look(answer.headers["location"]) if answer.status_code == 303 else answer
 

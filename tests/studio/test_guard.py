@@ -9,6 +9,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
 import shoal.studio
 from shoal.studio import guard as guarding
@@ -119,6 +120,24 @@ def test_other_methods_are_refused(browser, method):
     answer = browser.client.request(method, "/")
     assert answer.status_code == 405
     assert "access-control-allow-origin" not in answer.headers
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "OPTIONS", "CONNECT"])
+def test_other_methods_and_large_bodies_do_not_even_reach_the_screens(method):
+    reached = []
+
+    async def anything(scope, receive, send):
+        reached.append(scope["method"])
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    guard = guarding.Guard(anything, port=8123, max_upload=1)
+    client = TestClient(guard, base_url=HERE)
+    assert client.get(guard.entrance).status_code == 200
+    assert client.request(method, "/").status_code == 405
+    large = {"origin": HERE, "content-length": str(guarding.FORM_LIMIT + 1)}
+    assert client.post("/", content=b"", headers=large).status_code == 413, "before anything of it is read"
+    assert reached == ["GET"]
 
 
 def test_no_web_socket(browser):

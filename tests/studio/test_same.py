@@ -82,7 +82,7 @@ def words_of(command: str, folder: Path) -> list[str]:
     return [str(folder / word) if word == "release.toml" else word for word in words]
 
 
-@settings(max_examples=60, deadline=None, phases=[Phase.explicit, Phase.generate], report_multiple_bugs=False)
+@settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.generate], report_multiple_bugs=False)
 @given(plan=plans())
 def test_three_ways_and_the_studio_ask_for_the_same(plan, tmp_path_factory):
     folder = tmp_path_factory.mktemp("same")

@@ -50,6 +50,8 @@ def test_the_whole_way_to_a_release_whose_audit_agrees(browser, home):
         assert "sandbox" in answer.headers["content-security-policy"]
         assert "script" not in answer.headers["content-security-policy"]
     assert "attachment" in browser.client.get("/release/public/report.html?download").headers["content-disposition"]
+    (home / "made/notes.txt").write_text("somebody put this here")
+    assert browser.client.get("/release/public/notes.txt").status_code == 404
     assert browser.client.get("/release.toml").text.endswith('output = "release"\n')
 
 
@@ -96,6 +98,29 @@ def test_several_columns_get_a_role_at_once_and_history_takes_it_back(browser):
     for step in ("99", "-1", "x", "9" * 20):
         browser.send("/history", {"step": step})
     assert browser.studio.history.at == 3
+
+
+def test_a_form_of_an_old_page_gives_no_column_the_role_of_another(browser, home):
+    (home / "other.csv").write_text("disease,age\nx,30\ny,40\nz,50\n")
+    browser.enter()
+    page = browser.send("/open", {"path": "patients.csv"}).text
+    old = re.search('name="of" value="([^"]*)"', page).group(1)
+    browser.send("/open", {"path": "other.csv"})
+    answer = browser.send("/columns", {"of": old, "role-0": "direct_identifier", "role-1": "insensitive"})
+    assert answer.status_code == 422
+    assert "another window" in answer.text
+    assert not browser.studio.plan.roles
+    browser.send("/columns", {"role-0": "sensitive", "role-1": "quasi_identifier"})
+    assert browser.send("/coarser", {"of": old, "coarsen-0": "any"}).status_code == 422
+    assert browser.studio.plan.coarsen["age"] != "any"
+
+
+def test_models_of_private_values_go_with_the_last_private_column(browser):
+    browser.decided()
+    browser.send("/goal", {"k": "6", "l": "3", "t": "0.5"})
+    browser.send("/columns", {"role-4": "quasi_identifier"})
+    assert browser.studio.plan.privacy == {"k": "6"}
+    assert browser.look("/goal").status_code == 200
 
 
 def test_a_reload_and_a_second_browser_window_find_everything_as_it_was(browser):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from decimal import Decimal
 from pathlib import Path
@@ -15,7 +17,7 @@ from shoal.studio.state import OrderedRelease, Studio, Waiting
 from shoal.studio.words import GOALS, ROLES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 __all__ = [
     "cancel",
@@ -123,8 +125,26 @@ def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         unclear=unclear,
         forms=DATE_FORMS,
         checked=query.get("check") == "all",
+        of=_mark([one["name"] for one in found["columns"]]),
         same=same.of_inspecting(studio.plan, studio.requests, output=studio.places.free_folder()),
     )
+
+
+def _mark(names: Sequence[str]) -> str:
+    """Return what tells a list of columns from others: fields of forms are numbered, and a page may be an old one."""
+    return hashlib.sha256(json.dumps([*names]).encode()).hexdigest()[:16]
+
+
+def _check_mark(form: Mapping[str, str], names: Sequence[str]) -> None:
+    """Refuse a form that was made for other columns.
+
+    Raises
+    ------
+    UsageError
+        Where it was.
+    """
+    if form.get("of", "") != _mark(names):
+        raise UsageError("That page was made for other columns: another window has changed them since. Load it again.")
 
 
 def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
@@ -132,6 +152,7 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
     found = looked_at(studio, "columns")
     if isinstance(found, Waiting):
         return "/columns"
+    _check_mark(form, [one["name"] for one in found["columns"]])
     before = studio.plan
     known = [role.name for role in ROLES]
     roles, dates = {}, dict(before.dates)
@@ -146,11 +167,13 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
             dates[name] = form[f"date-{place}"].strip()
     said = {name for name, form_ in dates.items() if before.dates.get(name) != form_}  # another proposal follows
     proposed = {one["name"]: one["coarsen"] or "" for one in found["columns"]}
+    models = before.privacy if "sensitive" in roles.values() else {"k": before.privacy.get("k", "5")}
     missing = any(one["missing"] and roles[one["name"]] == "sensitive" for one in found["columns"])
     studio.history.change(
         _what_changed(before.roles, roles),
         roles={name: role for name, role in roles.items() if name not in said},
         dates=dates,
+        privacy=models,
         coarsen={name: words for name, words in {**proposed, **before.coarsen}.items() if name not in said},
         missing_sensitive="value" if missing and before.missing_sensitive == "error" else before.missing_sensitive,
     )
@@ -324,6 +347,7 @@ def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         step="coarser",
         offered=_with_own(offered, plan),
         seen=seen,
+        of=_mark(plan.names_of("quasi_identifier")),
         most=_with_most_values(offered, plan),
         k=_k_of(plan),
         same=_same_release(studio, plan),
@@ -353,6 +377,7 @@ def _k_of(plan: Plan) -> int:
 def set_coarser(studio: Studio, form: Mapping[str, str]) -> str:
     """Make the columns of a form coarser."""
     names = studio.plan.names_of("quasi_identifier")
+    _check_mark(form, names)
     coarsen = dict(studio.plan.coarsen)
     for place, name in enumerate(names):
         typed = form.get(f"own-{place}", "").strip()

@@ -99,6 +99,8 @@ function choosing() {
     }));
   };
   form.addEventListener("input", tell);
+  // What was typed before this script ran, or is there again after a reload.
+  if ([...form.querySelectorAll("input:not([type=radio])")].some((one) => one.value !== one.defaultValue)) tell();
 }
 
 dropping();
