@@ -28,7 +28,6 @@ from shoal.stages import (
     Prepared,
     Request,
     drawn,
-    input_hash,
     partition_and_recode,
     verified,
 )
@@ -55,7 +54,6 @@ __all__ = [
     "columns_before",
     "encoded_columns",
     "encoded_table",
-    "input_hash",
     "meant",
     "prepare",
     "ready",

@@ -21,13 +21,14 @@ from shoal.algorithms import Problem, loss_bound, lower_bound, populations_of
 from shoal.certificate import Certificate, Cost
 from shoal.disclosure_risk import fitting, reidentification
 from shoal.errors import InfeasibleError, InternalError
+from shoal.input_hash import encoded_as_it_came, input_hash
 from shoal.io import DateForm, as_written
 from shoal.metrics import Metrics
 from shoal.population import people_of_nodes
 from shoal.recoding import canonical_order, check_coverage, compose, published_frame, recode
 from shoal.release import Release
 from shoal.release_of_cells import CountedRelease
-from shoal.table import KEYED, encode, fingerprint, new_salt
+from shoal.table import KEYED
 from shoal.table.text import check_seen_apart
 from shoal.verification import check_faithful, declared_meanings, names_read_as, verify
 from shoal.warnings import how_to_coarsen, original_warnings, published_warnings
@@ -58,7 +59,6 @@ __all__ = [
     "coarsenings_for_readers",
     "drawn",
     "generator",
-    "input_hash",
     "partition_and_recode",
     "verified",
 ]
@@ -404,7 +404,7 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         least = None if prepared.encoded.coarsened else loss_bound(prepared.problem(clock), bound)
     with clock.step("certify"):
         came, alike = opened.as_it_came, opened.reads_alike
-        original = whole.original if alike else _encoded_as_it_came(came, request.schema, opened.counts)
+        original = whole.original if alike else encoded_as_it_came(came, request.schema, opened.counts)
         digest, salt = input_hash(came, original, counts=opened.counts)
         metrics = Metrics(prepared.original, recoded.composed, partition.groups, k=request.requirement.k)
         cost = Cost.of(recoding, bound, gcp=metrics.gcp, least=least)
@@ -588,40 +588,6 @@ def coarsenings_for_readers(coarsen: Mapping[str | tuple[str, ...], Coarsening])
         }
         for key, coarsening in coarsen.items()
     }
-
-
-def input_hash(
-    frame: pl.DataFrame, table: Table, salt: str | None = None, *, counts: NDArray[np.int64] | None = None
-) -> tuple[str, str]:
-    """Return the keyed hash of an input: of all of its rows, before any coarsening, without the direct identifiers.
-
-    A release does not depend on the direct identifiers, so that its provenance can be shown with a copy of the table
-    from which they were removed.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        The input.
-    table : Table
-        Its rows as they were before any coarsening, encoded, in any order; some may be left out.
-    salt : str, optional
-        The key, as hexadecimal digits; a new one by default.
-    counts : int64 array, optional
-        How many rows of the input each row of the frame stands for; one by default.
-
-    Returns
-    -------
-    digest, salt : str
-    """
-    salt = new_salt() if salt is None else salt
-    if table.rows != frame.height:
-        table = _encoded_as_it_came(frame, table.schema, counts)
-    order = canonical_order(table) if table.told_apart else None
-    return fingerprint(table, order, key=bytes.fromhex(salt)), salt
-
-
-def _encoded_as_it_came(frame: pl.DataFrame, schema: Schema, counts: NDArray[np.int64] | None) -> Table:
-    return replace(encode(frame.select(schema.published), replace(schema, direct_identifiers=())), counts=counts)
 
 
 def _with_row_numbers(error: InfeasibleError, rows: NDArray[np.int32]) -> InfeasibleError:
