@@ -173,6 +173,7 @@ def publish(
 ) -> dict[str, Any]:
     """Make a release, verify it and write it; return its full certificate and what each column lost."""
     from shoal.publish import anonymize
+    from shoal.studio.voice import SCREENS
 
     release = anonymize(progress=progress, **arguments(content))
     progress("write", 0, 1)
@@ -180,6 +181,7 @@ def publish(
     return {
         "certificate": certificate.to_dict(),
         "loss": dict(release.metrics.ncp),
+        "warnings": [one.told(SCREENS) for one in release.warnings],
         "files": sorted(one.name for one in Path(folder).iterdir()),
         "private": sorted(one.name for one in Path(f"{folder}.private").iterdir()),
     }
