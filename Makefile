@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
+# Tests start processes by the dozen: modules are compiled once, whatever the environment says of it.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo warm-up test check lint types imports docs package bench clean help
 
 help:

@@ -41,6 +41,7 @@ MODULES = (
     "settings",
     "speed",
     "stars",
+    "starting",
     "sweep",
     "tune",
 )
@@ -236,6 +237,15 @@ def test_commands_are_measured_and_a_failure_is_no_measurement(benchmarks, capfd
     with pytest.raises(benchmarks.harness.subprocess.CalledProcessError):
         benchmarks.harness.command_seconds([*command, "no-such-command"], repeats=1, warm=False)
     assert capfd.readouterr().err
+
+
+def test_starting_is_measured_in_cpu_of_all_processes(benchmarks, tmp_path):
+    environment = {"PATH": "/usr/bin:/bin"}
+    idle = benchmarks.starting.cpu_of(["-c", "import time; time.sleep(0.3)"], environment, tmp_path)
+    busy = "import time\nwhile time.process_time() < 0.5: pass"
+    nested = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}])"
+    assert idle < 0.3, "sleep is no work"
+    assert benchmarks.starting.cpu_of(["-c", nested], environment, tmp_path) >= 0.5
 
 
 def test_a_run_prints_keeps_and_summarises_its_figures(benchmarks, settings, monkeypatch, capsys, tmp_path):

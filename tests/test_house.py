@@ -155,7 +155,7 @@ def test_the_options_of_a_request_are_the_parameters_of_anonymize():
 
     from shoal.publish import Options
 
-    own = {"data", "quasi_identifiers", "sensitive", "privacy", "algorithm", "progress"}
+    own = {"data", "quasi_identifiers", "sensitive", "privacy", "algorithm", "engine", "memory", "output", "progress"}
     assert set(Options.__annotations__) == set(inspect.signature(shoal.anonymize).parameters) - own
 
 

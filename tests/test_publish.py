@@ -131,6 +131,13 @@ class TestWhatIsPublished:
         made = shoal.anonymize(patients, **REQUEST, star="(hidden)")
         assert made.certificate.cost.stars == sum((made.data[name].cast(pl.String) == "(hidden)").sum() for name in QI)
 
+    @pytest.mark.parametrize(
+        "star", ["90+", "[20, 29]", "31.12.1980", "1,5", "2003-Q3", "07", "{a, b}", "\u200b", "a\nb"]
+    )
+    def test_a_star_that_reads_like_something_else(self, patients: pl.DataFrame, star: str) -> None:
+        with pytest.raises(ParameterError, match="'star' parameter of anonymize must be a text that can be seen"):
+            shoal.anonymize(patients, **REQUEST, star=star)
+
     def test_generalization(self, patients: pl.DataFrame) -> None:
         made = shoal.anonymize(patients, **REQUEST, recoding="generalization")
         ages = made.data["age"].cast(pl.String)
@@ -281,7 +288,7 @@ class TestReproducibility:
 
 KEYS = {
     "format", "shoal", "private", "algorithm", "reason", "parameters", "seed", "randomness", "input", "columns",
-    "requested", "achieved", "risk", "warnings", "cost", "guarantee", "details", "seconds", "output",
+    "requested", "achieved", "risk", "warnings", "cost", "guarantee", "details", "engine", "seconds", "output",
 }  # fmt: skip
 
 

@@ -499,3 +499,63 @@ def test_undeclared_categories_of_pandas_are_in_no_order_of_their_own() -> None:
         release = shoal.anonymize(table, quasi_identifiers=["q"], sensitive="s", privacy=shoal.KAnonymity(2), seed=0)
         found.add((str(release.data.dtypes["q"]), tuple(release.data["q"].cat.categories), release.data.to_csv()))
     assert len(found) == 1
+
+
+NOTE = "of a row that is left out, and long"
+
+
+@pytest.mark.parametrize("keep_order", [False, True])
+def test_memory_of_insensitive_columns_holds_published_text_only(keep_order: bool) -> None:
+    """Polars keeps long texts beside a column; gathered rows share them with those that are left out."""
+    import pickle
+
+    told = ["long enough to be kept elsewhere", "another text that is kept elsewhere"] * 2
+    columns = {
+        "text": pl.Series([*told, NOTE]),
+        "bytes": pl.Series([*(text.encode() for text in told), NOTE.encode()]),
+        "list": pl.Series([*([text] for text in told), [NOTE]]),
+        "part": pl.Series([*({"a": text} for text in told), {"a": NOTE}]),
+    }
+    table = pl.DataFrame({"q": [1, 1, 2, 2, 3], "s": ["x", "y", "x", "y", None], **columns})
+    given: dict[str, Any] = {"privacy": shoal.KAnonymity(2), "missing_sensitive": "drop", "keep_order": keep_order}
+    release = shoal.anonymize(table, quasi_identifiers=["q"], sensitive="s", insensitive=list(columns), **given)
+    written = io.BytesIO()
+    release.data.write_ipc(written)
+    for content in (pickle.dumps(release.data), pickle.dumps(release.frame), written.getvalue()):
+        assert told[0].encode() in content
+        assert NOTE.encode() not in content
+    shown = release.data["text"].to_list()
+    assert shown == told if keep_order else sorted(shown) == sorted(told)
+
+
+@pytest.mark.parametrize("kind", ["list", "array", "structure", "lists of structures"])
+def test_declared_categories_within_lists_and_structures(kind: str, tmp_path: Path) -> None:
+    found = set()
+    for absent in ("never", "seldom"):
+        leaf = pl.Enum(["b", "a", absent])
+        inside, made = {
+            "list": (pl.List(leaf), lambda value: [value]),
+            "array": (pl.Array(leaf, 1), lambda value: [value]),
+            "structure": (pl.Struct({"x": leaf}), lambda value: {"x": value}),
+            "lists of structures": (pl.List(pl.Struct({"x": leaf})), lambda value: [{"x": value}]),
+        }[kind]
+        cells = pl.Series([made(value) for value in "abab"], dtype=inside)
+        table = pl.DataFrame({"q": [1, 1, 2, 2], "s": list("xyxy"), "i": cells})
+        given: dict[str, Any] = {"privacy": shoal.KAnonymity(2), "insensitive": ["i"], "seed": 0}
+        release = shoal.anonymize(table, quasi_identifiers=["q"], sensitive="s", **given)
+        release.save(tmp_path / absent, format="parquet")
+        found.add((str(release.data.schema), str(files_of(tmp_path / absent))))
+        assert sorted(map(str, release.data["i"].to_list())) == sorted(map(str, map(made, "aabb")))
+    assert len(found) == 1
+    assert "never" not in str(found)
+
+
+@pytest.mark.parametrize("made", [lambda value: [value], lambda value: {"x": value}], ids=["list", "structure"])
+def test_zeros_within_lists_do_not_keep_the_order_of_the_input(made: Any) -> None:
+    found = set()
+    for cells in itertools.permutations([0.0, -0.0, 1.0]):
+        table = pl.DataFrame({"q": [1] * 3, "s": ["x"] * 3, "i": [made(cell) for cell in cells]})
+        given: dict[str, Any] = {"privacy": shoal.KAnonymity(2), "insensitive": ["i"]}
+        release = shoal.anonymize(table, quasi_identifiers=["q"], sensitive="s", **given)
+        found.add(str(release.data["i"].to_list()))
+    assert len(found) == 1

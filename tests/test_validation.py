@@ -11,7 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal._messages import PYTHON
-from shoal._validation import Boolean, Finite, Integer, NotBlank, OneOf, Optional, RationalIn, exact_fraction, validate
+from shoal._validation import (
+    Boolean,
+    Finite,
+    Integer,
+    NotBlank,
+    OneOf,
+    Optional,
+    RationalIn,
+    Symbol,
+    exact_fraction,
+    validate,
+)
 from shoal.algorithms import Mondrian, ThreePhase
 from shoal.errors import ParameterError, UsageError
 from shoal.models import (
@@ -38,6 +49,7 @@ CONSTRAINTS = [
     Optional(Boolean()),
     Finite(),
     NotBlank(),
+    Symbol(),
 ]
 ACCEPTED = {
     0: [1, 5, np.int64(3), np.uint8(255), 10**400],
@@ -52,6 +64,7 @@ ACCEPTED = {
     9: [None, True],
     10: [0, -1.5, Fraction(1, 3), np.float64(2.5), np.int8(-1), 10**400],
     11: ["*", " x "],
+    12: ["*", "(hidden)", "?", "n/a"],
 }
 NAMED = pytest.mark.parametrize("constraint", CONSTRAINTS, ids=[repr(constraint) for constraint in CONSTRAINTS])
 
@@ -98,6 +111,7 @@ def test_descriptions():
         "None or True or False",
         "a finite number",
         "a text that is not blank",
+        "a text that can be seen, without digits and commas",
     ]
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "Optional",
     "Parameter",
     "RationalIn",
+    "Symbol",
     "exact_fraction",
     "number_in",
     "parameter",
@@ -183,6 +184,24 @@ class NotBlank:
 
     def refused(self) -> list[Any]:
         return ["", " \t", 3, None]
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """What stands for a suppressed cell: a text that can be seen, and that is no number, date, interval or set."""
+
+    def accepts(self, value: object) -> bool:
+        seen = isinstance(value, str) and bool(value.strip()) and value.isprintable()
+        return seen and not any(char.isnumeric() or char == "," for char in str(value))
+
+    def told(self, voice: Voice) -> str:
+        return "a text that can be seen, without digits and commas"
+
+    def read(self, text: str) -> Any:
+        return text
+
+    def refused(self) -> list[Any]:
+        return ["", " \t", "\u200b", "0", "90+", "2003-Q3", "[a, b]", "{a, b}", 3, None]
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from shoal._validation import OneOf, validate
 from shoal.disclosure_risk import fitting, reidentification
+from shoal.engines import ENGINES, chosen_engine, count_and_place_cells
 from shoal.errors import ColumnError, DataError, ParameterError
+from shoal.io import scan_table
 from shoal.metrics import published_star_counts
 from shoal.models import Requirement
 from shoal.opening import open_data, open_population, roles, understood
@@ -100,6 +103,8 @@ def audit(
     delimiter: str | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
+    engine: Literal["auto", "memory", "stream"] = "auto",
+    memory: int | str | None = None,
 ) -> Audit:
     """Measure the privacy of a table from its cells, and check it against models where some are given.
 
@@ -128,6 +133,8 @@ def audit(
         Of a CSV file; detected by default.
     sheet : str, optional
         Of a workbook; needed where it has several.
+    engine, memory
+        As for `anonymize`: a folder of Parquet files, or a table that does not fit into memory, is read in pieces.
 
     Returns
     -------
@@ -138,28 +145,35 @@ def audit(
     UsageError
         The call or the data is wrong.
     """
-    opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
-    frame = opened.frame
-    schema = roles(quasi_identifiers, sensitive)
-    schema.check_known(frame.columns)
-    if frame.height == 0:
-        raise DataError("The table has no rows: there is nothing to audit.")
-    if not schema.published:
-        raise ColumnError("No column has a role: name the quasi-identifiers, the sensitive columns, or both.")
+    validate("audit", {"engine": engine}, {"engine": OneOf(ENGINES)})
+    by, schema, places = chosen_engine(engine, memory, data), roles(quasi_identifiers, sensitive), None
+    if by.streams:
+        scanned = scan_table(data, delimiter=delimiter, encoding=encoding)
+        _check_roles(schema, scanned.columns)
+        opened, places = count_and_place_cells(scanned, schema, by.budget)
+    else:
+        opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
+        schema.check_known(opened.frame.columns)
+        if opened.frame.height == 0:
+            raise DataError("The table has no rows: there is nothing to audit.")
+        _check_roles(schema, opened.frame.columns)
     requirement = None if privacy is None else Requirement.of(privacy, schema.sensitive)
     # Quasi-identifiers are compared as they stand.
     values = Schema(quasi_identifiers=(), sensitive=schema.sensitive)
     opened = understood(opened, values, requirement, dates=dates, decimal=decimal)
     frame = opened.frame[list(schema.published)]
     models = () if requirement is None else requirement.models
+    times = opened.counts
     people = _people(frame, schema, requirement, star, hierarchies, cells)
-    achieved = measure(frame, schema.quasi_identifiers, schema.sensitive, models, people=people)
-    stars, starred = published_star_counts(frame, schema.quasi_identifiers, star)
+    achieved = measure(frame, schema.quasi_identifiers, schema.sensitive, models, people=people, times=times)
+    stars, starred = published_star_counts(frame, schema.quasi_identifiers, star, times)
     return Audit(
         achieved=achieved,
         requested=() if requirement is None else tuple(requirement.to_list()),
-        failures=() if requirement is None else failures(frame, schema.quasi_identifiers, requirement, people),
-        rows=frame.height,
+        failures=()
+        if requirement is None
+        else failures(frame, schema.quasi_identifiers, requirement, people, times=times, places=places),
+        rows=opened.rows,
         unique_rows=achieved.sizes_counted.get(1, 0),
         risk=reidentification(achieved.sizes_counted, k=1 if requirement is None else requirement.k)
         if schema.quasi_identifiers
@@ -167,6 +181,12 @@ def audit(
         stars=sum(stars.values()),
         suppressed_tuples=starred,
     )
+
+
+def _check_roles(schema: Schema, columns: Sequence[str]) -> None:
+    schema.check_known(columns)
+    if not schema.published:
+        raise ColumnError("No column has a role: name the quasi-identifiers, the sensitive columns, or both.")
 
 
 def _people(

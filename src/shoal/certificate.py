@@ -182,6 +182,9 @@ class Certificate:
     """What the algorithm tells of its run: counts and names, never a cell."""
     for_readers: Mapping[str, Any] = field(default_factory=dict)
     """What of the parameters readers need, as it was asked for: nothing of it depends on the table."""
+    engine: Mapping[str, Any] = field(default_factory=dict)
+    """What found the groups: the engine's `name`, in how many `parts` of the table, and for those that work on cells
+    with counts how many `cells` there were, and the `memory` in bytes that they were allowed."""
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Hash and rows of every file written; empty while the release is in memory only."""
 
@@ -210,6 +213,7 @@ class Certificate:
             "cost": self.cost.to_dict(),
             "guarantee": self._guarantee(),
             "details": dict(self.details),
+            "engine": dict(self.engine),
             "seconds": {step: round(seconds, 4) for step, seconds in self.seconds.items()},
             "output": {"files": {name: dict(facts) for name, facts in self.files.items()}},
         }

@@ -215,7 +215,13 @@ class InternalError(ShoalError):
 
 
 def place_of(bug: BaseException) -> str:
-    """Return what a bug is and where it struck, without its message: that may quote a cell."""
+    """Return what a bug is and where it struck, without its message: that may quote a cell.
+
+    Parameters
+    ----------
+    bug : BaseException
+        What was raised and not meant to be.
+    """
     import traceback
 
     frames = traceback.extract_tb(bug.__traceback__)

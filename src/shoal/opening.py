@@ -48,6 +48,19 @@ class OpenedData(Unpicklable):
     """The input before it did; None where it did not."""
     unread: Mapping[str, Phrase] = field(default_factory=dict)
     """Columns that look like dates and could not be read, and why not, in a sentence without a cell."""
+    counts: NDArray[np.int64] | None = None
+    """How many rows of the input each row of the frame stands for, where those that are alike are there once; None: one
+    each. Columns that are not looked at are empty then."""
+
+    @property
+    def rows(self) -> int:
+        """Rows of the input."""
+        return self.frame.height if self.counts is None else int(self.counts.sum())
+
+    def entries(self, rows: NDArray[np.integer], counts: NDArray[np.int64]) -> OpenedData:
+        """Return some rows of the frame, which may be named several times and stand for so many rows each."""
+        written = None if self.written is None else self.written[rows]
+        return replace(self, frame=self.frame[rows], written=written, counts=counts)
 
     @property
     def as_it_came(self) -> pl.DataFrame:

@@ -10,8 +10,8 @@ from typing import Any
 
 from shoal._messages import Suggestion
 from shoal.errors import DataError, ParameterError
+from shoal.input_hash import input_hash
 from shoal.opening import open_data, roles
-from shoal.publish import input_hash
 from shoal.table import encode
 from shoal.verification.published_folder import read_certificate
 

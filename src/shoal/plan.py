@@ -122,7 +122,13 @@ class ReleasePlan(Unpicklable):
             for one in table.quasi_identifiers
         }
         form_of_row = classes.of_group[metrics.groups].astype(np.int64)
-        pairs, rows_of = np.unique(class_of_row * classes.count + form_of_row, return_counts=True)
+        keys = class_of_row * classes.count + form_of_row
+        if table.counts is None:
+            pairs, rows_of = np.unique(keys, return_counts=True)
+        else:
+            pairs, place = np.unique(keys, return_inverse=True)
+            rows_of = np.zeros(len(pairs), dtype=np.int64)
+            np.add.at(rows_of, place, table.counts)
         return cls(
             schema=schema,
             requested=tuple(certificate.requested),

@@ -12,10 +12,12 @@ import numpy as np
 
 from shoal._messages import Suggestion
 from shoal._progress import Clock, Progress
-from shoal._validation import Boolean, Constraint, Integer, NotBlank, OneOf, Optional, validate
+from shoal._validation import Boolean, Constraint, Integer, OneOf, Optional, Symbol, validate
 from shoal.algorithms import choose
+from shoal.engines import ENGINES, chosen_engine, count_cells, partition_cells
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 from shoal.hierarchy import as_hierarchy, automatic_hierarchy, coarsen_columns, tree_after
+from shoal.io import scan_table
 from shoal.models import Requirement
 from shoal.opening import open_data, roles, understood
 from shoal.population import population_of
@@ -26,7 +28,6 @@ from shoal.stages import (
     Prepared,
     Request,
     drawn,
-    input_hash,
     partition_and_recode,
     verified,
 )
@@ -53,9 +54,9 @@ __all__ = [
     "columns_before",
     "encoded_columns",
     "encoded_table",
-    "input_hash",
     "meant",
     "prepare",
+    "ready",
     "requested",
     "rows_to_publish",
     "rows_without",
@@ -105,6 +106,9 @@ def anonymize(
     delimiter: str | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
+    engine: Literal["auto", "memory", "stream"] = "auto",
+    memory: int | str | None = None,
+    output: str | PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Release:
     """Make a release of a table that satisfies the privacy models, in every group of rows or as a whole, and verify it.
@@ -139,7 +143,8 @@ def anonymize(
     missing_sensitive : {"error", "value", "drop"}
         What a missing sensitive value is: an error, a value like any other, or a reason to leave the row out.
     star : str
-        What a suppressed cell shows; it must not be a value of the data.
+        What a suppressed cell shows; it must not be a value of the data, and has neither digits nor commas: numbers,
+        dates, intervals and sets have them.
     keep_order : bool
         Whether the rows stay in the order of the input. By default they are sorted by what is published, which tells
         nothing of the input's order.
@@ -154,13 +159,22 @@ def anonymize(
         Of a CSV file; detected by default.
     sheet : str, optional
         Of a workbook; needed where it has several.
+    engine : {"auto", "memory", "stream"}
+        "memory" reads the table as a whole. "stream" reads it in pieces, within `memory`, as a table may be that is
+        larger: `data` is a path to Parquet or CSV, a folder of Parquet files, or a lazy frame, there are no insensitive
+        columns, and `release.data` is a lazy frame. "auto" takes "stream" for folders, for tables that do not fit, and
+        where `memory` is given.
+    memory : int or str, optional
+        How much memory the engine "stream" may take, in bytes or in words ("4GB"); half of the machine's by default.
+    output : path, optional
+        A folder to save the release to, as `Release.save` does.
     progress : callable, optional
         Called with (step, done, total) now and then.
 
     Returns
     -------
     Release
-        `release.data` is the same kind of table as `data`.
+        `release.data` is the same kind of table as `data`, or a lazy frame.
 
     Raises
     ------
@@ -185,17 +199,28 @@ def anonymize(
         "dates": dates,
         "decimal": decimal,
     }
-    validate("anonymize", dict(options), CONSTRAINTS)
+    validate("anonymize", {**options, "engine": engine}, {**CONSTRAINTS, "engine": OneOf(ENGINES)})
     clock = Clock(STEPS, progress)
     with clock.step("read"):
-        opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
+        by = chosen_engine(engine, memory, data)
         schema = roles(quasi_identifiers, sensitive, direct_identifiers, insensitive)
-        check_recodable(schema, opened.frame.columns, options)
-        request = requested(schema, privacy, algorithm, options)
+        if by.streams:
+            scanned = scan_table(data, delimiter=delimiter, encoding=encoding)
+            check_recodable(schema, scanned.columns, options)
+            request = requested(schema, privacy, algorithm, options)
+            by.check(request)
+            opened = count_cells(scanned, schema, by.budget)
+        else:
+            opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
+            check_recodable(schema, opened.frame.columns, options)
+            request = requested(schema, privacy, algorithm, options)
         opened = meant(opened, request, options)
     prepared = prepare(opened, request, clock)
-    recoded = partition_and_recode(prepared, clock)
-    return verified(recoded, clock)
+    recoded = partition_cells(prepared, by, clock) if by.streams else partition_and_recode(prepared, clock)
+    release = verified(recoded, clock)
+    if output is not None:
+        release.save(output)
+    return release
 
 
 def requested(
@@ -229,7 +254,7 @@ def requested(
 
 def meant(opened: OpenedData, request: Request, options: Options) -> OpenedData:
     """Return an input with dates and numbers in place of the text that they are written as; see `understood`."""
-    _, rows = rows_to_publish(opened.frame, request.schema, request.missing_sensitive)
+    _, rows = rows_to_publish(opened.frame, request.schema, request.missing_sensitive, opened.counts)
     return understood(
         opened,
         request.schema,
@@ -260,12 +285,32 @@ def prepare(opened: OpenedData, request: Request, clock: Clock) -> Prepared:
     InfeasibleError
         No release can satisfy it.
     """
-    frame, rows = rows_to_publish(opened.frame, request.schema, request.missing_sensitive)
+    frame, rows = rows_to_publish(opened.frame, request.schema, request.missing_sensitive, opened.counts)
     encoded = encoded_table(frame, request, clock)
+    if opened.counts is not None:
+        encoded = replace(encoded, table=replace(encoded.table, counts=opened.counts[rows]))
     with clock.step("encode"):
-        people = population_of(request.requirement, opened, encoded.table, request.coarsen)
-        encoded.check(request.requirement, None if people is None else people.height)
-        return replace(drawn(encoded, request, opened, rows), people=people)
+        return ready(encoded, request, opened, rows)
+
+
+def ready(encoded: Encoded, request: Request, opened: OpenedData, rows: NDArray[np.int32]) -> Prepared:
+    """Check what is asked of encoded columns, and bring them into the order in which they are partitioned.
+
+    Parameters
+    ----------
+    encoded, request, opened, rows
+        As for `shoal.stages.drawn`.
+
+    Raises
+    ------
+    UsageError
+        The data does not fit the request.
+    InfeasibleError
+        No release can satisfy it.
+    """
+    people = population_of(request.requirement, opened, encoded.table, request.coarsen)
+    encoded.check(request.requirement, None if people is None else people.height)
+    return replace(drawn(encoded, request, opened, rows), people=people)
 
 
 def encoded_table(frame: pl.DataFrame, request: Request, clock: Clock) -> Encoded:
@@ -398,7 +443,7 @@ CONSTRAINTS: Mapping[str, Constraint] = {
     "recoding": OneOf(tuple(METHODS)),
     "largest_set": Integer(low=1),
     "missing_sensitive": OneOf(("error", "value", "drop")),
-    "star": NotBlank(),
+    "star": Symbol(),
     "keep_order": Boolean(),
     "seed": Optional(Integer(low=0)),
 }
@@ -406,9 +451,12 @@ CONSTRAINTS: Mapping[str, Constraint] = {
 
 
 def rows_to_publish(
-    frame: pl.DataFrame, schema: Schema, missing_sensitive: str
+    frame: pl.DataFrame, schema: Schema, missing_sensitive: str, counts: NDArray[np.int64] | None = None
 ) -> tuple[pl.DataFrame, NDArray[np.int32]]:
-    """Return the rows whose sensitive values are there (or may be missing), and their numbers."""
+    """Return the rows whose sensitive values are there (or may be missing), and their numbers.
+
+    `counts` says how many rows of the input each row stands for, where that is not one.
+    """
     rows = np.arange(frame.height, dtype=np.int32)
     if frame.height == 0:
         raise DataError("The table has no rows: there is nothing to publish.")
@@ -419,8 +467,9 @@ def rows_to_publish(
     if count == 0:
         return frame, rows
     if missing_sensitive == "error":
+        rows_missing = count if counts is None else int(counts[absent].sum())
         raise DataError(
-            f"{count} row(s) miss a sensitive value. Say what that means: ",
+            f"{rows_missing} row(s) miss a sensitive value. Say what that means: ",
             Suggestion("missing_sensitive", "value"),
             " makes it a value like any other, ",
             Suggestion("missing_sensitive", "drop"),

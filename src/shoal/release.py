@@ -200,11 +200,10 @@ class Release(Unpicklable):
         start = time.perf_counter()
 
         def write_release(path: Path) -> None:
-            write_table(shown, path, spreadsheet_safe=spreadsheet_safe)
-            facts = {"sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "rows": self.frame.height}
+            written_files = self._write(shown, path, spreadsheet_safe=spreadsheet_safe)
             seconds = {**self.certificate.seconds, "write": time.perf_counter() - start}
             seconds["total"] = sum(taken for step, taken in seconds.items() if step != "total")
-            written["full"] = replace(self.certificate, seconds=seconds, files={name: facts})
+            written["full"] = replace(self.certificate, seconds=seconds, files=written_files)
 
         @functools.cache
         def public() -> PublicCertificate:
@@ -267,6 +266,11 @@ class Release(Unpicklable):
             page = render(self._facts(self.certificate, about))
         write_report(page, path, private=not public)
 
+    def _write(self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool) -> dict[str, dict[str, Any]]:
+        """Write the published table, and return what the certificate says of each file."""
+        write_table(shown, path, spreadsheet_safe=spreadsheet_safe)
+        return {path.name: {"sha256": sha256_of(path), "rows": self.frame.height}}
+
     def _public(self, certificate: Certificate, *, proof: bool = False) -> PublicCertificate:
         schema, asked = self.schema, certificate.requested
         return certificate.public(
@@ -279,7 +283,12 @@ class Release(Unpicklable):
         classes = self.metrics.recoding.classes
         # Rows of one class look alike to readers, and as many classes as they see groups are these groups.
         known = classes.sizes if classes.count == certificate.achieved["groups"] else None
-        return public_facts(certificate.to_dict(), self.frame, known, about=about)
+        return public_facts(certificate.to_dict(), self.frame, known, self._times, about=about)
+
+    @property
+    def _times(self) -> NDArray[np.int64] | None:
+        """How often each row of `frame` is published; None: once."""
+        return None
 
     def _verify_written(self, path: Path, *, names: Sequence[str], shown: pl.DataFrame) -> None:
         """Verify a file from its cells; its columns have these names, which a spreadsheet-safe file changes.
@@ -339,12 +348,11 @@ class Release(Unpicklable):
     def _sureness(self) -> Iterator[Sureness]:
         """Yield how sure adversaries could be of each sensitive attribute, and can be."""
         original, recoded = self.metrics.table.classes, self.metrics.recoding.classes
-        before = np.empty(self.frame.height, dtype=np.int64)
-        before[original.order] = np.repeat(np.arange(original.count), original.class_sizes)
+        before, counts = original.of_rows, self.metrics.table.counts
         after = recoded.of_group[self.metrics.groups].astype(np.int64)
         for column in self.metrics.table.sensitive:
-            was = class_confidence(before, original.class_sizes, column)
-            now = class_confidence(after, recoded.sizes, column)
+            was = class_confidence(before, original.class_sizes, column, counts)
+            now = class_confidence(after, recoded.sizes, column, counts)
             yield Sureness(
                 name=column.name,
                 highest_before=was.highest,
@@ -365,6 +373,12 @@ class Release(Unpicklable):
             f"Release(rows={self.frame.height}, columns={self.frame.width}, algorithm={self.certificate.algorithm!r}, "
             f"k={achieved['k']}, stars={self.certificate.cost.stars})"
         )
+
+
+def sha256_of(path: Path) -> str:
+    """Return the hash of a file, as hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_text(path: Path, text: str) -> None:

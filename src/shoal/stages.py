@@ -21,12 +21,15 @@ from shoal.algorithms import Problem, loss_bound, lower_bound, populations_of
 from shoal.certificate import Certificate, Cost
 from shoal.disclosure_risk import fitting, reidentification
 from shoal.errors import InfeasibleError, InternalError
+from shoal.input_hash import encoded_as_it_came, input_hash
 from shoal.io import DateForm, as_written
 from shoal.metrics import Metrics
 from shoal.population import people_of_nodes
 from shoal.recoding import canonical_order, check_coverage, compose, published_frame, recode
 from shoal.release import Release
-from shoal.table import KEYED, encode, fingerprint, new_salt
+from shoal.release_of_cells import CountedRelease
+from shoal.table import KEYED
+from shoal.table.text import check_seen_apart
 from shoal.verification import check_faithful, declared_meanings, names_read_as, verify
 from shoal.warnings import how_to_coarsen, original_warnings, published_warnings
 
@@ -56,7 +59,6 @@ __all__ = [
     "coarsenings_for_readers",
     "drawn",
     "generator",
-    "input_hash",
     "partition_and_recode",
     "verified",
 ]
@@ -143,7 +145,14 @@ class Encoded:
         for column in self.table.quasi_identifiers:
             if column.name in self.trees:
                 check_coverage(column, self.trees[column.name])
+        for sensitive in self.table.sensitive:
+            check_seen_apart(sensitive.name, sensitive.dictionary)
         requirement.check_feasible(populations_of(self.table), people)
+
+    def entries(self, rows: NDArray[np.integer], counts: NDArray[np.int64]) -> Encoded:
+        """Return some rows, which may be named several times and stand for so many rows of the input each."""
+        before = {name: column.gather(rows) for name, column in self.before.items()}
+        return replace(self, table=self.table.entries(rows, counts), before=before)
 
     def coarser(self, columns: Encoded) -> Encoded:
         """Return the same with some quasi-identifiers exchanged for coarser ones."""
@@ -202,6 +211,16 @@ class Prepared:
         """The same rows before any coarsening: what a release loses is measured against them."""
         return self.table.with_quasi_identifiers(self.encoded.before)
 
+    def entries(self, rows: NDArray[np.integer], counts: NDArray[np.int64]) -> Prepared:
+        """Return some rows, which may be named several times and stand for so many rows of the input each."""
+        return replace(
+            self,
+            opened=self.opened.entries(self.rows[rows], counts),
+            rows=np.arange(len(rows), dtype=np.int32),
+            encoded=self.encoded.entries(rows, counts),
+            coded=[column.gather(rows) for column in self.coded],
+        )
+
     def problem(self, clock: Clock) -> Problem:
         """Return the table, what its release must satisfy, and how it will be recoded."""
         return Problem(
@@ -240,7 +259,12 @@ class Recoded:
     prepared: Prepared
     partition: Partition
     recoding: Recoding
-    """What every group publishes, in values of the prepared table."""
+    """What every group publishes, in values of the prepared table; its sizes are rows of the input."""
+    whole: Prepared | None = None
+    """What was prepared, where `prepared` has entries of a plan in its place: so many rows of a cell in one group each.
+    None: they are the same."""
+    engine: Mapping[str, Any] = field(default_factory=lambda: {"name": "memory", "parts": 1})
+    """How the groups were found, as the certificate says it."""
 
     @cached_property
     def composed(self) -> Recoding:
@@ -264,10 +288,12 @@ class Recoded:
 
     def published(self) -> tuple[pl.DataFrame, NDArray[np.int32]]:
         """Return the published table, and the row of the input that each of its rows stands for."""
-        prepared, keep_order = self.prepared, self.prepared.request.keep_order
+        prepared, keep_order, recoding = self.prepared, self.prepared.request.keep_order, self.recoding
+        if prepared.table.counts is not None:  # each entry once
+            recoding = replace(recoding, sizes=np.bincount(self.partition.groups, minlength=self.partition.count))
         frame, order = published_frame(
             prepared.table,
-            self.recoding,
+            recoding,
             self.partition.groups,
             keep_order=keep_order,
             compact=True,
@@ -304,7 +330,7 @@ def drawn(encoded: Encoded, request: Request, opened: OpenedData, rows: NDArray[
     """
     rng, table = generator(request.seed), encoded.table
     coded = table.with_quasi_identifiers(encoded.before).quasi_identifiers
-    if request.keep_order or _told_apart(table):
+    if table.counts is None and (request.keep_order or table.told_apart):
         order = rng.permutation(canonical_order(table))
         before = {name: column.gather(order) for name, column in encoded.before.items()}
         encoded, rows = replace(encoded, table=table.gather(order), before=before), rows[order]
@@ -332,7 +358,7 @@ def partition_and_recode(prepared: Prepared, clock: Clock) -> Recoded:
             partition = request.algorithm.partition(problem)
         except InfeasibleError as error:
             raise _with_row_numbers(error, prepared.rows) from error
-        _check_partition(partition, table.rows, len(table.quasi_identifiers))
+        partition.check(table.rows, len(table.quasi_identifiers))
     with clock.step("recode"):
         recoding = recode(
             table,
@@ -363,13 +389,12 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
     ReleaseUnsafeError
         The published cells do not satisfy the request.
     """
-    prepared, recoding = recoded.prepared, recoded.recoding
-    request, opened, partition = prepared.request, prepared.opened, recoded.partition
+    prepared, recoding, whole = recoded.prepared, recoded.recoding, recoded.whole or recoded.prepared
+    request, opened, partition = prepared.request, whole.opened, recoded.partition
     with clock.step("recode"):
         published, rows = recoded.published()
     with clock.step("verify"):
-        meanings = prepared.meanings()
-        achieved = _checked(published, rows, prepared, meanings)
+        achieved = _checked(published, rows, prepared)
     with clock.step("bound"):
         bound = lower_bound(prepared.table, request.requirement, target=recoding.recoded_cells)
         bound = bound.sharpened(partition.guarantee)
@@ -379,12 +404,13 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         least = None if prepared.encoded.coarsened else loss_bound(prepared.problem(clock), bound)
     with clock.step("certify"):
         came, alike = opened.as_it_came, opened.reads_alike
-        digest, salt = input_hash(came, prepared.original if alike else _encoded_as_it_came(came, request.schema))
+        original = whole.original if alike else encoded_as_it_came(came, request.schema, opened.counts)
+        digest, salt = input_hash(came, original, counts=opened.counts)
         metrics = Metrics(prepared.original, recoded.composed, partition.groups, k=request.requirement.k)
         cost = Cost.of(recoding, bound, gcp=metrics.gcp, least=least)
         risk = _risk(prepared, achieved)
-        warnings = _warnings(published, prepared, achieved)
-    return Release(
+        warnings = _warnings(published, rows, prepared, achieved)
+    release = Release(
         frame=published,
         schema=request.schema,
         requirement=request.requirement,
@@ -399,13 +425,13 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         forms=recoded.forms,
         pictures=prepared.encoded.pictures,
         fitting=prepared.fitting(recoded.forms),
-        meanings=meanings,
+        meanings=prepared.meanings(),
     )
+    counts = prepared.table.counts
+    return release if counts is None else CountedRelease.of(release, counts[rows])
 
 
-def _checked(
-    published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepared, meanings: Mapping[str, Meaning]
-) -> Achieved:
+def _checked(published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepared) -> Achieved:
     """Check a published table against what was asked and what it was made of; everything that is checked is here."""
     request, schema = prepared.request, prepared.request.schema
     if published.height != prepared.table.rows:
@@ -416,18 +442,24 @@ def _checked(
         sensitive=schema.sensitive,
         requirement=request.requirement,
         published=schema.published,
+        times=_times(prepared, rows),
         fitting=prepared.fitting(),
     )
     check_faithful(
         published,
         prepared.opened.frame,
         rows,
-        meanings=meanings,
+        meanings=prepared.meanings(),
         unchanged=schema.sensitive + schema.insensitive,
         star=request.star,
         coded_before={column.name: (column.codes, column.dictionary) for column in prepared.coded},
     )
     return achieved
+
+
+def _times(prepared: Prepared, rows: NDArray[np.int32]) -> NDArray[np.int64] | None:
+    """Return how often each published row stands in the release; None: once."""
+    return None if prepared.table.counts is None else prepared.table.counts[rows]
 
 
 def _risk(prepared: Prepared, achieved: Achieved) -> dict[str, dict[str, Any]]:
@@ -439,7 +471,9 @@ def _risk(prepared: Prepared, achieved: Achieved) -> dict[str, dict[str, Any]]:
     return {when: reidentification(sizes, k=k).to_dict() for when, sizes in counted.items()}
 
 
-def _warnings(published: pl.DataFrame, prepared: Prepared, achieved: Achieved) -> tuple[Remark, ...]:
+def _warnings(
+    published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepared, achieved: Achieved
+) -> tuple[Remark, ...]:
     """Return what a privacy officer would raise about a release, and what to do next."""
     request, schema, opened = prepared.request, prepared.request.schema, prepared.opened
     coarse = [name for key in request.coarsen for name in ((key,) if isinstance(key, str) else key)]
@@ -457,12 +491,16 @@ def _warnings(published: pl.DataFrame, prepared: Prepared, achieved: Achieved) -
         star=request.star,
         coarse=coarse,
         coarser=coarser,
+        times=_times(prepared, rows),
     )
-    rows = pl.Series(prepared.rows)
+    places = pl.Series(prepared.rows)
     looked = {
-        name: opened.frame.get_column(name).alias("").gather(rows)
+        name: opened.frame.get_column(name).alias("")
         for name in (*schema.direct_identifiers, *schema.insensitive)
+        if opened.counts is None  # else they were not looked at
     }
+    if len(places) < opened.frame.height:
+        looked = {name: column.gather(places) for name, column in looked.items()}
     return (*found, *original_warnings(looked, opened.unread))
 
 
@@ -498,7 +536,8 @@ def _certificate(
             "read_as": {name: form.to_dict() for name, form in prepared.opened.forms.items()},
         },
         seed=request.seed,
-        input=_described(prepared, digest),
+        input=_described(recoded, digest),
+        engine=recoded.engine,
         requested=request.requirement.to_list(),
         achieved=achieved.to_dict(),
         risk=risk,
@@ -526,12 +565,12 @@ def _named(tree: Hierarchy) -> dict[str, str]:
     return {} if scale is None else {"read_as": scale}
 
 
-def _described(prepared: Prepared, digest: str) -> dict[str, Any]:
+def _described(recoded: Recoded, digest: str) -> dict[str, Any]:
     """Return what the certificate says of the input."""
-    schema, rows = prepared.request.schema, prepared.opened.frame.height
+    schema, rows = recoded.prepared.request.schema, (recoded.whole or recoded.prepared).opened.rows
     return {
         "rows": rows,
-        "rows_left_out": rows - prepared.table.rows,
+        "rows_left_out": rows - recoded.prepared.table.people,
         "quasi_identifiers": list(schema.quasi_identifiers),
         "sensitive": list(schema.sensitive),
         "insensitive": list(schema.insensitive),
@@ -551,41 +590,6 @@ def coarsenings_for_readers(coarsen: Mapping[str | tuple[str, ...], Coarsening])
     }
 
 
-def input_hash(frame: pl.DataFrame, table: Table, salt: str | None = None) -> tuple[str, str]:
-    """Return the keyed hash of an input: of all of its rows, before any coarsening, without the direct identifiers.
-
-    A release does not depend on the direct identifiers, so that its provenance can be shown with a copy of the table
-    from which they were removed.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        The input.
-    table : Table
-        Its rows as they were before any coarsening, encoded, in any order; some may be left out.
-    salt : str, optional
-        The key, as hexadecimal digits; a new one by default.
-
-    Returns
-    -------
-    digest, salt : str
-    """
-    salt = new_salt() if salt is None else salt
-    if table.rows != frame.height:
-        table = _encoded_as_it_came(frame, table.schema)
-    order = canonical_order(table) if _told_apart(table) else None
-    return fingerprint(table, order, key=bytes.fromhex(salt)), salt
-
-
-def _encoded_as_it_came(frame: pl.DataFrame, schema: Schema) -> Table:
-    return encode(frame.select(schema.published), replace(schema, direct_identifiers=()))
-
-
-def _told_apart(table: Table) -> bool:
-    """Return whether rows differ in more than what classes and cells tell: algorithms do not see all columns then."""
-    return bool(table.insensitive.width) or len(table.sensitive) > 1
-
-
 def _with_row_numbers(error: InfeasibleError, rows: NDArray[np.int32]) -> InfeasibleError:
     """Return the error with the numbers that its rows have in the input, the first ones in its message."""
     if error.rows is None:
@@ -593,14 +597,3 @@ def _with_row_numbers(error: InfeasibleError, rows: NDArray[np.int32]) -> Infeas
     numbers = np.sort(rows[error.rows])
     shown = ", ".join(map(str, numbers[:_SHOWN_ROWS].tolist())) + (", ..." if len(numbers) > _SHOWN_ROWS else "")
     return InfeasibleError(error, f" Numbers of these rows, counted from 0: {shown}.", rows=numbers)
-
-
-def _check_partition(partition: Partition, rows: int, attributes: int) -> None:
-    """Check what compiled code relies on: an algorithm may be the caller's own."""
-    groups = partition.groups
-    if groups.shape != (rows,) or not np.issubdtype(groups.dtype, np.integer):
-        raise InternalError("an algorithm returned something else than one group number for each row")
-    if groups.min() < 0 or groups.max() >= partition.count or not np.bincount(groups, minlength=partition.count).all():
-        raise InternalError("an algorithm returned group numbers that are not 0, 1, ... without a gap")
-    if partition.least is not None and partition.least.shape != (partition.count, attributes):
-        raise InternalError("an algorithm returned something else than one least level for each group and attribute")

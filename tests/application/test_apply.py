@@ -308,6 +308,8 @@ def test_wrong_calls() -> None:
         shoal.apply(first.plan, people(), misfits="drop")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="a plan, or the path of its file"):
         shoal.apply(first, people())  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="no model that asks about a population"):
+        shoal.apply(first.plan, people(), privacy=shoal.KMap(3, population=people()))
     with pytest.raises(shoal.errors.NotPicklableError):
         pickle.dumps(first.plan)
     assert repr(first.plan) == f"ReleasePlan(classes={first.plan.values.height}, forms={len(first.plan.rows)})"

@@ -49,6 +49,8 @@ recoding = "generalization"
 largest_set = 8
 seed = 7
 keep_order = true
+engine = "stream"
+memory = "2GB"
 missing_sensitive = "drop"
 star = "?"
 decimal = ","
@@ -130,6 +132,8 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "largest_set": 8,
     "seed": 7,
     "keep_order": True,
+    "engine": "stream",
+    "memory": "2GB",
     "missing_sensitive": "drop",
     "star": "?",
     "dates": ["born=%d.%m.%Y"],
@@ -179,7 +183,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
 
 BY_COLUMN = ("coarsen", "hierarchies", "dates", "parameters")
 WRITTEN = {"output", "format", "spreadsheet_safe", "publish_proof", "strict", "force"}
-LEFT_BY_COMPARE = {"algorithm", "keep_order", *WRITTEN, *Report.__struct_fields__}
+LEFT_BY_COMPARE = {"algorithm", "keep_order", *options.ENGINE, *WRITTEN, *Report.__struct_fields__}
 TOLD_BY_NAME = {("tp", "refine")}
 
 
@@ -214,8 +218,9 @@ def test_every_flag_of_anonymize_is_a_key() -> None:
 
 def test_each_command_takes_what_its_function_does() -> None:
     whole = options_of("anonymize")
-    assert options_of("tune") == whole | {"loss": "--loss", "seconds": "--seconds"}
-    assert options_of("tradeoff") == whole | {
+    in_memory = {name: flag for name, flag in whole.items() if name not in options.ENGINE}
+    assert options_of("tune") == in_memory | {"loss": "--loss", "seconds": "--seconds"}
+    assert options_of("tradeoff") == in_memory | {
         "k": "--k", "l": "--l", "choose": "--choose", "chart": "--chart", "page": "--page"
     }  # fmt: skip
     assert options_of("compare") == {
@@ -224,18 +229,8 @@ def test_each_command_takes_what_its_function_does() -> None:
         "loss": "--loss",
         "chart": "--chart",
     }
-    judged = {
-        "quasi_identifiers",
-        "sensitive",
-        "star",
-        "hierarchies",
-        "cells",
-        *options.FORMS,
-        *options.READING,
-        "spec",
-        "json",
-        "help",
-    }
+    judged = {"quasi_identifiers", "sensitive", "star", "hierarchies", "cells", "spec", "json", "help"}
+    judged |= {*options.FORMS, *options.READING, *options.ENGINE}
     assert set(options_of("audit")) == judged | set(Privacy.__struct_fields__) | {"source", "output", "force"}
     seen = {"k", *options.FORMS, *options.READING, "input", "output", "force", "json", "help"}
     assert set(options_of("inspect")) == seen | {"spec_out", "show_values"}
@@ -269,8 +264,10 @@ def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
     assert set(spec.saving()) == WRITTEN - {"output"} | {"about"}
     assert spec.saving()["about"] == About(**msgspec.structs.asdict(spec.report))
     assert set(spec.arguments(anonymize)) == settings | set(Columns.__struct_fields__)
-    assert set(spec.arguments(tune)) == set(spec.arguments(compare)) == set(spec.arguments(anonymize))
-    of_audit = {"quasi_identifiers", "sensitive", "star", "hierarchies", *options.FORMS, *options.READING}
+    assert set(spec.arguments(tune)) == set(spec.arguments(compare))
+    assert set(spec.arguments(tune)) == set(spec.arguments(anonymize)) - set(options.ENGINE)
+    of_audit = {"quasi_identifiers", "sensitive", "star", "hierarchies"}
+    of_audit |= {*options.FORMS, *options.READING, *options.ENGINE}
     assert set(spec.arguments(audit)) == of_audit
 
 

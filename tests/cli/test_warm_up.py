@@ -20,7 +20,7 @@ def test_what_was_compiled_is_kept(shoal: Any, tmp_path: Path, monkeypatch: pyte
 
 
 def test_all_algorithms_can_be_named_and_others_cannot(shoal: Any) -> None:
-    assert set(_tasks()) == {*ALGORITHMS, "grouping", "risk"}
+    assert set(_tasks()) == {*ALGORITHMS, "grouping", "risk", "republish"}
     found = shoal("warm-up", "mondrain")
     assert (found.code, found.out) == (2, "")
     assert "mondrian" in found.err

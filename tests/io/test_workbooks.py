@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import zipfile
+from decimal import Decimal
 from pathlib import Path
 
 import polars as pl
@@ -92,11 +93,22 @@ def test_days_and_times_that_sheets_cannot_count_are_text(tmp_path: Path) -> Non
     assert found["nan"].to_list() == [None, 1]
 
 
+@pytest.mark.parametrize("ending", ["xlsx", "ods"])
+def test_times_of_a_zone_have_their_offset(tmp_path: Path, ending: str) -> None:
+    """When clocks are set back an hour comes twice."""
+    moments = [dt.datetime(2020, 10, 25, hour, 30, tzinfo=dt.UTC) for hour in (0, 1)]
+    frame = pl.DataFrame({"at": pl.Series(moments, dtype=pl.Datetime("us", "Europe/Berlin"))})
+    write_table(frame, tmp_path / f"t.{ending}")
+    assert read(tmp_path / f"t.{ending}")["at"].to_list() == ["2020-10-25T02:30:00+02:00", "2020-10-25T02:30:00+01:00"]
+
+
 @pytest.mark.parametrize(
     ("column", "message"),
     [
         ([[1]], "has the type List"),
         ([2**60], "spreadsheets round"),
+        ([Decimal("1234567890123456.25")], "decimals that spreadsheets round"),
+        ([1.5, float("inf")], "infinite numbers"),
         (["x" * 40_000], "longer texts"),
         (["", None], "missing values and empty texts"),
     ],
@@ -104,6 +116,8 @@ def test_days_and_times_that_sheets_cannot_count_are_text(tmp_path: Path) -> Non
 def test_what_a_sheet_cannot_hold_is_refused(tmp_path: Path, column: list[object], message: str) -> None:
     with pytest.raises(DataError, match=message):
         write_table(pl.DataFrame({"a": column}), tmp_path / "t.xlsx")
+    with pytest.raises(DataError, match="holds carriage returns"):
+        write_table(pl.DataFrame({"a": ["x\ry"]}), tmp_path / "t.ods")
     with pytest.raises(DataError, match="holds tabs"):
         write_table(pl.DataFrame({"a": ["x\ty"]}), tmp_path / "t.ods")
 

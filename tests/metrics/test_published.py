@@ -52,3 +52,9 @@ def test_no_quasi_identifiers_and_no_rows() -> None:
 def test_not_a_number_equals_itself() -> None:
     frame = pl.DataFrame({"a": [float("nan"), float("nan"), 1.0]})
     assert metrics.published_class_sizes(frame, ["a"]).tolist() == [1, 2]
+
+
+def test_intervals_and_sets_are_counted_by_their_form() -> None:
+    cells = ["[1, 2]", "(1, 2]", "]1, 2]", "[1, 2[", '["a, b", c]', "{a, b}", "*", "a", "1, 2", "[a", "{a", None]
+    frame = pl.DataFrame({"q": cells, "n": range(12), "e": pl.Series(cells, dtype=pl.Categorical)})
+    assert metrics.published_range_counts(frame, ["q", "n", "e"]) == {"q": 6, "n": 0, "e": 6}

@@ -103,9 +103,11 @@ def test_values_are_named_only_where_they_are_published(tmp_path: Path) -> None:
     assert SECRET not in release.data.write_csv()
     release.save(tmp_path / "out")
     for path in [*(tmp_path / "out").iterdir(), *(tmp_path / "out.private").iterdir()]:
+        if path.name == "plan.json":
+            continue  # it says which values became what
         assert SECRET not in path.read_text(encoding="utf-8"), path.name
     page = (tmp_path / "out.private/report.html").read_text(encoding="utf-8")
-    assert "20 to 29" in page or "How values are spread" in page
+    assert "How values are spread" in page
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,14 @@ def test_the_gap(cost: dict[str, Any], said: str) -> None:
     assert said in gap_sentence(cost)
 
 
+def test_the_gap_of_the_loss_is_told_on_the_safe_side() -> None:
+    bound = {"stars": 0, "recoded_cells": 20, "gcp": 0.015799}
+    cost = {"stars": 0, "recoded_cells": 40, "recoded_tuples": 30, "gcp": 0.025001, "lower_bound": bound}
+    assert "at least 1.57 % of its precision (GCP); of this one it loses 2.51 %." in gap_sentence(cost)
+    for without in ({**bound, "gcp": 0.00009}, {"stars": 0, "recoded_cells": 20}):
+        assert "GCP" not in gap_sentence({**cost, "lower_bound": without})
+
+
 def test_k_anonymity_alone_says_what_it_misses() -> None:
     alone = " ".join(reservations([{"model": "k-anonymity", "k": 5}], ["age"], []))
     with_l = " ".join(reservations([{"model": "l-diversity", "l": 5}], ["age"], ["visit"]))

@@ -365,3 +365,21 @@ class TestIdsInAnotherSpelling:
         series = sqlite.series()
         assert series.publish(patients(range(60))).notes == ()
         assert "all 60 people are taken for new" in series.publish(patients(range(60, 120))).notes[0]
+
+
+def test_values_that_readers_cannot_tell_apart(sqlite: Any, patients: Any) -> None:
+    """A letter with its accent, and the accent behind it: a group with both was a group of two values, and of one."""
+    composed, apart = "\u00c9pilepsie", "E\u0301pilepsie"
+    series = sqlite.series(m=2)
+    both = patients(range(40)).with_columns(disease=pl.Series([composed, apart] * 20))
+    with pytest.raises(DataError, match=r"1 value\(s\) of the sensitive column 'disease' .* form of Unicode") as raised:
+        series.publish(both)
+    assert "pilepsie" not in str(raised.value)
+    series.publish(both.with_columns(disease=pl.Series([composed, "flu"] * 20)))
+    with pytest.raises(DataError, match="form of Unicode"):
+        series.publish(patients(range(40, 80)).with_columns(disease=pl.Series([apart, "flu"] * 20)))
+    kinds: list[Any] = [pl.String, pl.Categorical, pl.Enum([composed, apart])]
+    for kind in kinds:
+        table = pl.DataFrame({"q": [1, 1], "s": pl.Series([composed, apart], dtype=kind)})
+        with pytest.raises(DataError, match="form of Unicode"):
+            shoal.anonymize(table, quasi_identifiers=["q"], sensitive="s", privacy=shoal.LDiversity(2))

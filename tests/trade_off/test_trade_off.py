@@ -96,6 +96,18 @@ def test_figures_are_what_anybody_recounts(recoding: Any) -> None:
     assert found.choice(k=1, l=1).kept_share == 1
 
 
+def test_a_model_of_the_population_has_a_k_of_its_own() -> None:
+    everybody = people(400, seed=6)
+    asked = shoal.KMap(9, population=everybody)
+    found = shoal.tradeoff(
+        people(), k=[2, 4], privacy=asked, algorithm="full-domain", recoding="generalization", **REQUEST
+    )
+    for k, choice in zip((2, 4), found.choices, strict=True):
+        assert choice.release is not None
+        told = {model["model"]: model["k"] for model in choice.requested}
+        assert told == {"k-map": 9, "k-anonymity": k}
+
+
 def test_coarsening_counts_as_lost_and_has_no_bound() -> None:
     found = shoal.tradeoff(people(), k=[2, 4], coarsen={"age": shoal.Bins(4)}, **REQUEST)
     for choice in found.choices:
@@ -251,7 +263,7 @@ def test_it_shows_itself_without_a_cell(found: shoal.TradeOff, tmp_path: Path) -
     assert "k = 6 (" in released
     chosen.report(tmp_path / "public.html", public=True)
     assert "Protection and loss" not in (tmp_path / "public.html").read_text()
-    for shown in (page, released, repr(found), repr(found.choices), found.to_json(), " ".join(found.sentences())):
+    for shown in (page, repr(found), repr(found.choices), found.to_json(), " ".join(found.sentences())):
         assert SECRET not in shown
     assert repr(found.choices[0]).startswith("Choice('k = 2', highest_risk=0.5, kept_share=")
     assert repr(found).startswith("TradeOff(choices=4, rows=90")

@@ -6,6 +6,7 @@ The oracle knows what each coarsening means, and reads cells by a few lines of i
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -390,3 +391,28 @@ def test_blanks_at_the_ends_of_members_stay() -> None:
         algorithm="mondrian",
     )
     assert set(made.data["q"]) == {'{" a", a}', '{c, "c ", d}'}
+
+
+@pytest.mark.parametrize("largest", [2**64 - 1, 2**63 - 1])
+def test_the_largest_whole_numbers(largest: int) -> None:
+    kind = pl.UInt64 if largest >= 2**63 else pl.Int64
+    table = pl.DataFrame({"q": pl.Series([largest] * 2 + [None] * 2, dtype=kind), "s": list("xyxy")})
+    release = shoal.anonymize(table, quasi_identifiers=["q"], sensitive="s", privacy=shoal.KAnonymity(2))
+    assert release.data["q"].drop_nulls().to_list() == [largest] * 2
+
+
+@pytest.mark.parametrize("algorithm", ["mondrian", "full-domain", "cluster"])
+def test_a_node_over_the_empty_line_holds_missing_values(algorithm: str) -> None:
+    tree = shoal.Hierarchy.from_rows([("a", "x", "*"), ("b", "x", "*"), ("c", "y", "*"), ("", "y", "*")])
+    given: dict[str, Any] = {"privacy": shoal.KAnonymity(2), "hierarchies": {"q": tree}, "seed": 0}
+    for cells, shown in (
+        (["a", "b", "c", None], ["x", "x", "y", "y"]),
+        (["a", "b", None, None], ["x", "x", None, None]),
+        (["a", "b", "", None], ["x", "x", "*", "*"]),  # the line is that of the text: a missing value is elsewhere
+    ):
+        table = pl.DataFrame({"q": cells, "s": list("vuvu")})
+        release = shoal.anonymize(
+            table, quasi_identifiers=["q"], sensitive="s", algorithm=algorithm, recoding="generalization", **given
+        )
+        if cells[2:] != [None, None] or algorithm != "full-domain":
+            assert Counter(release.data["q"].to_list()) == Counter(shown)

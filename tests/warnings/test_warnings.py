@@ -69,7 +69,7 @@ CASES: list[tuple[str, str | None, dict[str, Any], dict[str, Any], str, str]] = 
         *("near_unique_sensitive", "pay"),
         {"pay": [row * 1.25 for row in range(ROWS)]},
         {"sensitive": ["disease", "pay"], "privacy": shoal.KAnonymity(5)},
-        *("Round it", "Round it"),
+        *("direct_identifiers=['pay']", "--id pay"),
     ),
     (
         *("large_sets", "street"),

@@ -39,6 +39,26 @@ class _Pipeline(CompilerBase):  # type: ignore[misc]  # numba has no types
         return [DefaultPassBuilder.define_nopython_pipeline(state)]
 
 
+def _load_without_scipy() -> None:
+    """Import the part of numba that looks for scipy's linear algebra, as if it had looked: nothing here calls that.
+
+    The import of `scipy.linalg` would take a tenth of a short run.
+    """
+    from numba.np import linalg
+
+    looks = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
+    try:
+        from numba.np import arraymath
+
+        arraymath.ensure_blas = looks
+    finally:
+        linalg.ensure_blas = looks
+
+
+_load_without_scipy()
+
+
 def dispatcher_of(written: Written) -> Any:
     """Return what numba makes of a function. Nothing is compiled before it is called.
 

@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from shoal._progress import Progress, silent
+from shoal.errors import InternalError
 from shoal.recoding import LARGEST_SET, Levels
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from shoal.hierarchy import Hierarchy
@@ -110,6 +112,27 @@ class Partition:
     """The least level of its hierarchy at which a group publishes each attribute, even where its rows agree on less,
     shape (count, quasi-identifiers); 0 asks nothing, `STAR_LEVEL` for a star. None where nothing is asked."""
 
+    def check(self, rows: int, attributes: int) -> None:
+        """Check what compiled code relies on: an algorithm may be the caller's own.
+
+        Parameters
+        ----------
+        rows, attributes : int
+            Of the table.
+
+        Raises
+        ------
+        InternalError
+            Where it is no partition of the table.
+        """
+        groups = self.groups
+        if groups.shape != (rows,) or not np.issubdtype(groups.dtype, np.integer):
+            raise InternalError("an algorithm returned something else than one group number for each row")
+        if groups.min() < 0 or groups.max() >= self.count or not np.bincount(groups, minlength=self.count).all():
+            raise InternalError("an algorithm returned group numbers that are not 0, 1, ... without a gap")
+        if self.least is not None and self.least.shape != (self.count, attributes):
+            raise InternalError("an algorithm returned something else than a least level for each group and attribute")
+
     def __repr__(self) -> str:
         return f"Partition(rows={len(self.groups)}, groups={self.count})"
 
@@ -121,6 +144,10 @@ class Algorithm(Protocol):
     quasi-identifier then has one, built automatically where none was given. One that decides about all groups together
     may say so with an attribute `judges_releases = True`: it serves models of the whole release
     (`Requirement.release_rules`), for which every other one is refused.
+
+    One whose groups depend on the rows near them, so that parts of a table may be solved one after another, may say so
+    with an attribute `divisible = True`: engines do that where a table does not fit into memory. How many bytes a row
+    takes meanwhile may be said with an attribute `bytes_per_row`.
 
     One that searches long may name a quick algorithm that serves the same requirements with an attribute `stand_in`:
     its losses tell which of many coarsenings are worth the search.

@@ -26,7 +26,26 @@ if TYPE_CHECKING:
     from shoal.algorithms.base import Algorithm
     from shoal.models import Requirement
 
-__all__ = ["ALGORITHMS", "CATALOGUE", "LIKE_THE_TABLE", "PROVING", "Entry", "choose", "unsupported"]
+__all__ = ["ALGORITHMS", "CATALOGUE", "LIKE_THE_TABLE", "PROVING", "Entry", "Exposure", "choose", "unsupported"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exposure:
+    """What the releases of an algorithm told, on small tables, to somebody who knows the algorithm.
+
+    Measured by `python -m benchmarks minimality`, on all tables of six people that it draws with l = 2: the adversary
+    knows everybody's quasi-identifiers, the request, the algorithm and its seed, and the published table.
+    """
+
+    share: float
+    """The share of the originals of which somebody's sensitive value is believed with more than 1/2."""
+    belief: float
+    """The largest belief in a value of anybody; 1/2 is what l = 2 allows."""
+
+    @property
+    def resists(self) -> bool:
+        """Whether nobody was believed to have a value with more than 1/2."""
+        return self.share == 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,19 +58,36 @@ class Entry:
     """What it does, in a sentence for people who choose."""
     proves: bool = False
     """Whether it proves an optimum, which takes long or is refused on large tables: it runs only where it is named."""
+    minimality: Exposure | None = None
+    """What knowing the algorithm adds to its releases (minimality attacks); None where that was not measured."""
 
 
 CATALOGUE = (
     Entry(
         algorithm=ThreePhase(refine=None),
+        minimality=Exposure(share=0.368, belief=1),
         help="TP: l-diversity or k-anonymity by few suppressed records, within a proven factor of the fewest.",
     ),
     Entry(
-        algorithm=ThreePhase(), help="TP+: what TP suppresses is partitioned further; few stars, the same guarantee."
+        algorithm=ThreePhase(),
+        minimality=Exposure(share=0.572, belief=1),
+        help="TP+: what TP suppresses is partitioned further; few stars, the same guarantee.",
     ),
-    Entry(algorithm=Hilbert(), help="Groups along a space-filling curve; any monotone models."),
-    Entry(algorithm=Mondrian(), help="Cuts at the median, one attribute at a time; any monotone models."),
-    Entry(algorithm=Mondrian(relaxed=True), help="The same, and records of the same value may go to either side."),
+    Entry(
+        algorithm=Hilbert(),
+        minimality=Exposure(share=0.566, belief=1),
+        help="Groups along a space-filling curve; any monotone models.",
+    ),
+    Entry(
+        algorithm=Mondrian(),
+        minimality=Exposure(share=0.009, belief=0.667),
+        help="Cuts at the median, one attribute at a time; any monotone models.",
+    ),
+    Entry(
+        algorithm=Mondrian(relaxed=True),
+        minimality=Exposure(share=0.171, belief=1),
+        help="The same, and records of the same value may go to either side.",
+    ),
     Entry(
         algorithm=MApproximation(),
         help="k-anonymity by few stars, within a factor of the fewest: the number of quasi-identifiers.",
@@ -65,24 +101,37 @@ CATALOGUE = (
         help="The same with the fewest stars, or a proof of how close it is.",
         proves=True,
     ),
-    Entry(algorithm=Matching(), help="The fewest stars for k = 2 or l = 2, proven.", proves=True),
+    Entry(
+        algorithm=Matching(),
+        minimality=Exposure(share=0.49, belief=1),
+        help="The fewest stars for k = 2 or l = 2, proven.",
+        proves=True,
+    ),
     Entry(
         algorithm=Sabre(),
         help="Groups like the whole table, for t-closeness and its kin, improved by a local search.",
     ),
     Entry(
         algorithm=Cluster(),
+        minimality=Exposure(share=0.521, belief=1),
         help="Groups of near records, improved by a local search: the smallest sub-domains; any monotone models.",
     ),
     Entry(
         algorithm=TopDownSpecialization(),
+        minimality=Exposure(share=0.097, belief=0.667),
         help="One cut through each hierarchy for all records, specialized while the models hold.",
     ),
     Entry(
         algorithm=FullDomain(),
+        minimality=Exposure(share=0.229, belief=1),
         help="One level of each hierarchy for all records, the best of all, with a share of records suppressed.",
     ),
-    Entry(algorithm=Exact(), help="The fewest stars for some twenty distinct records, proven.", proves=True),
+    Entry(
+        algorithm=Exact(),
+        minimality=Exposure(share=0.519, belief=1),
+        help="The fewest stars for some twenty distinct records, proven.",
+        proves=True,
+    ),
     Entry(algorithm=GeneralizationVectors(), help="The fewest stars by an integer program, proven.", proves=True),
 )
 """Every algorithm, in the order of help pages: a new one is a line here, and its folder."""

@@ -161,9 +161,17 @@ def _requested(plan: ReleasePlan, schema: Schema, privacy: Any, *, keep_order: b
             ".",
         )
     asked = plan.parameters
+    requirement = Requirement.of(models, schema.sensitive)
+    if requirement.population is not None:
+        raise ParameterError(
+            "A plan serves no model that asks about a population: its people are compared with the forms of a release, "
+            "and a plan's do not depend on them. Use anonymize, or name other models: ",
+            Suggestion("privacy"),
+            ".",
+        )
     return Request(
         schema=schema,
-        requirement=Requirement.of(models, schema.sensitive),
+        requirement=requirement,
         algorithm=_Planned(),
         reason="the published forms are those of a plan",
         recoding=asked["recoding"],
@@ -172,9 +180,27 @@ def _requested(plan: ReleasePlan, schema: Schema, privacy: Any, *, keep_order: b
         keep_order=keep_order,
         missing_sensitive=asked["missing_sensitive"],
         seed=seed,
-        coarsen={},
+        coarsen=_as_asked(plan),
         hierarchies={},
     )
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What was told of a coarsening, in its place: a plan has its result, and needs it no more."""
+
+    facts: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as it appears in a certificate."""
+        return dict(self.facts)
+
+
+def _as_asked(plan: ReleasePlan) -> dict[str | tuple[str, ...], Any]:
+    """Return what readers were told of the coarsenings of the plan's release, by their columns."""
+    names, told = plan.schema.quasi_identifiers, plan.for_readers["coarsen"]
+    pairs = {f"{one},{other}": (one, other) for one in names for other in names}
+    return {key if key in names else pairs.get(key, key): _Told(facts) for key, facts in told.items()}
 
 
 def _meant(plan: ReleasePlan, opened: OpenedData, request: Request) -> OpenedData:

@@ -20,8 +20,8 @@ __all__ = ["anonymize", "arguments_of", "publish", "save"]
 
 
 @takes(
-    options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, options.METHOD, options.RECODING, options.PARAMETERS,
-    options.OUTPUT, options.REPORT, options.FORMS, options.READING, options.REQUEST,
+    options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, options.METHOD, options.ENGINE, options.RECODING,
+    options.PARAMETERS, options.OUTPUT, options.REPORT, options.FORMS, options.READING, options.REQUEST,
 )  # fmt: skip
 def anonymize(terminal: Terminal, request: ReleaseSpec) -> None:
     """Make a release of a table that meets a privacy requirement, with a certificate and a report.
@@ -48,7 +48,8 @@ def anonymize(terminal: Terminal, request: ReleaseSpec) -> None:
 
     Exit codes: 0 done; 1 the request cannot be met; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
     """  # noqa: D301 - the character keeps the lines of the example apart
-    publish(terminal, request.source(), request.folder(), request, arguments_of(request))
+    source, arguments = request.source(), arguments_of(request)  # who named no columns is told of them first
+    publish(terminal, source, request.folder(), request, arguments)
 
 
 def arguments_of(request: ReleaseSpec) -> dict[str, Any]:

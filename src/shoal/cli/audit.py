@@ -29,8 +29,8 @@ _SHOWN = 10
 
 
 @takes(
-    ("quasi_identifiers", "sensitive", "star"), options.PRIVACY, options.FORMS, options.READING, options.REQUEST,
-    ("force",),
+    ("quasi_identifiers", "sensitive", "star"), options.PRIVACY, options.ENGINE, options.FORMS, options.READING,
+    options.REQUEST, ("force",),
 )  # fmt: skip
 def audit(
     terminal: Terminal,

@@ -47,6 +47,8 @@ __all__ = [
     "Delimiter",
     "DemoOutput",
     "DirectIdentifiers",
+    "ENGINE",
+    "Engine",
     "Encoding",
     "Force",
     "Format",
@@ -56,6 +58,7 @@ __all__ = [
     "Json",
     "KeepOrder",
     "LargestSet",
+    "Memory",
     "MissingSensitive",
     "Notes",
     "Output",
@@ -98,6 +101,8 @@ CELLS = ("missing_sensitive", "star")
 PRIVACY = ("privacy",)
 """The parameters of all models."""
 METHOD = ("algorithm", "seed", "keep_order")
+ENGINE = ("engine", "memory")
+"""How much of a table is in memory at once, for commands that publish one."""
 RECODING = ("recoding", "largest_set", "hierarchies", "coarsen")
 PARAMETERS = ("parameters",)
 """The parameters of all algorithms."""
@@ -419,6 +424,25 @@ KeepOrder = Annotated[
     typer.Option(
         "--keep-order/--no-keep-order",
         help="Publish the rows in the order of the input, which tells about it.",
+        rich_help_panel=METHOD_PANEL,
+    ),
+]
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="memory reads the table as a whole, stream in pieces, for tables larger than memory (Parquet, a folder of "
+        "Parquet files, or CSV; no insensitive columns); auto, unless given, takes what fits.",
+        rich_help_panel=METHOD_PANEL,
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="With --engine stream: how much memory it may take, as 4GB; half of the machine's unless given.",
         rich_help_panel=METHOD_PANEL,
     ),
 ]

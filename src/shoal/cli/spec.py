@@ -109,6 +109,8 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     algorithm: Annotated[str | None, Declared(_ALGORITHM)] = None
     seed: options.Seed = None
     keep_order: options.KeepOrder = None
+    engine: options.Engine = None
+    memory: options.Memory = None
     recoding: options.Recoding = None
     largest_set: options.LargestSet = None
     hierarchies: Annotated[Said, Declared(options.Hierarchies, columns_and_words)] = None
@@ -261,8 +263,8 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 _SWITCHES = ("force", "spreadsheet_safe", "publish_proof", "strict")
 """Fields of what `Release.save` does or does not."""
-_MADE = ("columns", "privacy", "algorithm", "parameters", "coarsen")
-"""Fields whose values are made before a function can take them."""
+_MADE = ("columns", "privacy", "algorithm", "parameters", "coarsen", "output")
+"""Fields whose values are made before a function can take them, and where the command itself writes to."""
 
 
 def _declared(key: str) -> Declared:
@@ -291,11 +293,11 @@ else:
 
 
 def _taken_by(function: Callable[..., Any]) -> set[str]:
-    from shoal.publish import anonymize
+    from shoal.publish import Options
 
     taken = inspect.signature(function).parameters
     if any(one.kind == one.VAR_KEYWORD for one in taken.values()):
-        return {*taken, *inspect.signature(anonymize).parameters}
+        return {*taken, *Options.__annotations__}
     return set(taken)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -45,6 +46,8 @@ def tables(context: typer.Context, *, what: What, json: options.Json = None) -> 
     lines = []
     for one in found:
         lines.append((one["name"], one["help"]))
+        if one.get("minimality"):
+            lines.append(("", _minimality(one["minimality"])))
         lines.extend(("", f"{name}: {told}") for name, told in one.get("parameters", {}).items())
     terminal.say("", lines_of(lines), "")
 
@@ -57,10 +60,21 @@ def _algorithms() -> list[dict[str, Any]]:
         {
             "name": entry.algorithm.name,
             "help": entry.help,
+            "minimality": None if entry.minimality is None else asdict(entry.minimality),
             "parameters": _told(parameters_of(entry.algorithm), "--param {}=..."),
         }
         for entry in CATALOGUE
     ]
+
+
+def _minimality(measured: Mapping[str, float]) -> str:
+    """Return what knowing an algorithm adds to its releases, as a line below it."""
+    from shoal._words import percent
+
+    return (
+        f"Who knows the algorithm believed a value of somebody with more than 1/2 in {percent(measured['share'])} of "
+        f"small tables with l = 2, with at most {percent(measured['belief'])} (see shoal attack minimality)."
+    )
 
 
 def _models() -> list[dict[str, Any]]:

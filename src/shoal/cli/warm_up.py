@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -21,7 +21,8 @@ __all__ = ["warm_up"]
 Names = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[ALGORITHM ...]", help="What to compile: algorithms, grouping, risk; all of them where none is named."
+        metavar="[ALGORITHM ...]",
+        help="What to compile: algorithms, grouping, risk, republish; all of them where none is named.",
     ),
 ]
 Processes = Annotated[
@@ -45,6 +46,9 @@ def warm_up(
     What is compiled already is not compiled again. Machine code is kept beside the
     package or, where that cannot be written, in the user's cache folder.
     """
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+
     terminal: Terminal = context.obj
     terminal.json = bool(json)
     known = _tasks()
@@ -84,7 +88,7 @@ def _tasks() -> Mapping[str, Callable[[str], None]]:
     """Return what can be compiled, each with work that needs all of it."""
     from shoal.algorithms import ALGORITHMS
 
-    return {**dict.fromkeys(ALGORITHMS, _publish), "grouping": _group, "risk": _measure}
+    return {**dict.fromkeys(ALGORITHMS, _publish), "grouping": _group, "risk": _measure, "republish": _republish}
 
 
 def _publish(algorithm: str) -> None:
@@ -120,13 +124,43 @@ def _group(_: str) -> None:
     grouping.labels(counts, k=10)
     grouping.ordered(list(range(40)), k=10, counts=counts)
     grouping.points([(at * 7 % 40, at * 3 % 40) for at in range(40)], k=5)
-    edges = [(at, at + 1) for at in range(39)] + [(at, at + 5) for at in range(35)]
-    grouping.regions(edges, dict(enumerate(counts)), k=20)
+    edges = [(at, at + 1) for at in range(99) if at % 10 < 9] + [(at, at + 10) for at in range(90)]
+    weights = [at * at % 7 + 1 for at in range(100)]
+    grouping.regions(edges, dict(enumerate(weights)), k=20)
 
 
 def _measure(_: str) -> None:
-    """Measure the risk of a small table."""
+    """Measure the risk and the losses of small tables."""
     import shoal
 
     frame = shoal.datasets.census(400, quasi_identifiers=3, seed=1)
-    shoal.risk(frame, quasi_identifiers=frame.columns[:3], sensitive="income", suda=3)
+    names = frame.columns[:3]
+    shoal.risk(frame, quasi_identifiers=names, sensitive="income", suda=3)
+    for recoding in ("suppression", "generalization"):
+        release = shoal.anonymize(
+            frame,
+            quasi_identifiers=names,
+            sensitive="income",
+            privacy=shoal.KAnonymity(2),
+            algorithm="mondrian",
+            recoding=recoding,
+            seed=1,
+        )
+        _loss = release.metrics.kl_divergence
+        shoal.risk(release.data, quasi_identifiers=names, population=frame, stars="wildcard")
+
+
+def _republish(_: str) -> None:
+    """Publish two quarters of a table that changes, and count in them."""
+    import shoal
+
+    first, second, _people = shoal.datasets.quarters()
+    with TemporaryDirectory() as folder:
+        place = Path(folder)
+        vault = place / "vault"
+        vault.mkdir(mode=0o700)
+        with shoal.Ledger(str(place / "ledger.db"), key=vault / "ledger.key", create=True) as ledger:
+            columns: dict[str, Any] = {"quasi_identifiers": ["age", "zip"], "sensitive": "disease"}
+            series = ledger.start("quarters", m=4, identifier="patient_id", **columns)
+            for number, table in enumerate((first, second)):
+                series.publish(table, place / f"q{number}").count("age in [30, 50) and disease = flu")

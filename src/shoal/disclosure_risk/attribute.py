@@ -48,7 +48,12 @@ def _most(classes: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.i
     return np.maximum.reduceat(counts, np.flatnonzero(np.diff(classes, prepend=-1)))
 
 
-def class_confidence(class_of: NDArray[np.int64], sizes: NDArray[np.int64], sensitive: Column) -> Threshold:
+def class_confidence(
+    class_of: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    sensitive: Column,
+    times: NDArray[np.int64] | None = None,
+) -> Threshold:
     """Return the confidence in the likeliest sensitive value of a row, for classes that are known already.
 
     Parameters
@@ -59,8 +64,10 @@ def class_confidence(class_of: NDArray[np.int64], sizes: NDArray[np.int64], sens
         Rows of each class.
     sensitive : Column
         The sensitive attribute, in the order of the rows.
+    times : int64 array, optional
+        How many rows of the table each of them stands for, where that is not one.
     """
-    classes, _, counts = count_pairs(class_of, len(sizes), sensitive.codes, sensitive.size)
+    classes, _, counts = count_pairs(class_of, len(sizes), sensitive.codes, sensitive.size, times)
     return attribute_disclosure(_most(classes, counts), sizes, sizes, Fraction(1, 2))
 
 

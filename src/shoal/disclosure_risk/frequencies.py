@@ -156,9 +156,21 @@ def count_frequencies(
 
 
 def count_pairs(
-    class_of: NDArray[np.int64], classes: int, codes: NDArray[np.unsignedinteger], size: int
+    class_of: NDArray[np.int64],
+    classes: int,
+    codes: NDArray[np.unsignedinteger],
+    size: int,
+    times: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Count how often each value occurs in each class: the classes, values and counts of the pairs that occur."""
+    """Count how often each value occurs in each class: the classes, values and counts of the pairs that occur.
+
+    `times` says how many rows each row stands for, where that is not one.
+    """
+    if times is not None:
+        pairs, place = np.unique(class_of * size + codes, return_inverse=True)
+        counted = np.zeros(len(pairs), dtype=np.int64)
+        np.add.at(counted, place, times)
+        return pairs // size, pairs % size, counted
     _, counts, first = class_numbers([(class_of, max(classes, 1)), (codes, size)], len(class_of))
     return class_of[first], codes[first].astype(np.int64), counts
 

@@ -13,6 +13,7 @@ from shoal.io.forms import DateForm, Forms, Understood, as_written, looks_like_d
 from shoal.io.frames import OpenedFrame, Restorer, open_frame
 from shoal.io.lines import read_lines, write_lines
 from shoal.io.readers import OpenedTable, read, read_table
+from shoal.io.scanning import ScannedTable, bytes_to_read, collected, is_folder_of_parquet, scan_table
 from shoal.io.writers import FORMATS, spreadsheet_names, write_table
 
 __all__ = [
@@ -21,11 +22,15 @@ __all__ = [
     "OpenedFrame",
     "OpenedTable",
     "Restorer",
+    "ScannedTable",
     "StagedFolder",
     "Understood",
     "DateForm",
     "as_written",
+    "bytes_to_read",
     "check_free",
+    "collected",
+    "is_folder_of_parquet",
     "looks_like_dates",
     "open_frame",
     "private_folder",
@@ -33,6 +38,7 @@ __all__ = [
     "read_lines",
     "reads_alike",
     "read_table",
+    "scan_table",
     "spreadsheet_names",
     "staged_folder",
     "staged_private_folder",

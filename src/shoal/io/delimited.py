@@ -18,12 +18,13 @@ from shoal.errors import DataError, InternalError, NoRowsError
 from shoal.io.charset import encoding_of, to_utf8
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["DELIMITERS", "DelimitedText", "read_delimited"]
+__all__ = ["DELIMITERS", "CheckedText", "DelimitedText", "check_delimited", "read_delimited"]
 
 DELIMITERS = (",", ";", "\t", "|")
 """Delimiters that are detected; the first wins where two explain a file equally well."""
@@ -174,8 +175,13 @@ def _names(header: str, delimiter: str, source: str) -> list[str]:
 
 def _check_records(text: bytes, delimiter: str, width: int, source: str) -> int:
     """Check that every record has as many fields as the header, and return the number of rows."""
+    return _count_records(_blocks(text, delimiter, source), delimiter, width, source) - 1
+
+
+def _count_records(blocks: Iterable[_Block], delimiter: str, width: int, source: str) -> int:
+    """Check that every record of successive blocks has so many fields, and return how many records there are."""
     records, lines = 0, 0
-    for block in _blocks(text, delimiter, source):
+    for block in blocks:
         fields, starts = block.records()
         wrong = np.flatnonzero(fields != width)
         if len(wrong):
@@ -189,16 +195,23 @@ def _check_records(text: bytes, delimiter: str, width: int, source: str) -> int:
             )
         records += len(fields)
         lines += block.lines_before(len(block.content))
-    return records - 1
+    return records
 
 
 def _blocks(text: bytes, delimiter: str, source: str) -> Iterator[_Block]:
     """Cut a text into blocks of whole records, and check the quotation marks and line ends of each."""
     content = np.frombuffer(text, dtype=np.uint8)
+    return _whole_blocks(lambda start, size: content[start : start + size], len(content), delimiter, source)
+
+
+def _whole_blocks(
+    piece_of: Callable[[int, int], NDArray[np.uint8]], length: int, delimiter: str, source: str
+) -> Iterator[_Block]:
+    """Cut bytes, of which pieces are asked for by where they start and their size, into blocks of whole records."""
     start, size, lines = 0, _BLOCK, 0
-    while start < len(content):
-        piece = content[start : start + size]
-        at_end = start + size >= len(content)
+    while start < length:
+        piece = piece_of(start, size)
+        at_end = start + size >= length
         if at_end and piece[-1] != _LINE_FEED:
             piece = np.append(piece, np.uint8(_LINE_FEED))
         block = _Block.of(piece, delimiter)
@@ -218,6 +231,74 @@ def _blocks(text: bytes, delimiter: str, source: str) -> Iterator[_Block]:
         yield whole
         lines += whole.lines_before(len(whole.content))
         start, size = start + len(whole.content), _BLOCK
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedText:
+    """A file of delimited text that was checked from its first byte to its last, and not kept."""
+
+    names: tuple[str, ...]
+    """Its columns."""
+    delimiter: str
+    """What separates fields: given or found."""
+    header_lines: int
+    """Lines of the record of names."""
+    rows: int
+    """Records behind it."""
+
+
+def check_delimited(path: Path, *, delimiter: str | None = None) -> CheckedText:
+    """Check that a file is a table of delimited text as `read_delimited` reads it, without keeping it in memory.
+
+    It is in UTF-8 with lines that end in a line feed, and has no empty line.
+
+    Raises
+    ------
+    DataError
+        Where it is not; names the line (from 1), never a cell.
+    """
+    source, length = f"'{path.name}'", path.stat().st_size
+    with path.open("rb") as file:
+        sample = file.read(_SAMPLE)
+        start = len(codecs.BOM_UTF8) if sample.startswith(codecs.BOM_UTF8) else 0
+        text = sample[start:]
+        if not text.strip(b"\r\n"):
+            raise NoRowsError(f"{source} is empty. It needs a line of column names and a line for each row.")
+        if delimiter is None:
+            delimiter = _detect_delimiter(text)
+        try:
+            header = _header(text)
+        except UnicodeDecodeError:
+            raise _not_utf8(source) from None
+        names = _names(header, delimiter, source)
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        decoded = 0
+
+        def piece_of(at: int, size: int) -> NDArray[np.uint8]:
+            nonlocal decoded
+            file.seek(start + at)
+            piece = file.read(size)
+            fresh = piece[decoded - at :]  # a piece begins with what the one before it ended with
+            try:
+                decoder.decode(fresh, final=start + at + len(piece) >= length)
+            except UnicodeDecodeError:
+                raise _not_utf8(source) from None
+            decoded += len(fresh)
+            if b"\0" in fresh:
+                raise DataError(f"{source} holds a NUL byte: it is not plain text, or its encoding is another.")
+            return np.frombuffer(piece, dtype=np.uint8)
+
+        blocks = _whole_blocks(piece_of, length - start, delimiter, source)
+        rows = _count_records(blocks, delimiter, len(names), source) - 1
+    if rows == 0:
+        raise NoRowsError(f"{source} has column names but no row: it is a table of nobody.")
+    return CheckedText(names=tuple(names), delimiter=delimiter, header_lines=header.count("\n") + 1, rows=rows)
+
+
+def _not_utf8(source: str) -> DataError:
+    return DataError(
+        f"{source} is not in UTF-8, and a CSV file that is read in pieces must be. Convert it first, or write Parquet."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

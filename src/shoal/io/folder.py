@@ -67,7 +67,7 @@ def write_folder(
     target : str or Path
         The folder. Folders above it are made where they are missing.
     files : mapping of str to callable
-        For each file name a function that writes the file to the path that it is given.
+        For each file name a function that writes the file to the path that it is given, or a folder of files there.
     private : mapping of str to callable, optional
         The same for the files of `private_folder(target)`, which nobody but its owner can read. They are written last.
     force : bool, default False
@@ -281,11 +281,15 @@ def _fill(place: _Place, files: Files) -> None:
             raise InternalError(f"'{name}' is not a plain file name")
         path = place.staged / name
         write(path)
-        if not path.is_file():
+        parts = sorted(path.iterdir()) if path.is_dir() else [path]
+        if not parts or not all(part.is_file() for part in parts):
             raise InternalError(f"nothing was written to '{name}'")
-        if place.private:
-            path.chmod(0o600)
-        _to_disk(path)
+        for part in parts:
+            if place.private:
+                part.chmod(0o600)
+            _to_disk(part)
+        if path.is_dir():
+            _to_disk(path)
     _to_disk(place.staged)
 
 

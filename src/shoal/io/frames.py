@@ -180,7 +180,7 @@ def _column_from_pandas(column: pd.Series) -> pl.Series:
         pass
     # Outside of the handlers: the errors above hold cells, and would stay with this one.
     if textual:
-        raise _mixed(name, str(kind))
+        raise _mixed(name, str(kind).partition("<")[0])  # fields of a structure may be made of cells
     raise DataError(
         f"The column '{name}' holds text that is no Unicode: half of a pair of surrogates. Read it with its right "
         "encoding, or replace such characters, data[column].str.encode('utf-8', 'replace').str.decode('utf-8') in "

@@ -180,7 +180,7 @@ def _check_file(path: Path) -> None:
 def _file_of(path: Path) -> str:
     """Return which file of a folder may be meant: that of a release is known."""
     released = [path / f"release.{ending}" for ending in ("csv", "parquet", "xlsx", "ods")]
-    return next((f"Did you mean '{file}'?" for file in released if file.is_file()), "Name a file in it.")
+    return next((f"Did you mean '{file}'?" for file in released if file.exists()), "Name a file in it.")
 
 
 def _neighbours(path: Path) -> str:

@@ -32,6 +32,7 @@ _SHEET = "release"
 _MOST_ROWS = 1_048_575
 _LONGEST_TEXT = 32_767
 _LARGEST_WHOLE = 2**53
+_MOST_DIGITS = 15
 _FIRST_DAY = dt.date(1900, 3, 1)
 """Spreadsheets count days from 1900, of which they think that it was a leap year."""
 _MADE = dt.datetime(1980, 1, 1)
@@ -169,9 +170,11 @@ def write_workbook(frame: pl.DataFrame, path: Path) -> None:
     _check(frame)
     table = _storable(frame)
     if path.suffix.lower() == ".ods":
-        tabs = [column.name for column in table if column.dtype == pl.String and column.str.contains("\t").any()]
-        if tabs:
-            raise DataError(f"The column '{tabs[0]}' holds tabs, which readers of .ods drop. Write .xlsx or CSV.")
+        texts = [column for column in table if column.dtype == pl.String]
+        for what, pattern in (("tabs", r"\t"), ("carriage returns", r"\r")):
+            lost = [column.name for column in texts if column.str.contains(pattern).any()]
+            if lost:
+                raise DataError(f"The column '{lost[0]}' holds {what}, which readers of .ods drop. Write .xlsx or CSV.")
         _write_ods(table, path)
     else:
         _write_xlsx(table, path)
@@ -197,6 +200,21 @@ def _check(frame: pl.DataFrame) -> None:
                 )
         if column.dtype.is_integer() and column.drop_nulls().cast(pl.Int128).abs().ge(_LARGEST_WHOLE).any():
             raise DataError(f"The column '{column.name}' has whole numbers that spreadsheets round. Write CSV instead.")
+        if column.dtype.is_float() and column.is_infinite().any():
+            raise DataError(
+                f"The column '{column.name}' has infinite numbers, which no sheet holds. Write CSV instead."
+            )
+        if column.dtype.is_decimal() and _rounded(column):
+            raise DataError(f"The column '{column.name}' has decimals that spreadsheets round. Write CSV instead.")
+
+
+def _rounded(decimals: pl.Series) -> bool:
+    """Return whether some decimal number has more digits than spreadsheets keep."""
+    import polars as pl
+
+    digits = decimals.cast(pl.String).str.replace_all(r"[-.]", "").str.strip_chars_start("0")
+    longest = digits.str.len_chars().max()
+    return isinstance(longest, int) and longest > _MOST_DIGITS
 
 
 def _storable(frame: pl.DataFrame) -> pl.DataFrame:
@@ -213,7 +231,8 @@ def _storable(frame: pl.DataFrame) -> pl.DataFrame:
         elif kind.is_decimal():
             changed.append(column.cast(pl.Float64))
         elif kind.is_temporal() and not _countable(column):
-            iso = "%Y-%m-%dT%H:%M:%S%.f" if isinstance(kind, pl.Datetime) else "iso"
+            zone = "%:z" if isinstance(kind, pl.Datetime) and kind.time_zone is not None else ""
+            iso = f"%Y-%m-%dT%H:%M:%S%.f{zone}" if isinstance(kind, pl.Datetime) else "iso"
             changed.append(column.dt.to_string(iso))
     return frame.with_columns(changed)
 

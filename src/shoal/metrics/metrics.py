@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal._unpicklable import Unpicklable
+from shoal.errors import UsageError
 from shoal.metrics import certainty, classes, counts, divergence, specificity
 from shoal.metrics.catalogue import METRICS
 
@@ -98,11 +99,13 @@ class Metrics(Unpicklable):
     @cached_property
     def non_uniform_entropy(self) -> float:
         """Bits lost over the bits that stars everywhere would lose; see `shoal.metrics.non_uniform_entropy`."""
+        self._check_rows("non_uniform_entropy")
         return specificity.non_uniform_entropy(self.table, self.recoding)
 
     @cached_property
     def divergence(self) -> divergence.Divergence:
         """KL-divergence, or why it was not computed; see `shoal.metrics.kl_divergence`."""
+        self._check_rows("kl_divergence")
         return divergence.kl_divergence(self.table, self.recoding, self.groups)
 
     @property
@@ -113,6 +116,7 @@ class Metrics(Unpicklable):
     @cached_property
     def by_attribute(self) -> dict[str, dict[str, float]]:
         """Stars, recoded cells, certainty penalty, precision, non-uniform entropy, KL-divergence of each attribute."""
+        self._check_rows("by_attribute")
         stars = counts.stars_by_attribute(self.recoding)
         recoded = counts.recoded_cells_by_attribute(self.recoding)
         precision = specificity.precision_by_attribute(self.recoding)
@@ -129,6 +133,14 @@ class Metrics(Unpicklable):
             }
             for name in stars
         }
+
+    def _check_rows(self, name: str) -> None:
+        """Check that the table is rows and not cells with counts, of which some metrics know nothing."""
+        if self.table.counts is not None:
+            raise UsageError(
+                f"{name} is measured of tables in memory only: this release was made of cells with counts. Take gcp, "
+                "ncp, stars, discernability or precision, or read the release and measure it as a table."
+            )
 
     def totals(self) -> dict[str, Any]:
         """Return the value of every metric of `METRICS`, by its name; computes those that were not asked for yet."""

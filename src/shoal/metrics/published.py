@@ -21,26 +21,37 @@ __all__ = [
     "published_average_class_size",
     "published_class_sizes",
     "published_discernability",
+    "published_range_counts",
     "published_star_counts",
     "published_stars",
     "published_suppressed_tuples",
 ]
 
+_RANGE = r"^(?:[\[(\]].*,.*[\])\[]|\{.*\})$"
+"""An interval or a set, as releases write them."""
 
-def published_class_sizes(frame: pl.DataFrame, quasi_identifiers: Sequence[str]) -> NDArray[np.int64]:
+
+def published_class_sizes(
+    frame: pl.DataFrame, quasi_identifiers: Sequence[str], times: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
     """Return the sizes of the equivalence classes of a published table, ascending.
 
     Rows are in one class when all their quasi-identifier cells are equal; a cell is compared as it stands, so a star
-    equals a star. Without quasi-identifiers all rows are one class.
+    equals a star. Without quasi-identifiers all rows are one class. `times` says how often each row stands in the
+    table, where that is not once.
     """
     if frame.height == 0:
         return np.zeros(0, dtype=np.int64)
     if not quasi_identifiers:
-        return np.array([frame.height], dtype=np.int64)
+        return np.array([frame.height if times is None else times.sum()], dtype=np.int64)
     # Numbered, because a name may collide with that of the sizes, or read like a pattern.
     cells = pl.DataFrame([_cells(frame[name]).alias(str(at)) for at, name in enumerate(quasi_identifiers)])
-    sizes = cells.group_by(cells.columns).len(name="rows").get_column("rows")
-    return np.sort(sizes.cast(pl.Int64).to_numpy())
+    by = cells.columns
+    if times is None:
+        counted = cells.group_by(by).len(name="rows")
+    else:
+        counted = cells.with_columns(pl.Series("rows", times)).group_by(by).agg(pl.col("rows").sum())
+    return np.sort(counted.get_column("rows").cast(pl.Int64).to_numpy())
 
 
 def _cells(column: pl.Series) -> pl.Series:
@@ -68,16 +79,36 @@ def published_suppressed_tuples(frame: pl.DataFrame, quasi_identifiers: Sequence
 
 
 def published_star_counts(
-    frame: pl.DataFrame, quasi_identifiers: Sequence[str], star: str = "*"
+    frame: pl.DataFrame, quasi_identifiers: Sequence[str], star: str = "*", times: NDArray[np.int64] | None = None
 ) -> tuple[dict[str, int], int]:
-    """Return what `published_stars` and `published_suppressed_tuples` do, at once."""
+    """Return what `published_stars` and `published_suppressed_tuples` do, at once.
+
+    `times` says how often each row stands in the table, where that is not once.
+    """
+
+    def counted(which: pl.Series) -> int:
+        return int(which.sum()) if times is None else int(times[which.to_numpy()].sum())
+
     counts: dict[str, int] = {}
     rows = pl.repeat(value=False, n=frame.height, eager=True)
     for name in quasi_identifiers:
         starred = _starred(frame[name], star)
-        counts[name] = int(starred.sum())
+        counts[name] = counted(starred)
         rows = rows | starred if counts[name] else rows
-    return counts, int(rows.sum())
+    return counts, counted(rows)
+
+
+def published_range_counts(frame: pl.DataFrame, quasi_identifiers: Sequence[str]) -> dict[str, int]:
+    """Return how many cells of each quasi-identifier read like an interval or a set: `[21, 25]`, `{a, b}`.
+
+    Nodes of hierarchies have names of their own, and are not among them.
+    """
+    counts = {}
+    for name in quasi_identifiers:
+        column = frame[name]
+        text = column.dtype in (pl.String, pl.Categorical) or isinstance(column.dtype, pl.Enum)
+        counts[name] = int(column.cast(pl.String).str.contains(_RANGE).sum()) if text else 0
+    return counts
 
 
 def _starred(column: pl.Series, star: str) -> pl.Series:

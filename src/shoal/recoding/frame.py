@@ -109,7 +109,9 @@ def published_frame(
     index = pl.Series(rows.astype(np.uint32))
     for column in table.insensitive.get_columns():
         shown = _without_absent(column, column.unique() if column.dtype == pl.Enum else column)
-        published.append(shown if keep_order else shown.gather(index))
+        if shown.dtype.is_nested():  # declared categories within are not looked for
+            shown = shown.cast(_as_text_within(shown.dtype, pl.Enum))
+        published.append(_own_text(shown if keep_order else shown.gather(index)))
     return pl.DataFrame(published) if published else pl.DataFrame(height=table.rows), rows
 
 
@@ -118,6 +120,24 @@ def _without_absent(column: pl.Series, occurring: pl.Series) -> pl.Series:
     if column.dtype != pl.Enum:
         return column
     return column.cast(pl.Enum(occurring.drop_nulls().sort().cast(pl.String)))
+
+
+def _as_text_within(kind: Any, *others: type[pl.DataType]) -> Any:
+    """Return the type of lists, arrays and structures with text in the place of others within."""
+    if isinstance(kind, pl.List):
+        return pl.List(_as_text_within(kind.inner, *others))
+    if isinstance(kind, pl.Array):
+        return pl.Array(_as_text_within(kind.inner, *others), kind.size)
+    if isinstance(kind, pl.Struct):
+        return pl.Struct({field.name: _as_text_within(field.dtype, *others) for field in kind.fields})
+    return pl.String if kind in others else kind
+
+
+def _own_text(column: pl.Series) -> pl.Series:
+    """Return a column in memory of its own: text that was gathered stays beside the text of rows that are left out."""
+    if column.dtype.is_nested() or column.dtype in (pl.String, pl.Binary):
+        return pl.Series(column.name, column.to_arrow(), dtype=column.dtype)
+    return column
 
 
 def _as_categories(labels: pl.Series) -> pl.Series:
@@ -160,4 +180,8 @@ def _ranks(column: pl.Series) -> list[tuple[NDArray[np.uint32], int]]:
     result = [(ranks, int(ranks.max(initial=0)) + 1)]
     if column.dtype.is_float():  # -0.0 and 0.0 rank alike but do not read alike
         result.append((np.signbit(column.to_numpy()).astype(np.uint32), 2))
+    elif column.dtype.is_nested():  # the same of floats within
+        told = column.cast(_as_text_within(column.dtype, pl.Float32, pl.Float64)).rank("dense").fill_null(0)
+        places = told.cast(pl.UInt32).to_numpy()
+        result.append((places, int(places.max(initial=0)) + 1))
     return result

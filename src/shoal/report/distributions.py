@@ -67,14 +67,16 @@ def distributions(table: Table, recoding: Recoding) -> tuple[Distribution, ...]:
         What every group publishes, in its values.
     """
     return tuple(
-        _distribution(column, recoded, recoding.sizes)
+        _distribution(column, recoded, recoding.sizes, table.counts)
         for column, recoded in zip(table.quasi_identifiers, recoding.columns, strict=True)
     )
 
 
-def _distribution(column: Column, recoded: RecodedColumn, sizes: NDArray[np.int64]) -> Distribution:
+def _distribution(
+    column: Column, recoded: RecodedColumn, sizes: NDArray[np.int64], counts: NDArray[np.int64] | None
+) -> Distribution:
     rows = int(sizes.sum())
-    before = np.bincount(column.codes, minlength=column.size).astype(np.float64)
+    before = np.bincount(column.codes, weights=counts, minlength=column.size).astype(np.float64)
     told = ~recoded.stars
     weights = np.bincount(recoded.group_codes[told], weights=sizes[told], minlength=len(recoded.labels))
     after = _spread(recoded, weights.astype(np.float64), column.size)

@@ -173,6 +173,8 @@ class PublicFacts:
     """How many cells of each quasi-identifier are stars, in the order of the release."""
     starred_rows: int
     """Rows with a star."""
+    ranges: Mapping[str, int] = field(default_factory=dict)
+    """How many cells of each quasi-identifier read like an interval or a set."""
     class_sizes: tuple[SizeBin, ...] = ()
     """How large the groups are; see `size_bins`."""
     metrics: Mapping[str, float | int | None] = field(default_factory=dict)
@@ -217,6 +219,7 @@ def public_facts(
     certificate: Mapping[str, Any],
     frame: pl.DataFrame,
     sizes: NDArray[np.integer] | None = None,
+    times: NDArray[np.int64] | None = None,
     *,
     about: About | None = None,
 ) -> PublicFacts:
@@ -230,23 +233,27 @@ def public_facts(
         The published table.
     sizes : int array, optional
         The sizes of its equivalence classes, where they were counted already.
+    times : int64 array, optional
+        How often each row stands in the published table, where that is not once.
     about : About, optional
         What the publisher says of it.
     """
     from shoal import metrics
 
     names, star = certificate["columns"]["quasi_identifiers"], certificate["parameters"]["star"]
-    sizes = metrics.published_class_sizes(frame, names) if sizes is None else sizes.astype("int64")
-    stars, starred_rows = metrics.published_star_counts(frame, names, star)
+    sizes = metrics.published_class_sizes(frame, names, times) if sizes is None else sizes.astype("int64")
+    stars, starred_rows = metrics.published_star_counts(frame, names, star, times)
+    rows = frame.height if times is None else int(times.sum())
     return PublicFacts(
         certificate=certificate,
-        rows=frame.height,
+        rows=rows,
         stars=stars,
         starred_rows=starred_rows,
+        ranges=metrics.published_range_counts(frame, names),
         class_sizes=size_bins(sizes),
         metrics={
             "discernability": int((sizes * sizes).sum()),
-            "mean_class_size": frame.height / max(len(sizes), 1),
+            "mean_class_size": rows / max(len(sizes), 1),
         },
         about=(about or About()).for_readers(),
     )

@@ -58,11 +58,12 @@ def risk_sentences(risk: Mapping[str, Any]) -> list[str]:
     alone = (
         f"{percent(risk['sample_uniques'])} of the records are alone"
         if risk["sample_uniques"]
-        else f"nobody is alone, and the smallest group has {number(risk['smallest_class'])} records"
+        else f"nobody is alone, the smallest group has {number(risk['smallest_class'])} records"
     )
+    below = percent(risk["below_k"]) if risk["below_k"] else "none"
     groups = (
         f"Somebody who knows {known} of a person finds {number(risk['classes'])} groups of records that agree on them: "
-        f"{alone}, and {percent(risk['below_k'])} are in groups of fewer than {number(risk['k'])}."
+        f"{alone}, and {below} are in groups of fewer than {number(risk['k'])}."
     )
     chance = (
         f"On average that leads to the right record with a probability of {percent(risk['average'])} for somebody who "

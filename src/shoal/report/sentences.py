@@ -80,8 +80,9 @@ def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
     if "l" in request:
         return _promise_of_diversity(request, what)
     if "k" in request:
+        others = "one other" if request["k"] == 2 else f"{number(request['k'] - 1)} others"
         return (
-            f"Every record has the same published quasi-identifiers as at least {number(request['k'] - 1)} others: "
+            f"Every record has the same published quasi-identifiers as at least {others}: "
             f"whoever knows them of a person cannot tell which of {k} or more records is theirs."
         )
     return f"Every group of the release satisfies {model_title(request)}."

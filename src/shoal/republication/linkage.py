@@ -14,6 +14,7 @@ from shoal.republication.ledger.memory import Memory
 from shoal.republication.ledger.persons import RECORD
 from shoal.republication.ledger.records import canonical
 from shoal.table import Schema, encode
+from shoal.table.text import check_seen_apart
 
 if TYPE_CHECKING:
     import polars as pl
@@ -175,6 +176,8 @@ def link(
     DataError
         Where there is no row, an id is missing or repeated, or a sensitive value is missing or changed.
     """
+    import polars as pl
+
     _check_columns(frame.columns, columns)
     if not frame.height:
         raise NoRowsError(f"The table has no rows. {NOBODY}")
@@ -205,6 +208,7 @@ def link(
     frame = frame.select(columns.quasi_identifiers + columns.sensitive)[rows]
     texts, codes = _sensitive(frame.select(columns.sensitive))
     values = (*memory.values, *sorted(set(texts) - set(memory.values)))
+    check_seen_apart(", ".join(columns.sensitive), pl.Series(values, dtype=pl.String))
     code_of = {text: code for code, text in enumerate(values)}
     sensitive = np.array([code_of[text] for text in texts], dtype=np.int32)[codes]
     tokens = keys.tokens("sensitive", values)[sensitive]

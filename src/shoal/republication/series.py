@@ -16,9 +16,9 @@ from shoal._unpicklable import Unpicklable
 from shoal._validation import Boolean, Constraint, Integer, OneOf, Optional, validate
 from shoal.certificate import FORMAT
 from shoal.errors import LedgerError, NoRowsError
+from shoal.input_hash import input_hash
 from shoal.io import check_free, staged_folder
 from shoal.opening import open_data
-from shoal.publish import input_hash
 from shoal.republication.guarantee import guarantee_of
 from shoal.republication.ledger import journal
 from shoal.republication.ledger.memory import encrypted_pieces, read_memory

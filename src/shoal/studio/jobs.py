@@ -172,14 +172,16 @@ def publish(
     progress: Progress,
 ) -> dict[str, Any]:
     """Make a release, verify it and write it; return its full certificate and what each column lost."""
+    from shoal._messages import spoken_to
     from shoal.publish import anonymize
     from shoal.studio.voice import SCREENS
 
     release = anonymize(progress=progress, **arguments(content))
     progress("write", 0, 1)
-    certificate = release.save(Path(folder))
+    with spoken_to(SCREENS):  # what is advised in the report and the certificate
+        certificate = release.save(Path(folder)).to_dict()
     return {
-        "certificate": certificate.to_dict(),
+        "certificate": certificate,
         "loss": dict(release.metrics.ncp),
         "warnings": [one.told(SCREENS) for one in release.warnings],
         "files": sorted(one.name for one in Path(folder).iterdir()),

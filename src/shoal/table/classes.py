@@ -39,6 +39,8 @@ class EquivalenceClasses:
     """The sensitive value of each cell, as a code (0 where there is no sensitive attribute)."""
     class_starts: NDArray[np.int32]
     """Where each class starts among the cells; one more than there are classes."""
+    weights: NDArray[np.int64] | None = None
+    """How many rows each of `order` stands for, in its order; None: one each."""
 
     @property
     def count(self) -> int:
@@ -48,12 +50,24 @@ class EquivalenceClasses:
     @property
     def cell_counts(self) -> NDArray[np.int32]:
         """Rows of each cell: the paper's h(Q, v)."""
-        return np.diff(self.cell_starts)
+        if self.weights is None:
+            return np.diff(self.cell_starts)
+        return np.add.reduceat(self.weights, self.cell_starts[:-1]).astype(np.int32)
 
     @property
     def class_sizes(self) -> NDArray[np.int64]:
         """Rows of each class: the paper's |Q|."""
-        return np.diff(self.cell_starts[self.class_starts]).astype(np.int64)
+        starts = self.cell_starts[self.class_starts]
+        if self.weights is None:
+            return np.diff(starts).astype(np.int64)
+        return np.add.reduceat(self.weights, starts[:-1])
+
+    @property
+    def of_rows(self) -> NDArray[np.int64]:
+        """The class of each row."""
+        found = np.empty(len(self.order), dtype=np.int64)
+        found[self.order] = np.repeat(np.arange(self.count), np.diff(self.cell_starts[self.class_starts]))
+        return found
 
     @property
     def sizes_counted(self) -> dict[int, int]:
@@ -62,7 +76,13 @@ class EquivalenceClasses:
         return dict(zip(found.tolist(), counts.tolist(), strict=True))
 
     @classmethod
-    def of(cls, quasi_identifiers: Sequence[Coded], sensitive: Coded | None, rows: int) -> EquivalenceClasses:
+    def of(
+        cls,
+        quasi_identifiers: Sequence[Coded],
+        sensitive: Coded | None,
+        rows: int,
+        counts: NDArray[np.int64] | None = None,
+    ) -> EquivalenceClasses:
         """Group rows; linear in rows times quasi-identifiers.
 
         Parameters
@@ -73,6 +93,8 @@ class EquivalenceClasses:
             The same of the first sensitive attribute.
         rows : int
             Number of rows.
+        counts : int64 array, optional
+            How many rows of the microdata each of them stands for, fewer than 2**31 in a cell; one by default.
         """
         columns = list(quasi_identifiers)
         radix = 1
@@ -83,7 +105,13 @@ class EquivalenceClasses:
         keys, bits = mixed_radix_keys(columns, rows)
         keys, order = sort_by_key(keys, np.arange(rows, dtype=np.int32), bits)
         cell_starts, cell_values, class_starts = cell_runs(keys, radix)
-        return cls(order=order, cell_starts=cell_starts, cell_values=cell_values, class_starts=class_starts)
+        return cls(
+            order=order,
+            cell_starts=cell_starts,
+            cell_values=cell_values,
+            class_starts=class_starts,
+            weights=None if counts is None else counts[order],
+        )
 
     def __repr__(self) -> str:
         return f"EquivalenceClasses(rows={len(self.order)}, cells={len(self.cell_values)}, classes={self.count})"

@@ -110,22 +110,50 @@ class Table(Unpicklable):
     sensitive: tuple[Column, ...]
     insensitive: pl.DataFrame
     """The insensitive columns as they came, row by row (no column where there is none)."""
+    counts: NDArray[np.int64] | None = None
+    """How many rows of the microdata each row stands for, where the table is cells with counts; None: one each."""
+    totals: tuple[NDArray[np.int64], ...] | None = None
+    """Where the table is a part of a larger one: the rows of that with each value of each sensitive attribute, by code
+    (all of its rows, as those of one value, where there is no sensitive attribute). None: it is the whole table."""
+
+    @property
+    def people(self) -> int:
+        """Rows of the microdata that the table stands for."""
+        return self.rows if self.counts is None else int(self.counts.sum())
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether rows differ in more than what classes and cells tell: algorithms do not see all columns then."""
+        return bool(self.insensitive.width) or len(self.sensitive) > 1
 
     @cached_property
     def classes(self) -> EquivalenceClasses:
         """Rows grouped by all quasi-identifiers, and within a class by the (first) sensitive value."""
         quasi_identifiers = [(column.codes, column.size) for column in self.quasi_identifiers]
         sensitive = (self.sensitive[0].codes, self.sensitive[0].size) if self.sensitive else None
-        return EquivalenceClasses.of(quasi_identifiers, sensitive, self.rows)
+        return EquivalenceClasses.of(quasi_identifiers, sensitive, self.rows, self.counts)
 
     def gather(self, rows: NDArray[np.integer]) -> Table:
         """Return the table with its rows in another order: those of the given numbers, each row once."""
-        return Table(
-            schema=self.schema,
-            rows=self.rows,
+        return replace(
+            self,
             quasi_identifiers=tuple(column.gather(rows) for column in self.quasi_identifiers),
             sensitive=tuple(column.gather(rows) for column in self.sensitive),
             insensitive=self.insensitive[rows] if self.insensitive.width else self.insensitive,
+            counts=None if self.counts is None else self.counts[rows],
+        )
+
+    def entries(self, rows: NDArray[np.integer], counts: NDArray[np.int64] | None) -> Table:
+        """Return a table of some rows, which may be named several times, that stand for so many rows each.
+
+        The values of the columns stay those of this table, whether they occur or not. There is no insensitive column.
+        """
+        return replace(
+            self,
+            rows=len(rows),
+            quasi_identifiers=tuple(column.gather(rows) for column in self.quasi_identifiers),
+            sensitive=tuple(column.gather(rows) for column in self.sensitive),
+            counts=counts,
         )
 
     def with_quasi_identifiers(self, columns: Mapping[str, Column]) -> Table:

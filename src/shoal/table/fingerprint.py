@@ -7,10 +7,12 @@ import hmac
 import secrets
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from shoal.errors import DataError
+from shoal.table.compressed import windows
 
 if TYPE_CHECKING:
-    import numpy as np
     import polars as pl
     from numpy.typing import NDArray
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["KEYED", "fingerprint", "new_salt"]
 
+_WINDOW = 1 << 22
+"""Rows whose codes are added at a time, where each stands for many."""
 KEYED = "HMAC-SHA-256 of the canonical form of the input's rows, with the salt in salt.txt as its key"
 """How a certificate says what its hash of the input is."""
 
@@ -52,14 +56,20 @@ def fingerprint(table: Table, order: NDArray[np.integer] | None = None, *, key: 
     columns += [("sensitive", column) for column in table.sensitive]
     for role, column in columns:
         _add_text(form, f"{role}\0{column.name}", _as_text(column.dictionary))
+    by_cell = order is None
     if order is None:  # rows of one cell are alike: each once, and how many they are
         order = table.classes.order[table.classes.cell_starts[:-1]]
         form.update(f"cells\0{len(order)}\0".encode())
         form.update(table.classes.cell_counts.astype("<i4").tobytes())
     else:
-        form.update(f"rows\0{len(order)}\0".encode())
+        form.update(f"rows\0{table.people}\0".encode())
     for _, column in columns:
-        form.update(column.codes[order].astype(f"<u{column.codes.itemsize}").tobytes())
+        codes = column.codes[order].astype(f"<u{column.codes.itemsize}")
+        if by_cell or table.counts is None:
+            form.update(codes.tobytes())
+        else:
+            for cells, times in windows(table.counts[order], _WINDOW):
+                form.update(np.repeat(codes[cells], times).tobytes())
     for series in table.insensitive.get_columns():
         _add_text(form, f"insensitive\0{series.name}", _as_text(series.gather(order)))
     return form.hexdigest()

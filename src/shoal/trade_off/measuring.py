@@ -24,11 +24,12 @@ from shoal.publish import (
     check_recodable,
     encoded_table,
     meant,
+    ready,
     requested,
     rows_to_publish,
     trees_of,
 )
-from shoal.stages import STEPS, drawn, partition_and_recode, verified
+from shoal.stages import STEPS, partition_and_recode, verified
 from shoal.trade_off.choice import Choice
 from shoal.trade_off.result import TradeOff
 
@@ -171,7 +172,7 @@ def _levels(
 ) -> tuple[_Level, ...]:
     """Return what each level asks for, from the least protection to the most."""
     if ks is None and ls is None:
-        own = {int(getattr(model, "k")) for model in privacy if "k" in parameters_of(model)}  # noqa: B009
+        own = {int(getattr(model, "k")) for model in privacy if _has("k", model)}  # noqa: B009
         ks = tuple(sorted(own | set(USUAL)))
     return tuple(
         _Level(k=k, l=l, models=_models(privacy, k, l)) for l, k in itertools.product(ls or (None,), ks or (None,))
@@ -183,14 +184,20 @@ def _models(privacy: Sequence[PrivacyModel], k: int | None, l: Any) -> tuple[Pri
     asked = {name: value for name, value in (("k", k), ("l", l)) if value is not None}
     found: list[Any] = []
     for model in privacy:
-        taken = {name: value for name, value in asked.items() if name in parameters_of(model)}
+        taken = {name: value for name, value in asked.items() if _has(name, model)}
         if taken.get("l") != 1:
             found.append(replace(model, **taken) if taken else model)
-    if k is not None and not any("k" in parameters_of(model) for model in privacy):
+    if k is not None and not any(_has("k", model) for model in privacy):
         found.append(KAnonymity(k))
-    if l not in (None, 1) and not any("l" in parameters_of(model) for model in privacy):
+    if l not in (None, 1) and not any(_has("l", model) for model in privacy):
         found.append(LDiversity(l))
     return tuple(found) or (KAnonymity(1),)
+
+
+def _has(name: str, model: PrivacyModel) -> bool:
+    """Return whether a model has the k or the l that is meant: people of a population are another k."""
+    declared = parameters_of(model).get(name)
+    return declared is not None and declared.flag == f"-{name}"
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -271,6 +278,5 @@ class _Work:
             self.encoded[request.climbs] = encoded_table(self.frame, request, clock)
         encoded = self.encoded[request.climbs]
         with clock.step("encode"):
-            encoded.check(request.requirement)
-            prepared = drawn(encoded, request, self.opened, self.rows)
+            prepared = ready(encoded, request, self.opened, self.rows)
         return verified(partition_and_recode(prepared, clock), clock)

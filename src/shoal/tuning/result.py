@@ -277,6 +277,8 @@ class Tuning(Unpicklable):
             f"Recommended: {what}. It keeps {percent(best.kept_share or 0.0)} of the cells as they are and loses "
             f"{self.shown_loss(best.loss)}{unit} ({METRICS[self.loss].title})"
         )
+        if len(self.settings) == 1:
+            return f"{said}; there was no time to try a coarsening."
         if best is untouched:
             return f"{said}; every coarsening that was tried loses more."
         if untouched.loss is None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import polars as pl
+    from numpy.typing import NDArray
 
     from shoal.models.base import GroupCounts, PrivacyModel
     from shoal.models.population import Population
@@ -145,6 +146,8 @@ def measure(
     models: Sequence[PrivacyModel] = (),
     populations: Sequence[Population] | None = None,
     people: PeopleCounts | None = None,
+    *,
+    times: NDArray[np.int64] | None = None,
 ) -> Achieved:
     """Measure the privacy of any table, whoever made it, from its cells alone.
 
@@ -163,6 +166,8 @@ def measure(
         complete.
     people : PeopleCounts, optional
         How many people of a population fit the groups, where a model asks for that.
+    times : int64 array, optional
+        How often each row stands in the table, where `frame` has rows that are alike only once.
 
     Returns
     -------
@@ -184,7 +189,7 @@ def measure(
     {'k': 3, 'l': {'frequency': 1.5, 'distinct': 2, 'entropy': 1.8898}, 't': {'disease': 0.0}, 'alpha': 0.6667,
      'groups': 1}
     """
-    counts = count_groups(frame, quasi_identifiers, sensitive, populations)
+    counts = count_groups(frame, quasi_identifiers, sensitive, populations, times=times)
     return achieved(counts, sensitive, models, people)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import polars as pl
 
-from shoal.errors import ColumnError, DataError, near_matches
+from shoal.errors import ColumnError, DataError, InternalError, near_matches
 from shoal.models.base import GroupCounts
 from shoal.models.population import Population
 from shoal.verification.reading import published_domain
@@ -55,6 +55,8 @@ def count_groups(
     quasi_identifiers: Sequence[str],
     sensitive: Sequence[str],
     populations: Sequence[Population] | None = None,
+    *,
+    times: NDArray[np.int64] | None = None,
 ) -> tuple[GroupCounts, ...]:
     """Count the sensitive values of every group of rows with the same published quasi-identifiers.
 
@@ -68,6 +70,8 @@ def count_groups(
         Columns whose values are counted.
     populations : sequence of Population, optional
         What the whole table holds, where `frame` is a part of it; by default `frame` is the whole table.
+    times : int64 array, optional
+        How often each row stands in the table, at least once, where `frame` has rows that are alike only once.
 
     Returns
     -------
@@ -84,14 +88,18 @@ def count_groups(
         Where a column holds nested data or Python objects, which cannot be compared, or a part holds values that the
         population does not.
     """
-    return _counted(frame, quasi_identifiers, sensitive, populations)[0]
+    return _counted(frame, quasi_identifiers, sensitive, populations, times)[0]
 
 
 def count_and_place_groups(
-    frame: pl.DataFrame, quasi_identifiers: Sequence[str], sensitive: Sequence[str]
+    frame: pl.DataFrame,
+    quasi_identifiers: Sequence[str],
+    sensitive: Sequence[str],
+    *,
+    times: NDArray[np.int64] | None = None,
 ) -> tuple[tuple[GroupCounts, ...], NDArray[np.int64]]:
-    """Count like `count_groups`, and find the row, from 0, in which each group occurs first."""
-    counts, group = _counted(frame, quasi_identifiers, sensitive)
+    """Count like `count_groups`, and find the row of the frame, from 0, in which each group occurs first."""
+    counts, group = _counted(frame, quasi_identifiers, sensitive, times=times)
     return counts, np.unique(group, return_index=True)[1]
 
 
@@ -117,8 +125,11 @@ def _counted(
     quasi_identifiers: Sequence[str],
     sensitive: Sequence[str],
     populations: Sequence[Population] | None = None,
+    times: NDArray[np.int64] | None = None,
 ) -> tuple[tuple[GroupCounts, ...], _Codes]:
     """Return the counts, and for each row a code of its group; the groups are in the order of their codes."""
+    if times is not None and not (times.shape == (frame.height,) and bool((times >= 1).all())):
+        raise InternalError("how often rows stand in a table must be said of each, and be at least once")
     for name in (*quasi_identifiers, *sensitive):
         if name not in frame.columns:
             raise ColumnError(f"There is no column '{name}'. {near_matches(name, frame.columns)}")
@@ -132,19 +143,28 @@ def _counted(
         group, width = _combined(group, width, codes, size)
     if not sensitive:
         codes = np.zeros(frame.height, dtype=np.int32)
-        (whole,) = populations or (Population(totals=np.array([frame.height], dtype=np.int64)),)
-        return (_sorted_counts(group, width, codes, 1, whole),), group
+        (whole,) = populations or (Population(totals=_totals(codes, 1, times)),)
+        return (_sorted_counts(group, width, codes, 1, whole, times),), group
     counts = []
     for place, name in enumerate(sensitive):
         codes, size = _dense(*_codes(columns[name]))
         domain = published_domain(frame[name], codes, size)
         if populations is None:
-            whole = Population(totals=np.bincount(codes, minlength=size).astype(np.int64), domain=domain)
+            whole = Population(totals=_totals(codes, size, times), domain=domain)
         else:
             whole = populations[place]
             codes, size = _codes_among(name, domain, whole)[codes], len(whole.totals)
-        counts.append(_sorted_counts(group, width, codes, size, whole))
+        counts.append(_sorted_counts(group, width, codes, size, whole, times))
     return tuple(counts), group
+
+
+def _totals(codes: _Codes, size: int, times: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """Return how often each code below a size occurs."""
+    if times is None:
+        return np.bincount(codes, minlength=size).astype(np.int64)
+    found = np.zeros(size, dtype=np.int64)
+    np.add.at(found, codes, times)  # in integers
+    return found
 
 
 def _codes_among(name: str, part: Domain, whole: Population) -> NDArray[np.int64]:
@@ -214,12 +234,21 @@ def _dense(codes: _Codes, size: int) -> tuple[_Codes, int]:
     return position[codes], int(np.count_nonzero(occurs))
 
 
-def _sorted_counts(group: _Codes, width: int, codes: _Codes, size: int, population: Population) -> GroupCounts:
+def _sorted_counts(
+    group: _Codes, width: int, codes: _Codes, size: int, population: Population, times: NDArray[np.int64] | None
+) -> GroupCounts:
     """Count how often each code occurs in each group: equal pairs stand together once they are sorted."""
     pairs, _ = _combined(group, width, codes, max(size, 1))
-    pairs.sort()
+    if times is None:
+        pairs.sort()
+    else:
+        order = np.argsort(pairs)
+        pairs, times = pairs[order], times[order]
     first = _run_starts(pairs)
-    counts = np.diff(first, append=len(pairs))
+    if times is None:
+        counts = np.diff(first, append=len(pairs))
+    else:
+        counts = np.add.reduceat(times, first) if len(first) else times
     group_of, values = np.divmod(pairs[first].astype(np.int64), max(size, 1))
     starts = _run_starts(group_of)
     return GroupCounts(

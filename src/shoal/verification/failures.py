@@ -85,7 +85,13 @@ class Failure:
 
 
 def failures(
-    frame: pl.DataFrame, quasi_identifiers: Sequence[str], requirement: Requirement, people: PeopleCounts | None = None
+    frame: pl.DataFrame,
+    quasi_identifiers: Sequence[str],
+    requirement: Requirement,
+    people: PeopleCounts | None = None,
+    *,
+    times: NDArray[np.int64] | None = None,
+    places: NDArray[np.int64] | None = None,
 ) -> tuple[Failure, ...]:
     """Return which models of a requirement a table fails, and in which groups; empty where it satisfies all.
 
@@ -99,8 +105,13 @@ def failures(
         The models, asked of its sensitive attributes.
     people : PeopleCounts, optional
         How many people of the population fit the groups, where a model asks for that.
+    times, places : int64 arrays, optional
+        Where `frame` has rows that are alike only once: how often each stands in the table, and the row of the table,
+        from 0, in which it does first. The rows are in the order of these.
     """
-    counts, first_rows = count_and_place_groups(frame, quasi_identifiers, requirement.sensitive)
+    counts, first_rows = count_and_place_groups(frame, quasi_identifiers, requirement.sensitive, times=times)
+    if places is not None:
+        first_rows = places[first_rows]
     numbers = np.argsort(np.argsort(first_rows)) + 1
     found = []
     release = ReleaseCounts.of(counts[0].sizes, people)

@@ -52,7 +52,11 @@ def ranks_of(found: SubDomain, values: Values) -> RankSet:
 
 
 def _rank(text: str | None, values: Values) -> int:
-    return values.missing if text is None else values.find(text)
+    if text is None:
+        return values.missing
+    rank = values.find(text)
+    # The empty line of a hierarchy is that of missing values, unless the column has empty text.
+    return values.missing if rank < 0 and not text else rank
 
 
 def _between(found: Between, values: Values) -> RankSet:

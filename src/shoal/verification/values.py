@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Values", "coded", "scale_of", "written"]
 
 _SMALL_RANGE = 1 << 16
+_LARGEST_WHOLE = 1 << 62
 _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000}
 _DAY = 86_400 * 10**9
 _MANY, _FEW = 20_000, 1_000
@@ -51,7 +52,7 @@ def coded(series: pl.Series) -> tuple[NDArray[Any], pl.Series]:
     if kind == pl.Date or (kind.is_integer() and kind not in (pl.Int128, pl.UInt128)):
         physical = series.to_physical()
         low, high = physical.min(), physical.max()
-        if isinstance(low, int) and isinstance(high, int) and high - low < _SMALL_RANGE:
+        if isinstance(low, int) and isinstance(high, int) and high - low < _SMALL_RANGE and high < _LARGEST_WHOLE:
             values = pl.Series(range(low, high + 1), dtype=physical.dtype).cast(kind)
             return _filled(physical, low, high - low + 1), values
     if kind in (pl.Categorical, pl.Int128, pl.UInt128) or kind.is_object() or kind.is_nested():

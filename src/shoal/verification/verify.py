@@ -34,6 +34,7 @@ def verify(
     published: Sequence[str] | None = None,
     populations: Sequence[Population] | None = None,
     fitting: Fitting | None = None,
+    times: NDArray[np.int64] | None = None,
 ) -> Achieved:
     """Check that every group of a release satisfies every model, and measure what the release achieves.
 
@@ -54,6 +55,8 @@ def verify(
         complete.
     fitting : Fitting, optional
         Counts the people of the population who fit groups, where a model asks for that.
+    times : int64 array, optional
+        How often each row stands in the release, where `frame` has rows that are alike only once.
 
     Returns
     -------
@@ -72,7 +75,7 @@ def verify(
             f"The release was to be checked for {_listed(sensitive)}, but the requirement speaks of "
             f"{_listed(requirement.sensitive)}. Nothing was published."
         )
-    counts = count_groups(frame, quasi_identifiers, sensitive, populations)
+    counts = count_groups(frame, quasi_identifiers, sensitive, populations, times=times)
     people = _people(frame, quasi_identifiers, requirement, fitting)
     _check_models(counts, requirement, people)
     return achieved(counts, sensitive, requirement.models, people)

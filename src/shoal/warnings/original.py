@@ -18,6 +18,9 @@ __all__ = ["how_to_coarsen", "is_one_each", "original_warnings", "repeated_perso
 _ONE_EACH = frozenset(("unique number", "medical record", "social security", "health plan", "email", "account"))
 """What people have one of each, as `detect_identifiers` calls it."""
 
+_LOOKED_AT = 20_000
+"""Rows that say what a column looks like."""
+
 
 def original_warnings(columns: Mapping[str, pl.Series], unread: Mapping[str, Phrase]) -> Iterator[Remark]:
     """Yield the warnings that depend on what is not published.
@@ -61,7 +64,7 @@ def is_one_each(kind: str | None) -> bool:
 
 def _is_one_each(name: str, column: pl.Series) -> bool:
     try:
-        values = column.drop_nulls().unique().alias(name.strip("^$"))  # which Polars takes for a pattern
+        values = column.head(_LOOKED_AT).drop_nulls().unique().alias(name.strip("^$"))  # Polars takes it for a pattern
         return any(is_one_each(found.kind) for found in detect_identifiers(pl.DataFrame([values])))
     except pl.exceptions.PolarsError:  # values that cannot be compared
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,9 @@ from shoal.warnings.catalogue import (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from shoal.table import Schema
 
 __all__ = ["published_warnings"]
@@ -40,6 +44,7 @@ def published_warnings(
     star: str,
     coarse: Collection[str],
     coarser: Callable[[str], Part],
+    times: NDArray[np.int64] | None = None,
 ) -> Iterator[Remark]:
     """Yield the warnings about a published table.
 
@@ -57,30 +62,36 @@ def published_warnings(
         Quasi-identifiers that were coarsened: sets of them show no exact values.
     coarser : callable
         Given a quasi-identifier, says how to make it coarser: part of the advice, which readers are not told.
+    times : int64 array, optional
+        How often each row stands in the table, where that is not once.
 
     Yields
     ------
     Remark
         No cell is in it, and but for its advice nothing that the request and the published table do not tell.
     """
-    yield from _small_groups(frame, schema, achieved)
-    yield from _as_they_came(frame, schema)
-    stars, _ = published_star_counts(frame, schema.quasi_identifiers, star)
+    each = pl.repeat(1, frame.height, dtype=pl.Int64, eager=True) if times is None else pl.Series(times)
+    rows = int(each.sum())
+    yield from _small_groups(frame, schema, achieved, each)
+    yield from _as_they_came(frame, schema, each)
+    stars, _ = published_star_counts(frame, schema.quasi_identifiers, star, times)
     for name in schema.quasi_identifiers:
-        if stars[name] >= MOSTLY * frame.height:
+        if stars[name] >= MOSTLY * rows:
             yield Remark(
                 code="mostly_stars",
                 column=name,
-                found=f"{percent(stars[name] / frame.height)} of the records show a star for '{name}'.",
+                found=f"{percent(stars[name] / rows)} of the records show a star for '{name}'.",
                 advice=Phrase("Make it coarser first, and more of it can stay: ", coarser(name), "."),
             )
         elif name not in coarse:
-            yield from _large_sets(frame.get_column(name), coarser)
+            yield from _large_sets(frame.get_column(name), coarser, each)
     for name in schema.sensitive:
-        yield from _dominant(frame.get_column(name))
+        yield from _dominant(frame.get_column(name), each)
 
 
-def _small_groups(frame: pl.DataFrame, schema: Schema, achieved: Mapping[str, Any]) -> Iterator[Remark]:
+def _small_groups(
+    frame: pl.DataFrame, schema: Schema, achieved: Mapping[str, Any], each: pl.Series
+) -> Iterator[Remark]:
     if schema.quasi_identifiers and achieved["k"] < LEAST_GROUP:
         size = "1 record" if achieved["k"] == 1 else f"{number(achieved['k'])} records"
         yield Remark(
@@ -91,7 +102,7 @@ def _small_groups(frame: pl.DataFrame, schema: Schema, achieved: Mapping[str, An
             advice=Phrase("Ask for more as well: ", Suggestion("k", 5, python="shoal.KAnonymity(5)"), "."),
         )
     if (achieved.get("l") or {}).get("distinct") == 1:
-        for name, share in _known(frame, schema).items():
+        for name, share in _known(frame, schema, each).items():
             yield Remark(
                 code="small_l",
                 column=name,
@@ -101,35 +112,34 @@ def _small_groups(frame: pl.DataFrame, schema: Schema, achieved: Mapping[str, An
             )
 
 
-def _known(frame: pl.DataFrame, schema: Schema) -> dict[str, float]:
+def _known(frame: pl.DataFrame, schema: Schema, each: pl.Series) -> dict[str, float]:
     """Return for each sensitive column the share of the records in groups that share a value, where there are some."""
     columns = [*schema.quasi_identifiers, *schema.sensitive]
     cells = pl.DataFrame([_plain(frame.get_column(name)).alias(str(at)) for at, name in enumerate(columns)])
     groups, told = cells.columns[: len(schema.quasi_identifiers)], cells.columns[len(schema.quasi_identifiers) :]
-    if not groups:
-        counted = cells.select(pl.len().alias("rows"), *(pl.col(one).n_unique() for one in told))
-    else:
-        counted = cells.group_by(groups).agg(pl.len().alias("rows"), *(pl.col(one).n_unique() for one in told))
+    measured = [pl.col("rows").sum(), *(pl.col(one).n_unique() for one in told)]
+    cells = cells.with_columns(each.alias("rows"))
+    counted = cells.group_by(groups).agg(measured) if groups else cells.select(measured)
     shares = {
-        name: int(counted.filter(pl.col(one) == 1)["rows"].sum()) / frame.height
+        name: int(counted.filter(pl.col(one) == 1)["rows"].sum()) / int(each.sum())
         for name, one in zip(schema.sensitive, told, strict=True)
     }
     return {name: share for name, share in shares.items() if share}
 
 
-def _as_they_came(frame: pl.DataFrame, schema: Schema) -> Iterator[Remark]:
+def _as_they_came(frame: pl.DataFrame, schema: Schema, each: pl.Series) -> Iterator[Remark]:
     """Yield what columns give away that are published as they came."""
     for name in schema.sensitive:
-        share = _own(frame, [name])
+        share = _own(frame, [name], each)
         if share >= OWN_VALUE:
             yield Remark(
                 code="near_unique_sensitive",
                 column=name,
                 found=f"{percent(share)} of the records have a value of '{name}' of their own, and it is published as "
                 "it is: whoever knows it of a person finds the record.",
-                advice="Round it before, or drop it.",
+                advice=Phrase("Round it before, or drop it (", _dropped(name), ")."),
             )
-    told = {name: _own(frame, [name]) for name in schema.insensitive}
+    told = {name: _own(frame, [name], each) for name in schema.insensitive}
     for name, share in told.items():
         if share >= OWN_VALUE:
             yield Remark(
@@ -137,23 +147,22 @@ def _as_they_came(frame: pl.DataFrame, schema: Schema) -> Iterator[Remark]:
                 column=name,
                 found=f"{percent(share)} of the records have a value of '{name}' of their own, and it is published as "
                 "it is: whoever knows it of a person finds the record.",
-                advice=Phrase(
-                    "Drop it (",
-                    Suggestion("direct_identifiers", name, python=f"direct_identifiers=[{name!r}]"),
-                    "), or make it a quasi-identifier.",
-                ),
+                advice=Phrase("Drop it (", _dropped(name), "), or make it a quasi-identifier."),
             )
-    yield from _pairs(frame, [name for name, share in told.items() if share < OWN_VALUE])
+    yield from _pairs(frame, [name for name, share in told.items() if share < OWN_VALUE], each)
 
 
-def _pairs(frame: pl.DataFrame, names: Sequence[str]) -> Iterator[Remark]:
+def _dropped(name: str) -> Suggestion:
+    return Suggestion("direct_identifiers", shlex.quote(name), python=f"direct_identifiers=[{name!r}]")
+
+
+def _pairs(frame: pl.DataFrame, names: Sequence[str], each: pl.Series) -> Iterator[Remark]:
     """Yield columns that find people together with another one, each once, with the one with which it tells most."""
     distinct = {name: _plain(frame.get_column(name)).n_unique() for name in names}
-    many = [
-        pair for pair in combinations(names, 2) if distinct[pair[0]] * distinct[pair[1]] >= OWN_VALUE * frame.height
-    ]
+    rows = int(each.sum())
+    many = [pair for pair in combinations(names, 2) if distinct[pair[0]] * distinct[pair[1]] >= OWN_VALUE * rows]
     many.sort(key=lambda pair: -distinct[pair[0]] * distinct[pair[1]])
-    found = [(_own(frame, pair), pair) for pair in many[:_PAIRS]]
+    found = [(_own(frame, pair, each), pair) for pair in many[:_PAIRS]]
     named: set[str] = set()
     for share, (one, other) in sorted(found, key=lambda told: -told[0]):
         if share < OWN_VALUE or {one, other} & named:
@@ -168,11 +177,11 @@ def _pairs(frame: pl.DataFrame, names: Sequence[str]) -> Iterator[Remark]:
         )
 
 
-def _own(frame: pl.DataFrame, names: Iterable[str]) -> float:
+def _own(frame: pl.DataFrame, names: Iterable[str], each: pl.Series) -> float:
     """Return the share of the records whose values of some columns nobody shares; a missing one is nobody's own."""
     cells = pl.DataFrame([_plain(frame.get_column(name)).alias(str(at)) for at, name in enumerate(names)])
     present = ~cells.select(pl.all_horizontal(pl.all().is_null())).to_series()
-    return int((cells.is_unique() & present).sum()) / max(frame.height, 1)
+    return int((cells.is_unique() & present & (each == 1)).sum()) / max(int(each.sum()), 1)
 
 
 def _plain(column: pl.Series) -> pl.Series:
@@ -182,17 +191,17 @@ def _plain(column: pl.Series) -> pl.Series:
     return column.fill_nan(None) if column.dtype.is_float() else column
 
 
-def _large_sets(column: pl.Series, coarser: Callable[[str], Part]) -> Iterator[Remark]:
+def _large_sets(column: pl.Series, coarser: Callable[[str], Part], each: pl.Series) -> Iterator[Remark]:
     """Yield whether a quasi-identifier shows sets of many exact values."""
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
         return
-    cells = pl.DataFrame({"cell": column.cast(pl.String), "rows": 1}).group_by("cell").agg(pl.col("rows").sum())
+    cells = pl.DataFrame({"cell": column.cast(pl.String), "rows": each}).group_by("cell").agg(pl.col("rows").sum())
     sets = cells.filter(pl.col("cell").str.starts_with("{"))
     if not sets.height:
         return
     members = _members(sets)
     listing = members.filter(pl.col("members").list.len() >= MANY_MEMBERS)
-    share = int(listing["rows"].sum()) / len(column)
+    share = int(listing["rows"].sum()) / int(each.sum())
     shown = members["members"].explode().n_unique()
     if share >= SHOWN_IN and shown > MANY_SHOWN:
         name = column.name
@@ -220,10 +229,10 @@ def _members(sets: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([plain, rest.filter(pl.col("members").list.len() > 0)])
 
 
-def _dominant(column: pl.Series) -> Iterator[Remark]:
-    counts = pl.DataFrame({"value": _plain(column)}).group_by("value").len()
-    most = int(counts.filter(pl.col("value").is_not_null())["len"].max() or 0)  # type: ignore[arg-type]
-    share = most / max(len(column), 1)
+def _dominant(column: pl.Series, each: pl.Series) -> Iterator[Remark]:
+    counts = pl.DataFrame({"value": _plain(column), "rows": each}).group_by("value").agg(pl.col("rows").sum())
+    most = int(counts.filter(pl.col("value").is_not_null())["rows"].max() or 0)  # type: ignore[arg-type]
+    share = most / max(int(each.sum()), 1)
     if share >= DOMINANT and counts.height > 1:
         yield Remark(
             code="dominant_value",

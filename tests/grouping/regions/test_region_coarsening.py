@@ -131,3 +131,16 @@ def test_only_quasi_identifiers_are_coarsened():
             table, quasi_identifiers=["x"], insensitive=["place"], privacy=shoal.KAnonymity(2),
             coarsen={"place": Regions(PATH, k=2)},
         )  # fmt: skip
+
+
+def test_what_types_declare_is_in_no_message() -> None:
+    """Categories and the fields of structures may be made of cells."""
+    from shoal.errors import DataError
+
+    for kind, cells in (
+        (pl.List(pl.Enum(["Zyzzyva", "b"])), [["b"]] * 4),
+        (pl.Struct({"Zyzzyva": pl.String}), [None] * 4),
+    ):
+        with pytest.raises(DataError, match="takes places as text") as found:
+            Regions([("a", "b")], k=2).apply((pl.Series("place", cells, dtype=kind),))
+        assert "Zyzzyva" not in str(found.value)

@@ -61,7 +61,7 @@ def loss_bound(problem: Problem, stars: LowerBound) -> LossBound:
         Valid however much was looked at: what was not is taken to lose as little as it may.
     """
     table = problem.table
-    cells = table.rows * len(table.quasi_identifiers)
+    cells = table.people * len(table.quasi_identifiers)
     if cells == 0 or stars.stars == 0:
         return LossBound(gcp=0.0, why=stars.why)
     if problem.recoding == "suppression":
@@ -76,7 +76,7 @@ def loss_bound(problem: Problem, stars: LowerBound) -> LossBound:
 def _sum_of_radii(problem: Problem) -> tuple[float, bool]:
     """Return what all rows lose at least, and whether every row was looked at as thoroughly as on small tables."""
     table, classes = problem.table, problem.table.classes
-    relaxed = Relaxation.of(problem.requirement, table.rows)
+    relaxed = Relaxation.of(problem.requirement, table.people)
     keep, _ = rows_that_can_stay(table, relaxed)
     changing = (classes.cell_counts - keep).astype(np.int64)
     # One row stands for each class.

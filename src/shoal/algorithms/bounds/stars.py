@@ -104,7 +104,7 @@ def lower_bound(table: Table, requirement: Requirement, *, target: int, work: in
     LowerBound
         Valid whatever `target` and `work` are: the dual is evaluated in integers.
     """
-    relaxed = Relaxation.of(requirement, table.rows)
+    relaxed = Relaxation.of(requirement, table.people)
     classes = table.classes
     keep, moved = rows_that_can_stay(table, relaxed)
     must_change = int(moved.sum())

@@ -82,16 +82,28 @@ def populations_of(table: Table) -> tuple[Population, ...]:
     Parameters
     ----------
     table : Table
-        Encoded microdata with at least one row.
+        Encoded microdata with at least one row. Where it is a part of a larger table, that one counts.
 
     Returns
     -------
     tuple of Population
         One per sensitive attribute, or one in all.
     """
+    totals = table.totals
     if not table.sensitive:
-        return (Population(totals=np.array([table.rows], dtype=np.int64)),)
-    return tuple(_population(column) for column in table.sensitive)
+        return (Population(totals=np.array([table.people], dtype=np.int64) if totals is None else totals[0]),)
+    if totals is None:
+        totals = tuple(rows_of_values(column, table.counts) for column in table.sensitive)
+    return tuple(_population(column, whole) for column, whole in zip(table.sensitive, totals, strict=True))
+
+
+def rows_of_values(column: Column, counts: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """Return how many rows have each value of a column, by code; `counts` as in `Table`."""
+    if counts is None:
+        return np.bincount(column.codes, minlength=column.size).astype(np.int64)
+    found = np.zeros(column.size, dtype=np.int64)
+    np.add.at(found, column.codes, counts)  # in integers
+    return found
 
 
 def compile_requirement(
@@ -145,8 +157,7 @@ def compile_requirement(
     )
 
 
-def _population(column: Column) -> Population:
-    totals = np.bincount(column.codes, minlength=column.size).astype(np.int64)
+def _population(column: Column, totals: NDArray[np.int64]) -> Population:
     domain = Domain(
         read_labels=lambda: _labels(column), read_numbers=lambda: _numbers(column), read_ranks=lambda: _ranks(column)
     )

@@ -74,6 +74,8 @@ class Hilbert:
       each value's rows are far from one another. The guarantee says to take SABRE instead.
     """
 
+    divisible: ClassVar[bool] = True
+
     name: ClassVar[str] = "hilbert"
     """What users and certificates call it."""
     stretch: bool = field(

@@ -100,6 +100,9 @@ class Cluster:
     * The random numbers of the search are the same for every table.
     """
 
+    divisible: ClassVar[bool] = True
+    bytes_per_row: ClassVar[int] = 200
+
     effort: int = field(default=_DEFAULT, metadata=EFFORT)
 
     name: ClassVar[str] = "cluster"

@@ -43,8 +43,8 @@ _FULL_EFFORT = 40_000
 _LESS = 32
 """Each of them adds one in this many of what a row within it adds."""
 _WORK = 10_000_000_000
-"""Codes and counts that the search may look at, at the usual effort; 600,000 rows with seven attributes need a
-fifth."""
+"""Codes and counts that the search may look at, at the usual effort: 600,000 rows with seven attributes need three in
+a hundred."""
 _WORK_OF_MOVES = 2_000_000_000
 """Moves times attributes: rows of hundreds of attributes are moved less often."""
 _DEFAULT = 200
@@ -117,6 +117,9 @@ class Sabre:
     * Looks at codes and counts are counted, as by clustering: a spent budget ends the search with the best so far.
     * The random numbers of the search are the same for every table.
     """
+
+    divisible: ClassVar[bool] = True
+    bytes_per_row: ClassVar[int] = 400
 
     effort: int = field(default=_DEFAULT, metadata=EFFORT)
 

@@ -41,6 +41,9 @@ class MApproximation:
     largest surplus. Beyond 63 quasi-identifiers nothing is refined.
     """
 
+    divisible: ClassVar[bool] = True
+    bytes_per_row: ClassVar[int] = 90
+
     refine: bool = field(
         default=True, metadata=parameter(Boolean(), "Whether the mixed group is partitioned further by the cascade.")
     )

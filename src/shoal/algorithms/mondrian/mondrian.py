@@ -9,7 +9,7 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -76,6 +76,8 @@ class Mondrian:
       the split, not the widest attribute's;
     * where no subtrees can be parted, cuts between values side by side in the hierarchy follow, relaxed ones too.
     """
+
+    divisible: ClassVar[bool] = True
 
     relaxed: bool = field(
         default=False,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -67,6 +67,9 @@ class ThreePhase:
     Beyond 63 quasi-identifiers "cascade" stands for "hilbert".
     The order in which the paper leaves choices open: values with equal counts by their code, groups by their position.
     """
+
+    divisible: ClassVar[bool] = True
+    bytes_per_row: ClassVar[int] = 90
 
     refine: str | None = field(
         default="cascade",

@@ -128,7 +128,7 @@ class Regions(Coarsening):
 
         kind = column.dtype
         if not (kind.is_integer() or kind in (pl.String, pl.Categorical, pl.Enum)):
-            raise DataError(f"Regions takes places as text or whole numbers. Got {kind}.")
+            raise DataError(f"Regions takes places as text or whole numbers. Got {kind.base_type()}.")
         graph = read_graph("Regions", self.graph, names=self.names, layer=self.layer)
         places = {str(name): node for node, name in enumerate(graph.names)}
         if len(places) < graph.nodes:

@@ -1,0 +1,21 @@
+"""Engines: tables that need not fit into memory become cells with counts, which algorithms partition, perhaps in parts.
+
+An engine counts the cells of a table (rows with the same quasi-identifiers and sensitive values are interchangeable),
+the algorithms of shoal partition them, and an engine counts the written files again before they appear.
+"""
+
+from shoal.engines.choice import ENGINES, Engine, chosen_engine
+from shoal.engines.histogram import count_and_place_cells, count_cells
+from shoal.engines.memory import MemoryBudget, bytes_of
+from shoal.engines.planning import partition_cells
+
+__all__ = [
+    "ENGINES",
+    "MemoryBudget",
+    "Engine",
+    "bytes_of",
+    "chosen_engine",
+    "count_and_place_cells",
+    "count_cells",
+    "partition_cells",
+]

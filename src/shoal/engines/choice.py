@@ -1,0 +1,138 @@
+"""Which engine a table is anonymized with."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shoal._messages import Suggestion
+from shoal.engines.memory import MemoryBudget, available_memory, bytes_of, in_words
+from shoal.errors import ParameterError
+from shoal.io import bytes_to_read, is_folder_of_parquet
+
+if TYPE_CHECKING:
+    from shoal.stages import Request
+
+__all__ = ["ENGINES", "Engine", "chosen_engine"]
+
+ENGINES = ("auto", "memory", "stream")
+"""What the `engine` of a request may be."""
+
+_log = logging.getLogger(__name__)
+
+_TIMES = 4
+"""Memory that a table takes while it is anonymized in memory, as a multiple of its own."""
+_SHARE = 2
+"""A table is taken to fit where it takes at most one part in so many of the machine's memory."""
+
+_OF_VALUES = frozenset(
+    {"bins", "round", "top-code", "bottom-code", "prefix", "three-digit-zip", "date-part", "one-value", "level"}
+)
+"""Coarsenings, by their names in certificates, that look at values and not at how many rows have them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """What a table is anonymized with, and within which memory."""
+
+    name: str
+    """One of `ENGINES` but "auto"."""
+    budget: MemoryBudget
+
+    @property
+    def streams(self) -> bool:
+        """Whether the table is read in pieces, and never as a whole."""
+        return self.name == "stream"
+
+    def check(self, request: Request) -> None:
+        """Check that the engine can do what is asked.
+
+        Raises
+        ------
+        ParameterError
+            Where it cannot; says what to do instead.
+        """
+        if not self.streams:
+            return
+        whole = Suggestion("engine", "memory")
+        if request.schema.insensitive:
+            raise ParameterError(
+                "A table that is read in pieces has no insensitive columns: its rows are worked on as cells with "
+                "counts. Drop them by naming them among ",
+                Suggestion("direct_identifiers"),
+                ", or read the table as a whole with ",
+                whole,
+                ".",
+            )
+        if request.keep_order:
+            raise ParameterError(
+                "A table that is read in pieces does not keep its order. Leave that out, or read the table as a whole "
+                "with ",
+                whole,
+                ".",
+            )
+        for key, coarsening in request.coarsen.items():
+            described = coarsening.to_dict() if hasattr(coarsening, "to_dict") else {}
+            if described.get("coarsening") not in _OF_VALUES or described.get("quantiles") is not None:
+                columns = key if isinstance(key, str) else ", ".join(key)
+                raise ParameterError(
+                    f"The coarsening of {columns} looks at how many rows have each value, which is not done where a "
+                    "table is read in pieces. Say the cuts or the classes yourself (shoal.Bins(cuts=...), a level of a "
+                    "hierarchy), or read the table as a whole with ",
+                    whole,
+                    ".",
+                )
+        if request.requirement.population is not None:
+            raise ParameterError(
+                "Models that ask about a population are not served where a table is read in pieces. Read it as a whole "
+                "with ",
+                whole,
+                ".",
+            )
+        without = [name for name in request.schema.quasi_identifiers if name not in request.hierarchies]
+        if request.climbs and without:
+            raise ParameterError(
+                f"{request.algorithm.name} needs a hierarchy for each quasi-identifier, and none is made where a table "
+                f"is read in pieces. Give one for '{without[0]}' with ",
+                Suggestion("hierarchies"),
+                ", or read the table as a whole with ",
+                whole,
+                ".",
+            )
+
+
+def chosen_engine(engine: str, memory: int | str | None, data: Any) -> Engine:
+    """Return the engine that was named, or the one for the size of a table.
+
+    Parameters
+    ----------
+    engine : {"auto", "memory", "stream"}
+    memory : int or str, optional
+        What was allowed; half of the machine's by default.
+    data : path or frame
+        The table.
+
+    Raises
+    ------
+    ParameterError
+        Where the memory is none, or is given for an engine that has no limit.
+    """
+    allowed = available_memory() // 2 if memory is None else bytes_of(memory)
+    if engine == "memory" and memory is not None:
+        raise ParameterError(
+            "A table that is read as a whole takes as much memory as it needs. Leave ",
+            Suggestion("memory"),
+            " out, or read the table in pieces with ",
+            Suggestion("engine", "stream"),
+            ".",
+        )
+    name = engine
+    if engine == "auto":
+        size = bytes_to_read(data) or 0
+        room = available_memory() // _SHARE if memory is None else allowed
+        fits = size * _TIMES <= room
+        name = "memory" if fits and not is_folder_of_parquet(data) and memory is None else "stream"
+        if not fits:
+            _log.info("The table takes about %s: it is read in pieces.", in_words(size))
+    return Engine(name=name, budget=MemoryBudget(max(allowed, 10**9)))

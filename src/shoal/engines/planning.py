@@ -1,0 +1,237 @@
+"""From cells with counts to a plan: how many rows of each cell are in which group, and what each group publishes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.algorithms import Guarantee, Partition, Problem, populations_of
+from shoal.engines.parts import divided
+from shoal.errors import InfeasibleError, InternalError
+from shoal.recoding import recode
+from shoal.stages import Recoded
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal._progress import Clock
+    from shoal.engines.choice import Engine
+    from shoal.engines.parts import Division
+    from shoal.recoding import Recoding
+    from shoal.stages import Prepared, Request
+    from shoal.table import Table
+
+__all__ = ["partition_cells"]
+
+
+def partition_cells(prepared: Prepared, engine: Engine, clock: Clock) -> Recoded:
+    """Partition cells with counts with the algorithm of their request, in parts where memory asks for it.
+
+    The rows of a cell are interchangeable: an algorithm sees each of them where there is room for all, and of each part
+    one after another where there is not. Populations are those of the whole table throughout.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        Its table is cells with counts.
+    engine : Engine
+    clock : Clock
+        Measures the steps "partition" and "recode".
+
+    Returns
+    -------
+    Recoded
+        Of entries: so many rows of a cell in one group.
+
+    Raises
+    ------
+    InfeasibleError
+        The algorithm finds no partition that satisfies the request.
+    DataError
+        The rows do not fit into the memory, not even in parts.
+    """
+    request, table, rows = prepared.request, prepared.table, prepared.table.counts
+    if rows is None:
+        raise InternalError("an engine was given rows in place of cells with counts")
+    with clock.step("partition"):
+        division = divided(table, request.requirement, request.algorithm, engine.budget, undivided=_undivided(request))
+        entries = _Entries(table, division.aside)
+        for number, part in enumerate(division.parts):
+            clock.progress("partition", number, len(division.parts))
+            entries.add(*_solved(prepared, part, rows - division.aside, division, clock))
+        cells, counts, partition = entries.partition(division)
+    with clock.step("recode"):
+        recoding = recode(
+            table.entries(cells, counts),
+            partition.groups,
+            partition.count,
+            method=request.recoding,
+            star=request.star,
+            hierarchies=prepared.encoded.trees,
+            least=partition.least,
+            largest_set=request.largest_set,
+        )
+        sizes = np.zeros(partition.count, dtype=np.int64)
+        np.add.at(sizes, partition.groups, counts)
+        plan = _Plan(cells=cells, counts=counts, partition=partition, recoding=replace(recoding, sizes=sizes)).merged()
+        if not np.array_equal(_added_up(plan.cells, plan.counts, table.rows), rows):
+            raise InternalError("a plan has other rows than the table")
+    facts = {"name": engine.name, "parts": len(division.parts), "cells": table.rows, "memory": engine.budget.memory}
+    return Recoded(
+        prepared=prepared.entries(plan.cells, plan.counts),
+        partition=plan.partition,
+        recoding=plan.recoding,
+        whole=prepared,
+        engine=facts,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class _Plan:
+    """So many rows of a cell in one group, for each entry, and what the groups publish."""
+
+    cells: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    partition: Partition
+    recoding: Recoding
+
+    def merged(self) -> _Plan:
+        """Return the plan with groups that publish the same as one: readers cannot tell them apart.
+
+        Algorithms that make small groups leave nearly as many entries as there are rows; few of them publish anything
+        that others do not.
+        """
+        classes = self.recoding.classes
+        keys = self.cells * classes.count + classes.of_group[self.partition.groups]
+        keys, place = np.unique(keys, return_inverse=True)
+        counts = _added_up(place, self.counts, len(keys))
+        cells, groups = np.divmod(keys, classes.count)
+        chosen = classes.representatives
+        columns = tuple(
+            replace(
+                column,
+                group_codes=column.group_codes[chosen],
+                kept=column.kept[chosen],
+                stars=column.stars[chosen],
+                penalty=column.penalty[chosen],
+                levels=None if column.levels is None else column.levels[chosen],
+            )
+            for column in self.recoding.columns
+        )
+        recoding = replace(self.recoding, columns=columns, sizes=classes.sizes)
+        if (recoding.stars, recoding.recoded_cells) != (self.recoding.stars, self.recoding.recoded_cells):
+            return self  # cells that read alike lose different things: they stay apart
+        partition = replace(self.partition, groups=groups.astype(np.int32), count=classes.count, least=None)
+        return _Plan(cells=cells, counts=counts, partition=partition, recoding=recoding)
+
+
+def _undivided(request: Request) -> str | None:
+    """Return why a request cannot be solved in parts; None where it can."""
+    if not request.requirement.monotone or request.requirement.table_models:
+        return "What is asked of the release as a whole cannot be asked of parts of it"
+    if not getattr(request.algorithm, "divisible", False):
+        return f"{request.algorithm.name} decides about all rows together"
+    return None
+
+
+def _solved(
+    prepared: Prepared, part: NDArray[np.int64], kept: NDArray[np.int64], division: Division, clock: Clock
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Partition]:
+    """Let the algorithm partition the rows of a part; return the cell and the rows of each entry, with its groups."""
+    request, table = prepared.request, prepared.table
+    of_row = np.repeat(part, kept[part])
+    if table.told_apart:  # chance decides between rows that differ in what the algorithm does not see
+        of_row = prepared.rng.permutation(of_row)
+    rows = table.entries(of_row, None)
+    if not division.whole:
+        rows = replace(rows, totals=_totals(table))
+    problem = Problem(
+        table=rows,
+        requirement=request.requirement,
+        rng=prepared.rng,
+        progress=clock.progress,
+        recoding=request.recoding,
+        hierarchies=prepared.encoded.trees,
+        largest_set=request.largest_set,
+    )
+    try:
+        partition = request.algorithm.partition(problem)
+    except InfeasibleError as error:
+        raise InfeasibleError(error) from None  # rows of cells have no numbers in the input
+    partition.check(rows.rows, len(rows.quasi_identifiers))
+    keys = of_row * partition.count + partition.groups
+    keys, counts = np.unique(keys, return_counts=True)
+    cells, groups = np.divmod(keys, partition.count)
+    return cells, counts.astype(np.int64), replace(partition, groups=groups.astype(np.int32))
+
+
+def _totals(table: Table) -> tuple[NDArray[np.int64], ...]:
+    return tuple(population.totals for population in populations_of(table))
+
+
+def _added_up(cells: NDArray[np.int64], counts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    found = np.zeros(size, dtype=np.int64)
+    np.add.at(found, cells, counts)
+    return found
+
+
+class _Entries:
+    """Entries of a plan, collected part by part: so many rows of a cell in one group."""
+
+    def __init__(self, table: Table, aside: NDArray[np.int64]) -> None:
+        self._attributes = len(table.quasi_identifiers)
+        cells = np.flatnonzero(aside)
+        self._cells, self._counts = [cells], [aside[cells]]
+        self._groups: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
+        self._partitions: list[Partition] = []
+        self._count = 0
+        if len(cells):
+            found, groups = np.unique(table.classes.of_rows[cells], return_inverse=True)
+            self._groups, self._count = [groups.astype(np.int64)], len(found)
+        self._aside = self._count
+
+    def add(self, cells: NDArray[np.int64], counts: NDArray[np.int64], partition: Partition) -> None:
+        """Add the entries of a part; the groups of its partition are those of the entries."""
+        self._cells.append(cells)
+        self._counts.append(counts)
+        self._groups.append(partition.groups + np.int64(self._count))
+        self._partitions.append(partition)
+        self._count += partition.count
+
+    def partition(self, division: Division) -> tuple[NDArray[np.int64], NDArray[np.int64], Partition]:
+        """Return the cells and the rows of all entries, and one partition of them."""
+        groups = np.concatenate(self._groups).astype(np.int32)
+        if division.whole:
+            (only,) = self._partitions
+            whole = replace(only, groups=groups, count=self._count)
+        else:
+            whole = Partition(
+                groups=groups,
+                count=self._count,
+                guarantee=_of_parts(division),
+                facts={"groups_of_large_classes": self._aside},
+                least=self._least(),
+            )
+        return np.concatenate(self._cells), np.concatenate(self._counts), whole
+
+    def _least(self) -> NDArray[np.int32] | None:
+        if all(one.least is None for one in self._partitions):
+            return None
+        nothing = [np.zeros((self._aside, self._attributes), dtype=np.int32)]
+        return np.concatenate(
+            nothing
+            + [
+                np.zeros((one.count, self._attributes), dtype=np.int32) if one.least is None else one.least
+                for one in self._partitions
+            ]
+        )
+
+
+def _of_parts(division: Division) -> Guarantee:
+    parts = len(division.parts)
+    return Guarantee(
+        text=f"The table was solved in {parts} part{'s' if parts > 1 else ''}, most rows of its large classes aside: "
+        "nothing is promised of the whole beyond the lower bound."
+    )

@@ -1,0 +1,53 @@
+"""The keyed hash of an input, which shows which table a release was made of to those who have the key."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from shoal.recoding import canonical_order
+from shoal.table import encode, fingerprint, new_salt
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from shoal.table import Schema, Table
+
+__all__ = ["encoded_as_it_came", "input_hash"]
+
+
+def input_hash(
+    frame: pl.DataFrame, table: Table, salt: str | None = None, *, counts: NDArray[np.int64] | None = None
+) -> tuple[str, str]:
+    """Return the keyed hash of an input: of all of its rows, before any coarsening, without the direct identifiers.
+
+    A release does not depend on the direct identifiers, so that its provenance can be shown with a copy of the table
+    from which they were removed.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The input.
+    table : Table
+        Its rows as they were before any coarsening, encoded, in any order; some may be left out.
+    salt : str, optional
+        The key, as hexadecimal digits; a new one by default.
+    counts : int64 array, optional
+        How many rows of the input each row of the frame stands for; one by default.
+
+    Returns
+    -------
+    digest, salt : str
+    """
+    salt = new_salt() if salt is None else salt
+    if table.rows != frame.height:
+        table = encoded_as_it_came(frame, table.schema, counts)
+    order = canonical_order(table) if table.told_apart else None
+    return fingerprint(table, order, key=bytes.fromhex(salt)), salt
+
+
+def encoded_as_it_came(frame: pl.DataFrame, schema: Schema, counts: NDArray[np.int64] | None = None) -> Table:
+    """Return the columns of an input that may be published, encoded before any coarsening."""
+    return replace(encode(frame.select(schema.published), replace(schema, direct_identifiers=())), counts=counts)

@@ -1,0 +1,167 @@
+"""A verified release that is kept as distinct rows and how often each is published, for tables of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.errors import ParameterError, ReleaseUnsafeError
+from shoal.io import collected, write_table
+from shoal.release import Release, sha256_of
+from shoal.table.compressed import windows
+from shoal.verification import verify
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+    from numpy.typing import NDArray
+
+__all__ = ["CountedRelease"]
+
+_FILE_ROWS = 1 << 20
+"""Rows of each file of a release but the last one."""
+_SHOWN_ROWS = 100
+"""Rows that a notebook may show some of."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class CountedRelease(Release):
+    """A release whose rows are kept once each, with how often they are published.
+
+    It is that of a table which need not fit into memory. `frame` has no row twice for its own sake: rows that are alike
+    and of one group are one row of it. `data` is a lazy frame, and `save` writes a folder of Parquet files.
+    """
+
+    counts: NDArray[np.int64]
+    """How often each row of `frame` is published."""
+
+    @classmethod
+    def of(cls, release: Release, counts: NDArray[np.int64]) -> CountedRelease:
+        """Return a verified release whose rows are published so often each: they were verified as such."""
+        return cls(**{one.name: getattr(release, one.name) for one in fields(release)}, counts=counts)
+
+    @cached_property
+    def data(self) -> Any:
+        """The published table, as a Polars lazy frame: its rows are made while it is read."""
+        import polars as pl
+        from polars.io.plugins import register_io_source
+
+        shown = self.published.with_columns(pl.col(pl.Enum, pl.Categorical).cast(pl.String))
+
+        def batches(
+            columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, size: int | None
+        ) -> Iterator[pl.DataFrame]:
+            left = rows
+            for batch in self._batches(shown if columns is None else shown.select(columns), size or _FILE_ROWS):
+                taken = batch if left is None else batch.head(left)
+                left = None if left is None else left - taken.height
+                yield taken if predicate is None else taken.filter(predicate)
+                if left == 0:
+                    return
+
+        return register_io_source(batches, schema=shown.schema)
+
+    @property
+    def height(self) -> int:
+        """Rows of the published table."""
+        return int(self.counts.sum())
+
+    def _batches(self, shown: pl.DataFrame, size: int) -> Iterator[pl.DataFrame]:
+        """Yield the rows of the published table, so many at a time."""
+        for cells, times in windows(self.counts, size):
+            yield shown[cells][np.repeat(np.arange(len(times), dtype=np.uint32), times)]
+
+    def _write(self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool) -> dict[str, dict[str, Any]]:
+        """Write the published table as a folder of Parquet files, and return what the certificate says of each."""
+        if path.suffix != ".parquet" or spreadsheet_safe:
+            raise ParameterError(
+                "A table that may be larger than memory is published as a folder of Parquet files. Leave the format "
+                "out, and convert the files where another one is needed."
+            )
+        path.mkdir()
+        files = {}
+        for number, batch in enumerate(self._batches(shown, _FILE_ROWS)):
+            part = path / f"part-{number:05d}.parquet"
+            write_table(batch, part)
+            files[f"{path.name}/{part.name}"] = {"sha256": sha256_of(part), "rows": batch.height}
+        return files
+
+    def _verify_written(self, path: Path, *, names: Sequence[str], shown: pl.DataFrame) -> None:
+        """Verify the files of a release from their cells, which an engine counts; see `Release._verify_written`."""
+        import polars as pl
+
+        times = _unlike(names)
+        scanned = pl.scan_parquet(sorted(path.iterdir()), hive_partitioning=False, glob=False)
+        if scanned.collect_schema().names() != list(names):
+            raise ReleaseUnsafeError("The written files have other columns than the release. Nothing was published.")
+        plain = shown.with_columns(pl.col(pl.Enum, pl.Categorical).cast(pl.String)).with_columns(
+            pl.Series(times, self.counts)
+        )
+        found = collected(scanned.group_by(names).agg(pl.len().cast(pl.Int64).alias(times)))
+        meant = plain.group_by(names).agg(pl.col(times).sum())
+        same = found.schema == meant.schema and found.height == meant.height
+        if not same or not found.sort(names).equals(meant.sort(names), null_equal=True):
+            raise ReleaseUnsafeError(
+                "The written files are not the release that was verified: they hold other rows, or other numbers of "
+                "them. Nothing was published."
+            )
+        achieved = verify(
+            self._as_meant(found.select(names), plain),
+            quasi_identifiers=self.schema.quasi_identifiers,
+            sensitive=self.schema.sensitive,
+            requirement=self.requirement,
+            published=self.schema.published,
+            times=found[times].to_numpy(),
+        )
+        if achieved.to_dict() != self.certificate.achieved:
+            raise ReleaseUnsafeError(
+                "What the written files achieve differs from the certificate. Nothing was published."
+            )
+
+    def _as_meant(self, found: pl.DataFrame, plain: pl.DataFrame) -> pl.DataFrame:
+        """Return what was counted in files, with sensitive values as what they were written from, where models look.
+
+        Text does not tell declared categories, nor dates and numbers in forms of their own.
+        """
+        import polars as pl
+
+        for name in self.schema.sensitive if any(model.reads_values for model in self.requirement.models) else ():
+            pairs = pl.DataFrame([plain[name].alias("shown"), self.frame[name].alias("meant")]).unique()
+            if pairs["shown"].n_unique() != pairs.height:
+                raise ReleaseUnsafeError(f"The files tell other values of '{name}' apart. Nothing was published.")
+            shown = found[name].alias("shown").to_frame()
+            meant = shown.join(pairs, on="shown", how="left", nulls_equal=True, maintain_order="left")["meant"]
+            found = found.with_columns(meant.alias(name))
+        return found
+
+    @property
+    def _times(self) -> NDArray[np.int64]:
+        return self.counts
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of it: no more than the published table tells."""
+        from shoal.report.notebook import card_of_release
+
+        first = next(self._batches(self.published, _SHOWN_ROWS))
+        return card_of_release(self._public_facts(self.public_certificate, None), first)
+
+    def __repr__(self) -> str:
+        achieved = self.certificate.achieved
+        return (
+            f"CountedRelease(rows={self.height}, cells={self.frame.height}, algorithm={self.certificate.algorithm!r}, "
+            f"k={achieved['k']}, stars={self.certificate.cost.stars})"
+        )
+
+
+def _unlike(names: Sequence[str]) -> str:
+    """Return a name that is none of some names."""
+    name = "rows"
+    while name in names:
+        name += "_"
+    return name
