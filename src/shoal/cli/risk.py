@@ -10,6 +10,7 @@ import typer
 from shoal.cli import options
 from shoal.cli.cells import Cells, Nodes, cells_of, trees_of_cells
 from shoal.cli.console import Terminal, lines_of, path_line, plain
+from shoal.cli.pages import check_page, write_page
 from shoal.cli.private_file import write_private
 from shoal.cli.signature import takes
 from shoal.errors import OutputError
@@ -142,16 +143,6 @@ Records = Annotated[
         rich_help_panel="Files",
     ),
 ]
-Output = Annotated[
-    Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="OUT",
-        help="Folder for result.json and report.html; it appears whole or not at all.",
-        rich_help_panel="Files",
-    ),
-]
 Force = Annotated[bool, typer.Option("--force/--no-force", help="Replace OUT if it exists.", rich_help_panel="Files")]
 
 
@@ -176,7 +167,7 @@ def risk(
     combinations: Combinations = None,
     explain: Explain = False,
     records: Records = None,
-    output: Output = None,
+    output: options.Page = None,
     force: Force = False,
 ) -> None:
     """Measure and estimate the disclosure risk of a table, whoever made it.
@@ -190,10 +181,8 @@ def risk(
     Exit code 0, however high the risk is.
     """
     from shoal.assessment import risk as assess
-    from shoal.io import check_free
 
-    if output is not None:
-        check_free(output, private=False, force=force)
+    check_page(output, force=force)
     if records is not None and records.exists():
         raise OutputError(f"'{records}' exists already and is kept. Choose another name.")
     asked = request.arguments(assess)
@@ -221,15 +210,14 @@ def risk(
     with terminal.progress() as progress:
         found = assess(source, progress=progress, cells=cells_of(cells, names), **said, **asked)
     facts = found.to_dict()
-    if output is not None:
-        _write(output, facts, source, force=force)
+    pages = [] if output is None else _page(output, facts, source, force=force)
     if records is not None:
         write_private(records, found.records)
     if terminal.json:
         terminal.result(facts)
         return
     written = [("records", records)] if records is not None else []
-    written += [("written", output / name) for name in ("result.json", "report.html")] if output is not None else []
+    written += [("written", page) for page in pages]
     terminal.say("", lines_of(_lines(facts)), "", *_said(facts, explain=explain))
     terminal.say("", _ranking(facts["quasi_identifiers"]), "", *(path_line(name, path) for name, path in written))
     for one in facts["identifiers"]:
@@ -310,16 +298,11 @@ def _ranking(ranked: Sequence[Mapping[str, Any]]) -> Any:
     return table
 
 
-def _write(output: Path, facts: Mapping[str, Any], source: str, *, force: bool) -> None:
-    """Write the figures as JSON and as a page."""
+def _page(output: Path, facts: Mapping[str, Any], source: str, *, force: bool) -> list[Path]:
+    """Write the figures as JSON and as a page, for the publisher: what they are made of is no release yet."""
     import json
 
-    from shoal.io import write_folder
     from shoal.report import render_risk
 
     page = render_risk(facts, title=f"Disclosure risk of {Path(source).name}")
-    files = {
-        "result.json": lambda path: path.write_text(json.dumps(facts, indent=2, ensure_ascii=False), encoding="utf-8"),
-        "report.html": lambda path: path.write_text(page, encoding="utf-8"),
-    }
-    write_folder(output, files, force=force)
+    return write_page(output, "report", page, json.dumps(facts, indent=2, ensure_ascii=False), force=force)
