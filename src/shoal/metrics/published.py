@@ -98,16 +98,20 @@ def published_star_counts(
     return counts, counted(rows)
 
 
-def published_range_counts(frame: pl.DataFrame, quasi_identifiers: Sequence[str]) -> dict[str, int]:
+def published_range_counts(
+    frame: pl.DataFrame, quasi_identifiers: Sequence[str], times: NDArray[np.int64] | None = None
+) -> dict[str, int]:
     """Return how many cells of each quasi-identifier read like an interval or a set: `[21, 25]`, `{a, b}`.
 
-    Nodes of hierarchies have names of their own, and are not among them.
+    Nodes of hierarchies have names of their own, and are not among them. `times` says how often each row stands in the
+    table, where that is not once.
     """
     counts = {}
     for name in quasi_identifiers:
         column = frame[name]
         text = column.dtype in (pl.String, pl.Categorical) or isinstance(column.dtype, pl.Enum)
-        counts[name] = int(column.cast(pl.String).str.contains(_RANGE).sum()) if text else 0
+        found = column.cast(pl.String).str.contains(_RANGE).fill_null(value=False) if text else None
+        counts[name] = 0 if found is None else int(found.sum() if times is None else times[found.to_numpy()].sum())
     return counts
 
 

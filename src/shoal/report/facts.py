@@ -249,7 +249,7 @@ def public_facts(
         rows=rows,
         stars=stars,
         starred_rows=starred_rows,
-        ranges=metrics.published_range_counts(frame, names),
+        ranges=metrics.published_range_counts(frame, names, times),
         class_sizes=size_bins(sizes),
         metrics={
             "discernability": int((sizes * sizes).sum()),
