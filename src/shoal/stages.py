@@ -28,8 +28,7 @@ from shoal.population import people_of_nodes
 from shoal.recoding import canonical_order, check_coverage, compose, published_frame, recode
 from shoal.release import Release
 from shoal.release_of_cells import CountedRelease
-from shoal.table import KEYED
-from shoal.table.text import check_seen_apart
+from shoal.table import KEYED, check_seen_apart
 from shoal.verification import check_faithful, declared_meanings, names_read_as, verify
 from shoal.warnings import how_to_coarsen, original_warnings, published_warnings
 
@@ -145,8 +144,7 @@ class Encoded:
         for column in self.table.quasi_identifiers:
             if column.name in self.trees:
                 check_coverage(column, self.trees[column.name])
-        for sensitive in self.table.sensitive:
-            check_seen_apart(sensitive.name, sensitive.dictionary)
+        check_seen_apart((column.name, column.dictionary) for column in self.table.sensitive)
         requirement.check_feasible(populations_of(self.table), people)
 
     def entries(self, rows: NDArray[np.integer], counts: NDArray[np.int64]) -> Encoded:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -58,3 +59,4 @@ def test_intervals_and_sets_are_counted_by_their_form() -> None:
     cells = ["[1, 2]", "(1, 2]", "]1, 2]", "[1, 2[", '["a, b", c]', "{a, b}", "*", "a", "1, 2", "[a", "{a", None]
     frame = pl.DataFrame({"q": cells, "n": range(12), "e": pl.Series(cells, dtype=pl.Categorical)})
     assert metrics.published_range_counts(frame, ["q", "n", "e"]) == {"q": 6, "n": 0, "e": 6}
+    assert metrics.published_range_counts(frame, ["q"], np.arange(12)) == {"q": 15}

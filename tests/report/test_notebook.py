@@ -113,6 +113,20 @@ def test_a_release_shows_its_first_published_rows(release: shoal.Release) -> Non
     assert "Private." in text_of(proof._repr_html_())
 
 
+def test_warnings_are_shown() -> None:
+    release = shoal.anonymize(people().drop("name"), privacy=shoal.KAnonymity(2), **REQUEST)
+    assert "small_k" in {remark.code for remark in release.warnings}
+    for thing in (release, release.certificate, release.public_certificate):
+        shown = text_of(thing._repr_html_())
+        told = (
+            [remark["text"] for remark in thing.public_certificate.to_dict()["warnings"]]
+            if thing is release
+            else [remark["text"] for remark in thing.to_dict()["warnings"]]
+        )
+        assert told
+        assert all(" ".join(text.split()) in shown for text in told)
+
+
 def test_wide_tables_are_cut() -> None:
     wide = pl.DataFrame({f"c{at}": [1, 1, None] for at in range(30)})
     release = shoal.anonymize(wide, quasi_identifiers=wide.columns, privacy=shoal.KAnonymity(3))

@@ -240,6 +240,20 @@ def test_levels_are_compared_and_a_click_chooses_one(browser, home):
     assert browser.studio.levels is None
 
 
+def test_how_a_file_was_read_is_told_and_so_are_warnings_of_a_release(browser, home):
+    lines = (home / "patients.csv").read_text().replace(",", ";").replace("disease-1", "Grippe-ü").splitlines()
+    (home / "german.csv").write_text("\n".join(lines), encoding="latin-1")
+    browser.enter()
+    text = browser.send("/open", {"path": "german.csv"}).text
+    assert "encoding cp1252; fields separated by a semicolon" in text
+    browser.send("/columns", {"role-0": "insensitive", "do": "next"})
+    text = browser.send("/publish", {"folder": "made"}).text
+    warnings = json.loads((home / "made.private/certificate.json").read_text())["warnings"]
+    assert "near_unique_insensitive" in [one["code"] for one in warnings]
+    assert "Look at this before you publish it" in text
+    assert text.count('<li><a href="/release/public/') == len(list((home / "made").iterdir()))
+
+
 def test_missing_private_values_are_asked_for(browser, home):
     lines = (home / "patients.csv").read_text().splitlines()
     (home / "missing.csv").write_text(

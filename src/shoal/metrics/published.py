@@ -110,8 +110,11 @@ def published_range_counts(
     for name in quasi_identifiers:
         column = frame[name]
         text = column.dtype in (pl.String, pl.Categorical) or isinstance(column.dtype, pl.Enum)
-        found = column.cast(pl.String).str.contains(_RANGE).fill_null(value=False) if text else None
-        counts[name] = 0 if found is None else int(found.sum() if times is None else times[found.to_numpy()].sum())
+        which = column.cast(pl.String).str.contains(_RANGE).fill_null(value=False) if text else None
+        if which is None:
+            counts[name] = 0
+        else:
+            counts[name] = int(which.sum()) if times is None else int(times[which.to_numpy()].sum())
     return counts
 
 

@@ -45,7 +45,9 @@ def make_again(folder: str | PathLike[str], *, about: About | None = None) -> li
         A page cannot be written.
     """
     given = Path(folder)
-    places = [path for path in (given, private_folder(given.resolve())) if (path / _FACTS).exists()]
+    private = private_folder(given.resolve())
+    beside = private if given.is_absolute() else Path(os.path.relpath(private))
+    places = [path for path in (given, beside) if (path / _FACTS).exists()]
     if not places:
         raise DataError(
             f"There is no {_FACTS} in '{given}': it is not the folder of a release that this version of shoal wrote."

@@ -113,7 +113,7 @@ def card_of_release(facts: PublicFacts, frame: pl.DataFrame) -> str:
     return card(
         f"Release of {number(facts.rows)} rows, verified",
         figures=figures,
-        sentences=_promises(certificate),
+        sentences=[*_promises(certificate), *_warned(certificate)],
         columns=_head(frame),
         caption=f"The first rows of the published table, {number(frame.width)} columns",
     )
@@ -153,7 +153,7 @@ def card_of_certificate(certificate: Mapping[str, Any]) -> str:
     return card(
         "Certificate of a release",
         figures=[(name, said) for name, said in figures if said],
-        sentences=_promises(certificate),
+        sentences=[*_promises(certificate), *_warned(certificate)],
         private=PRIVATE,
     )
 
@@ -163,7 +163,7 @@ def card_of_public_certificate(certificate: Mapping[str, Any]) -> str:
     return card(
         "Public certificate of a release",
         figures=[*_asked(certificate), *_risk_after(certificate)],
-        sentences=[*_promises(certificate), *certificate["guarantee"]["reservations"]],
+        sentences=[*_promises(certificate), *certificate["guarantee"]["reservations"], *_warned(certificate)],
         private=PROOF if "proof" in certificate else "",
     )
 
@@ -217,6 +217,11 @@ def _asked(certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _promises(certificate: Mapping[str, Any]) -> list[str]:
     sensitive = certificate["columns"]["sensitive"]
     return [promise(model, sensitive) for model in certificate["requested"]]
+
+
+def _warned(certificate: Mapping[str, Any]) -> list[str]:
+    """Return what a privacy officer would raise, as the certificate says it."""
+    return [f"Warning: {remark['text']}" for remark in certificate.get("warnings", ())]
 
 
 def _risk_after(certificate: Mapping[str, Any]) -> list[tuple[str, str]]:

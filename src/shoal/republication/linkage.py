@@ -13,8 +13,7 @@ from shoal.publish import rows_without
 from shoal.republication.ledger.memory import Memory
 from shoal.republication.ledger.persons import RECORD
 from shoal.republication.ledger.records import canonical
-from shoal.table import Schema, encode
-from shoal.table.text import check_seen_apart
+from shoal.table import Schema, check_seen_apart, encode
 
 if TYPE_CHECKING:
     import polars as pl
@@ -208,7 +207,7 @@ def link(
     frame = frame.select(columns.quasi_identifiers + columns.sensitive)[rows]
     texts, codes = _sensitive(frame.select(columns.sensitive))
     values = (*memory.values, *sorted(set(texts) - set(memory.values)))
-    check_seen_apart(", ".join(columns.sensitive), pl.Series(values, dtype=pl.String))
+    check_seen_apart([(", ".join(columns.sensitive), pl.Series(values, dtype=pl.String))])
     code_of = {text: code for code, text in enumerate(values)}
     sensitive = np.array([code_of[text] for text in texts], dtype=np.int32)[codes]
     tokens = keys.tokens("sensitive", values)[sensitive]

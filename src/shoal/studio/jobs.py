@@ -183,6 +183,7 @@ def publish(
     return {
         "certificate": certificate,
         "loss": dict(release.metrics.ncp),
+        "warnings": [one.told(SCREENS) for one in release.warnings],
         "files": sorted(one.name for one in Path(folder).iterdir()),
         "private": sorted(one.name for one in Path(f"{folder}.private").iterdir()),
     }

@@ -14,7 +14,7 @@ from shoal.studio import jobs, same
 from shoal.studio.pages import page
 from shoal.studio.plan import Plan
 from shoal.studio.state import OrderedRelease, Studio, Waiting
-from shoal.studio.words import GOALS, ROLES
+from shoal.studio.words import FILES, GOALS, ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -112,6 +112,8 @@ def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     found = looked_at(studio, "columns")
     if isinstance(found, Waiting):
         return found
+    from shoal.report.inspection_page import how_it_was_read
+
     unclear = {
         one["column"]: one["code"] for one in found["warnings"] if one["code"] in ("ambiguous_dates", "unread_dates")
     }
@@ -126,6 +128,7 @@ def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         forms=DATE_FORMS,
         checked=query.get("check") == "all",
         of=_mark([one["name"] for one in found["columns"]]),
+        read=how_it_was_read(found),
         same=same.of_inspecting(studio.plan, studio.requests, output=studio.places.free_folder()),
     )
 
@@ -478,6 +481,7 @@ def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         made=made,
         facts=done.facts,
         certificate=certificate,
+        files=FILES,
         promises=[
             (model_title(one), promise(one, sensitive), achieved_for(one, certificate["achieved"]))
             for one in certificate["requested"]

@@ -9,6 +9,7 @@ __all__ = [
     "COARSENINGS",
     "COMPARED",
     "EXPLAINED",
+    "FILES",
     "GOALS",
     "ROLES",
     "STEPS",
@@ -252,6 +253,15 @@ EXPLAINED: Mapping[str, Explained] = {
     ),
 }
 """What every number of the screens means; measures of risk are explained by `shoal.disclosure_risk.MEASURES`."""
+
+FILES: Mapping[str, str] = {
+    "report.html": "for the board and for readers",
+    "certificate.json": "what was asked for and achieved, for programs",
+    "report.json": "the facts of the report, for programs",
+    "plan.json": "which published form each value became, for new rows",
+    "salt.txt": "the key that shows which table it was",
+}
+"""What the files of a release are, but for the table."""
 
 COMPARED: Mapping[str, str] = {
     "highest risk": "highest",

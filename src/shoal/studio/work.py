@@ -6,6 +6,7 @@ the next piece of work gets another one. What goes over the pipe are plain facts
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import signal
@@ -177,6 +178,7 @@ def _serve(pipe: Connection) -> None:
     signal.signal(signal.SIGTERM, _leave)
     import shoal.studio.jobs
 
+    logging.getLogger("shoal").setLevel(logging.CRITICAL)  # the screens tell it, in the words of their readers
     shoal.studio.jobs.warm_up()
     while True:
         try:

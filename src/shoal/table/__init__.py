@@ -4,7 +4,7 @@ from shoal.table.classes import EquivalenceClasses, mixed_radix_keys
 from shoal.table.encoding import Column, Table, encode
 from shoal.table.fingerprint import KEYED, fingerprint, new_salt
 from shoal.table.schema import Schema
-from shoal.table.text import dictionary_text
+from shoal.table.text import check_seen_apart, dictionary_text
 
 __all__ = [
     "KEYED",
@@ -12,6 +12,7 @@ __all__ = [
     "EquivalenceClasses",
     "Schema",
     "Table",
+    "check_seen_apart",
     "dictionary_text",
     "encode",
     "fingerprint",

@@ -75,6 +75,7 @@ class Hilbert:
     """
 
     divisible: ClassVar[bool] = True
+    """Parts of a table may be solved one after another, where it does not fit into memory."""
 
     name: ClassVar[str] = "hilbert"
     """What users and certificates call it."""

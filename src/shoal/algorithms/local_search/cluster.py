@@ -101,7 +101,9 @@ class Cluster:
     """
 
     divisible: ClassVar[bool] = True
+    """Parts of a table may be solved one after another, where it does not fit into memory."""
     bytes_per_row: ClassVar[int] = 200
+    """Memory that a row takes meanwhile, in bytes, > 0."""
 
     effort: int = field(default=_DEFAULT, metadata=EFFORT)
 

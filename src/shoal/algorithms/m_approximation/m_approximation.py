@@ -42,7 +42,9 @@ class MApproximation:
     """
 
     divisible: ClassVar[bool] = True
+    """Parts of a table may be solved one after another, where it does not fit into memory."""
     bytes_per_row: ClassVar[int] = 90
+    """Memory that a row takes meanwhile, in bytes, > 0."""
 
     refine: bool = field(
         default=True, metadata=parameter(Boolean(), "Whether the mixed group is partitioned further by the cascade.")

@@ -78,6 +78,7 @@ class Mondrian:
     """
 
     divisible: ClassVar[bool] = True
+    """Parts of a table may be solved one after another, where it does not fit into memory."""
 
     relaxed: bool = field(
         default=False,

@@ -69,7 +69,9 @@ class ThreePhase:
     """
 
     divisible: ClassVar[bool] = True
+    """Parts of a table may be solved one after another, where it does not fit into memory."""
     bytes_per_row: ClassVar[int] = 90
+    """Memory that a row takes meanwhile, in bytes, > 0."""
 
     refine: str | None = field(
         default="cascade",
