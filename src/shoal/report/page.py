@@ -303,9 +303,9 @@ def _cost(cost: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _published_rows(certificate: Mapping[str, Any]) -> int:
-    for file in certificate.get("output", {}).get("files", {}).values():
-        if "rows" in file:
-            return int(file["rows"])
+    written = [file["rows"] for file in certificate.get("output", {}).get("files", {}).values() if "rows" in file]
+    if written:
+        return int(sum(written))
     return int(certificate["input"]["rows"] - certificate["input"].get("rows_left_out", 0))
 
 
