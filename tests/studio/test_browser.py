@@ -40,7 +40,7 @@ pytestmark = [
     ),
     pytest.mark.xdist_group("browser"),
 ]
-PATIENCE = 120_000
+PATIENCE = 300_000
 """Milliseconds for work that compiles on a busy machine."""
 PICTURES = os.environ.get("SHOAL_PICTURES")
 
