@@ -187,8 +187,15 @@ class TestTheCertificate:
                 made.save(tmp_path / "out", force=True, publish_proof=recoding == "suppression")
             assert SECRET not in caplog.text
             written = [*(tmp_path / "out").iterdir(), *(tmp_path / "out.private").iterdir()]
-            assert len(written) == 6
-            assert not any(SECRET in path.read_text() for path in written if path.name != "release.csv")
+            assert len(written) == 9
+            named = {path.relative_to(tmp_path).as_posix() for path in written if SECRET in path.read_text()}
+            told = {"out/release.csv", "out.private/plan.json", "out.private/report.html", "out.private/report.json"}
+            assert named <= told, "the plan has classes, and the publisher's page values that the release shows"
+            for name in ("plan.json", "report.html", "report.json"):
+                text = (tmp_path / "out.private" / name).read_text()
+                assert not any(visit in text for visit in data["visit"] if len(visit) == len(SECRET) + 4), (
+                    "no direct identifier is anywhere"
+                )
             objects = [
                 made,
                 made.certificate,

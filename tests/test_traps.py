@@ -287,7 +287,7 @@ KINDS: dict[str, list[Any] | pl.Series] = {
     "text that looks like ours": ["[1, 2]", "{a, b}", "**", "a, b"],
     "spaces and line ends": [" a", "a ", "a\nb", "a\r"],
     "quotation marks": ['"', "'", "a,b", 'a"b'],
-    "other scripts": ["é", "e\u0301", "年", "\U0001f600"],
+    "other scripts": ["é", "ж", "年", "\U0001f600"],
     "a byte order mark": ["\ufeffa", "a", "\ufeff", "b"],
     "formulas": ["=1+1", "'=1+1", "-5", "@x"],
     "very long text": ["x" * 200_000, "x" * 199_999, "y", "y"],
@@ -352,9 +352,7 @@ class TestKindsOfColumns:
 
 
 class TestStarsAndTextLikeOurs:
-    @pytest.mark.parametrize(
-        ("values", "star"), [(["*", "a"], "*"), ([1, 2], "2"), ([True, False], "True"), ([1.5, 2.0], "2.0")]
-    )
+    @pytest.mark.parametrize(("values", "star"), [(["*", "a"], "*"), ([True, False], "True"), (["-", "b"], "-")])
     def test_a_star_that_is_a_value(self, values: list[Any], star: str) -> None:
         data = table().with_columns(x=pl.Series(values).gather(pl.Series(range(ROWS)) % 2))
         request = REQUEST | {"quasi_identifiers": ["age", "zip", "x"]}

@@ -136,7 +136,7 @@ class ReleasePlan(Unpicklable):
             parameters=certificate.parameters,
             for_readers=certificate.for_readers,
             meanings=meanings,
-            types={name: str(kind) for name, kind in frame.select(list(cells)).schema.items() if kind != pl.Enum},
+            types={name: str(frame.schema[name]) for name in cells if frame.schema[name] != pl.Enum},
             cells=pl.DataFrame(cells),
             rows=classes.sizes.astype(np.int64),
             values=pl.DataFrame(values),

@@ -69,6 +69,7 @@ def test_the_demo_makes_a_release_of_a_real_table(shoal: Any, tmp_path: Path, mo
         "release.csv",
         "certificate.json",
         "report.html",
+        "report.json",
     }
     assert "demo-release.private/report.html" in found.out
     again = shoal("demo")

@@ -18,6 +18,7 @@ import typer
 from shoal import errors
 from shoal.algorithms import ALGORITHMS
 from shoal.cli.main import app
+from shoal.publish import Options
 
 CELL = "cell-of-somebody"
 CALL = ("anonymize", "in.csv", "--qi", "age", "-k", "2", "-o", "out-that-is-not-there")
@@ -32,7 +33,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
             raise error
 
         fake = types.ModuleType("shoal.publish")
-        fake.anonymize = anonymize  # type: ignore[attr-defined]
+        fake.anonymize, fake.Options = anonymize, Options  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, "shoal.publish", fake)
 
     return fail_with
@@ -291,7 +292,9 @@ def test_without_any_output_the_code_still_tells() -> None:
 def test_an_interrupt_from_the_keyboard_ends_the_process_quietly() -> None:
     code = (
         "import signal, sys, types\n"
+        "from shoal.publish import Options\n"
         "fake = types.ModuleType('shoal.publish')\n"
+        "fake.Options = Options\n"
         "fake.anonymize = lambda *a, **b: signal.raise_signal(signal.SIGINT)\n"
         "sys.modules['shoal.publish'] = fake\n"
         f"sys.argv = ['shoal', *{CALL!r}]\n"

@@ -112,7 +112,8 @@ def is_folder_of_parquet(data: object) -> bool:
     if not isinstance(data, str | Path) or "\0" in str(data) or "\n" in str(data):
         return False
     path = Path(data).expanduser()
-    return path.is_dir() and any(_is_part(file) for file in path.iterdir())
+    # Not Path.is_dir, which fails where a text is too long for a name.
+    return os.path.isdir(path) and any(_is_part(file) for file in path.iterdir())
 
 
 def parquet_files(folder: Path) -> list[Path]:
@@ -140,9 +141,9 @@ def bytes_to_read(data: Any) -> int | None:
     if not isinstance(data, str | Path) or "\0" in str(data) or "\n" in str(data) or "://" in str(data):
         return None
     path = Path(data).expanduser()
-    if path.is_dir():
+    if os.path.isdir(path):
         return sum(_unpacked_size(file) for file in path.iterdir() if _is_part(file))
-    if not path.is_file():
+    if not os.path.isfile(path):
         return None
     return _unpacked_size(path) if path.name.lower().endswith(_PARQUET) else path.stat().st_size
 

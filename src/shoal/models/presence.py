@@ -58,7 +58,7 @@ class KMap(TableModel):
     Examples
     --------
     >>> KMap(20, sampling_fraction=0.1).parts
-    (KMap(k=20, sampling_fraction=0.1) as KAnonymity(7),)
+    (KMap(20, sampling_fraction=0.1) as KAnonymity(7),)
     """
 
     k: int = field(
