@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import tomllib
@@ -353,3 +354,22 @@ def test_nothing_can_be_published_in_any_setting() -> None:
 
     with pytest.raises(InfeasibleError, match="No node within the limit"):
         shoal.tune(TABLE, algorithm=Refuses(), **REQUEST)
+
+
+def test_readers_are_not_told_by_a_warning_whether_the_search_left_a_column_untouched() -> None:
+    names = [f"name {row * 7 % 40:02d}" for row in range(400)]
+    table = pl.DataFrame({"name": names, "disease": [f"{row * 5 % 7}" for row in range(400)]})
+    request: dict[str, Any] = {
+        "quasi_identifiers": ["name"],
+        "sensitive": "disease",
+        "privacy": shoal.KAnonymity(60),
+        "recoding": "generalization",
+        "algorithm": "mondrian",
+    }
+    plain = shoal.anonymize(table, **request)
+    assert "large_sets" in {one.code for one in plain.warnings}
+    tuning = shoal.tune(table, ladders={"name": [shoal.Prefix(6)]}, seed=1, **request)
+    for setting in tuning.settings:
+        release = dataclasses.replace(tuning, best=setting).release()
+        assert "large_sets" not in {one.code for one in release.warnings}
+        assert "large_sets" not in release.public_certificate.to_json()

@@ -226,7 +226,10 @@ class Tuning(Unpicklable):
         certificate = release.certificate
         if "coarsen" not in changes:  # what the search found depends on the table
             asked = {**certificate.for_readers, "coarsen": coarsenings_for_readers(self.always), "tuned": True}
-            certificate = replace(certificate, for_readers=asked)
+            searched = {column for ladder in self.ladders for column in ladder.columns}
+            # Whether a column's sets are of exact values is for those to see who know what the search found.
+            kept = [one for one in certificate.warnings if one.code != "large_sets" or one.column not in searched]
+            certificate = replace(certificate, for_readers=asked, warnings=tuple(kept))
         return replace(
             release,
             certificate=certificate,
