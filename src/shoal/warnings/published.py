@@ -195,6 +195,9 @@ def _large_sets(column: pl.Series, coarser: Callable[[str], Part], each: pl.Seri
     """Yield whether a quasi-identifier shows sets of many exact values."""
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
         return
+    labels = column.dtype.categories if isinstance(column.dtype, pl.Enum) else column.cast(pl.String)
+    if not labels.str.starts_with("{").any():
+        return
     cells = pl.DataFrame({"cell": column.cast(pl.String), "rows": each}).group_by("cell").agg(pl.col("rows").sum())
     sets = cells.filter(pl.col("cell").str.starts_with("{"))
     if not sets.height:
