@@ -138,7 +138,7 @@ def test_the_command_line_says_how_it_reads(clinic: Path, tmp_path: Path) -> Non
     warned = CliRunner().invoke(app, words)
     said = " ".join(warned.stderr.split())
     assert "Warning: The column 'born' looks like dates, but 1 of its values is none, the first in row 41" in said
-    assert "or say the format, as in --date born=%d.%m.%y." in said
+    assert "or say the format, as in --date born=%d.%m.%Y." in said
     spec = tmp_path / "release.toml"
     spec.write_bytes(
         "\ufeff".encode()

@@ -194,3 +194,13 @@ def test_many_sensitive_columns_and_warnings_of_one_kind_fit_on_the_first_sheet(
     assert raised.count("small_l") > 1
     assert first.count("Some groups share a sensitive value") == 1
     assert first.count("share one value of") == raised.count("small_l")
+
+
+def test_no_prefix_names_a_code_that_is_not_published() -> None:
+    codes = [f"{1_000 + 811 * (row % 30):05d}" for row in range(60)]
+    table = pl.DataFrame({"age": [30] * 60, "town": codes, "s": ["xyz"[row % 3] for row in range(60)]})
+    release = release_of(table, coarsen={"town": shoal.Prefix(1)})
+    _, town = release._facts(release.certificate, None).distributions
+    named = [bar.label.removesuffix("...") for bar in town.bars if bar.label.endswith("...")]
+    assert named, "codes are told by their beginnings"
+    assert all(len({code for code in codes if code.startswith(start)}) > 1 for start in named)

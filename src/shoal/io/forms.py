@@ -253,7 +253,7 @@ def _why_unread(column: pl.Series) -> Phrase:
     return Phrase(
         f"The column '{column.name}' looks like dates, but {what}: it is taken as names without an order. Write its "
         "dates in one format and leave missing ones empty, or say the format, as in ",
-        format_of(column.name, "%d.%m.%y"),
+        format_of(column.name, "%d.%m.%Y" if column.str.contains("[0-9]{4}").any() else "%d.%m.%y"),
         ".",
     )
 

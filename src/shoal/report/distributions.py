@@ -162,12 +162,15 @@ def _ranges(dictionary: pl.Series) -> list[tuple[str, NDArray[np.bool_]]] | None
 
 
 def _prefixes(codes: pl.Series) -> list[tuple[str, NDArray[np.bool_]]] | None:
-    """Return the longest prefixes of codes of which there are few enough; None where even one character is too much."""
+    """Return the longest prefixes of codes of which there are few enough, each of several codes; None without such.
+
+    A prefix that only one code has would name it, whether it is published or not.
+    """
     texts = codes.cast(pl.String)
     longest = max(texts.str.len_chars().drop_nulls().to_list(), default=0)
     for kept in range(longest - 1, 0, -1):
         starts = texts.str.head(kept)
-        if starts.drop_nulls().n_unique() <= _MOST:
+        if starts.drop_nulls().n_unique() <= _MOST and starts.drop_nulls().is_duplicated().all():
             found = starts.drop_nulls().unique().sort().to_list()
             return [(f"{start}...", (starts == start).fill_null(value=False).to_numpy()) for start in found]
     return None

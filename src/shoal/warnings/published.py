@@ -137,7 +137,9 @@ def _as_they_came(frame: pl.DataFrame, schema: Schema, each: pl.Series) -> Itera
                 column=name,
                 found=f"{percent(share)} of the records have a value of '{name}' of their own, and it is published as "
                 "it is: whoever knows it of a person finds the record.",
-                advice=Phrase("Round it before, or drop it (", _dropped(name), ")."),
+                advice=Phrase(
+                    "Round it in the input, or take it from the sensitive columns and drop it (", _dropped(name), ")."
+                ),
             )
     told = {name: _own(frame, [name], each) for name in schema.insensitive}
     for name, share in told.items():
