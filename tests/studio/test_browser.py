@@ -210,8 +210,9 @@ def test_from_a_file_to_a_release_for_a_board(opened):
 def made_for_a_board(opened: Opened) -> None:
     page = opened.page
     page.fill("#folder", "board")
-    opened.press("Make the release")
-    page.reload()
+    with page.expect_navigation():
+        opened.press("Make the release")
+    page.reload()  # the work goes on, and is found again
     page.get_by_text("Verified and written").wait_for(timeout=PATIENCE)
     opened.picture("8-release")
     opened.accessible()
