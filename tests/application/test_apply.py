@@ -323,3 +323,10 @@ def test_missing_values_and_pandas() -> None:
     again = shoal.apply(first.plan, table.to_pandas())
     assert again.data[QI].equals(first.data[QI])
     assert again.data["town"].isna().any()
+
+
+def test_values_that_readers_cannot_tell_apart_are_refused_as_elsewhere() -> None:
+    plan = shoal.anonymize(people(), privacy=shoal.KAnonymity(4), **REQUEST).plan
+    twins = people().with_columns(disease=pl.Series(["\u00e9", "e\u0301"] * 40))
+    with pytest.raises(DataError, match="another form of Unicode"):
+        shoal.apply(plan, twins)

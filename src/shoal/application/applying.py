@@ -14,7 +14,7 @@ from shoal._messages import Suggestion
 from shoal._progress import Clock, Progress
 from shoal._validation import Boolean, Constraint, Integer, OneOf, Optional, validate
 from shoal._words import number
-from shoal.algorithms import Guarantee, Partition, populations_of
+from shoal.algorithms import Guarantee, Partition
 from shoal.application.assignment import UNKNOWN, assigned_forms
 from shoal.application.cells import recoded_by
 from shoal.errors import InfeasibleError, ParameterError, UsageError
@@ -131,9 +131,9 @@ def apply(
     frame, rows = rows_to_publish(opened.frame, schema, request.missing_sensitive)
     with clock.step("encode"):
         table = encode(frame, schema)
-        request.requirement.check_feasible(populations_of(table))
         said = dict(plan.meanings)  # of what the cells stand for, as `verified` needs it
         encoded = Encoded(table=table, trees={}, automatic=frozenset(), coarsened=said, classes={}, pictures={})
+        encoded.check(request.requirement)
         prepared = drawn(encoded, request, opened, rows)
     with clock.step("partition"):
         dealt = _Dealt.of(plan, prepared)
