@@ -21,6 +21,7 @@ from shoal.models import MODELS
 from shoal.recoding import rank
 from shoal.report import model_title
 from shoal.table import Schema, dictionary_text
+from shoal.table.counts import rows_by_code
 from shoal.verification import Meaning
 
 if TYPE_CHECKING:
@@ -123,12 +124,7 @@ class ReleasePlan(Unpicklable):
         }
         form_of_row = classes.of_group[metrics.groups].astype(np.int64)
         keys = class_of_row * classes.count + form_of_row
-        if table.counts is None:
-            pairs, rows_of = np.unique(keys, return_counts=True)
-        else:
-            pairs, place = np.unique(keys, return_inverse=True)
-            rows_of = np.zeros(len(pairs), dtype=np.int64)
-            np.add.at(rows_of, place, table.counts)
+        pairs, place = np.unique(keys, return_inverse=True)
         return cls(
             schema=schema,
             requested=tuple(certificate.requested),
@@ -142,7 +138,7 @@ class ReleasePlan(Unpicklable):
             values=pl.DataFrame(values),
             class_of=pairs // classes.count,
             form_of=pairs % classes.count,
-            rows_of=rows_of.astype(np.int64),
+            rows_of=rows_by_code(place, len(pairs), table.counts),
         )
 
     @property

@@ -13,7 +13,7 @@ import numpy as np
 from shoal.errors import ParameterError, ReleaseUnsafeError
 from shoal.io import collected, write_table
 from shoal.release import Release, sha256_of
-from shoal.table.compressed import windows
+from shoal.table.counts import windows
 from shoal.verification import verify
 
 if TYPE_CHECKING:

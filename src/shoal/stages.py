@@ -187,17 +187,21 @@ class Prepared:
     people: pl.DataFrame | None = None
     """The quasi-identifiers of the population that models ask about; None where none does."""
 
-    def meanings(self, forms: Forms | None = None) -> dict[str, Meaning]:
-        """Return what the published cells of each quasi-identifier stand for, written in some forms or as they are."""
+    @cached_property
+    def meanings(self) -> dict[str, Meaning]:
+        """What the published cells of each quasi-identifier stand for, as they are verified."""
+        return self._meanings({})
+
+    def _meanings(self, forms: Forms) -> dict[str, Meaning]:
         encoded, names = self.encoded, self.request.schema.quasi_identifiers
-        said = {"coarsen": encoded.coarsened, "read_as": {name: form.to_dict() for name, form in (forms or {}).items()}}
+        said = {"coarsen": encoded.coarsened, "read_as": {name: form.to_dict() for name, form in forms.items()}}
         return declared_meanings(names, said, classes=encoded.classes, trees=encoded.trees)
 
     def fitting(self, forms: Forms | None = None) -> Fitting | None:
-        """Return what counts the people who fit published cells; None where no model asks for that."""
+        """Return what counts the people who fit cells, as they are or written in some forms; None: no model asks."""
         if self.people is None:
             return None
-        return fitting(self.people, star=self.request.star, meanings=self.meanings(forms))
+        return fitting(self.people, star=self.request.star, meanings=self._meanings(forms) if forms else self.meanings)
 
     @property
     def table(self) -> Table:
@@ -240,7 +244,7 @@ class Prepared:
         return people_of_nodes(
             self.table,
             self.people,
-            meanings=self.meanings(),
+            meanings=self.meanings,
             trees=self.encoded.trees,
             recoding=self.request.recoding,
             star=self.request.star,
@@ -351,9 +355,8 @@ def partition_and_recode(prepared: Prepared, clock: Clock) -> Recoded:
     """
     request, table, trees = prepared.request, prepared.table, prepared.encoded.trees
     with clock.step("partition"):
-        problem = prepared.problem(clock)
         try:
-            partition = request.algorithm.partition(problem)
+            partition = request.algorithm.partition(prepared.problem(clock))
         except InfeasibleError as error:
             raise _with_row_numbers(error, prepared.rows) from error
         partition.check(table.rows, len(table.quasi_identifiers))
@@ -412,9 +415,7 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         frame=published,
         schema=request.schema,
         requirement=request.requirement,
-        certificate=replace(
-            _certificate(recoded, achieved, risk, cost, digest=digest, seconds=clock.seconds()), warnings=warnings
-        ),
+        certificate=_certificate(recoded, achieved, risk, cost, warnings, digest=digest, seconds=clock.seconds()),
         metrics=metrics,
         rows=rows,
         salt=salt,
@@ -423,10 +424,10 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         forms=recoded.forms,
         pictures=prepared.encoded.pictures,
         fitting=prepared.fitting(recoded.forms),
-        meanings=prepared.meanings(),
+        meanings=prepared.meanings,
     )
-    counts = prepared.table.counts
-    return release if counts is None else CountedRelease.of(release, counts[rows])
+    times = _times(prepared, rows)
+    return release if times is None else CountedRelease.of(release, times)
 
 
 def _checked(published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepared) -> Achieved:
@@ -447,7 +448,7 @@ def _checked(published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepare
         published,
         prepared.opened.frame,
         rows,
-        meanings=prepared.meanings(),
+        meanings=prepared.meanings,
         unchanged=schema.sensitive + schema.insensitive,
         star=request.star,
         coded_before={column.name: (column.codes, column.dictionary) for column in prepared.coded},
@@ -464,9 +465,9 @@ def _risk(prepared: Prepared, achieved: Achieved) -> dict[str, dict[str, Any]]:
     """Return how easily people were found in the rows as they came, and are found in the published cells."""
     if not prepared.table.quasi_identifiers:
         return {}
-    counted = {"before": prepared.original.classes.sizes_counted, "after": achieved.sizes_counted}
-    k = prepared.request.requirement.k
-    return {when: reidentification(sizes, k=k).to_dict() for when, sizes in counted.items()}
+    before, k = prepared.original.classes.sizes_counted, prepared.request.requirement.k
+    sizes = {"before": before, "after": achieved.sizes_counted}
+    return {when: reidentification(counted, k=k).to_dict() for when, counted in sizes.items()}
 
 
 def _warnings(
@@ -507,6 +508,7 @@ def _certificate(
     achieved: Achieved,
     risk: Mapping[str, Mapping[str, Any]],
     cost: Cost,
+    warnings: Sequence[Remark],
     *,
     digest: str,
     seconds: Mapping[str, float],
@@ -543,6 +545,7 @@ def _certificate(
         guarantee=partition.guarantee,
         details=partition.facts,
         seconds=seconds,
+        warnings=warnings,
         for_readers={
             "recoding": request.recoding,
             "star": request.star,

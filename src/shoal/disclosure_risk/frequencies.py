@@ -14,6 +14,7 @@ import numpy as np
 from shoal._messages import Suggestion
 from shoal.errors import DataError
 from shoal.table.classes import mixed_radix_keys
+from shoal.table.counts import rows_by_code
 from shoal.table.sorting_kernel import sort_by_key
 from shoal.verification.cells import cell_text
 
@@ -168,9 +169,7 @@ def count_pairs(
     """
     if times is not None:
         pairs, place = np.unique(class_of * size + codes, return_inverse=True)
-        counted = np.zeros(len(pairs), dtype=np.int64)
-        np.add.at(counted, place, times)
-        return pairs // size, pairs % size, counted
+        return pairs // size, pairs % size, rows_by_code(place, len(pairs), times)
     _, counts, first = class_numbers([(class_of, max(classes, 1)), (codes, size)], len(class_of))
     return class_of[first], codes[first].astype(np.int64), counts
 

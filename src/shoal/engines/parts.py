@@ -19,6 +19,7 @@ from shoal.algorithms import populations_of
 from shoal.algorithms.tp.three_phase_kernel import phase_one
 from shoal.engines.memory import bytes_per_row
 from shoal.models.base import GroupCounts
+from shoal.table.counts import rows_by_code
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -127,8 +128,7 @@ class _Judge:
             keys, place = np.unique((groups * values + codes)[there], return_inverse=True)
             if not len(keys):
                 continue
-            sums = np.zeros(len(keys), dtype=np.int64)
-            np.add.at(sums, place, counts[there])
+            sums = rows_by_code(place, len(keys), counts[there])
             of_group, code = np.divmod(keys, values)
             found, starts = np.unique(of_group, return_index=True)
             counted = GroupCounts(
@@ -158,8 +158,7 @@ def _set_aside(table: Table, judge: _Judge, requirement: Requirement, most: int)
     of_row = classes.of_rows
     form = requirement.frequency_form()
     able = _largest_parts(table, form)
-    sizes = np.zeros(classes.count, dtype=np.int64)
-    np.add.at(sizes, of_row, able)
+    sizes = rows_by_code(of_row, classes.count, able)
     others = table.people - int(sizes.sum())
     least = _FEWEST_KEPT * max(requirement.k, 2)
     # As large a share of each class stays as fits, and some rows in any case.
@@ -200,15 +199,13 @@ def _tight(
     if not table.sensitive or form.l == 1:
         return np.zeros_like(able)
     codes = table.sensitive[0].codes
-    over = np.zeros(table.sensitive[0].size, dtype=np.int64)
-    np.add.at(over, codes, table.counts - able)
+    over = rows_by_code(codes, table.sensitive[0].size, table.counts - able)
     # Values that the rows which are left over have too many of.
     critical = (over * form.l.numerator > over.sum() * form.l.denominator)[codes]
     highest = (most * form.l.denominator // form.l.numerator)[of_row]
     tight = np.where(critical, np.minimum(able, highest), 0)
-    of_critical, of_others = np.zeros_like(most), np.zeros_like(most)
-    np.add.at(of_critical, of_row, tight)
-    np.add.at(of_others, of_row, np.where(critical, 0, able))
+    of_critical = rows_by_code(of_row, len(most), tight)
+    of_others = rows_by_code(of_row, len(most), np.where(critical, 0, able))
     left = np.maximum(most - of_critical, 0)
     return np.where(critical, tight, np.minimum(able * left[of_row] // np.maximum(of_others, 1)[of_row], highest))
 
@@ -243,9 +240,7 @@ def _cut(
     spreads = [len(np.unique(column.codes[part])) / column.size for column in columns]
     for a in sorted(range(len(columns)), key=lambda one: (-spreads[one], one)):
         codes = columns[a].codes[part].astype(np.int64)
-        weights = np.zeros(columns[a].size, dtype=np.int64)
-        np.add.at(weights, codes, kept[part])
-        below = np.cumsum(weights)
+        below = np.cumsum(rows_by_code(codes, columns[a].size, kept[part]))
         median = int(np.searchsorted(below, below[-1] // 2))
         for last in (median, median - 1):
             left = codes <= last

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.algorithms import Guarantee, Partition, Problem, populations_of
+from shoal.algorithms import Guarantee, Partition, populations_of
 from shoal.engines.parts import divided
 from shoal.errors import InfeasibleError, InternalError
 from shoal.recoding import recode
 from shoal.stages import Recoded
+from shoal.table.counts import rows_by_code
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,10 +74,9 @@ def partition_cells(prepared: Prepared, engine: Engine, clock: Clock) -> Recoded
             least=partition.least,
             largest_set=request.largest_set,
         )
-        sizes = np.zeros(partition.count, dtype=np.int64)
-        np.add.at(sizes, partition.groups, counts)
+        sizes = rows_by_code(partition.groups, partition.count, counts)
         plan = _Plan(cells=cells, counts=counts, partition=partition, recoding=replace(recoding, sizes=sizes)).merged()
-        if not np.array_equal(_added_up(plan.cells, plan.counts, table.rows), rows):
+        if not np.array_equal(rows_by_code(plan.cells, table.rows, plan.counts), rows):
             raise InternalError("a plan has other rows than the table")
     facts = {"name": engine.name, "parts": len(division.parts), "cells": table.rows, "memory": engine.budget.memory}
     return Recoded(
@@ -106,7 +106,7 @@ class _Plan:
         classes = self.recoding.classes
         keys = self.cells * classes.count + classes.of_group[self.partition.groups]
         keys, place = np.unique(keys, return_inverse=True)
-        counts = _added_up(place, self.counts, len(keys))
+        counts = rows_by_code(place, len(keys), self.counts)
         cells, groups = np.divmod(keys, classes.count)
         chosen = classes.representatives
         columns = tuple(
@@ -147,15 +147,7 @@ def _solved(
     rows = table.entries(of_row, None)
     if not division.whole:
         rows = replace(rows, totals=_totals(table))
-    problem = Problem(
-        table=rows,
-        requirement=request.requirement,
-        rng=prepared.rng,
-        progress=clock.progress,
-        recoding=request.recoding,
-        hierarchies=prepared.encoded.trees,
-        largest_set=request.largest_set,
-    )
+    problem = replace(prepared.problem(clock), table=rows)
     try:
         partition = request.algorithm.partition(problem)
     except InfeasibleError as error:
@@ -169,12 +161,6 @@ def _solved(
 
 def _totals(table: Table) -> tuple[NDArray[np.int64], ...]:
     return tuple(population.totals for population in populations_of(table))
-
-
-def _added_up(cells: NDArray[np.int64], counts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    found = np.zeros(size, dtype=np.int64)
-    np.add.at(found, cells, counts)
-    return found
 
 
 class _Entries:

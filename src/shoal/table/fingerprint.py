@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import DataError
-from shoal.table.compressed import windows
+from shoal.table.counts import windows
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,6 +12,7 @@ from shoal.errors import InternalError
 from shoal.models.base import ReleaseRule, Rule, RuleKind
 from shoal.models.domain import Domain
 from shoal.models.population import Population
+from shoal.table.counts import rows_by_code
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,17 +94,8 @@ def populations_of(table: Table) -> tuple[Population, ...]:
     if not table.sensitive:
         return (Population(totals=np.array([table.people], dtype=np.int64) if totals is None else totals[0]),)
     if totals is None:
-        totals = tuple(rows_of_values(column, table.counts) for column in table.sensitive)
+        totals = tuple(rows_by_code(column.codes, column.size, table.counts) for column in table.sensitive)
     return tuple(_population(column, whole) for column, whole in zip(table.sensitive, totals, strict=True))
-
-
-def rows_of_values(column: Column, counts: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    """Return how many rows have each value of a column, by code; `counts` as in `Table`."""
-    if counts is None:
-        return np.bincount(column.codes, minlength=column.size).astype(np.int64)
-    found = np.zeros(column.size, dtype=np.int64)
-    np.add.at(found, column.codes, counts)  # in integers
-    return found
 
 
 def compile_requirement(

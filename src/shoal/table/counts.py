@@ -1,0 +1,69 @@
+"""Rows that stand for several: their sums, and windows of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+__all__ = ["rows_by_code", "windows"]
+
+
+def rows_by_code(codes: NDArray[np.integer], size: int, counts: NDArray[np.integer] | None) -> NDArray[np.int64]:
+    """Return how many rows have each code, in integers.
+
+    Parameters
+    ----------
+    codes : integer array
+        0 <= code < size.
+    size : int
+        Number of codes.
+    counts : integer array, optional
+        How many rows each code stands for; None: one each.
+
+    Examples
+    --------
+    >>> rows_by_code(np.array([0, 2, 0]), 3, np.array([5, 1, 2])).tolist()
+    [7, 0, 1]
+    """
+    if counts is None:
+        return np.bincount(codes, minlength=size).astype(np.int64)
+    found = np.zeros(size, dtype=np.int64)
+    np.add.at(found, codes, counts)
+    return found
+
+
+def windows(counts: NDArray[np.integer], size: int) -> Iterator[tuple[slice, NDArray[np.int64]]]:
+    """Cut cells with counts into windows of so many rows; a cell may be in several.
+
+    Parameters
+    ----------
+    counts : int array
+        Rows of each cell, at least 1.
+    size : int
+        Rows of a window; the last one may have fewer.
+
+    Yields
+    ------
+    cells : slice
+        The cells of a window.
+    times : int64 array
+        How many rows of each of them are in it.
+
+    Examples
+    --------
+    >>> [(cells.start, cells.stop, times.tolist()) for cells, times in windows(np.array([3, 1, 2]), 2)]
+    [(0, 1, [2]), (0, 2, [1, 1]), (2, 3, [2])]
+    """
+    ends = np.cumsum(counts, dtype=np.int64)
+    begins = ends - counts
+    for start in range(0, int(ends[-1]) if len(ends) else 0, size):
+        stop = min(start + size, int(ends[-1]))
+        first, last = (int(np.searchsorted(ends, at, side="right")) for at in (start, stop - 1))
+        cells = slice(first, last + 1)
+        yield cells, np.minimum(ends[cells], stop) - np.maximum(begins[cells], start)
