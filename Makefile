@@ -6,7 +6,7 @@ STAMP := .venv/.installed
 # Tests start processes by the dozen: modules are compiled once, whatever the environment says of it.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo warm-up test check lint types imports docs package bench clean help
+.PHONY: demo warm-up test check lint types imports docs package bench bench-quick clean help
 
 help:
 	@echo "make demo     anonymize a real table, print what was achieved, write a report to open"
@@ -15,7 +15,8 @@ help:
 	@echo "make check    lint, types, import rules, then the tests"
 	@echo "make docs     build the documentation: docs/_build/html/index.html"
 	@echo "make package  build wheel and source distribution, and try the wheel with the oldest and newest versions"
-	@echo "make bench    measure speed, memory and quality"
+	@echo "make bench    measure speed, memory and quality; goes on where it was interrupted at the same commit"
+	@echo "make bench-quick  the same on small tables, to see that every part runs"
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "shoal needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
@@ -55,7 +56,10 @@ package: $(STAMP)
 	BIN=$(BIN) .ci/package
 
 bench: $(STAMP)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --resume
+
+bench-quick: $(STAMP)
+	$(BIN)/python -m benchmarks --quick --results $${TMPDIR:-/tmp}/shoal-bench-quick
 
 clean:
 	rm -rf .venv demo-release demo-release.private .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/_build docs/reference/generated

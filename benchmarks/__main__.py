@@ -35,7 +35,7 @@ from benchmarks import (
     tune,
 )
 from benchmarks.machine import describe_load, describe_machine
-from benchmarks.results import Part, format_targets, save_part, write_summary
+from benchmarks.results import Part, format_targets, is_measured, save_part, write_summary
 from benchmarks.settings import ROOT, Settings
 
 __all__ = ["main"]
@@ -86,6 +86,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _print_machine()
     parts = []
     for name in options.parts or _PARTS:
+        if options.resume and is_measured(name, settings.results):
+            print(f"{name}: measured at this commit already\n", flush=True)
+            continue
         start = time.perf_counter()
         part = _PARTS[name](settings)
         print(part.text(), flush=True)
@@ -109,6 +112,9 @@ def _options() -> argparse.ArgumentParser:
         "parts", nargs="*", choices=[*_PARTS, []], metavar="PART", help=f"{', '.join(_PARTS)}; all by default"
     )
     parser.add_argument("--quick", action="store_true", help="about two minutes: fewer tables, fewer repetitions")
+    parser.add_argument(
+        "--resume", action="store_true", help="leave out parts that have figures of this very commit already"
+    )
     parser.add_argument("--rows", type=int, help="rows of the census-like tables")
     parser.add_argument("--tables", type=int, help="choices of d of the seven quasi-identifiers (default: all)")
     parser.add_argument("--raised-work", type=int, help="operations of the raised lower bound")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MODULES = (
     "__main__",
     "adult",
+    "attacks",
     "automatic",
     "closeness",
     "comparison",
@@ -32,6 +34,7 @@ MODULES = (
     "matching",
     "minimality",
     "paper",
+    "patterns",
     "plane",
     "regions",
     "republish",
@@ -43,6 +46,7 @@ MODULES = (
     "stars",
     "starting",
     "sweep",
+    "targets",
     "tune",
 )
 
@@ -266,11 +270,60 @@ def test_a_run_prints_keeps_and_summarises_its_figures(benchmarks, settings, mon
     assert "| 123,456 | a    |" in printed
     assert json.loads((tmp_path / "speed.json").read_text())["figures"]["Rows:"]["rows"][0] == [123456, "a"]
     summary = (tmp_path / "RESULTS.md").read_text()
-    assert "1 of 2 targets are met." in summary
-    assert summary.count("| small |") == 2
+    others = sum(one.part != "speed" for one in benchmarks.targets.TARGETS)
+    never = others + sum(one.part == "speed" for one in benchmarks.targets.TARGETS)
+    assert f"Of {never + 2} targets, 1 are met, 1 are missed, and {never} were not measured by a full run." in summary
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in summary.splitlines() if line.startswith("|")]
+    states = {line[1]: line[-1] for line in lines if len(line) == 5}
+    assert (states["fast"], states["small"]) == ("met", "MISSED")
+    assert states["special uniques of 100,000 rows, up to 4 of 8 columns"] == "not run"
 
     assert benchmarks.__main__.main(["speed", "--quick", "--results", str(tmp_path)]) == 0
     assert (tmp_path / "RESULTS.md").read_text() == summary
+
+
+def test_a_run_goes_on_where_it_was_interrupted_and_marks_what_is_of_an_earlier_commit(
+    benchmarks, settings, monkeypatch, capsys, tmp_path
+):
+    runs = []
+
+    def part(name):
+        def measure(given):
+            runs.append(name)
+            found = benchmarks.results.Part(name=name, title=name, when="commit x, 2026-11-22 10:00 UTC, load")
+            found.targets = [benchmarks.results.Target(what=f"{name} is fast", limit=2, measured=1.5)]
+            return found
+
+        return measure
+
+    parts = {name: part(name) for name in ("speed", "stars")}
+    monkeypatch.setattr(benchmarks.__main__, "_PARTS", parts)
+    commit = {"commit": "abc1"}
+    machine = benchmarks.results.describe_machine
+    monkeypatch.setattr(benchmarks.results, "describe_machine", lambda: {**machine(), **commit})
+    resume = ["--resume", "--results", str(tmp_path)]
+    assert benchmarks.__main__.main(["speed", "--results", str(tmp_path)]) == 0
+    assert benchmarks.__main__.main(resume) == 0
+    assert runs == ["speed", "stars"], "what was measured at this commit is not measured again"
+    assert "at abc1" not in (tmp_path / "RESULTS.md").read_text()
+    commit["commit"] = "abc2 with changes in src"
+    assert benchmarks.__main__.main(["stars", *resume]) == 0
+    assert runs == ["speed", "stars", "stars"], "figures of changed sources are of no commit"
+    commit["commit"] = "abc3"
+    stored = json.loads((tmp_path / "stars.json").read_text())
+    (tmp_path / "stars.json").write_text(json.dumps({**stored, "when": "commit abc3, 2026-11-23 10:00 UTC, load"}))
+    benchmarks.results.write_summary(tmp_path, tmp_path / "RESULTS.md", parts)
+    text = (tmp_path / "RESULTS.md").read_text()
+    assert "met, at abc1" in text
+    assert "Of an earlier commit than the newest part: speed." in text
+
+
+def test_every_part_and_every_target_that_was_set_is_known(benchmarks):
+    parts = benchmarks.__main__._PARTS
+    assert {one.part for one in benchmarks.targets.TARGETS} <= set(parts)
+    tested = Path(__file__).read_text(encoding="utf-8")
+    modules = {part.__module__.removeprefix("benchmarks.") for part in parts.values()}
+    assert not [name for name in modules if not re.search(rf"benchmarks\.{name}\b", tested)], "each part runs in a test"
 
 
 def test_real_tables_say_what_every_algorithm_makes_of_them(benchmarks, settings, monkeypatch):
@@ -381,6 +434,52 @@ def test_matching_is_proven_beside_its_heuristics(benchmarks, settings, monkeypa
         assert stars == bound <= heuristic
         assert note == "optimal"
     assert "no copy of Adult" in benchmarks.matching.measure(settings).text()
+
+
+def test_attacks_are_measured_beside_their_baselines(benchmarks, settings, monkeypatch):
+    monkeypatch.setattr(benchmarks.attacks, "_ATTACKED", 800)
+    part = benchmarks.attacks.measure(settings)
+    linking, rates = (figure["rows"] for figure in part.figures.values())
+    assert [row[0] for row in linking] == [30, 30, 300, 300]
+    assert [target.met for target in part.targets] == [True]
+    assert len(rates) == 2 * 5
+    assert all(0 <= row[column] <= 1 for row in rates for column in (2, 3, 4))
+
+
+def test_patterns_are_measured_from_the_greedy_choice_to_the_proof(benchmarks, settings, monkeypatch, tmp_path):
+    part = benchmarks.patterns
+    (speed,) = part.measure(settings).figures.values()
+    assert [row[:2] for row in speed["rows"]] == [["300", "greedy"], ["300", "improved"]]
+    assert speed["rows"][1][4] <= speed["rows"][0][4], "the improvement never has more stars"
+    frame = shoal.datasets.census(200, quasi_identifiers=7, seed=1)
+    adult = tmp_path / "adult.csv"
+    frame.rename(dict(zip(frame.columns, part._ADULT, strict=True))).write_csv(adult, separator=";")
+    monkeypatch.setattr(part, "_SAMPLES", ((60, 20.0, 0.0),))
+    monkeypatch.setattr(part, "_K_VALUES", (2,))
+    monkeypatch.setattr(part, "_BUSY", 1)
+    found = part.measure(replace(settings, adult=adult))
+    _, quality, counts, samples = (figure["rows"] for figure in found.figures.values())
+    greedy, improved, best, _ = (row[2] for row in quality)
+    assert best <= improved <= greedy
+    assert [row[0] for row in counts[::2]] == sorted(row[0] for row in counts[::2])
+    assert samples[0][2] >= samples[0][3] > 0
+    assert [target.limit for target in found.targets] == [1.1, 1.0, 0.0]
+
+
+def test_compiling_is_measured_from_an_empty_cache_and_from_a_full_one(benchmarks, settings, monkeypatch):
+    part, caches = benchmarks.compiling, []
+
+    def compiled(algorithm, cache):
+        (Path(cache) / "one.nbi").write_bytes(b"x" * 1000)
+        caches.append((algorithm, len(list(Path(cache).iterdir()))))
+        return part.Compiled(seconds=9.0, rest=1.0, functions={"f": 9.0})
+
+    monkeypatch.setattr(part, "compiled", compiled)
+    found = part.measure(settings)
+    assert caches[:2] == [("tp", 1), ("tp", 1)], "the second run has the cache of the first"
+    assert {target.what: target.met for target in found.targets} == {
+        f"compiling what {name} uses, CPU": limit >= 9 for name, limit in part.LIMITS.items()
+    }
 
 
 def test_republication_is_measured_over_a_history(benchmarks, settings):
