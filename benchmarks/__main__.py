@@ -30,6 +30,7 @@ from benchmarks import (
     regions,
     republish,
     risk,
+    rivals,
     speed,
     stars,
     tune,
@@ -65,6 +66,7 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "minimality": minimality.measure,
     "risk": risk.measure,
     "attacks": attacks.measure,
+    "rivals": rivals.measure,
 }
 
 
@@ -80,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = Settings.short() if options.quick else Settings()
     given = {
         name: getattr(options, name)
-        for name in ("rows", "tables", "raised_work", "workers", "adult", "counties", "results")
+        for name in ("rows", "tables", "raised_work", "workers", "adult", "counties", "arx", "results")
     }
     settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
     _print_machine()
@@ -121,6 +123,7 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--workers", type=int, help="processes that count stars side by side")
     parser.add_argument("--adult", type=Path, help="a copy of the Adult table, fields separated by ';'")
     parser.add_argument("--counties", type=Path, help="a folder with the graph of the US counties")
+    parser.add_argument("--arx", type=Path, help="a jar of ARX, to be measured beside the other tools")
     parser.add_argument("--results", type=Path, help="folder for the figures, and for RESULTS.md")
     return parser
 

@@ -27,6 +27,7 @@ MODULES = (
     "emd",
     "exact",
     "figure7",
+    "figures",
     "full_domain",
     "harness",
     "local",
@@ -40,6 +41,7 @@ MODULES = (
     "republish",
     "results",
     "risk",
+    "rivals",
     "same_releases",
     "settings",
     "speed",
@@ -95,6 +97,24 @@ def settings(benchmarks, tmp_path):
         quick=True,
         results=tmp_path,
     )
+
+
+def draws_its_figures(benchmarks, part, folder):
+    """Save a part, and check that each of the papers' figures that it measures is drawn from it."""
+    figures, results = benchmarks.figures, folder / "results"
+    benchmarks.results.save_part(part, results, quick=False)
+    figures.main(["--results", str(results), "--folder", str(folder / "figures")])
+    page = (folder / "figures" / "README.md").read_text(encoding="utf-8")
+    mine = [figure for figure in figures.FIGURES if figure.part == part.name]
+    assert mine
+    assert page.count(".svg)") == len(mine)
+    for figure in mine:
+        drawn = folder / "figures" / f"{figure.name}.svg"
+        text = drawn.read_text(encoding="utf-8")
+        panels, _ = figures.panels_of(figure, results)
+        assert all(name in text for panel in panels for name in panel.curves if len(panel.curves) > 1)
+        figures.draw(figure, panels, drawn)
+        assert drawn.read_text(encoding="utf-8") == text, "the same points give the same bytes"
 
 
 def test_choices_are_all_or_a_seeded_sample_with_the_first(benchmarks):
@@ -176,8 +196,9 @@ def test_the_public_files_tell_an_adversary_nothing_more(benchmarks):
     assert table[2] <= proof[2] <= full[2] <= 1
 
 
-def test_divergences_of_every_table_are_averaged(benchmarks, settings):
+def test_divergences_of_every_table_are_averaged(benchmarks, settings, tmp_path):
     part = benchmarks.divergence.measure(settings)
+    draws_its_figures(benchmarks, part, tmp_path)
     assert [target.limit for target in part.targets] == [1.0, 1.0, 1.0, 1.0, 10.0]
     (over_l, over_d) = (figure["rows"] for figure in part.figures.values())
     assert [row[0] for row in over_l] == [2, 4]
@@ -192,7 +213,7 @@ def test_divergences_of_every_table_are_averaged(benchmarks, settings):
     assert "has the lower divergence in" in part.text()
 
 
-def test_stars_and_the_papers_figures_are_tables_of_the_sweep(benchmarks, settings):
+def test_stars_and_the_papers_figures_are_tables_of_the_sweep(benchmarks, settings, tmp_path):
     stars = benchmarks.stars.measure(settings)
     sweep = [one for one in benchmarks.sweep.run_sweep(settings) if one.stars and one.table == "SAL"]
     over_l = stars.figures["SAL: average stars over l, d = 2:"]
@@ -204,9 +225,10 @@ def test_stars_and_the_papers_figures_are_tables_of_the_sweep(benchmarks, settin
     assert {target.limit for target in stars.targets} == {0.40, 1.03}
 
     paper = benchmarks.paper.measure(settings)
+    draws_its_figures(benchmarks, paper, tmp_path)
     phases = next(figure for title, figure in paper.figures.items() if title.startswith("How often"))
     assert sum(phases["rows"][-1][1:]) == 24
-    assert "Figure 6: seconds over n (d = 2, l = 4):" in paper.figures
+    assert "Figure 6: times over one group_by, over n (d = 2, l = 4):" in paper.figures
     assert "Figure 8" in paper.text()
 
 
@@ -386,8 +408,9 @@ def test_regions_are_held_against_the_tree_and_the_bound(benchmarks, settings, m
     assert "no graph of the US counties" in benchmarks.regions.measure(settings).text()
 
 
-def test_groupings_of_one_attribute(benchmarks, settings):
+def test_groupings_of_one_attribute(benchmarks, settings, tmp_path):
     figure = benchmarks.figure7.measure(settings)
+    draws_its_figures(benchmarks, figure, tmp_path)
     assert {target.measured for target in figure.targets if "proof" in target.what or "rival" in target.what} == {0}
     for grid in figure.figures.values():
         assert grid["header"][-2:] == ["ours", "lower bound"]
@@ -464,6 +487,7 @@ def test_patterns_are_measured_from_the_greedy_choice_to_the_proof(benchmarks, s
     assert [row[0] for row in counts[::2]] == sorted(row[0] for row in counts[::2])
     assert samples[0][2] >= samples[0][3] > 0
     assert [target.limit for target in found.targets] == [1.1, 1.0, 0.0]
+    draws_its_figures(benchmarks, found, tmp_path)
 
 
 def test_compiling_is_measured_from_an_empty_cache_and_from_a_full_one(benchmarks, settings, monkeypatch):
@@ -482,8 +506,9 @@ def test_compiling_is_measured_from_an_empty_cache_and_from_a_full_one(benchmark
     }
 
 
-def test_republication_is_measured_over_a_history(benchmarks, settings):
+def test_republication_is_measured_over_a_history(benchmarks, settings, tmp_path):
     part = benchmarks.republish.measure(settings)
+    draws_its_figures(benchmarks, part, tmp_path)
     measured = {target.what: target.measured for target in part.targets}
     for name in ("OCC", "SAL"):
         for balancing in ("independent", "fewest"):
@@ -551,3 +576,65 @@ def test_the_same_releases_have_the_same_hashes(benchmarks, capsys, tmp_path):
     assert found[0] == found[1]
     assert len(found[0]) == 12
     assert len(set(found[0].values())) > 4
+
+
+def test_points_of_a_figure_are_those_of_the_table(benchmarks):
+    tables = {"Figure 2: stars": {"header": ["l", "SAL tp", "OCC tp"], "rows": [[2, 10, 20], [4, None, 30]]}}
+    sal, occ = benchmarks.figures.wide("Figure 2")(tables)
+    assert (sal.title, sal.curves) == ("SAL", {"tp": [(2, 10)]})
+    assert (occ.title, occ.curves) == ("OCC", {"tp": [(2, 20), (4, 30)]})
+
+
+CELLS = {
+    "*": 5,
+    "": 5,
+    "25": 1,
+    "20-29": 2,
+    "[20, 30]": 3,
+    "[20, 30[": 2,
+    "]20, 30]": 2,
+    "20 - 25": 2,
+    "{20, 40}": 2,
+    "20,40": 2,
+    "young": 2,
+    "71": 0,
+}
+
+
+def test_published_cells_of_any_tool_are_read(benchmarks):
+    values, leaves = ["20", "25", "30", "40", "50"], {"young": frozenset({"20", "25", "99"})}
+    assert {cell: len(benchmarks.rivals.values_of_cell(cell, values, leaves)) for cell in CELLS} == CELLS
+    names = ["a-b", "c", "d"]
+    assert benchmarks.rivals.values_of_cell("a-b-c", names, {}) == {"a-b", "c"}
+
+
+def test_another_tool_is_judged_by_the_file_that_it_published(benchmarks, settings, monkeypatch, tmp_path):
+    rivals = benchmarks.rivals
+    scripts = {
+        "stars": "names = sys.argv[7:]; frame[names] = '*'; frame.to_csv(sys.argv[2], sep=';', index=False)",
+        "raw": "frame.to_csv(sys.argv[2], sep=';', index=False)",
+        "half": "n = len(frame) // 2; names = sys.argv[7:]; frame[names] = '*';"
+        "frame.iloc[:n].to_csv(sys.argv[2], sep=';', index=False)",
+        "broken": "sys.exit(3)",
+    }
+    tools = []
+    for name, text in scripts.items():
+        script = tmp_path / f"{name}.py"
+        script.write_text(f"import sys, pandas\nframe = pandas.read_csv(sys.argv[1], sep=';', dtype=str)\n{text}\n")
+        tools.append(rivals.Tool(name=name, script=str(script), pins=(f"{name}==1",)))
+    reader = tmp_path / "reader.py"
+    reader.write_text("import sys\nopen(sys.argv[2], 'w').write('{\"k\": 5, \"l\": 3}')\n")
+    monkeypatch.setattr(rivals, "TOOLS", tuple(tools))
+    monkeypatch.setattr(rivals, "READER", rivals.Tool(name="reader", script=str(reader), pins=("reader==2",)))
+    monkeypatch.setattr(rivals, "environment", lambda pins: rivals.sys.executable)
+    monkeypatch.setattr(rivals, "_REQUESTS", {"k = 5": (5, 0)})
+    part = rivals.measure(replace(settings, rows=0, csv_rows=400))
+    (table,) = part.figures.values()
+    lines = {row[1].split()[0]: row for row in table["rows"]}
+    ours, stars, raw, half = (lines[name] for name in ("shoal", "stars", "raw", "half"))
+    assert ours[-1] == stars[-1] == half[-1] == "yes"
+    assert 0 < ours[6] < stars[6] == half[6] == 100
+    assert (stars[5], half[5], raw[5]) == (400, 200, 400)
+    assert (raw[6], raw[-1]) == (0, "NO")
+    assert lines["broken"][-1] == "failed"
+    assert lines["reader"][-1] == "reads k = 5, l = 3 of the first line"
