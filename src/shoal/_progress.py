@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
@@ -9,7 +10,10 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Clock", "Progress", "interruptible", "silent"]
+__all__ = ["Clock", "Progress", "interruptible", "shown_progress", "silent"]
+
+_WIDTH = 24
+"""Characters of a bar."""
 
 
 class Progress(Protocol):
@@ -73,3 +77,37 @@ class Clock:
     def seconds(self) -> dict[str, float]:
         """Return the seconds of each step that ended, and of all of them."""
         return {**self._seconds, "total": sum(self._seconds.values())}
+
+
+@contextmanager
+def shown_progress(progress: Progress | bool | None) -> Iterator[Progress | None]:
+    """Tell progress to whom a caller names; draw a line with the steps while the work lasts where that is True.
+
+    It is drawn on standard error: over itself in terminals and notebooks, once for each step elsewhere.
+    """
+    if not isinstance(progress, bool):
+        yield progress
+        return
+    if not progress:
+        yield None
+        return
+    over_itself = sys.stderr.isatty() or "ipykernel" in sys.modules
+    shown = ""
+
+    def told(step: str, done: int, total: int, /) -> None:
+        nonlocal shown
+        share = min(max(done / total, 0.0), 1.0) if total > 0 else 0.0
+        full = int(share * _WIDTH)
+        line = f"{step:<12.24} [{'#' * full}{'.' * (_WIDTH - full)}] {share:4.0%}" if over_itself else step
+        if line == shown:
+            return
+        sys.stderr.write(f"\r{line:<{len(shown)}}" if over_itself else f"{line}\n")
+        sys.stderr.flush()
+        shown = line
+
+    try:
+        yield told
+    finally:
+        if over_itself and shown:
+            sys.stderr.write(f"\r{'':<{len(shown)}}\r")
+            sys.stderr.flush()

@@ -13,7 +13,7 @@ from shoal.engines import ENGINES, chosen_engine, count_and_place_cells
 from shoal.errors import ColumnError, DataError, ParameterError
 from shoal.io import scan_table
 from shoal.metrics import published_star_counts
-from shoal.models import Requirement
+from shoal.models import Requirement, asked_models
 from shoal.opening import open_data, open_population, roles, understood
 from shoal.publish import trees_of
 from shoal.table import Schema
@@ -95,6 +95,9 @@ def audit(
     quasi_identifiers: Sequence[str],
     sensitive: str | Sequence[str] | None = None,
     privacy: PrivacyModel | Sequence[PrivacyModel] | None = None,
+    k: int | None = None,
+    l: float | None = None,
+    t: float | None = None,
     star: str = "*",
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None = None,
     cells: Mapping[str, object] | None = None,
@@ -121,6 +124,8 @@ def audit(
         Columns that must not be linked to a person.
     privacy : PrivacyModel or sequence of PrivacyModel, optional
         What the table should satisfy; what it does not is in `Audit.failures`, and in words in `Audit.violations`.
+    k, l, t : numbers, optional
+        Short for models, as for `anonymize`.
     star : str
         What a suppressed cell shows.
     hierarchies : mapping of column to Hierarchy or path, optional
@@ -157,6 +162,8 @@ def audit(
         if opened.frame.height == 0:
             raise DataError("The table has no rows: there is nothing to audit.")
         _check_roles(schema, opened.frame.columns)
+    if not (privacy is None and k is None and l is None and t is None):
+        privacy = asked_models(privacy, k=k, l=l, t=t)
     requirement = None if privacy is None else Requirement.of(privacy, schema.sensitive)
     # Quasi-identifiers are compared as they stand.
     values = Schema(quasi_identifiers=(), sensitive=schema.sensitive)

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 import numpy as np
 
 from shoal._messages import Suggestion
-from shoal._progress import Clock, Progress
+from shoal._progress import Clock, Progress, shown_progress
 from shoal._validation import Boolean, Constraint, Integer, OneOf, Optional, Symbol, validate
-from shoal.algorithms import choose
+from shoal.algorithms import PREFERENCES, Preferences, choose
 from shoal.engines import ENGINES, chosen_engine, count_cells, partition_cells
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 from shoal.hierarchy import as_hierarchy, automatic_hierarchy, coarsen_columns, tree_after
 from shoal.io import scan_table
-from shoal.models import Requirement
+from shoal.models import Requirement, asked_models
 from shoal.opening import open_data, roles, understood
 from shoal.population import population_of
 from shoal.recoding import LARGEST_SET, METHODS
@@ -71,8 +71,11 @@ class Options(TypedDict, total=False):
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None
     recoding: Literal["suppression", "generalization"]
     largest_set: int
+    weights: Mapping[str, float] | None
+    limits: Mapping[str, tuple[int, int]] | None
+    suppression_limit: float | None
     direct_identifiers: Sequence[str]
-    insensitive: Sequence[str]
+    insensitive: str | Sequence[str]
     missing_sensitive: str
     star: str
     keep_order: bool
@@ -89,14 +92,20 @@ def anonymize(
     *,
     quasi_identifiers: Sequence[str],
     sensitive: str | Sequence[str] | None = None,
-    privacy: PrivacyModel | Sequence[PrivacyModel],
+    privacy: PrivacyModel | Sequence[PrivacyModel] | None = None,
+    k: int | None = None,
+    l: float | None = None,
+    t: float | None = None,
     algorithm: str | Algorithm = "auto",
     coarsen: Mapping[str | tuple[str, ...], Coarsening] | None = None,
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None = None,
     recoding: Literal["suppression", "generalization"] = "suppression",
     largest_set: int = LARGEST_SET,
+    weights: Mapping[str, float] | None = None,
+    limits: Mapping[str, tuple[int, int]] | None = None,
+    suppression_limit: float | None = None,
     direct_identifiers: Sequence[str] = (),
-    insensitive: Sequence[str] = (),
+    insensitive: str | Sequence[str] = (),
     missing_sensitive: str = "error",
     star: str = "*",
     keep_order: bool = False,
@@ -109,7 +118,7 @@ def anonymize(
     engine: Literal["auto", "memory", "stream"] = "auto",
     memory: int | str | None = None,
     output: str | PathLike[str] | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Release:
     """Make a release of a table that satisfies the privacy models, in every group of rows or as a whole, and verify it.
 
@@ -122,8 +131,10 @@ def anonymize(
         Columns that an adversary knows from elsewhere. A missing value is a value of its own.
     sensitive : str or sequence of str, optional
         Columns that must not be linked to a person.
-    privacy : PrivacyModel or sequence of PrivacyModel
+    privacy : PrivacyModel or sequence of PrivacyModel, optional
         What every group, or the release as a whole, must satisfy; several hold together.
+    k, l, t : numbers, optional
+        Short for `KAnonymity(k)`, `LDiversity(l)` and `TCloseness(t)`, which are added to `privacy`.
     algorithm : str or Algorithm, default "auto"
         A name ("tp+", "mondrian", ...) or an object such as `shoal.ThreePhase(refine="hilbert")`.
     coarsen : mapping of column to Coarsening, optional
@@ -136,10 +147,22 @@ def anonymize(
     largest_set : int
         For generalization: a set of more values than this becomes a star. A set shows exact values, and whoever knows a
         person's finds out whether it is there; coarsen the column, or give it a hierarchy, for less precise groups.
+    weights : mapping of column to number, optional
+        How much the loss of quasi-identifiers counts, each > 0, those that are not named 1: `{"age": 2}` keeps ages
+        more precise at the cost of the others. The weighted loss is what the algorithm minimizes, so it must be one
+        that minimizes a loss with weights ("full-domain", which "auto" takes then).
+    limits : mapping of column to pair of int, optional
+        The lowest and the highest level of its hierarchy, both included, at which a quasi-identifier may be published:
+        0 is the values, the last one a star. Without a hierarchy there are these two. Suppressed rows are stars all the
+        same. For algorithms that choose levels ("full-domain", which "auto" takes then).
+    suppression_limit : number, optional
+        The largest share of rows that may be suppressed, from 0 to 1, for algorithms that have such a limit
+        ("full-domain", which "auto" takes then).
     direct_identifiers : sequence of str
         Columns that name a person: dropped.
-    insensitive : sequence of str
-        Columns that are published as they are.
+    insensitive : sequence of str, or "rest"
+        Columns that are published as they are; "rest" is all columns that have no other role. Look at them first: a
+        column that nobody thought of may name people.
     missing_sensitive : {"error", "value", "drop"}
         What a missing sensitive value is: an error, a value like any other, or a reason to leave the row out.
     star : str
@@ -168,8 +191,8 @@ def anonymize(
         How much memory the engine "stream" may take, in bytes or in words ("4GB"); half of the machine's by default.
     output : path, optional
         A folder to save the release to, as `Release.save` does.
-    progress : callable, optional
-        Called with (step, done, total) now and then.
+    progress : callable or bool, optional
+        Called with (step, done, total) now and then; True draws a line with the steps, in notebooks and terminals.
 
     Returns
     -------
@@ -190,6 +213,9 @@ def anonymize(
         "hierarchies": hierarchies,
         "recoding": recoding,
         "largest_set": largest_set,
+        "weights": weights,
+        "limits": limits,
+        "suppression_limit": suppression_limit,
         "direct_identifiers": direct_identifiers,
         "insensitive": insensitive,
         "missing_sensitive": missing_sensitive,
@@ -200,24 +226,28 @@ def anonymize(
         "decimal": decimal,
     }
     validate("anonymize", {**options, "engine": engine}, {**CONSTRAINTS, "engine": OneOf(ENGINES)})
-    clock = Clock(STEPS, progress)
-    with clock.step("read"):
-        by = chosen_engine(engine, memory, data)
-        schema = roles(quasi_identifiers, sensitive, direct_identifiers, insensitive)
-        if by.streams:
-            scanned = scan_table(data, delimiter=delimiter, encoding=encoding)
-            check_recodable(schema, scanned.columns, options)
-            request = requested(schema, privacy, algorithm, options)
-            by.check(request)
-            opened = count_cells(scanned, schema, by.budget)
-        else:
-            opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
-            check_recodable(schema, opened.frame.columns, options)
-            request = requested(schema, privacy, algorithm, options)
-        opened = meant(opened, request, options)
-    prepared = prepare(opened, request, clock)
-    recoded = partition_cells(prepared, by, clock) if by.streams else partition_and_recode(prepared, clock)
-    release = verified(recoded, clock)
+    privacy = asked_models(privacy, k=k, l=l, t=t)
+    with shown_progress(progress) as told:
+        clock = Clock(STEPS, told)
+        with clock.step("read"):
+            by = chosen_engine(engine, memory, data)
+            schema = roles(quasi_identifiers, sensitive, direct_identifiers, insensitive)
+            if by.streams:
+                scanned = scan_table(data, delimiter=delimiter, encoding=encoding)
+                schema = schema.with_rest(scanned.columns)
+                check_recodable(schema, scanned.columns, options)
+                request = requested(schema, privacy, algorithm, options)
+                by.check(request)
+                opened = count_cells(scanned, schema, by.budget)
+            else:
+                opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
+                schema = schema.with_rest(opened.frame.columns)
+                check_recodable(schema, opened.frame.columns, options)
+                request = requested(schema, privacy, algorithm, options)
+            opened = meant(opened, request, options)
+        prepared = prepare(opened, request, clock)
+        recoded = partition_cells(prepared, by, clock) if by.streams else partition_and_recode(prepared, clock)
+        release = verified(recoded, clock)
     if output is not None:
         release.save(output)
     return release
@@ -235,7 +265,9 @@ def requested(
     """
     requirement = Requirement.of(privacy, schema.sensitive)
     trees = trees_of(options["hierarchies"] or {}, schema.quasi_identifiers)
-    chosen, reason = choose(algorithm, requirement, options["recoding"])
+    preferred: dict[str, object] = {name: options[name] for name in PREFERENCES}  # type: ignore[literal-required]
+    preferences = Preferences.of(schema.quasi_identifiers, **preferred)
+    chosen, reason = choose(algorithm, requirement, options["recoding"], preferences)
     return Request(
         schema=schema,
         requirement=requirement,
@@ -249,6 +281,7 @@ def requested(
         seed=options["seed"],
         coarsen=options["coarsen"] or {},
         hierarchies=trees,
+        preferences=preferences,
     )
 
 
@@ -308,6 +341,10 @@ def ready(encoded: Encoded, request: Request, opened: OpenedData, rows: NDArray[
     InfeasibleError
         No release can satisfy it.
     """
+    trees = encoded.trees
+    request.preferences.check_heights(
+        {name: trees[name].height if name in trees else 1 for name in request.schema.quasi_identifiers}
+    )
     people = population_of(request.requirement, opened, encoded.table, request.coarsen)
     encoded.check(request.requirement, None if people is None else people.height)
     return replace(drawn(encoded, request, opened, rows), people=people)

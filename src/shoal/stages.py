@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import polars as pl
 
-from shoal.algorithms import Problem, loss_bound, lower_bound, populations_of
-from shoal.certificate import Certificate, Cost
+from shoal.algorithms import NO_PREFERENCES, Preferences, Problem, loss_bound, lower_bound, populations_of
+from shoal.certificate import Certificate, Cost, coarsenings_for_readers
 from shoal.disclosure_risk import fitting, reidentification
 from shoal.errors import InfeasibleError, InternalError
 from shoal.input_hash import encoded_as_it_came, input_hash
@@ -55,7 +55,6 @@ __all__ = [
     "Prepared",
     "Recoded",
     "Request",
-    "coarsenings_for_readers",
     "drawn",
     "generator",
     "partition_and_recode",
@@ -96,6 +95,8 @@ class Request:
     """What is made less precise beforehand."""
     hierarchies: Mapping[str, Hierarchy]
     """The hierarchies of quasi-identifiers as they were given: over the values before any coarsening."""
+    preferences: Preferences = NO_PREFERENCES
+    """What else is asked of the algorithm."""
 
     @property
     def climbs(self) -> bool:
@@ -234,6 +235,7 @@ class Prepared:
             hierarchies=self.encoded.trees,
             largest_set=self.request.largest_set,
             people=self.people_of_nodes,
+            preferences=self.request.preferences,
         )
 
     @cached_property
@@ -523,6 +525,7 @@ def _certificate(
         reason=request.reason,
         parameters={
             **request.algorithm.parameters(),
+            **request.preferences.to_dict(),
             "coarsen": dict(encoded.coarsened),
             "hierarchies": {
                 name: {**tree.to_dict(), "automatic": name in encoded.automatic, **read_as.get(name, {})}
@@ -578,16 +581,6 @@ def _described(recoded: Recoded, digest: str) -> dict[str, Any]:
         "direct_identifiers": list(schema.direct_identifiers),
         "sha256": digest,
         "keyed": KEYED,
-    }
-
-
-def coarsenings_for_readers(coarsen: Mapping[str | tuple[str, ...], Coarsening]) -> dict[str, dict[str, Any]]:
-    """Return coarsenings as they were asked for: without what became of them on a table, and without a seed."""
-    return {
-        key if isinstance(key, str) else ",".join(key): {
-            name: value for name, value in coarsening.to_dict().items() if name != "seed"
-        }
-        for key, coarsening in coarsen.items()
     }
 
 

@@ -21,6 +21,7 @@ __all__ = ["anonymize", "arguments_of", "publish", "save"]
 
 @takes(
     options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, options.METHOD, options.ENGINE, options.RECODING,
+    options.PREFERENCES,
     options.PARAMETERS, options.OUTPUT, options.REPORT, options.FORMS, options.READING, options.REQUEST,
 )  # fmt: skip
 def anonymize(terminal: Terminal, request: ReleaseSpec) -> None:

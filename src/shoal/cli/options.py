@@ -28,6 +28,7 @@ __all__ = [
     "OF_SOME",
     "OUTPUT",
     "PARAMETERS",
+    "PREFERENCES",
     "PRIVACY",
     "PRIVACY_PANEL",
     "READING",
@@ -58,6 +59,7 @@ __all__ = [
     "Json",
     "KeepOrder",
     "LargestSet",
+    "Limits",
     "Memory",
     "MissingSensitive",
     "Notes",
@@ -80,6 +82,7 @@ __all__ = [
     "Strict",
     "Title",
     "TunedLoss",
+    "Weights",
     "as_number",
     "names_in",
 ]
@@ -104,6 +107,8 @@ METHOD = ("algorithm", "seed", "keep_order")
 ENGINE = ("engine", "memory")
 """How much of a table is in memory at once, for commands that publish one."""
 RECODING = ("recoding", "largest_set", "hierarchies", "coarsen")
+PREFERENCES = ("weights", "limits")
+"""What else is asked of an algorithm, besides the parameters of its own."""
 PARAMETERS = ("parameters",)
 """The parameters of all algorithms."""
 FORMS = ("dates", "decimal")
@@ -384,6 +389,25 @@ LargestSet = Annotated[
         metavar="NUMBER",
         help="With --recoding generalization: a set of more values becomes a star; 16 unless given.",
         rich_help_panel=_RECODING,
+    ),
+]
+Weights = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--weight",
+        metavar="NAME=NUMBER",
+        help="How much the loss of a column counts, 1 unless given; repeat it for others. For full-domain.",
+        rich_help_panel=OF_SOME,
+    ),
+]
+Limits = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--limit",
+        metavar="NAME=LOW:HIGH",
+        help="The lowest and the highest level of its hierarchy that a column may be published at, 0 for its values; "
+        "repeat it for others. For full-domain.",
+        rich_help_panel=OF_SOME,
     ),
 ]
 TunedLoss = Annotated[

@@ -21,7 +21,7 @@ import typer
 from shoal._validation import parameters_of
 from shoal.algorithms import ALGORITHMS
 from shoal.cli import options
-from shoal.cli.coarsenings import beside, coarsenings_of, columns_and_words
+from shoal.cli.coarsenings import beside, coarsenings_of, columns_and_words, limits_of, weights_of
 from shoal.cli.declared import Declared, declared_in, of_parameter
 from shoal.cli.options import names_in
 from shoal.cli.privacy import Privacy, key_of
@@ -115,6 +115,8 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     largest_set: options.LargestSet = None
     hierarchies: Annotated[Said, Declared(options.Hierarchies, columns_and_words)] = None
     coarsen: Annotated[Said, Declared(options.Coarsen, columns_and_words)] = None
+    weights: Annotated[dict[str, float | str] | None, Declared(options.Weights, columns_and_words)] = None
+    limits: Annotated[dict[str, tuple[int, int] | str] | None, Declared(options.Limits, columns_and_words)] = None
     parameters: Annotated[dict[str, Any] | None, Declared(options.Parameters, columns_and_words)] = None
     dates: Annotated[Said, Declared(options.Dates, columns_and_words)] = None
     decimal: options.Decimal = None
@@ -209,6 +211,8 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             name: getattr(self, name) for name in self.__struct_fields__ if name not in _MADE
         }
         values["coarsen"] = coarsenings_of(self.coarsen) if self.coarsen else None
+        values["weights"] = weights_of(self.weights) if self.weights else None
+        values["limits"] = limits_of(self.limits) if self.limits else None
         taken = _taken_by(function)
         return {name: value for name, value in values.items() if value is not None and name in taken}
 
@@ -225,7 +229,8 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         UsageError
             Where a parameter was given that none of them has; names those that do.
         """
-        names = algorithms or (self.algorithm or ("auto" if self._given("patterns") is None else "patterns"),)
+        unnamed = next((name for key, name in _IMPLIED.items() if self._given(key) is not None), "auto")
+        names = algorithms or (self.algorithm or unnamed,)
         said = {name: self._given(key) for key, (name, _) in FLAGGED.items()}
         said |= {name.replace("-", "_"): value for name, value in (self.parameters or {}).items()}
         changed: dict[str, Any] = {}
@@ -261,10 +266,13 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return models
 
 
+_IMPLIED = {"patterns": "patterns", "suppression_limit": "full-domain"}
+"""The algorithm that a parameter means which no other one has, where none is named."""
 _SWITCHES = ("force", "spreadsheet_safe", "publish_proof", "strict")
 """Fields of what `Release.save` does or does not."""
-_MADE = ("columns", "privacy", "algorithm", "parameters", "coarsen", "output")
-"""Fields whose values are made before a function can take them, and where the command itself writes to."""
+_MADE = ("columns", "privacy", "algorithm", "parameters", "coarsen", "weights", "limits", "output", "suppression_limit")
+"""Fields whose values are made before a function can take them, where the command itself writes to, and a parameter of
+algorithms that functions have as well."""
 
 
 def _declared(key: str) -> Declared:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from shoal._figures import svg_element, write_picture
 from shoal._unpicklable import Unpicklable
+from shoal.certificate import coarsenings_for_readers
 from shoal.metrics import METRICS
 from shoal.publish import anonymize
 from shoal.report import TradeOffFacts
 from shoal.report.notebook import PRIVATE, card
 from shoal.report.sentences import number, percent
-from shoal.stages import coarsenings_for_readers
 from shoal.tuning.picture import plot_trade_off
 from shoal.tuning.words import in_words
 

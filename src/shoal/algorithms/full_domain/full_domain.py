@@ -14,6 +14,7 @@ References
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -33,14 +34,15 @@ from shoal._validation import (
 )
 from shoal.algorithms.base import TIME_LIMIT, Guarantee, Partition
 from shoal.algorithms.full_domain.lattice import Judge, Lattice
-from shoal.algorithms.full_domain.lattice_costs import COSTS, CellCost, CellLosses, cost_of, places_of
+from shoal.algorithms.full_domain.lattice_costs import COSTS, OF_CELLS, CellCost, CellLosses, cost_of, places_of
 from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED
 from shoal.algorithms.full_domain.lattice_search import Budget, Search
 from shoal.errors import InfeasibleError
-from shoal.metrics import METRICS, Metrics
+from shoal.metrics import METRICS, Metrics, ncp
 from shoal.recoding import STAR_LEVEL, recode
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from numbers import Real
 
     from numpy.typing import NDArray
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from shoal.algorithms.full_domain.lattice import Classes, Node
     from shoal.algorithms.full_domain.lattice_search import Best
     from shoal.models import Requirement
+    from shoal.recoding import Recoding
 
 __all__ = ["FullDomain", "Task"]
 
@@ -61,6 +64,9 @@ _ROUND_SHARE = 6
 """A round may take one in this many of the seconds that are left."""
 
 _COSTS = [f"{name} (maximized)" if METRICS[name].higher_is_better else name for name in COSTS]
+
+_WEIGHED_LOCALLY = ("gcp", "stars")
+"""The metrics in which local recoding weighs attributes."""
 
 _ANY_STAR = "\ue000star"
 """A symbol to measure with, that is no value of a table."""
@@ -142,6 +148,8 @@ class FullDomain:
     """It climbs hierarchies: a column without one gets one that is made of its values."""
     judges_releases: ClassVar[bool] = True
     """It serves models of the release as a whole, too."""
+    keeps_to_limits: ClassVar[bool] = True
+    """It publishes attributes at the levels that `limits` allow; suppressed rows are stars all the same."""
 
     def __post_init__(self) -> None:
         validate_declared(self.name, self)
@@ -155,6 +163,15 @@ class FullDomain:
             "time_limit": float(self.time_limit),
             "most_nodes": int(self.most_nodes),
         }
+
+    @property
+    def no_weights(self) -> str | None:
+        """Why attributes have no weights in its loss, in words that follow "because"; None: they have."""
+        if self.cost not in OF_CELLS:
+            return f"attributes have weights only in a cost that is a sum over cells: {', '.join(OF_CELLS)}"
+        if self.local and self.cost not in _WEIGHED_LOCALLY:
+            return f"local recoding weighs attributes for {' and '.join(_WEIGHED_LOCALLY)} only"
+        return None
 
     def unsupported(self, requirement: Requirement) -> str | None:
         """Return why a requirement cannot be served, in words that follow "because"."""
@@ -210,16 +227,16 @@ class Task:
     @classmethod
     def of(cls, problem: Problem, cost: str) -> Task:
         """Lay out a problem and a metric."""
-        table, levels = problem.table, problem.levels
-        lattice = Lattice.of(levels)
-        penalty = CellLosses.of("gcp", lattice, levels, table)
+        table, levels, preferred = problem.table, problem.levels, problem.preferences
+        lattice = Lattice.of(levels, [preferred.limits.get(column.name) for column in table.quasi_identifiers])
+        penalty = CellLosses.of("gcp", lattice, levels, table, preferred.weights)
         summed = cost in ("precision", "non_uniform_entropy", "stars")
         return cls(
             problem=problem,
             lattice=lattice,
             judge=Judge.of(problem, combinations=cost == "kl_divergence"),
             places=places_of(lattice),
-            cells=CellLosses.of(cost, lattice, levels, table) if summed else penalty,
+            cells=CellLosses.of(cost, lattice, levels, table, preferred.weights) if summed else penalty,
             penalty=penalty,
             cost=cost,
         )
@@ -289,8 +306,11 @@ class _Layers:
 
 
 def _guarantee(task: Task, best: Best) -> Guarantee:
-    metric = task.cost
+    preferred = task.problem.preferences
+    metric = f"{task.cost}, with weights of attributes" if preferred.weights else task.cost
     what = "full-domain generalizations of these hierarchies (any name of a root is a star)"
+    if preferred.limits:
+        what += " within the limits of their levels"
     if best.proven:
         return Guarantee(text=f"Optimal for this metric ({metric}) among {what}, within the suppression limit.")
     found, bound = task.value(best.cost), task.value(best.bound)
@@ -361,7 +381,8 @@ def _local(task: Task, most: int, budget: Budget, asked: FullDomain) -> Partitio
         layers, rounds = _rounds(task, most, charge, share, (number, len(charges)))
         if layers is None:
             continue
-        results += [(_loss(task, layers, tight=tight), number, tight, layers, rounds) for tight in (False, True)]
+        ways = (False,) if problem.preferences.limits else (False, True)  # common ancestors may be below a limit
+        results += [(_loss(task, layers, tight=tight), number, tight, layers, rounds) for tight in ways]
     if not results:
         raise _infeasible_locally(task, asked)
     problem.progress(asked.name, 1, 1)
@@ -437,10 +458,25 @@ def _loss(task: Task, layers: _Layers, *, tight: bool) -> float:
         largest_set=problem.largest_set,
         least=least,
     )
+    weights = problem.preferences.weights
+    if weights:
+        return _weighed(recoded, task.cost, weights)
     value = getattr(Metrics(problem.table, recoded, layers.groups), task.cost)
     if value is None:  # a divergence that takes too long
         return float("inf")
     return 1 - value if task.cost == "precision" else float(value)
+
+
+def _weighed(recoded: Recoding, cost: str, weights: Mapping[str, Fraction]) -> float:
+    """Return a metric of a recoding with weights of attributes: those that local recoding has weights for."""
+    weight = [float(weights.get(column.name, 1)) for column in recoded.columns]
+    if cost == "stars":
+        stars = [float(recoded.sizes[column.stars].sum()) for column in recoded.columns]
+        return math.fsum(each * count for each, count in zip(weight, stars, strict=True))
+    lost = ncp(recoded)
+    return math.fsum(each * lost[column.name] for each, column in zip(weight, recoded.columns, strict=True)) / (
+        math.fsum(weight) or 1.0
+    )
 
 
 def _infeasible_locally(task: Task, asked: FullDomain) -> InfeasibleError:
