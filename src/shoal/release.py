@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal._messages import Part
+    from shoal.analysis import Computable
     from shoal.certificate import Certificate, PublicCertificate
     from shoal.io import Forms
     from shoal.metrics import Metrics
@@ -104,10 +105,81 @@ class Release(Unpicklable):
         """The published table, as the same kind of table that came in."""
         import polars as pl
 
-        text = {column.name for column in self.metrics.recoding.columns if column.labels.dtype == pl.String}
         shown = self.published
-        plain = [column.cast(pl.String) for column in shown if column.name in text]
-        return self.restore(shown.with_columns(plain))
+        return self.restore(shown.with_columns(pl.col(self._of_text).cast(pl.String)))
+
+    @property
+    def _of_text(self) -> list[str]:
+        """The columns of `frame` whose categories are text to those who are handed the table."""
+        import polars as pl
+
+        return [column.name for column in self.metrics.recoding.columns if column.labels.dtype == pl.String]
+
+    def as_bounds(self) -> Any:
+        """Return the published table to compute with: numbers and dates as their bounds, all else as categories.
+
+        Nothing but the published cells and the public certificate is used. A quasi-identifier `age` of numbers, dates
+        or times has two columns, `age_low` and `age_high`, whatever became of its cells, so that the columns do not
+        depend on them:
+
+        * `[20, 30]` is 20 and 30, and so is `[20, 30)`: a half-open interval of numbers ends where it says; the last
+          day of one of dates is the day before, so the year 1980 ends with 1980-12-31;
+        * a value that was kept is both bounds, a set its least and its greatest member;
+        * `>=65` has no upper bound (null), a star and a missing value none at all: what a star hides may lie outside of
+          all that is published. `data` tells the two apart;
+        * bounds are whole numbers where all of a column are, else floats; dates where all are days, else datetimes. A
+          column of which no cell was recoded keeps its type.
+
+        Any other quasi-identifier that was recoded is a column of categories: values, sets, nodes and stars in the
+        order of the table. They are ordered where the values have a declared order, and a star, which has no place in
+        it, is null then. All other columns are as in `data`.
+
+        Returns
+        -------
+        frame
+            The kind of table that came in; categories are pandas' or Arrow's own, Enum (ordered) or Categorical in
+            Polars.
+
+        Raises
+        ------
+        ColumnError
+            A column of the release is called like a bound.
+        """
+        from shoal.analysis import bounds_of
+
+        return self._computable(bounds_of)
+
+    def midpoints(self) -> Any:
+        """Return the same as `as_bounds` with one column in place of each two: the middle of the bounds.
+
+        Numbers are floats, dates the day on or before the middle; null where a bound is missing. A column of which no
+        cell was recoded is as it is.
+        """
+        from shoal.analysis import midpoints_of
+
+        return self._computable(midpoints_of)
+
+    def _computable(self, make: Callable[..., Computable]) -> Any:
+        """Return a table to compute with as the caller's kind of table."""
+        import polars as pl
+
+        types = {one.name: one.dictionary.dtype for one in self.metrics.table.quasi_identifiers}
+        made = make(self.frame, self.public_certificate.to_dict(), types)
+        ordered = {name: one.ordered for name, one in made.categories.items()}
+        text = [name for name in self._of_text if name in made.frame.columns and name not in ordered]
+        text = [name for name in text if made.frame.schema[name] == pl.Enum]
+        made = replace(made, frame=made.frame.with_columns(pl.col(text).cast(pl.String)))
+        restore = self.restore.with_categories(made.frame, ordered)
+        if restore is self.restore:  # Polars, or a library that gets no categories
+            unordered = [
+                pl.col(name).cast(pl.String).cast(pl.Categorical) for name, ranked in ordered.items() if not ranked
+            ]
+            return self._handed_on(made.frame.with_columns(unordered))
+        return restore(made.frame)
+
+    def _handed_on(self, frame: pl.DataFrame) -> Any:
+        """Return a table with the rows of `frame` as the caller's kind of table."""
+        return self.restore(frame)
 
     @property
     def published(self) -> pl.DataFrame:

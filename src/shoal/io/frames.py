@@ -49,9 +49,18 @@ class Restorer:
         }
         return replace(self, kinds={name: published.schema[name] for name in natives}, natives=natives)
 
+    def with_categories(self, frame: pl.DataFrame, ordered: Mapping[str, bool]) -> Restorer:
+        """Return what restores a frame of which some columns are declared categories, whether these have an order."""
+        return self
+
     def _occurring(self, native: Any, column: pl.Series) -> Any:
         """Return a native type without what a column has no value of."""
         return native
+
+    def _telling(self, frame: pl.DataFrame, natives: Mapping[str, Any]) -> Restorer:
+        """Return the same with native types of some columns more."""
+        kinds = {**self.kinds, **{name: frame.schema[name] for name in natives}}
+        return replace(self, kinds=kinds, natives={**self.natives, **natives})
 
     def _is_as_opened(self, column: pl.Series) -> bool:
         import polars as pl
@@ -150,6 +159,15 @@ class _PandasRestorer(Restorer):
             for column in frame
         }
         return pd.DataFrame(restored, index=pd.RangeIndex(frame.height))
+
+    def with_categories(self, frame: pl.DataFrame, ordered: Mapping[str, bool]) -> Restorer:
+        import pandas as pd
+
+        natives = {
+            name: pd.CategoricalDtype(frame.schema[name].categories.to_list(), ordered=ranked)
+            for name, ranked in ordered.items()
+        }
+        return self._telling(frame, natives)
 
     def _occurring(self, native: Any, column: pl.Series) -> Any:
         import pandas as pd
@@ -252,6 +270,12 @@ def _open_arrow(data: pa.Table) -> OpenedFrame:
 
 
 class _ArrowRestorer(Restorer):
+    def with_categories(self, frame: pl.DataFrame, ordered: Mapping[str, bool]) -> Restorer:
+        import pyarrow as pa
+
+        natives = {name: pa.dictionary(pa.int32(), pa.string(), ordered=ranked) for name, ranked in ordered.items()}
+        return self._telling(frame, natives)
+
     def __call__(self, frame: pl.DataFrame) -> pa.Table:
         import pyarrow as pa
 
