@@ -32,7 +32,9 @@ from shoal.report import (
     render,
     render_public,
     reservations,
+    risk_rows,
     size_bins,
+    size_rows,
     size_shares,
     write_report,
 )
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     import polars as pl
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
     from shoal._messages import Part
@@ -158,6 +161,45 @@ class Release(Unpicklable):
         from shoal.analysis import midpoints_of
 
         return self._computable(midpoints_of)
+
+    def plot(self, columns: Sequence[str] | None = None) -> Figure:
+        """Draw how the values of each quasi-identifier are spread in the original, and as the published cells tell it.
+
+        The figure is for the publisher: it shows shares of the original table. Values that are not published have no
+        bar of their own. It is that of the private report.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            Quasi-identifiers; all by default.
+
+        Returns
+        -------
+        matplotlib Figure
+            A notebook shows it; `figure.savefig("spread.svg")` writes it.
+
+        Raises
+        ------
+        ColumnError
+            One of the columns is no quasi-identifier.
+        """
+        from shoal.analysis import plot_distributions
+
+        return plot_distributions(distributions(self.metrics.table, self.metrics.recoding), columns)
+
+    def plot_risk(self) -> Figure:
+        """Draw what adversaries find in the original and in the release, and how large the groups of people are.
+
+        The figure is for the publisher: it shows the risk of the original table. It is that of the private report.
+
+        Returns
+        -------
+        matplotlib Figure
+        """
+        from shoal.analysis import plot_risk
+
+        facts = replace(self, pictures={}, trade_off=None)._facts(self.certificate, None)
+        return plot_risk(risk_rows(facts), size_rows(facts))
 
     def _computable(self, make: Callable[..., Computable]) -> Any:
         """Return a table to compute with as the caller's kind of table."""

@@ -18,7 +18,7 @@ from shoal.report.facts import (
 )
 from shoal.report.inspection_page import render_inspection
 from shoal.report.judgements import render_attack, render_audit
-from shoal.report.page import render, render_public, render_publication, render_risk, write_report
+from shoal.report.page import render, render_public, render_publication, render_risk, risk_rows, size_rows, write_report
 from shoal.report.sentences import achieved_for, gap_sentence, model_title, promise, reservations
 from shoal.report.trade_off_page import render_trade_off
 
@@ -49,7 +49,9 @@ __all__ = [
     "render_risk",
     "render_trade_off",
     "reservations",
+    "risk_rows",
     "size_bins",
+    "size_rows",
     "size_shares",
     "write_report",
 ]

@@ -21,7 +21,17 @@ if TYPE_CHECKING:
 
     from shoal.report.facts import PublicFacts, ReportFacts, SizeShare, Sureness
 
-__all__ = ["ATTACKERS", "render", "render_public", "render_publication", "render_risk", "template", "write_report"]
+__all__ = [
+    "ATTACKERS",
+    "render",
+    "render_public",
+    "render_publication",
+    "render_risk",
+    "risk_rows",
+    "size_rows",
+    "template",
+    "write_report",
+]
 _SHOWN_COMBINATIONS = 30
 """Combinations of columns in the page of a table's risk."""
 
@@ -76,7 +86,7 @@ def render(facts: ReportFacts) -> str:
         **_asked(certificate, source, facts.insensitive),
         average_rows=[(one.name, one.average_before, one.average_after) for one in facts.sureness],
         highest_rows=[(one.name, one.highest_before, one.highest_after) for one in facts.sureness],
-        size_rows=[(_sizes(one), one.before, one.after) for one in facts.sizes],
+        size_rows=size_rows(facts),
         **_risk(certificate, source["quasi_identifiers"], rows, facts.sureness),
         **_cost(certificate["cost"]),
     )
@@ -285,6 +295,17 @@ def _risk_rows(
     if not sureness and alpha is not None:
         what = sentences.listed([f"'{name}'" for name in certificate.get("columns", {}).get("sensitive", ())], "or")
         yield f"is sure of somebody's {what}, at worst", alpha, alpha
+
+
+def risk_rows(facts: ReportFacts) -> list[tuple[str, float, float]]:
+    """Return what adversaries do, how likely it was before, and how likely it is: the rows of the picture of risk."""
+    measured = facts.certificate.get("risk") or {}
+    return list(_risk_rows(facts.certificate, measured, facts.sureness)) if measured else []
+
+
+def size_rows(facts: ReportFacts) -> list[tuple[str, float, float]]:
+    """Return sizes of groups, and the shares of the records in them before and after."""
+    return [(_sizes(one), one.before, one.after) for one in facts.sizes]
 
 
 def _sizes(shares: SizeShare) -> str:
