@@ -17,6 +17,7 @@ import numpy as np
 from shoal._messages import Phrase
 from shoal._unpicklable import Unpicklable
 from shoal._validation import Boolean, Instance, OneOf, Optional, validate
+from shoal.analysis import ForAnalysts
 from shoal.disclosure_risk import class_confidence
 from shoal.errors import ReleaseUnsafeError, WarnedError
 from shoal.io import FORMATS, Restorer, as_written, read, spreadsheet_names, write_folder, write_table
@@ -32,9 +33,7 @@ from shoal.report import (
     render,
     render_public,
     reservations,
-    risk_rows,
     size_bins,
-    size_rows,
     size_shares,
     write_report,
 )
@@ -44,11 +43,9 @@ if TYPE_CHECKING:
     from os import PathLike
 
     import polars as pl
-    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
     from shoal._messages import Part
-    from shoal.analysis import Computable
     from shoal.certificate import Certificate, PublicCertificate
     from shoal.io import Forms
     from shoal.metrics import Metrics
@@ -66,7 +63,7 @@ _REPORTED = ("gcp", "discernability", "mean_class_size", "average_class_size")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Release(Unpicklable):
+class Release(ForAnalysts, Unpicklable):
     """A table that may be published: its cells were verified before this object was made.
 
     `data` and `public_certificate` are for readers. The object itself is the publisher's: it holds the original table.
@@ -86,6 +83,8 @@ class Release(Unpicklable):
     """Information loss against the original table, before any coarsening; computed when it is first asked for."""
     rows: NDArray[np.int32]
     """Private: the original row number of each published row. Never publish it."""
+    table_rows: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    """Private: the original row number of each row of the table that losses are measured against."""
     salt: str = ""
     """Private: the key of the certificate's hash of the input, as hexadecimal digits; `shoal.provenance` takes it."""
     source_format: str = "csv"
@@ -117,107 +116,6 @@ class Release(Unpicklable):
         import polars as pl
 
         return [column.name for column in self.metrics.recoding.columns if column.labels.dtype == pl.String]
-
-    def as_bounds(self) -> Any:
-        """Return the published table to compute with: numbers and dates as their bounds, all else as categories.
-
-        Nothing but the published cells and the public certificate is used. A quasi-identifier `age` of numbers, dates
-        or times has two columns, `age_low` and `age_high`, whatever became of its cells, so that the columns do not
-        depend on them:
-
-        * `[20, 30]` is 20 and 30, and so is `[20, 30)`: a half-open interval of numbers ends where it says; the last
-          day of one of dates is the day before, so the year 1980 ends with 1980-12-31;
-        * a value that was kept is both bounds, a set its least and its greatest member;
-        * `>=65` has no upper bound (null), a star and a missing value none at all: what a star hides may lie outside of
-          all that is published. `data` tells the two apart;
-        * bounds are whole numbers where all of a column are, else floats; dates where all are days, else datetimes. A
-          column of which no cell was recoded keeps its type.
-
-        Any other quasi-identifier that was recoded is a column of categories: values, sets, nodes and stars in the
-        order of the table. They are ordered where the values have a declared order, and a star, which has no place in
-        it, is null then. All other columns are as in `data`.
-
-        Returns
-        -------
-        frame
-            The kind of table that came in; categories are pandas' or Arrow's own, Enum (ordered) or Categorical in
-            Polars.
-
-        Raises
-        ------
-        ColumnError
-            A column of the release is called like a bound.
-        """
-        from shoal.analysis import bounds_of
-
-        return self._computable(bounds_of)
-
-    def midpoints(self) -> Any:
-        """Return the same as `as_bounds` with one column in place of each two: the middle of the bounds.
-
-        Numbers are floats, dates the day on or before the middle; null where a bound is missing. A column of which no
-        cell was recoded is as it is.
-        """
-        from shoal.analysis import midpoints_of
-
-        return self._computable(midpoints_of)
-
-    def plot(self, columns: Sequence[str] | None = None) -> Figure:
-        """Draw how the values of each quasi-identifier are spread in the original, and as the published cells tell it.
-
-        The figure is for the publisher: it shows shares of the original table. Values that are not published have no
-        bar of their own. It is that of the private report.
-
-        Parameters
-        ----------
-        columns : sequence of str, optional
-            Quasi-identifiers; all by default.
-
-        Returns
-        -------
-        matplotlib Figure
-            A notebook shows it; `figure.savefig("spread.svg")` writes it.
-
-        Raises
-        ------
-        ColumnError
-            One of the columns is no quasi-identifier.
-        """
-        from shoal.analysis import plot_distributions
-
-        return plot_distributions(distributions(self.metrics.table, self.metrics.recoding), columns)
-
-    def plot_risk(self) -> Figure:
-        """Draw what adversaries find in the original and in the release, and how large the groups of people are.
-
-        The figure is for the publisher: it shows the risk of the original table. It is that of the private report.
-
-        Returns
-        -------
-        matplotlib Figure
-        """
-        from shoal.analysis import plot_risk
-
-        facts = replace(self, pictures={}, trade_off=None)._facts(self.certificate, None)
-        return plot_risk(risk_rows(facts), size_rows(facts))
-
-    def _computable(self, make: Callable[..., Computable]) -> Any:
-        """Return a table to compute with as the caller's kind of table."""
-        import polars as pl
-
-        types = {one.name: one.dictionary.dtype for one in self.metrics.table.quasi_identifiers}
-        made = make(self.frame, self.public_certificate.to_dict(), types)
-        ordered = {name: one.ordered for name, one in made.categories.items()}
-        text = [name for name in self._of_text if name in made.frame.columns and name not in ordered]
-        text = [name for name in text if made.frame.schema[name] == pl.Enum]
-        made = replace(made, frame=made.frame.with_columns(pl.col(text).cast(pl.String)))
-        restore = self.restore.with_categories(made.frame, ordered)
-        if restore is self.restore:  # Polars, or a library that gets no categories
-            unordered = [
-                pl.col(name).cast(pl.String).cast(pl.Categorical) for name, ranked in ordered.items() if not ranked
-            ]
-            return self._handed_on(made.frame.with_columns(unordered))
-        return restore(made.frame)
 
     def _handed_on(self, frame: pl.DataFrame) -> Any:
         """Return a table with the rows of `frame` as the caller's kind of table."""

@@ -420,6 +420,7 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         certificate=_certificate(recoded, achieved, risk, cost, warnings, digest=digest, seconds=clock.seconds()),
         metrics=metrics,
         rows=rows,
+        table_rows=prepared.rows,
         salt=salt,
         source_format=opened.format,
         restore=opened.restore.of(as_written(published, recoded.forms, star=request.star)),
