@@ -150,7 +150,7 @@ def anonymize(
     weights : mapping of column to number, optional
         How much the loss of quasi-identifiers counts, each > 0, those that are not named 1: `{"age": 2}` keeps ages
         more precise at the cost of the others. The weighted loss is what the algorithm minimizes, so it must be one
-        that minimizes a loss with weights ("full-domain", which "auto" takes then).
+        that minimizes a loss with weights ("full-domain", which "auto" takes then, "patterns", "patterns-optimal").
     limits : mapping of column to pair of int, optional
         The lowest and the highest level of its hierarchy, both included, at which a quasi-identifier may be published:
         0 is the values, the last one a star. Without a hierarchy there are these two. Suppressed rows are stars all the

@@ -525,8 +525,8 @@ def _certificate(
         algorithm=request.algorithm.name,
         reason=request.reason,
         parameters={
-            **request.algorithm.parameters(),
             **request.preferences.to_dict(),
+            **request.algorithm.parameters(),
             "coarsen": dict(encoded.coarsened),
             "hierarchies": {
                 name: {**tree.to_dict(), "automatic": name in encoded.automatic, **read_as.get(name, {})}

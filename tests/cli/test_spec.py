@@ -64,6 +64,13 @@ strict = true
 force = true
 json = true
 
+[weights]
+age = 2
+"last, first" = 0.5
+
+[limits]
+age = [1, 3]
+
 [coarsen]
 age = "bins:10"
 zip = "level:/trees/zip.csv:2"
@@ -126,6 +133,8 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "effort": 10,
     "parameters": ["gap=0.5", "improve=no"],
     "patterns": "/patterns.txt",
+    "weights": ["age=2", "last, first=0.5"],
+    "limits": ["age=1:3"],
     "coarsen": ["age=bins:10", "zip=level:/trees/zip.csv:2"],
     "hierarchies": ["zip=/trees/zip.csv"],
     "recoding": "generalization",
@@ -181,7 +190,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "t_order": ['mild,"severe, fatal"'],
 }
 
-BY_COLUMN = ("coarsen", "hierarchies", "dates", "parameters")
+BY_COLUMN = ("weights", "limits", "coarsen", "hierarchies", "dates", "parameters")
 WRITTEN = {"output", "format", "spreadsheet_safe", "publish_proof", "strict", "force"}
 LEFT_BY_COMPARE = {"algorithm", "keep_order", *options.ENGINE, *WRITTEN, *Report.__struct_fields__}
 TOLD_BY_NAME = {("tp", "refine")}

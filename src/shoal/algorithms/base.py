@@ -154,8 +154,8 @@ class Algorithm(Protocol):
 
     One that minimizes a loss in which the attributes can have weights (`Problem.preferences`) says so with an attribute
     `no_weights`: None, or why it has none with its parameters, in words that follow "because". One that publishes
-    attributes at the levels that it is told says so with an attribute `keeps_to_limits = True`. One with a parameter
-    `suppression_limit` has a limit of suppressed rows.
+    attributes at the levels that it is told says so with an attribute `keeps_to_limits = True`. Parameters `weights`
+    and `suppression_limit` of its own take what is asked for.
 
     One that searches long may name a quick algorithm that serves the same requirements with an attribute `stand_in`:
     its losses tell which of many coarsenings are worth the search.

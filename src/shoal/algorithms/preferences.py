@@ -32,6 +32,8 @@ _SUPPRESSION = "suppression_limit"
 class Preferences:
     """What the publisher prefers; an algorithm that cannot serve something of it says so."""
 
+    names: tuple[str, ...] = ()
+    """The quasi-identifiers."""
     weights: Mapping[str, Fraction] = field(default_factory=lambda: _NONE)
     """How much the loss of each attribute counts, relative to 1, the weight of those that are not named; each > 0."""
     limits: Mapping[str, tuple[int, int]] = field(default_factory=lambda: _NONE)
@@ -69,7 +71,7 @@ class Preferences:
                     "anonymize", "limits", "pairs of levels, the lowest and the highest, from 0 on", got=spoken(pair)
                 )
             found_limits[name] = (int(levels[0]), int(levels[1]))
-        return cls(weights=found_weights, limits=found_limits, suppression_limit=suppression_limit)
+        return cls(names=tuple(names), weights=found_weights, limits=found_limits, suppression_limit=suppression_limit)
 
     def __bool__(self) -> bool:
         """Return whether anything was asked for."""
@@ -87,7 +89,8 @@ class Preferences:
 
     def unserved(self, algorithm: Algorithm) -> str | None:
         """Return why an algorithm cannot serve them, in words that follow "because"; None: it can."""
-        if self.weights:
+        parameters = parameters_of(algorithm)
+        if self.weights and "weights" not in parameters:
             if not hasattr(algorithm, "no_weights"):
                 return "it minimizes no loss in which attributes have weights"
             why: str | None = algorithm.no_weights
@@ -95,15 +98,18 @@ class Preferences:
                 return why
         if self.limits and not getattr(algorithm, "keeps_to_limits", False):
             return "it chooses no levels, of which there could be limits"
-        if self.suppression_limit is not None and _SUPPRESSION not in parameters_of(algorithm):
+        if self.suppression_limit is not None and _SUPPRESSION not in parameters:
             return "it has no limit of suppressed rows"
         return None
 
     def served_by(self, algorithm: Algorithm) -> Algorithm:
         """Return an algorithm that can serve them with what of them is a parameter of its own."""
-        if self.suppression_limit is None:
-            return algorithm
-        changed: Algorithm = replace(algorithm, **{_SUPPRESSION: self.suppression_limit})  # type: ignore[type-var]
+        own: dict[str, Any] = {}
+        if self.suppression_limit is not None:
+            own[_SUPPRESSION] = self.suppression_limit
+        if self.weights and "weights" in parameters_of(algorithm):
+            own["weights"] = {name: self.weights.get(name, Fraction(1)) for name in self.names}
+        changed: Algorithm = replace(algorithm, **own) if own else algorithm  # type: ignore[type-var]
         return changed
 
     def check_heights(self, heights: Mapping[str, int]) -> None:

@@ -396,7 +396,7 @@ Weights = Annotated[
     typer.Option(
         "--weight",
         metavar="NAME=NUMBER",
-        help="How much the loss of a column counts, 1 unless given; repeat it for others. For full-domain.",
+        help="How much the loss of a column counts, 1 unless given; repeat it for others. For full-domain, patterns.",
         rich_help_panel=OF_SOME,
     ),
 ]

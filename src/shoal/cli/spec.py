@@ -94,6 +94,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return About(**said) if said else None
 
 
+def _weights(option: str, given: Any) -> dict[str, Any]:
+    return dict(weights_of(columns_and_words(option, given) or {}))
+
+
+def _limits(option: str, given: Any) -> dict[str, Any]:
+    return dict(limits_of(columns_and_words(option, given) or {}))
+
+
 def _text(_: str, given: object) -> str:
     return str(given)
 
@@ -115,8 +123,8 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     largest_set: options.LargestSet = None
     hierarchies: Annotated[Said, Declared(options.Hierarchies, columns_and_words)] = None
     coarsen: Annotated[Said, Declared(options.Coarsen, columns_and_words)] = None
-    weights: Annotated[dict[str, float | str] | None, Declared(options.Weights, columns_and_words)] = None
-    limits: Annotated[dict[str, tuple[int, int] | str] | None, Declared(options.Limits, columns_and_words)] = None
+    weights: Annotated[dict[str, float | str] | None, Declared(options.Weights, _weights)] = None
+    limits: Annotated[dict[str, tuple[int, int] | str] | None, Declared(options.Limits, _limits)] = None
     parameters: Annotated[dict[str, Any] | None, Declared(options.Parameters, columns_and_words)] = None
     dates: Annotated[Said, Declared(options.Dates, columns_and_words)] = None
     decimal: options.Decimal = None
