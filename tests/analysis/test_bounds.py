@@ -240,6 +240,17 @@ def test_coarse_columns() -> None:
     assert "zip" in bounds.columns, "beginnings of codes are names"
 
 
+def test_codes_are_no_numbers_until_a_cell_is_an_interval() -> None:
+    codes = pl.DataFrame({"zip": ["10115", "10115", "20095", "20097"]})
+    asked: dict[str, Any] = {"quasi_identifiers": ["zip"], "k": 2}
+    kept = shoal.anonymize(codes.with_columns(zip=pl.lit("10115")), **asked).as_bounds()
+    assert kept.schema == {"zip": pl.String}
+    starred = shoal.anonymize(codes, **asked).as_bounds()
+    assert sorted(starred["zip"].cast(pl.String)) == ["*", "*", "10115", "10115"]
+    joined = shoal.anonymize(codes, recoding="generalization", **asked).as_bounds()
+    assert sorted(joined.rows()) == [(10115, 10115)] * 2 + [(20095, 20097)] * 2
+
+
 def test_a_name_that_is_taken() -> None:
     table = pl.DataFrame({"age": [1, 1, 2, 2], "age_low": [1, 2, 3, 4]})
     release = shoal.anonymize(table, quasi_identifiers=["age"], insensitive="rest", k=2)

@@ -77,12 +77,15 @@ def test_stars_everywhere_leave_the_baseline() -> None:
 def test_the_scores_are_those_of_scikit_learn() -> None:
     """Of one feature that is published as it was: the same as cross-validation by hand."""
     from sklearn.model_selection import StratifiedKFold, cross_val_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
 
     table = people().select("age", "old")
     release = shoal.anonymize(table, quasi_identifiers=[], insensitive="age", sensitive="old", k=1, keep_order=True)
     found = release.utility("old", tree(), folds=4, seed=3)
     folds = StratifiedKFold(4, shuffle=True, random_state=3)
-    expected = cross_val_score(tree(), table.select("age").to_numpy(), table["old"].to_numpy(), cv=folds)
+    model = make_pipeline(StandardScaler(), tree())
+    expected = cross_val_score(model, table.select("age").to_numpy(), table["old"].to_numpy(), cv=folds)
     assert found.before == pytest.approx(tuple(expected))
     assert found.after == pytest.approx(tuple(expected))
 
@@ -98,6 +101,29 @@ def test_numbers_are_predicted_as_numbers() -> None:
     assert np.mean(age.after) > 0.5
     town = release.utility("town", scoring="balanced_accuracy")
     assert town.score == "balanced_accuracy"
+
+
+def test_dates_are_predicted_as_numbers() -> None:
+    from datetime import date, timedelta
+
+    ages = people()["age"]
+    table = pl.DataFrame({"age": ages, "born": [date(2020, 1, 1) - timedelta(days=365 * age) for age in ages]})
+    release = shoal.anonymize(table, quasi_identifiers=["age"], insensitive="rest", k=2, recoding="generalization")
+    found = release.utility("born")
+    assert found.score == "r2"
+    assert min(found.before) > 0.95
+    assert np.mean(found.after) > 0.9
+    of_quasi_identifier = shoal.anonymize(table, quasi_identifiers=["born", "age"], k=2, recoding="generalization")
+    assert np.mean(of_quasi_identifier.utility("born").after) > 0.9
+
+
+def test_linear_models_see_numbers_of_one_scale(recwarn: pytest.WarningsRecorder) -> None:
+    from sklearn.linear_model import LogisticRegression, Ridge
+
+    release = shoal.anonymize(people(), k=2, direct_identifiers=["number"], recoding="generalization", **ROLES)
+    assert np.mean(release.utility("old", LogisticRegression()).before) > 0.9
+    assert np.mean(release.utility("pay", Ridge()).before) > 0.9
+    assert not recwarn.list
 
 
 def test_what_cannot_be_measured_is_said() -> None:

@@ -15,8 +15,6 @@ from shoal.errors import ColumnError, ParameterError, near_matches
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shoal.algorithms.base import Algorithm
-
 __all__ = ["NO_PREFERENCES", "PREFERENCES", "Preferences"]
 
 PREFERENCES = ("weights", "limits", "suppression_limit")
@@ -87,7 +85,7 @@ class Preferences:
         }
         return " and ".join(words for words, given in asked.items() if given)
 
-    def unserved(self, algorithm: Algorithm) -> str | None:
+    def unserved(self, algorithm: Any) -> str | None:
         """Return why an algorithm cannot serve them, in words that follow "because"; None: it can."""
         parameters = parameters_of(algorithm)
         if self.weights and "weights" not in parameters:
@@ -102,15 +100,14 @@ class Preferences:
             return "it has no limit of suppressed rows"
         return None
 
-    def served_by(self, algorithm: Algorithm) -> Algorithm:
+    def served_by(self, algorithm: Any) -> Any:
         """Return an algorithm that can serve them with what of them is a parameter of its own."""
         own: dict[str, Any] = {}
         if self.suppression_limit is not None:
             own[_SUPPRESSION] = self.suppression_limit
         if self.weights and "weights" in parameters_of(algorithm):
             own["weights"] = {name: self.weights.get(name, Fraction(1)) for name in self.names}
-        changed: Algorithm = replace(algorithm, **own) if own else algorithm  # type: ignore[type-var]
-        return changed
+        return replace(algorithm, **own) if own else algorithm
 
     def check_heights(self, heights: Mapping[str, int]) -> None:
         """Check limits against how many levels attributes have above their values.

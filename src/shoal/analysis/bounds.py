@@ -154,6 +154,8 @@ def _ends(found: ReadColumn, column: pl.Series, kind: pl.DataType | None) -> lis
         return None
     if column.dtype in (pl.String, pl.Boolean) or column.dtype == pl.Null:
         return None  # as it came
+    if kind == pl.String and not any(isinstance(one, Span | AnyOf) for one in found.sub_domains):
+        return None  # codes, perhaps: no cell says that they are numbers
     ends = [_end(found, one) for one in found.sub_domains]
     return None if any(one is None for one in ends) else [one for one in ends if one is not None]
 

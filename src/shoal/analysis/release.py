@@ -37,6 +37,7 @@ class ForAnalysts:
 
         * `[20, 30]` is 20 and 30, and so is `[20, 30)`: a half-open interval of numbers ends where it says; the last
           day of one of dates is the day before, so the year 1980 ends with 1980-12-31;
+        * text that reads as numbers or dates has bounds where some cell is an interval; codes are no numbers;
         * a value that was kept is both bounds, a set its least and its greatest member;
         * `>=65` has no upper bound (null), a star and a missing value none at all: what a star hides may lie outside of
           all that is published. `data` tells the two apart;

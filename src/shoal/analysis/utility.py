@@ -117,14 +117,15 @@ def utility_of(
     if rows < 2 * folds:
         raise DataError(f"{rows} row(s) have a value of '{target}': too few for {folds} folds. Ask for fewer.")
     numeric = truth.dtype.is_numeric() and (truth.dtype.is_float() or truth.n_unique() > _CLASSES)
-    numeric = base.is_regressor(model) if model is not None else numeric
-    if numeric and not truth.dtype.is_numeric():
+    numeric = base.is_regressor(model) if model is not None else numeric or truth.dtype.is_temporal()
+    if numeric and not (truth.dtype.is_numeric() or truth.dtype.is_temporal()):
         raise ParameterError(f"The column '{target}' holds no numbers, and a regressor predicts numbers.")
     features = {
         "before": _matrix(views.original, [target]),
         "after": _matrix(views.bounds, [target, f"{target}_low", f"{target}_high"]),
     }
-    answers = truth.cast(pl.Float64).to_numpy() if numeric else np.array(cell_text(truth).to_list(), dtype=object)
+    said = [_number(one) for one in truth] if numeric else cell_text(truth).to_list()
+    answers = np.array(said, dtype=np.float64 if numeric else object)
     told = {"before": answers, "after": _published_answers(views.middles.get_column(target), answers)}
     estimator = _default(numeric, seed) if model is None else model
     scoring = scoring or ("r2" if numeric else "accuracy")
@@ -166,7 +167,7 @@ def _plain(answers: NDArray[Any], numeric: bool) -> NDArray[Any]:
 def _published_answers(cells: pl.Series, answers: NDArray[Any]) -> NDArray[Any]:
     """Return what a published target says: a number, the middle of an interval, or a class; None for anything else."""
     if answers.dtype == np.float64:
-        values: list[Any] = cells.cast(pl.Float64).to_list()
+        values: list[Any] = [None if one is None or isinstance(one, str) else _number(one) for one in cells]
     else:
         classes = set(answers.tolist())
         values = [text if text in classes else None for text in cell_text(cells)]
@@ -195,11 +196,12 @@ def _matrix(frame: pl.DataFrame, without: Sequence[str]) -> tuple[NDArray[Any], 
 
         floats = preprocessing.FunctionTransformer(_as_floats)
         filled = impute.SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
+        scaled = preprocessing.StandardScaler()
         indicators = preprocessing.OneHotEncoder(
             handle_unknown="infrequent_if_exist", max_categories=_CATEGORIES, sparse_output=False
         )
         return compose.ColumnTransformer(
-            [("numbers", _pipeline(floats, filled), numbers), ("names", indicators, names)]
+            [("numbers", _pipeline(floats, filled, scaled), numbers), ("names", indicators, names)]
         )
 
     return matrix, transformer

@@ -6,7 +6,7 @@ import re
 import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from shoal._unpicklable import Unpicklable
 from shoal.errors import ColumnError, DataError
@@ -164,7 +164,7 @@ class _PandasRestorer(Restorer):
         import pandas as pd
 
         natives = {
-            name: pd.CategoricalDtype(frame.schema[name].categories.to_list(), ordered=ranked)
+            name: pd.CategoricalDtype(cast("pl.Enum", frame.schema[name]).categories.to_list(), ordered=ranked)
             for name, ranked in ordered.items()
         }
         return self._telling(frame, natives)
