@@ -133,7 +133,7 @@ class Anonymizer(_base.TransformerMixin, _base.BaseEstimator):  # type: ignore[m
                 "protect_transformed": Boolean(),
                 "form": OneOf(tuple(_FORMS)),
                 "misfits": OneOf(("suppress", "refuse")),
-                "options": Optional(Instance(Mapping)),  # type: ignore[type-abstract]
+                "options": Optional(Instance(Mapping)),
             },
         )
         frame = _framed(X)

@@ -138,6 +138,24 @@ def test_they_depend_on_the_published_table_alone() -> None:
     ]
 
 
+def test_dates_of_text_are_read_from_published_cells_alone() -> None:
+    """Whether suppressed cells were dates, too, cannot be told from the bounds."""
+    kept, asked = ["31.12.1980", "31.12.1980"], {"quasi_identifiers": ["born"], "k": 2}
+    dates = shoal.anonymize(pl.DataFrame({"born": [*kept, "01.02.1990", "03.04.1991"]}), **asked)
+    others = shoal.anonymize(pl.DataFrame({"born": [*kept, "unknown", "?"]}), **asked)
+    assert "born" in dates.forms
+    assert "born" not in others.forms
+    assert dates.data.equals(others.data)
+    for view in ("as_bounds", "midpoints"):
+        assert getattr(dates, view)().equals(getattr(others, view)())
+    assert set(dates.as_bounds().rows()) == {(date(1980, 12, 31),) * 2, (None, None)}
+    starred = [
+        shoal.anonymize(pl.DataFrame({"born": born}), **asked).as_bounds()
+        for born in (["1.2.1990", "3.14.1991"], ["x", "y"])
+    ]
+    assert starred[0].equals(starred[1])
+
+
 def test_declared_categories_keep_their_order_and_stars_have_none() -> None:
     sizes = ["S", "M", "L", "XL"]
     table = pl.DataFrame({"size": pl.Series(["S", "M", "M", "L", "XL", "XL", None], dtype=pl.Enum(sizes))})

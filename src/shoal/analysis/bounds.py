@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import polars as pl
 
 from shoal.errors import ColumnError
+from shoal.io import DateForm, understand
 from shoal.verification import declared_meanings, read_table
 from shoal.verification.sub_domains import AnyOf, Between, Everything, Listed, Span
 
@@ -31,6 +32,7 @@ __all__ = ["Categories", "Computable", "bounds_of", "midpoints_of"]
 _CODES = ("prefix", "three-digit-zip", "labels", "regions", "one-value")
 """Coarsenings whose cells are names, whatever they read like."""
 _MISSING = Listed(texts=(None,))
+_MOST = 1 << 63
 _DAY = 86_400 * 10**9
 _EPOCH = datetime(1970, 1, 1)
 
@@ -101,6 +103,7 @@ def _computable(frame: pl.DataFrame, certificate: Mapping[str, Any], types: Type
     names, parameters = certificate["columns"]["quasi_identifiers"], certificate["parameters"]
     star = parameters["star"]
     meanings = declared_meanings(names, parameters)
+    frame = frame.with_columns(_in_common_form(frame.get_column(name), star) for name in names)
     beside = pl.DataFrame(schema={name: types[name] for name in names if name in types})  # years are dates beside dates
     read = read_table(frame, names, star=star, meanings=meanings, beside=beside)
     columns: list[pl.Series] = []
@@ -125,6 +128,23 @@ def _computable(frame: pl.DataFrame, certificate: Mapping[str, Any], types: Type
                 columns[-1] = text.set(text == star, None).cast(pl.Enum(kept))
     _check_names(columns)
     return Computable(frame=pl.DataFrame(columns), categories=categories)
+
+
+def _in_common_form(column: pl.Series, star: str) -> pl.Series:
+    """Return a column of text with its dates as ISO 8601 has them, where all its cells but stars are dates.
+
+    That is decided by the published cells alone: how the dates of the original were written, and whether all were
+    dates, depends on suppressed ones, too.
+    """
+    if column.dtype not in (pl.String, pl.Enum, pl.Categorical):
+        return column
+    text = column.cast(pl.String)
+    read = understand(text.set(text == star, None).to_frame(), [column.name])
+    if column.name in read.ambiguous or not isinstance(read.forms.get(column.name), DateForm):
+        return column
+    written = read.frame.get_column(column.name).dt.to_string("iso").str.replace(" ", "T")
+    cells = pl.select(pl.when(text == star).then(text).otherwise(written).alias(column.name)).to_series()
+    return cells.cast(pl.Enum(cells.drop_nulls().unique().sort()))
 
 
 def _is_untouched(found: ReadColumn) -> bool:
@@ -154,7 +174,8 @@ def _ends(found: ReadColumn, column: pl.Series, kind: pl.DataType | None) -> lis
         return None
     if column.dtype in (pl.String, pl.Boolean) or column.dtype == pl.Null:
         return None  # as it came
-    if kind == pl.String and not any(isinstance(one, Span | AnyOf) for one in found.sub_domains):
+    joined = any(isinstance(one, Span | AnyOf) for one in found.sub_domains)
+    if kind == pl.String and found.scale == "number" and not joined:
         return None  # codes, perhaps: no cell says that they are numbers
     ends = [_end(found, one) for one in found.sub_domains]
     return None if any(one is None for one in ends) else [one for one in ends if one is not None]
@@ -223,7 +244,7 @@ def _kind(found: ReadColumn, positions: Sequence[Fraction | int | None]) -> pl.D
     """Return the type of the bounds of a column."""
     known = [one for one in positions if one is not None]
     if found.scale == "number":
-        whole = all(Fraction(one).denominator == 1 and abs(one) < 1 << 63 for one in known)
+        whole = all(Fraction(one).denominator == 1 and -_MOST < one < _MOST for one in known)
         return pl.Int64() if whole else pl.Float64()
     if found.scale == "time":
         return pl.Time()
@@ -232,13 +253,13 @@ def _kind(found: ReadColumn, positions: Sequence[Fraction | int | None]) -> pl.D
 
 def _gathered(name: str, found: ReadColumn, positions: Sequence[Fraction | int | None], kind: pl.DataType) -> pl.Series:
     """Return the position of each row as a number, a date or a time."""
-    made: Callable[[Any], Any] = {
+    made: dict[type, Callable[[Any], Any]] = {
         pl.Int64: int,
         pl.Float64: float,
         pl.Time: lambda one: _moment(one).time(),
         pl.Date: lambda one: _moment(one).date(),
-    }.get(type(kind), _moment)
-    values = [None if one is None else made(one) for one in positions]
+    }
+    values = [None if one is None else made.get(type(kind), _moment)(one) for one in positions]
     return pl.Series(name, values, dtype=kind).gather(pl.Series(found.codes))
 
 

@@ -31,9 +31,9 @@ class ForAnalysts:
     def as_bounds(self: Any) -> Any:
         """Return the published table to compute with: numbers and dates as their bounds, all else as categories.
 
-        Nothing but the published cells and the public certificate is used. A quasi-identifier `age` of numbers, dates
-        or times has two columns, `age_low` and `age_high`, whatever became of its cells, so that the columns do not
-        depend on them:
+        Nothing but the published cells, the public certificate and the types of the columns is used. A quasi-identifier
+        `age` of numbers, dates or times has two columns, `age_low` and `age_high`, whatever became of its cells, so
+        that the columns do not depend on them:
 
         * `[20, 30]` is 20 and 30, and so is `[20, 30)`: a half-open interval of numbers ends where it says; the last
           day of one of dates is the day before, so the year 1980 ends with 1980-12-31;
@@ -168,8 +168,11 @@ class ForAnalysts:
 
     def _read(self: Any, make: Callable[..., Computable]) -> Computable:
         """Return the published table in a form to compute with."""
-        types = {one.name: one.dictionary.dtype for one in self.metrics.table.quasi_identifiers}
-        return make(self.frame, self.public_certificate.to_dict(), types)
+        # Text that became dates or numbers came as text; whether all of it did depends on what is not published.
+        known = self.metrics.table.quasi_identifiers
+        types = {one.name: pl.String() if one.name in self.forms else one.dictionary.dtype for one in known}
+        shown = self.frame.with_columns(self.published.get_column(name) for name in self.forms if name in types)
+        return make(shown, self.public_certificate.to_dict(), types)
 
     def _computable(self: Any, make: Callable[..., Computable]) -> Any:
         """Return a table to compute with as the caller's kind of table."""
