@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -125,3 +127,15 @@ def test_roles() -> None:
     dropping = shoal.sklearn.Anonymizer(sensitive="ill", l=2, options={"missing_sensitive": "drop"})
     with pytest.raises(DataError, match="2 row"):
         dropping.fit_transform(frame)
+
+
+def test_without_scikit_learn_all_else_is_there() -> None:
+    code = (
+        "import sys; sys.modules['sklearn'] = None\n"
+        "from shoal import *\n"
+        "import shoal\n"
+        "try:\n    shoal.sklearn.Anonymizer\n"
+        "except shoal.errors.MissingExtraError as error:\n    print(error)\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'shoal[learn]'" in found.stdout

@@ -1,4 +1,4 @@
-"""Releases in the pipelines of scikit-learn: `Anonymizer`, a transformer. It needs `pip install 'shoal[learn]'`."""
+"""`Anonymizer`: a table is published between the steps of a pipeline."""
 
 from __future__ import annotations
 
