@@ -18,6 +18,7 @@ from benchmarks import (
     compiling,
     divergence,
     emd,
+    estimators,
     exact,
     figure7,
     full_domain,
@@ -65,6 +66,7 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "full-domain": full_domain.measure,
     "minimality": minimality.measure,
     "risk": risk.measure,
+    "estimators": estimators.measure,
     "attacks": attacks.measure,
     "rivals": rivals.measure,
 }

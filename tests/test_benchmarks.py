@@ -25,6 +25,7 @@ MODULES = (
     "compiling",
     "divergence",
     "emd",
+    "estimators",
     "exact",
     "figure7",
     "figures",
@@ -194,6 +195,75 @@ def test_the_public_files_tell_an_adversary_nothing_more(benchmarks):
     assert table == public
     assert table[1] == 6 * 3 + 3 * 12, "two values twice each, or one twice and two once"
     assert table[2] <= proof[2] <= full[2] <= 1
+
+
+def test_marks_tables_and_the_run_say_the_same_of_minimality():
+    """The catalogue, the guide, SECURITY.md and the newest run of `python -m benchmarks minimality`."""
+    from shoal.algorithms.catalogue import CATALOGUE
+
+    (figure,) = json.loads((ROOT / "benchmarks" / "results" / "minimality.json").read_text())["figures"].values()
+    run = {(row[0], row[1]): row[3:] for row in figure["rows"]}
+    marks = {entry.algorithm.name: entry.minimality for entry in CATALOGUE if entry.minimality is not None}
+    assert {name for name, _ in run} == set(marks)
+    for (name, _), (share, belief, *_) in run.items():
+        assert (marks[name].share, marks[name].belief) == (round(share, 3), round(belief, 3))
+
+    def rows(path, columns):
+        lines = [
+            line.strip().strip("|").split("|")
+            for line in (ROOT / path).read_text().splitlines()
+            if "` " in line or "`," in line
+        ]
+        return [[cell.strip() for cell in line] for line in lines if len(line) == columns and "%" in line[1]]
+
+    def of(said):
+        name, _, kind = said.partition(",")
+        found = [
+            row for key, row in run.items() if key[0] == name.strip("`") and kind.strip() in (key[1], "either recoding")
+        ]
+        assert found, said
+        return found
+
+    guide = rows("docs/guide/attacks.md", 3)
+    assert len(guide) == len({name for name, _ in run})
+    for said, share, belief in guide:
+        for row in of(said):
+            assert (share, belief) == (f"{100 * row[0]:.1f} %", f"{row[1]:.2f}".removesuffix(".00"))
+    security = rows("SECURITY.md", 4)
+    assert len(security) >= 5
+    for said, *cells in security:
+        for row in of(said):
+            assert [float(cell.split(" %")[0]) for cell in cells] == [round(100 * row[at], 1) for at in (0, 2, 4)]
+            assert row[4] == row[6], "a proof tells as much as the full certificate"
+
+
+def test_risk_is_measured_against_references_and_groupings(benchmarks, settings, monkeypatch, tmp_path):
+    monkeypatch.setattr(benchmarks.risk, "_SPECIAL_ROWS", 2_000)
+    part = benchmarks.risk.measure(settings)
+    assert [target.limit for target in part.targets] == [10, 10, 60]
+    assert [row[3] > 0 for row in part.figures["What is known:"]["rows"]] == [True] * 4
+    wild = part.figures["Wildcards:"]["rows"]
+    assert [row[4] is None for row in wild] == [True, False] * 2
+    assert all(row[3] >= 4 for row in wild), "l = 4: nobody fits fewer rows"
+    frame = shoal.datasets.census(500, quasi_identifiers=4, seed=1)
+    frame.write_csv(tmp_path / "adult.csv", separator=";")
+    there = replace(settings, adult=tmp_path / "adult.csv")
+    references = benchmarks.risk.measure(there)
+    assert not references.targets[0].met, "another table has other figures"
+    assert references.figures["Adult, all nine columns, 500 rows, sampling fraction 0.1:"]["rows"][3][3] < 1e-12
+
+
+def test_estimates_are_held_against_stated_limits(benchmarks, settings, monkeypatch):
+    monkeypatch.setattr(benchmarks.estimators, "_PEOPLE", 4_000)
+    part = benchmarks.estimators.measure(settings)
+    by_what = {target.what: target for target in part.targets}
+    assert len(by_what) == 6
+    assert by_what["estimated k-map: share of errors"].measured < 0.02
+    assert by_what["Wilson's intervals that miss"].measured < 0.1
+    assert by_what["individual risk under its own law: bias"].measured < 10
+    rows = part.figures["Population uniques (percent):"]["rows"]
+    assert {row[0] for row in rows} >= {"census-like, 4 columns", "slide negative binomial (0.3, 0.1)"}
+    assert all(0 < row[2] <= 100 for row in rows)
 
 
 def test_divergences_of_every_table_are_averaged(benchmarks, settings, tmp_path):

@@ -187,7 +187,7 @@ def test_many_sensitive_columns_and_warnings_of_one_kind_fit_on_the_first_sheet(
     release = release_of(table, sensitive=[*several], insensitive=[], privacy=shoal.KAnonymity(3))
     release.report(tmp_path / "report.html")
     first, _, technical = (tmp_path / "report.html").read_text(encoding="utf-8").partition("Technical part")
-    assert sum(f"is sure of somebody&#39;s &#39;{name}&#39;, at worst" in first for name in several) == 3
+    assert sum(f"the value of &#39;{name}&#39; is guessed rightly: the highest" in first for name in several) == 3
     assert "2 more are in the technical part" in first
     assert all(f'<th scope="row">{name}</th>' in technical for name in several)
     raised = [one.code for one in release.warnings]

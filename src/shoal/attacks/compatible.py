@@ -14,7 +14,7 @@ import numpy as np
 
 from shoal._progress import Progress, silent
 from shoal.covering import BoxJoin, distinct_rows
-from shoal.verification.columns import ReadingProblem, how_to_say, not_understood
+from shoal.verification.columns import ReadingProblem, check_true_values, how_to_say, not_understood
 from shoal.verification.covered_ranks import CoveredRanks
 from shoal.verification.placing import place
 from shoal.verification.sub_domains import Everything
@@ -78,7 +78,9 @@ def meet(understood: ReadTable, people: pl.DataFrame) -> Meeting:
     ranks = np.empty((people.height, len(columns)), dtype=np.int32)
     parts, problems = [], []
     for at, column in enumerate(columns):
-        values, ranks[:, at] = column.values(people.get_column(column.name))
+        given = people.get_column(column.name)
+        check_true_values(column, given, "the people")
+        values, ranks[:, at] = column.values(given)
         parts.append(place(column, values))
         if column.scale in ("number", "date", "time") and not values.placed and not column.is_plain:
             kind = {"number": "numbers", "date": "dates", "time": "times"}[column.scale]

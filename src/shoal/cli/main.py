@@ -199,7 +199,7 @@ app.command("list", rich_help_panel=_ITSELF)(tables)
 for grouping in (labels, ordered, points, regions):
     group.command()(grouping)
 for attacking in (linking, homogeneity, background, skewness, similarity, inference, minimality):
-    attack.command()(attacks_release(attacking))
+    attack.command(cls=TwoTiers)(attacks_release(attacking))
 app.add_typer(republish, rich_help_panel=_AGAIN)
 app.add_typer(attack, rich_help_panel=_AGAIN)
 app.add_typer(group, rich_help_panel=_CLASSES)

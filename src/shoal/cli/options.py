@@ -134,7 +134,10 @@ Source = Annotated[
     ),
 ]
 Released = Annotated[
-    str, typer.Argument(metavar="FILE", help="The table to judge, whoever made it: any input that anonymize reads.")
+    str,
+    typer.Argument(
+        metavar="FILE", help="The table to judge, whoever made it: what anonymize reads, or the folder of a release."
+    ),
 ]
 Output = Annotated[
     Path | None,

@@ -10,7 +10,7 @@ import inspect
 import os
 import shlex
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -194,7 +194,9 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         where = "INPUT" if "://" in source else shlex.quote(source)  # a URL may hold a password
         return f" The columns are {listed}. shoal inspect {where} proposes a role for each."
 
-    def arguments(self, function: Callable[..., Any], *, source: str | None = None) -> dict[str, Any]:
+    def arguments(
+        self, function: Callable[..., Any], *, source: str | None = None, named: Sequence[str] = ()
+    ) -> dict[str, Any]:
         """Return what was said of the parameters of a function that a request asks to call.
 
         Parameters
@@ -204,13 +206,15 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             where it takes any options, those that are called like parameters of `shoal.anonymize`.
         source : str, optional
             The table, where it is not the request's own input; its columns are named to those who named none.
+        named : sequence of str
+            The quasi-identifiers by the certificate of the table, which count where the request names none.
 
         Raises
         ------
         UsageError
             Where no quasi-identifiers were named, or a coarsening is none.
         """
-        if self.columns.quasi_identifiers is None:
+        if self.columns.quasi_identifiers is None and not named:
             raise UsageError(
                 "Name the quasi-identifiers with --qi age,zip,... (or quasi_identifiers = [...] in the spec file)."
                 f"{self._columns_to_choose_from(source)}"

@@ -24,6 +24,7 @@ from shoal.disclosure_risk.frequencies import Frequencies, class_numbers
 from shoal.errors import DataError
 from shoal.models import PeopleCounts
 from shoal.verification import Meaning, read_table
+from shoal.verification.columns import check_true_values
 from shoal.verification.covered_ranks import CoveredRanks
 from shoal.verification.placing import place
 from shoal.verification.sub_domains import AnyOf, Between, Everything, Listed, Masked, Span, SubDomain
@@ -175,7 +176,9 @@ class _Everybody:
     def of(cls, read: ReadTable, cells: Sequence[NDArray[np.integer]], population: pl.DataFrame) -> _Everybody:
         ranks, covered = [], []
         for column in read.columns.values():
-            values, of_people = column.values(population.get_column(column.name))
+            given = population.get_column(column.name)
+            check_true_values(column, given, "the population")
+            values, of_people = column.values(given)
             ranks.append(of_people)
             covered.append(place(column, values))
         _, counts, first = class_numbers([(one, int(one.max()) + 1) for one in ranks], population.height)

@@ -270,18 +270,18 @@ def _by_kind(warnings: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, list
 _SENSITIVE_SHOWN = 3
 """Sensitive columns in the picture of risk: of more, those of which one can be most sure."""
 ATTACKERS = (
-    ("highest", "finds somebody, at worst"),
-    ("average", "finds somebody, or everybody, on average"),
-    ("records_above", "finds with more than {}: share of the people"),
-    ("sample_uniques", "finds for certain: share of the people"),
+    ("highest", "a person's row is found: the highest probability"),
+    ("average", "a person's row is found: the average over all people"),
+    ("records_above", "people whose row is found with more than {}"),
+    ("sample_uniques", "people whose row is found for certain"),
 )
-"""What adversaries do, by the figures of re-identification that say how well they do it."""
+"""What may happen, by the figures of re-identification that say how probable it is, or of how many people it holds."""
 
 
 def _risk_rows(
     certificate: Mapping[str, Any], measured: Mapping[str, Mapping[str, Any]], sureness: Sequence[Sureness]
 ) -> Iterator[tuple[str, float, float]]:
-    """Yield what adversaries do, how likely it was before, and how likely it is."""
+    """Yield what may happen, how probable it was before, and how probable it is."""
     after = measured["after"]
     before = measured.get("before", after)
     for name, does in ATTACKERS:
@@ -289,12 +289,20 @@ def _risk_rows(
     worst = sorted(sureness, key=lambda one: (-one.highest_after, -one.average_after))[:_SENSITIVE_SHOWN]
     for one in sureness:
         if one in worst:
-            yield f"is sure of somebody's '{one.name}', at worst", one.highest_before, one.highest_after
-            yield f"is sure of somebody's '{one.name}', on average", one.average_before, one.average_after
+            yield (
+                f"the value of '{one.name}' is guessed rightly: the highest probability",
+                one.highest_before,
+                one.highest_after,
+            )
+            yield (
+                f"the value of '{one.name}' is guessed rightly: the average over all people",
+                one.average_before,
+                one.average_after,
+            )
     alpha = certificate["achieved"].get("alpha")
     if not sureness and alpha is not None:
         what = sentences.listed([f"'{name}'" for name in certificate.get("columns", {}).get("sensitive", ())], "or")
-        yield f"is sure of somebody's {what}, at worst", alpha, alpha
+        yield f"the value of {what} is guessed rightly: the highest probability", alpha, alpha
 
 
 def risk_rows(facts: ReportFacts) -> list[tuple[str, float, float]]:
