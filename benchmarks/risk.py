@@ -135,7 +135,10 @@ def _special(part: Part, settings: Settings) -> None:
 def _wildcards(part: Part, settings: Settings) -> None:
     frame = shoal.datasets.census(settings.rows, quasi_identifiers=7, seed=settings.seed)
     names = frame.columns[:7]
-    part.say('Stars, intervals and sets as any of their values (`stars="wildcard"`), in the same units; l = 4.')
+    part.say(
+        'Stars, intervals and sets as any of their values (`stars="wildcard"`), in the same units; l = 4. '
+        "With a population of as many rows, one grouping is that of both tables."
+    )
     rows: list[tuple[object, ...]] = []
     for recoding, algorithm in (("suppression", "tp+"), ("generalization", "mondrian")):
         release = shoal.anonymize(
@@ -152,8 +155,9 @@ def _wildcards(part: Part, settings: Settings) -> None:
             def assess(release: pl.DataFrame = release, population: pl.DataFrame | None = population) -> shoal.Risk:
                 return shoal.risk(release, quasi_identifiers=names, population=population, stars="wildcard")
 
-            def group(release: pl.DataFrame = release) -> object:
-                return release.group_by(names).len()
+            def group(release: pl.DataFrame = release, population: pl.DataFrame | None = population) -> object:
+                tables = [release] if population is None else [release, population]
+                return [table.group_by(names).len() for table in tables]
 
             found, timed = assess(), ratio(assess, group, settings.repeats, time.process_time)
             k = None if found.k_map is None else found.k_map.k

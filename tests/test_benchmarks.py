@@ -237,6 +237,28 @@ def test_marks_tables_and_the_run_say_the_same_of_minimality():
             assert row[4] == row[6], "a proof tells as much as the full certificate"
 
 
+def test_the_guide_has_the_estimates_of_the_run():
+    """The table of docs/guide/risk.md and the newest run of `python -m benchmarks estimators`."""
+    run = json.loads((ROOT / "benchmarks" / "results" / "estimators.json").read_text())
+    rows = run["figures"]["Population uniques (percent):"]["rows"]
+    by_place = {(row[0].removesuffix(" (0.3, 0.1)"), f"{100 * row[1]:.0f} %"): row for row in rows}
+    section = (
+        (ROOT / "docs/guide/risk.md").read_text().partition("## Population uniques")[2].partition("So of small")[0]
+    )
+    told, title = 0, ""
+    for line in section.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) != 6 or not cells[2].endswith("%"):
+            continue
+        title = cells[0] or title
+        row = by_place[title, cells[2]]
+        told += 1
+        assert cells[1] in ("", f"{row[2]:.1f} %")
+        said = [float(part.strip(" %")) for cell in cells[3:] for part in cell.split(",")]
+        assert said == [round(figure) for figure in row[3:9]]
+    assert told == len(rows) - 1, "all but the smallest sample of the population with the fewest uniques"
+
+
 def test_risk_is_measured_against_references_and_groupings(benchmarks, settings, monkeypatch, tmp_path):
     monkeypatch.setattr(benchmarks.risk, "_SPECIAL_ROWS", 2_000)
     part = benchmarks.risk.measure(settings)
