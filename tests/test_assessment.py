@@ -325,3 +325,14 @@ def test_a_population_that_is_generalized_itself_is_refused():
     grouped = pl.DataFrame({"age": ["20-29", "30-39", "40-49"], "s": ["x", "y", "z"]})
     found = shoal.risk(grouped, quasi_identifiers=["age"], population=grouped)
     assert found.k_map.k == 1, "groups of ages are values where the table has them so"
+
+
+def test_cells_that_no_value_fits_are_named():
+    frame = pl.DataFrame({"age": ["[30, 20]", "25"], "sex": ["f", "m"]})
+    with pytest.raises(DataError, match=r"The column 'age' has cells that no value fits, .* in 1 row.*Correct them"):
+        shoal.risk(frame, quasi_identifiers=["age", "sex"], stars="wildcard")
+
+
+def test_a_weight_is_no_more_than_there_can_be_people():
+    with pytest.raises(DataError, match=r"'w' \(survey weights\) has a weight above 1,000,000,000,000 in 400 row"):
+        shoal.risk(people().with_columns(w=pl.lit(1e300)), quasi_identifiers=QI, weights="w")

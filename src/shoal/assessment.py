@@ -64,6 +64,7 @@ __all__ = ["Risk", "risk"]
 _CLASS_SIZES = (2, 3, 5, 10, 20)
 """The k of `Risk.small_classes`."""
 _STEPS = ("read", "count", "estimate", "special uniques", "log-linear", "columns")
+_LARGEST_WEIGHT = 1_000_000_000_000
 _SHOWN_ROWS = 20
 """Row numbers that a message lists."""
 
@@ -538,6 +539,11 @@ def _weights(frame: pl.DataFrame, name: str) -> NDArray[np.float64]:
         f"The column '{name}' (survey weights) has a weight below 1",
         "A weight says how many people of the population a row stands for, itself among them: scale the weights so "
         "that they add up to the population.",
+    )
+    _refuse(
+        numbers > _LARGEST_WEIGHT,
+        f"The column '{name}' (survey weights) has a weight above {_LARGEST_WEIGHT:,}",
+        "No population has so many people: look whether it is a column of weights.",
     )
     return numbers.to_numpy()
 

@@ -14,7 +14,7 @@ from shoal.errors import ColumnError, DataError, ParameterError
 from shoal.io import scan_table
 from shoal.metrics import published_star_counts
 from shoal.models import Requirement, asked_models
-from shoal.opening import Judged, judged, open_data, open_population, roles, understood
+from shoal.opening import JudgedTable, judged, open_data, open_population, roles, understood
 from shoal.publish import trees_of
 from shoal.table import Schema
 from shoal.verification import Achieved, Failure, declared_meanings, failures, measure
@@ -203,7 +203,7 @@ def _people(
     frame: pl.DataFrame,
     schema: Schema,
     requirement: Requirement | None,
-    table: Judged,
+    table: JudgedTable,
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None,
     cells: Mapping[str, object] | None,
 ) -> PeopleCounts | None:

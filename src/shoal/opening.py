@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shoal.io import Forms
     from shoal.models import Requirement
 
-__all__ = ["Judged", "OpenedData", "judged", "open_data", "open_population", "roles", "understood"]
+__all__ = ["JudgedTable", "OpenedData", "judged", "open_data", "open_population", "roles", "understood"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -95,7 +95,7 @@ def open_data(
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Judged(Unpicklable):
+class JudgedTable(Unpicklable):
     """A table to judge, with what its certificate says where the caller does not."""
 
     data: Any
@@ -113,7 +113,7 @@ def judged(
     quasi_identifiers: Sequence[str] | None,
     sensitive: str | Sequence[str] | None,
     star: str | None,
-) -> Judged:
+) -> JudgedTable:
     """Find a table to judge: what `anonymize` returned, the folder of a release, or any table.
 
     Where no quasi-identifiers are named, the columns have the roles of the certificate that lies in the folder, or
@@ -141,7 +141,7 @@ def judged(
             )
         sensitive = columns_said(certificate, "sensitive") if sensitive is None else sensitive
     said = (certificate.get("parameters") or {}).get("star")
-    return Judged(
+    return JudgedTable(
         data=data,
         quasi_identifiers=quasi_identifiers,
         sensitive=sensitive,

@@ -79,6 +79,15 @@ def count_compatible(
     read.require()
     cells = [column.codes[classes.first_rows] for column in read.columns.values()]
     covered = [place(column, _witnesses(column)) for column in read.columns.values()]
+    for name, codes, one in zip(read.columns, cells, covered, strict=True):
+        nothing = int(classes.rows_of[(one.high < one.low)[codes]].sum())
+        if nothing:
+            raise DataError(
+                f"The column '{name}' has cells that no value fits, such as an interval that ends before it begins, in "
+                f"{nothing:,} row(s). Correct them, or count them as values of their own: ",
+                Suggestion("stars", "own"),
+                ".",
+            )
     boxes, regions = _joined(cells, covered)
     pairs = BoxJoin(boxes, regions, boxes, regions)
 
