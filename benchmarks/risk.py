@@ -136,8 +136,8 @@ def _wildcards(part: Part, settings: Settings) -> None:
     frame = shoal.datasets.census(settings.rows, quasi_identifiers=7, seed=settings.seed)
     names = frame.columns[:7]
     part.say(
-        'Stars, intervals and sets as any of their values (`stars="wildcard"`), in the same units; l = 4. '
-        "With a population of as many rows, one grouping is that of both tables."
+        'Stars, intervals and sets as any of their values (`stars="wildcard"`), over one grouping of the release; '
+        "l = 4. A population has as many rows again."
     )
     rows: list[tuple[object, ...]] = []
     for recoding, algorithm in (("suppression", "tp+"), ("generalization", "mondrian")):
@@ -155,17 +155,17 @@ def _wildcards(part: Part, settings: Settings) -> None:
             def assess(release: pl.DataFrame = release, population: pl.DataFrame | None = population) -> shoal.Risk:
                 return shoal.risk(release, quasi_identifiers=names, population=population, stars="wildcard")
 
-            def group(release: pl.DataFrame = release, population: pl.DataFrame | None = population) -> object:
-                tables = [release] if population is None else [release, population]
-                return [table.group_by(names).len() for table in tables]
+            def group(release: pl.DataFrame = release) -> object:
+                return release.group_by(names).len()
 
             found, timed = assess(), ratio(assess, group, settings.repeats, time.process_time)
             k = None if found.k_map is None else found.k_map.k
             rows.append(
                 (recoding, found.classes, population is not None, found.smallest_class, k, timed.value, timed.seconds)
             )
-    slowest = max(float(row[5]) for row in rows)  # type: ignore[arg-type]
-    part.targets.append(Target(what="stars, intervals and sets as wildcards", limit=_GROUPINGS, measured=slowest))
+    for with_population, what in ((False, "wildcards, the release alone"), (True, "wildcards, and a population")):
+        slowest = max(float(row[5]) for row in rows if row[2] is with_population)  # type: ignore[arg-type]
+        part.targets.append(Target(what=what, limit=_GROUPINGS, measured=slowest))
     header = ("recoding", "classes", "with a population", "fewest rows", "fewest people", "groupings", "CPU seconds")
     part.show(Grid(title="Wildcards:", header=header, rows=rows))
 

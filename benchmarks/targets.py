@@ -104,6 +104,8 @@ TARGETS = (
     Named("automatic", "auto behind the best algorithm of its time, the worst of * requests", "3 %"),
     Named("risk", "everything but special uniques and log-linear models", "10 group_bys"),
     Named("risk", "special uniques of 100,000 rows, up to 4 of 8 columns", "60 s"),
+    Named("risk", "wildcards, the release alone", "10 group_bys"),
+    Named("risk", "wildcards, and a population", "10 group_bys"),
     Named("attacks", "linking 600,000 rows with as many people", "minutes"),
 )
 """By part, in the order of the parts. A target that no part measures yet is in the summary as one that was not run."""
