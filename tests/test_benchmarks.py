@@ -262,7 +262,7 @@ def test_the_guide_has_the_estimates_of_the_run():
 def test_risk_is_measured_against_references_and_groupings(benchmarks, settings, monkeypatch, tmp_path):
     monkeypatch.setattr(benchmarks.risk, "_SPECIAL_ROWS", 2_000)
     part = benchmarks.risk.measure(settings)
-    assert [target.limit for target in part.targets] == [10, 10, 60]
+    assert [target.limit for target in part.targets] == [10, 10, 10, 60]
     assert [row[3] > 0 for row in part.figures["What is known:"]["rows"]] == [True] * 4
     wild = part.figures["Wildcards:"]["rows"]
     assert [row[4] is None for row in wild] == [True, False] * 2
