@@ -354,7 +354,7 @@ def test_every_coarsening_has_words_and_every_word_is_used(browser):
 
     kinds = set(KINDS) - {"level", "points", "regions"}  # of files and of pairs of columns: as they are written
     assert all(coarsening_in_words(KINDS[kind]) != KINDS[kind] for kind in kinds)
-    used = "".join(path.read_text() for path in (Path(jobs.__file__).parent / "templates").glob("*.j2"))
+    used = "".join(path.read_text() for path in (Path(jobs.__file__).parents[1] / "templates").glob("*.j2"))
     assert all(
         f"explained.{name}," in used or f'explained["{name}"],' in used for name in {*EXPLAINED} - {*COMPARED.values()}
     )
