@@ -19,7 +19,20 @@ from shoal.studio.words import COMPARED, EXPLAINED, coarsening_in_words
 
 from .conftest import HERE, MAX_UPLOAD, SECRET
 
-SCREENS = ("/", "/columns", "/risk", "/goal", "/coarser", "/compare", "/publish", "/release", "/history")
+SCREENS = (
+    "/",
+    "/columns",
+    "/risk",
+    "/goal",
+    "/coarser",
+    "/compare",
+    "/publish",
+    "/attack",
+    "/shape?column=0",
+    "/series",
+    "/release",
+    "/history",
+)
 
 
 def test_the_whole_way_to_a_release_whose_audit_agrees(browser, home):
@@ -59,6 +72,12 @@ def test_every_screen_shows_the_same_step_and_asks_for_every_number(browser):
     browser.decided()
     browser.send("/publish", {"folder": "made"})
     browser.send("/compare", {"k": "3,5", "l": ""})
+    browser.send("/compare/algorithms")
+    browser.send("/attack", {"learn": "on"})
+    browser.send("/shape", {"column": "0", "do": "propose", "how": "quantiles", "parts": "4"})
+    browser.send("/shape/show", {"column": "0", "show": "yes"})
+    browser.send("/series/start", {"ledger": "a.db", "name": "s", "identifier": "name", "m": "2"})
+    browser.send("/series", {"series": "s", "do": "publish", "folder": "q1"})
     for path in SCREENS:
         text = browser.look(path).text
         assert text.count('data-same="') == 3, path
@@ -75,7 +94,7 @@ def test_every_screen_shows_the_same_step_and_asks_for_every_number(browser):
 
 def test_no_value_is_shown_until_somebody_asks(browser):
     browser.decided()
-    pages = [browser.look(path).text for path in SCREENS[:7]]
+    pages = [browser.look(path).text for path in SCREENS[:10]]
     pages.append(browser.send("/publish", {"folder": "made"}).text)
     assert not any(SECRET in text for text in pages)
     assert f"{SECRET}-disease" in browser.send("/columns/values", {"show": "yes"}).text

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -98,7 +99,9 @@ def application(studio: Studio) -> Starlette:
 
 def _showing(studio: Studio, show: Callable[[Studio, Mapping[str, str]], str | Waiting]) -> Handler:
     async def shown(request: Request) -> Response:
-        return await run_in_threadpool(_answer, studio, show, dict(request.query_params))
+        answer = await run_in_threadpool(_answer, studio, show, dict(request.query_params))
+        answer.background = BackgroundTask(studio.workshop.warm_up)  # once the first screen is there, and not before
+        return answer
 
     return shown
 

@@ -86,7 +86,6 @@ def serve(
             server.should_exit = True
 
         studio.stop = stop
-        studio.workshop.warm_up()
         address = guard.entrance
         opened(address)
         if browser:

@@ -202,8 +202,9 @@ def coarsening_losses(
     told = progress or silent
     told("read", 0, 2)
     opened = open_data(data, delimiter=given["delimiter"], encoding=given["encoding"], sheet=given["sheet"])
-    schema = roles(quasi_identifiers, None, given["direct_identifiers"], given["insensitive"])
+    schema = roles(quasi_identifiers, None)
     schema.check_known(opened.frame.columns)
+    opened = replace(opened, frame=opened.frame.select(schema.quasi_identifiers))
     request = requested(schema, KAnonymity(1), "auto", given)
     opened = meant(opened, request, given)
     frame, rows = rows_to_publish(opened.frame, schema, given["missing_sensitive"])

@@ -37,6 +37,7 @@ def shape(
 
     from shoal.hierarchy import Level, OneValue, coarsen_columns
     from shoal.hierarchy.columns import encoded
+    from shoal.table.text import dictionary_text
     from shoal.tuning import coarsening_losses
 
     asked = arguments(content)
@@ -50,6 +51,9 @@ def shape(
         tree = _after(tree, step, values, other)
     if tree is None:
         raise UsageError("No hierarchy was proposed yet.")
+    coded = encoded(values)
+    if coded is not None:
+        tree.positions(dictionary_text(coded.dictionary).to_list(), column=column)  # says how many values it misses
     _write(tree, path)
     rows = max(values.len(), 1)
     levels = []
@@ -67,7 +71,6 @@ def shape(
             "loss": losses[column],
         })  # fmt: skip
     facts: dict[str, Any] = {"levels": levels, "missing": values.null_count(), "nodes": [], "hidden": 0}
-    coded = encoded(values)
     if show and tree.height > 0 and coded is not None:
         level = min(max(level, 1), max(tree.height - 1, 1))
         fine = coarsen_columns(frame.select(column), {column: Level(tree, level - 1)}, [column]).frame.to_series()
@@ -83,14 +86,14 @@ def shape(
 
 def _records(values: pl.Series) -> dict[str, int]:
     """Return how many records have each value, as the text that hierarchies have."""
+    import numpy as np
+
     from shoal.hierarchy.columns import encoded
     from shoal.table.text import dictionary_text
 
     column = encoded(values)
     if column is None:
         return {}
-    import numpy as np
-
     counts = np.bincount(column.codes, minlength=column.size)
     texts = dictionary_text(column.dictionary).to_list()
     return {text: int(count) for text, count in zip(texts, counts.tolist(), strict=True) if text is not None}
