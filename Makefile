@@ -6,7 +6,7 @@ STAMP := .venv/.installed
 # Tests start processes by the dozen: modules are compiled once, whatever the environment says of it.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo warm-up test check lint types imports docs package bench bench-quick clean help
+.PHONY: demo warm-up test check lint types imports docs pictures package bench bench-quick clean help
 
 help:
 	@echo "make demo     anonymize a real table, print what was achieved, write a report to open"
@@ -14,6 +14,7 @@ help:
 	@echo "make test     run the whole test suite"
 	@echo "make check    lint, types, import rules, then the tests"
 	@echo "make docs     build the documentation: docs/_build/html/index.html"
+	@echo "make pictures take the pictures of the studio for the documentation again, in a browser"
 	@echo "make package  build wheel and source distribution, and try the wheel with the oldest and newest versions"
 	@echo "make bench    measure speed, memory and quality; goes on where it was interrupted at the same commit"
 	@echo "make bench-quick  the same on small tables, to see that every part runs"
@@ -51,6 +52,9 @@ check: lint types imports test
 
 docs: $(STAMP)
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html
+
+pictures: $(STAMP)
+	SHOAL_NEEDS_BROWSER=1 SHOAL_DOCS_PICTURES=docs/_static/studio $(BIN)/python -m pytest -n 0 -q tests/studio/test_browser.py -k "board or mouse"
 
 package: $(STAMP)
 	BIN=$(BIN) .ci/package

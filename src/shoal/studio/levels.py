@@ -44,7 +44,7 @@ def compare(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         step="compare",
         found=found,
         ways=ways,
-        drawing=None if found is None else _drawing(found, bounded=plan.recoding == "suppression"),
+        drawing=None if found is None else _drawing(found),
         levels=levels,
         sensitive=plan.names_of("sensitive"),
         compared=COMPARED,
@@ -52,24 +52,18 @@ def compare(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     )
 
 
-def _found(studio: Studio) -> dict[str, list[str]] | Waiting:
+def _found(studio: Studio) -> Any:
     """Return what the levels that were asked for leave and lose."""
     asked = {name: _numbers(name, text) for name, text in (studio.levels or {}).items()}
     arguments = {"content": studio.plan.work, "arguments": studio.requests.arguments, **asked}
-    found: dict[str, list[str]] | Waiting = studio.facts(
-        "compare", "Comparing levels of protection", jobs.compare, arguments, back="/compare"
-    )
-    return found
+    return studio.facts("compare", "Comparing levels of protection", jobs.compare, arguments, back="/compare")
 
 
-def _ways(studio: Studio) -> dict[str, Any] | Waiting:
+def _ways(studio: Studio) -> Any:
     """Return what each algorithm loses."""
     content = {name: value for name, value in studio.plan.work.items() if name != "algorithm"}
     arguments = {"content": content, "arguments": studio.requests.arguments}
-    found: dict[str, Any] | Waiting = studio.facts(
-        "compare", "Comparing algorithms", jobs.compare_ways, arguments, back="/compare"
-    )
-    return found
+    return studio.facts("compare", "Comparing algorithms", jobs.compare_ways, arguments, back="/compare")
 
 
 def compare_algorithms(studio: Studio, form: Mapping[str, str]) -> str:
@@ -95,12 +89,8 @@ _WIDE, _HIGH, _LEFT, _BELOW = 640, 300, 60, 46
 """Of the drawing, and of the places for what its axes say, in its own units."""
 
 
-def _drawing(found: Mapping[str, Any], *, bounded: bool) -> dict[str, Any]:
-    """Return where the levels stand in a drawing of risk against loss, and what every release loses at least.
-
-    The bound is one of cells: it is one of losses where cells are kept or starred (`bounded`). The picture of what is
-    kept has it in any case.
-    """
+def _drawing(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return where the levels stand in a drawing of risk against loss; where it is known, also the least loss."""
     points = [(at, one) for at, one in enumerate(found["points"]) if one is not None]
     most_risk = max([one["risk"] for _, one in points], default=1.0) * 1.1
     across, down = _WIDE - _LEFT - 20, _HIGH - _BELOW - 20
@@ -111,7 +101,7 @@ def _drawing(found: Mapping[str, Any], *, bounded: bool) -> dict[str, Any]:
     drawn = []
     for at, one in points:
         x, y = place(one["risk"], one["loss"])
-        bound = None if one["most"] is None or not bounded else place(one["risk"], 1 - one["most"])[1]
+        bound = None if one["least"] is None else place(one["risk"], one["least"])[1]
         text = found["columns"]["level"][at]
         drawn.append({"at": at, "x": x, "y": y, "bound": bound, "late": x > _WIDE * 0.7, "text": text})
     drawn.sort(key=lambda one: one["x"])

@@ -126,7 +126,15 @@ def cancel(studio: Studio, form: Mapping[str, str]) -> str:
                 "whole and verified. Remove the folder and the private one beside it if you do not want it."
             )
         return "/publish?ended=cancelled"
-    if stopped is not None and stopped.key.startswith(f"{jobs.compare.__name__}:"):
-        studio.levels = None
+    if stopped is not None:  # what was asked for and stopped is not begun again by a look at its screen
+        name = stopped.key.partition(":")[0]
+        if name == jobs.compare.__name__:
+            studio.levels = None
+        elif name == jobs.compare_ways.__name__:
+            studio.ways = False
+        elif name == jobs.attack.__name__:
+            studio.attack = None
+        elif name == jobs.intersect.__name__:
+            studio.together = None
     back = form.get("back", "/")
     return back if back in _BACK else "/"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from shoal.errors import InfeasibleError, UsageError
 from shoal.metrics import METRICS, gcp, kl_divergence, ncp, non_uniform_entropy
 from shoal.models import KAnonymity
 from shoal.opening import open_data, roles
-from shoal.publish import Options, all_options, encoded_columns, encoded_table, meant, requested, rows_to_publish
+from shoal.publish import all_options, encoded_columns, encoded_table, meant, requested, rows_to_publish
 from shoal.recoding import Recoding, compose, recode
 from shoal.stages import STEPS, drawn, partition_and_recode
 from shoal.table import Schema
@@ -165,19 +165,21 @@ def coarsening_losses(
     *,
     quasi_identifiers: Sequence[str],
     coarsen: Mapping[str | tuple[str, ...], Coarsening],
+    dates: Mapping[str, str] | None = None,
+    decimal: str | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
     progress: Progress | None = None,
-    **options: Unpack[Options],
 ) -> dict[str, float]:
     """Return what coarsenings lose alone, before a table is anonymized.
 
     Parameters
     ----------
-    data, quasi_identifiers, coarsen
+    data, quasi_identifiers, coarsen, dates, decimal, delimiter, encoding, sheet
         As for `shoal.anonymize`.
     progress : callable, optional
         Called with (step, done, total) now and then.
-    **options
-        What else `shoal.anonymize` takes: how the table is read.
 
     Returns
     -------
@@ -198,10 +200,10 @@ def coarsening_losses(
     >>> coarsening_losses(table, quasi_identifiers=["age", "sex"], coarsen={"age": Bins(10)})
     {'age': 0.125, 'sex': 0.0}
     """
-    given = all_options(coarsening_losses, {**options, "coarsen": coarsen})
+    given = all_options(coarsening_losses, {"coarsen": coarsen, "dates": dates, "decimal": decimal})
     told = progress or silent
     told("read", 0, 2)
-    opened = open_data(data, delimiter=given["delimiter"], encoding=given["encoding"], sheet=given["sheet"])
+    opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
     schema = roles(quasi_identifiers, None)
     schema.check_known(opened.frame.columns)
     opened = replace(opened, frame=opened.frame.select(schema.quasi_identifiers))

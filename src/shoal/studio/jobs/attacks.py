@@ -56,7 +56,7 @@ def attack(
     asked = arguments(content)
     people = _people(asked, progress)
     named, identifier = _named(people, identifier)
-    trees = {"hierarchies": _trees(asked)} if _trees(asked) else {}
+    trees: Any = {"hierarchies": _trees(asked)} if _trees(asked) else {}
     release: Any = folder if folder is not None else anonymize(progress=progress, **asked)
     done: list[dict[str, Any]] = [
         _told("linking", lambda: linking_attack(release, named, identifier=identifier, progress=progress, **trees)),
@@ -140,7 +140,7 @@ def _sentences(facts: Mapping[str, Any]) -> list[str]:
 
 def _people(asked: Mapping[str, Any], progress: Progress) -> pl.DataFrame:
     """Return the people of a table with dates and numbers in place of text, as far as the release has them."""
-    frame, _ = opened_as_meant(asked, progress)
+    frame: pl.DataFrame = opened_as_meant(asked, progress)[0]
     sensitive = asked.get("sensitive")
     if asked.get("missing_sensitive") == "drop" and sensitive:
         frame = frame.drop_nulls(sensitive)

@@ -195,7 +195,11 @@ def compare(
         "points": [
             None
             if one.release is None
-            else {"risk": one.average_risk, "loss": one.loss, "kept": one.kept_share, "most": one.kept_share_at_most}
+            else {
+                "risk": one.average_risk,
+                "loss": one.loss,
+                "least": one.release.certificate.cost.to_dict()["lower_bound"].get("gcp"),
+            }
             for one in found.choices
         ],
         "picture": svg_file(found.plot()[0]),

@@ -60,7 +60,7 @@ def shape(
     for number in range(tree.height + 1):
         progress("levels", number, tree.height + 1)
         # The root is named like a star: everything the same has words of its own.
-        made = {} if number == 0 else {column: OneValue() if number == tree.height else Level(tree, number)}
+        made: Any = {} if number == 0 else {column: OneValue() if number == tree.height else Level(tree, number)}
         after = coarsen_columns(frame.select(column), made, [column]).frame.to_series().drop_nulls()
         counts = after.value_counts()["count"]
         losses = coarsening_losses(frame.select(column), quasi_identifiers=[column], coarsen=made)
