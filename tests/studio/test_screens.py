@@ -152,7 +152,7 @@ def test_a_reload_and_a_second_browser_window_find_everything_as_it_was(browser)
 
 def test_a_screen_that_comes_too_early_leads_to_the_one_before(browser):
     browser.enter()
-    for path in SCREENS[1:-1]:
+    for path in (one for one in SCREENS[1:-1] if one != "/series"):  # a ledger may be looked at without a table
         answer = browser.client.get(path, follow_redirects=True)
         assert answer.url.path == "/", path
     browser.send("/open", {"path": "patients.csv"})

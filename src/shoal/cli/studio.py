@@ -42,7 +42,7 @@ def studio(
     port: Port = 0,
     max_upload: Upload = 1000,
 ) -> None:
-    """Do all of this in a browser, step by step: look, decide, try, publish. Nothing leaves this machine.
+    r"""Do all of this in a browser, step by step: look, decide, try, publish. Nothing leaves this machine.
 
     Example: shoal studio patients.csv
 
@@ -50,7 +50,7 @@ def studio(
     only. It reads tables of this folder and writes releases to it. Each screen shows
     the command, the spec file and the Python that do the same.
 
-    Needs: pip install 'shoal[studio]'
+    Needs: pip install 'shoal\[studio]'
     """
     from shoal._optional import require
 
