@@ -7,6 +7,7 @@ import pytest
 
 from shoal._words import percent
 from shoal.attacks import homogeneity_attack, intersection_attack, linking_attack
+from shoal.studio.looking import mark_of
 
 QUASI = ["age", "gender", "zip"]
 
@@ -88,3 +89,25 @@ def test_an_identifier_is_a_column_that_is_left_out(browser):
     browser.decided()
     assert browser.send("/attack", {"identifier": "disease"}).status_code == 422
     assert browser.studio.attack is None
+
+
+def test_dates_and_numbers_are_read_as_they_are_written_and_nodes_are_understood(browser, home):
+    lines = ["name;born;cost;ward;disease"]
+    for row in range(120):
+        born = f"{1 + row % 28:02}.{1 + row % 12:02}.{1940 + row % 50}"
+        ward = ("north", "south", "west")[row % 3]
+        lines.append(f"P{row};{born};{row * 7 % 400},{row % 10}5;{ward};d{row * 7 % 5}")
+    (home / "german.csv").write_text("\n".join(lines) + "\n")
+    browser.enter()
+    browser.send("/open", {"path": "german.csv"})
+    browser.send("/columns", {f"role-{place}": role for place, role in enumerate(
+        ["direct_identifier", "quasi_identifier", "quasi_identifier", "quasi_identifier", "sensitive"]
+    )})  # fmt: skip
+    of = {"column": "2", "of": mark_of(browser.studio.plan.names_of("quasi_identifier"))}
+    browser.send("/shape", {**of, "do": "propose", "how": "by hand"})
+    browser.send("/shape", {**of, "do": "join", "level": "1", "node-0": "on", "node-1": "on", "name": "inland"})
+    assert "level 1 of ward.hierarchy.csv" in browser.send("/shape/use", {**of, "level": "1"}).text
+    page = browser.send("/attack", {"identifier": "name"}).text
+    assert page.count("guessing is right") == 2
+    assert "not understood" not in page
+    assert "take dates as 2025-12-31" in page

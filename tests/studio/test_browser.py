@@ -260,7 +260,9 @@ def compared(opened: Opened) -> None:
     assert page.locator("img").evaluate("picture => picture.naturalWidth") > 100
     opened.picture("6-compare")
     opened.accessible()
-    page.locator(".drawing .point .reach").nth(1).click()  # of the drawing: the one that is found most easily stands last
+    page.locator(".drawing .point .reach").nth(
+        1
+    ).click()  # of the drawing: the one that is found most easily stands last
     opened.screen("Make the release")
     assert "10 or more records" not in page.inner_text("main")
     page.get_by_role("link", name="Compare").click()
@@ -297,7 +299,7 @@ def test_a_series_by_mouse(opened):
     page.fill("#m", "3")
     opened.press("Start the series")
     page.get_by_text("The series 'admissions' is started.").wait_for()
-    page.get_by_label("Folder").fill("first")
+    page.get_by_role("textbox", name="Folder").fill("first")
     opened.press("Publish the next release")
     page.get_by_text("Release 1 of 'admissions' is written.").wait_for(timeout=PATIENCE)
     opened.picture("9-series")

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 __all__ = ["attacks", "set_attack", "set_together"]
 
+_PLAIN = (
+    "The attacks of the command line take dates as 2025-12-31 and numbers as 3.14: write yours so for them. The "
+    "program below reads them as they are."
+)
+"""Said where a table is written otherwise."""
 _MOST_TOGETHER = 12
 """Releases that are attacked together, at most."""
 _LARGEST_CERTIFICATE = 20_000_000
@@ -54,8 +59,15 @@ def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         releases=_releases(studio),
         tables=[one.name for one in studio.places.listed()],
         written=_written(studio),
+        note=_PLAIN if _is_written_otherwise(looked) else "",
         same=_same(studio),
     )
+
+
+def _is_written_otherwise(looked: Mapping[str, Any]) -> bool:
+    """Whether the commands of attacks would take dates or numbers of the table for text."""
+    dated = any(one["date_format"] not in (None, "%Y-%m-%d") for one in looked["columns"])
+    return dated or looked.get("decimal") is not None
 
 
 def _written(studio: Studio) -> Path | None:
