@@ -29,9 +29,13 @@ SECRET = "Zyzzyva"
 ROWS = 120
 MAX_UPLOAD = 20_000
 
-_MARKED = {"/columns": "/columns", "/coarser": "/coarser"} | dict.fromkeys(
-    ("/shape", "/shape/show", "/shape/use"), "/shape?column=0"
-)
+_MARKED = {
+    "/columns": "/columns",
+    "/coarser": "/coarser",
+    "/attack": "/attack",
+    "/attack/together": "/attack",
+    "/series/start": "/series",
+} | dict.fromkeys(("/shape", "/shape/show", "/shape/use"), "/shape?column=0")
 """Forms that say for which columns their page was made, and that page."""
 
 
@@ -81,7 +85,8 @@ class Browser:
         headers = {"origin": HERE}
         page = _MARKED.get(path)
         if page is not None and form is not None and "of" not in form:
-            form = {**form, "of": re.search('name="of" value="([^"]*)"', self.look(page).text).group(1)}
+            found = re.search('name="of" value="([^"]*)"', self.look(page).text)
+            form = {**form, "of": "" if found is None else found.group(1)}
         answer = self.client.post(path, data=form or {"": ""}, headers=headers, follow_redirects=False, **extra)
         return self.look(answer.headers["location"]) if answer.status_code == 303 else answer
 

@@ -22,7 +22,7 @@ def test_a_written_release_is_attacked_as_at_the_command_line(browser, home):
     browser.decided()
     browser.send("/goal", {"k": "4", "recoding": "generalization"})
     browser.send("/publish", {"folder": "made"})
-    page = browser.send("/attack", {"identifier": "name"}).text
+    page = browser.send("/attack", {"identifier": "0"}).text
     people = pl.read_csv(home / "patients.csv")
     linked = linking_attack(home / "made", people, identifier="name")
     alike = homogeneity_attack(home / "made", targets=people)
@@ -65,7 +65,7 @@ def test_several_releases_are_attacked_together(browser, home):
     page = browser.look("/attack").text
     assert "first" in page
     assert "Attack them together" in page
-    form = {"of": "first|second", "release-0": "on", "release-1": "on", "identifier": "name"}
+    form = {"releases": "first|second", "release-0": "on", "release-1": "on", "identifier": "0"}
     page = browser.send("/attack/together", form).text
     people = pl.read_csv(home / "patients.csv")
     found = intersection_attack(
@@ -78,7 +78,13 @@ def test_several_releases_are_attacked_together(browser, home):
     assert f"Of {found.people} people in 2 releases" in page
     assert percent(found.vulnerable / found.people) in page
     assert percent(found.baseline.rate) in page
-    for wrong in ({"release-0": "on"}, {"identifier": "age"}, {"of": "first"}, {"table-0": "../x.csv"}):
+    for wrong in (
+        {"release-0": "on"},
+        {"identifier": "7"},
+        {"releases": "first"},
+        {"of": "x"},
+        {"table-0": "../x.csv"},
+    ):
         changed = {**form, **wrong}
         if "release-0" in wrong:
             del changed["release-1"]
@@ -87,8 +93,10 @@ def test_several_releases_are_attacked_together(browser, home):
 
 def test_an_identifier_is_a_column_that_is_left_out(browser):
     browser.decided()
-    assert browser.send("/attack", {"identifier": "disease"}).status_code == 422
+    assert browser.send("/attack", {"identifier": "0", "of": "0" * 16}).status_code == 422
     assert browser.studio.attack is None
+    browser.send("/attack", {"identifier": "9"})
+    assert browser.studio.attack["identifier"] == ""
 
 
 def test_dates_and_numbers_are_read_as_they_are_written_and_nodes_are_understood(browser, home):
@@ -107,7 +115,7 @@ def test_dates_and_numbers_are_read_as_they_are_written_and_nodes_are_understood
     browser.send("/shape", {**of, "do": "propose", "how": "by hand"})
     browser.send("/shape", {**of, "do": "join", "level": "1", "node-0": "on", "node-1": "on", "name": "inland"})
     assert "level 1 of ward.hierarchy.csv" in browser.send("/shape/use", {**of, "level": "1"}).text
-    page = browser.send("/attack", {"identifier": "name"}).text
+    page = browser.send("/attack", {"identifier": "0"}).text
     assert page.count("guessing is right") == 2
     assert "not understood" not in page
     assert "take dates as 2025-12-31" in page

@@ -295,7 +295,7 @@ def test_a_series_by_mouse(opened):
     page.get_by_role("link", name="Series").click()
     opened.screen("The same people, again and again")
     page.fill("#name", "admissions")
-    page.select_option("#identifier", "Insurance no")
+    page.select_option("#identifier", label="Insurance no")
     page.fill("#m", "3")
     opened.press("Start the series")
     page.get_by_text("The series 'admissions' is started.").wait_for()

@@ -322,7 +322,7 @@ def test_ledgers_lie_in_the_folder(browser, home, name):
     browser.decided()
     assert browser.send("/series/open", {"ledger": name}).status_code == 422
     assert "link.db" not in browser.look("/series").text
-    form = {"ledger": name, "name": "s", "identifier": "name", "m": "2"}
+    form = {"ledger": name, "name": "s", "identifier": "0", "m": "2"}
     assert browser.send("/series/start", form).status_code == 422
     assert browser.studio.ordered is None
 

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from shoal._words import percent
 from shoal.cli.main import app
 from shoal.io import readers
 from shoal.studio import jobs
@@ -76,7 +77,7 @@ def test_every_screen_shows_the_same_step_and_asks_for_every_number(browser):
     browser.send("/attack", {"learn": "on"})
     browser.send("/shape", {"column": "0", "do": "propose", "how": "quantiles", "parts": "4"})
     browser.send("/shape/show", {"column": "0", "show": "yes"})
-    browser.send("/series/start", {"ledger": "a.db", "name": "s", "identifier": "name", "m": "2"})
+    browser.send("/series/start", {"ledger": "a.db", "name": "s", "identifier": "0", "m": "2"})
     browser.send("/series", {"series": "s", "do": "publish", "folder": "q1"})
     for path in SCREENS:
         text = browser.look(path).text
@@ -90,6 +91,28 @@ def test_every_screen_shows_the_same_step_and_asks_for_every_number(browser):
             assert 'class="ask"' in head or head in ("As it is", "Coarser"), (path, head)
         for section in re.findall(r"<section.*?</section>", text, re.S):
             assert '<td class="n"' not in section or 'class="ask"' in section, path
+
+
+def test_columns_stand_side_by_side_before_and_after(browser, home):
+    browser.decided()
+    browser.send("/goal", {"k": "5", "l": "2", "recoding": "suppression"})
+    browser.send("/coarser", {"coarsen-0": "bins:20", "coarsen-1": "", "coarsen-2": "any", "do": "next"})
+    page = browser.send("/publish", {"folder": "made"}).text
+    before, after = (pl.read_csv(home / name, infer_schema=False) for name in ("patients.csv", "made/release.csv"))
+    table = re.search(r'<table class="sides">.*?</table>', page, re.S).group()
+    told = {
+        name: re.findall(r'<td class="n">(.*?)</td>', rest)
+        for name, rest in re.findall(r"<th scope=\"row\"><bdi>(\w+)</bdi></th>(.*?)</tr>", table, re.S)
+    }
+    assert set(told) == {"age", "gender", "zip"}
+    for name, (loss, had, has, kept, stars) in told.items():
+        assert int(had) == before[name].n_unique()
+        assert int(has) == after[name].n_unique()
+        assert stars == percent((after[name] == "*").mean())
+        same = set(before[name]) & set(after[name])
+        assert kept == percent(after[name].is_in(same).mean())
+        assert loss == "100%" if name == "zip" else loss != "100%"
+    assert page.count('<details class="spread">') == 3
 
 
 def test_no_value_is_shown_until_somebody_asks(browser):

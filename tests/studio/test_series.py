@@ -9,7 +9,7 @@ import pytest
 from shoal import Ledger
 
 LEDGER = "releases.db"
-START = {"ledger": LEDGER, "name": "admissions", "identifier": "name", "m": "2"}
+START = {"ledger": LEDGER, "name": "admissions", "identifier": "0", "m": "2"}
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_what_cannot_be_is_said_and_nothing_is_written(started, home):
     again = started.send("/series/start", START).text
     assert "is in the ledger already" in again
     assert "Nothing was published." in again
-    for wrong in ({"m": "1"}, {"m": "many"}, {"identifier": "age"}):
+    for wrong in ({"m": "1"}, {"m": "many"}, {"identifier": "5"}):
         assert started.send("/series/start", {**START, "name": "other", **wrong}).status_code == 422
     assert started.send("/series", {"series": "no such", "do": "publish", "folder": "q1"}).status_code == 200
     assert not (home / "q1").exists()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import jobs, same
-from shoal.studio.looking import decided_on
+from shoal.studio.looking import decided_on, mark_of, named_in
 from shoal.studio.pages import page
 from shoal.studio.state import Studio, Waiting
 
@@ -53,6 +53,7 @@ def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         together=together,
         known=ATTACKS,
         named=plan.names_of("direct_identifier"),
+        of=mark_of(plan.names_of("direct_identifier")),
         sensitive=plan.names_of("sensitive"),
         asked=studio.attack or {"identifier": "", "others": "", "learn": "yes"},
         asked_together=studio.together or {"releases": [], "tables": [], "identifier": ""},
@@ -111,10 +112,8 @@ def _together(studio: Studio) -> Any:
 def set_attack(studio: Studio, form: Mapping[str, str]) -> str:
     """Attack what would be published now, or what was."""
     plan = studio.plan
-    identifier = form.get("identifier", "")
+    identifier = named_in(form, plan.names_of("direct_identifier")) or ""
     others = form.get("others", "").strip()
-    if identifier and identifier not in plan.names_of("direct_identifier"):
-        raise UsageError("That column names nobody. Choose one that is left out of the release.")
     if others:
         studio.places.table(others)
     studio.requests.arguments(plan.work)  # says what is wrong with it
@@ -126,12 +125,12 @@ def set_together(studio: Studio, form: Mapping[str, str]) -> str:
     """Attack several releases together."""
     known = [one["name"] for one in _releases(studio)]
     chosen = [at for at, _ in enumerate(known) if f"release-{at}" in form]
-    if form.get("of", "") != "|".join(known):
+    if form.get("releases", "") != "|".join(known):
         raise UsageError("The releases of the folder have changed since that page was made. Load it again.")
     if not 2 <= len(chosen) <= _MOST_TOGETHER:
         raise UsageError(f"Choose two releases or more, at most {_MOST_TOGETHER}.")
-    identifier = form.get("identifier", "")
-    if identifier not in studio.plan.names_of("direct_identifier"):
+    identifier = named_in(form, studio.plan.names_of("direct_identifier"))
+    if identifier is None:
         raise UsageError("Say which column names each person: without one nobody is known to be the same.")
     tables = [form.get(f"table-{at}", "") for at in chosen]
     for one in tables:

@@ -15,7 +15,17 @@ if TYPE_CHECKING:
 
     from shoal.studio.plan import Plan
 
-__all__ = ["DEMO", "check_mark", "decided_on", "k_of", "looked_at", "mark_of", "promises_of", "same_release"]
+__all__ = [
+    "DEMO",
+    "check_mark",
+    "decided_on",
+    "k_of",
+    "looked_at",
+    "mark_of",
+    "named_in",
+    "promises_of",
+    "same_release",
+]
 
 DEMO = "patients.csv"
 """The made-up table that comes along."""
@@ -58,6 +68,19 @@ def check_mark(form: Mapping[str, str], names: Sequence[str]) -> None:
     """
     if form.get("of", "") != mark_of(names):
         raise UsageError("That page was made for other columns: another window has changed them since. Load it again.")
+
+
+def named_in(form: Mapping[str, str], names: Sequence[str]) -> str | None:
+    """Return the column that a form chose among some, by its number; None where it chose none of them.
+
+    Raises
+    ------
+    UsageError
+        Where the form was made for other columns.
+    """
+    check_mark(form, names)
+    given = form.get("identifier", "")
+    return names[int(given)] if given.isdecimal() and len(given) < 6 and int(given) < len(names) else None
 
 
 def promises_of(studio: Studio, plan: Plan) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import jobs, same
-from shoal.studio.looking import decided_on
+from shoal.studio.looking import decided_on, mark_of, named_in
 from shoal.studio.pages import page
 from shoal.studio.state import OrderedWork, Studio, Waiting
 
@@ -52,6 +52,7 @@ def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waitin
         ordered=ordered,
         ledgers=studio.places.ledgers(),
         named=plan.names_of("direct_identifier"),
+        of=mark_of(plan.names_of("direct_identifier")),
         sensitive=plan.names_of("sensitive"),
         quasi=plan.names_of("quasi_identifier"),
         folder=studio.places.free_folder(),
@@ -93,8 +94,8 @@ def start(studio: Studio, form: Mapping[str, str]) -> str:
             "A series protects a private value of people whom others may know. Open the table of today, and say on the "
             "screen Columns what its columns are."
         )
-    identifier, m = form.get("identifier", ""), form.get("m", "").strip()
-    if identifier not in plan.names_of("direct_identifier"):
+    identifier, m = named_in(form, plan.names_of("direct_identifier")), form.get("m", "").strip()
+    if identifier is None:
         raise UsageError("Choose the column that names each person, the same in every release. It is never published.")
     if not re.fullmatch(r"\d{1,3}", m) or int(m) < 2:
         raise UsageError("The number of values that nobody can tell apart (m) must be a whole number, at least 2.")
