@@ -54,9 +54,9 @@ def test_what_is_no_hierarchy_is_refused_without_a_value():
     with pytest.raises(DataError, match="stands for different values") as error:
         join_nodes(tree, ["a", "b"], "c")  # the name of a value that is not among them
     assert "'c'" not in str(error.value)
-    with pytest.raises(ParameterError, match="None is one"):
+    with pytest.raises(ParameterError, match="names of nodes of level 0"):
         join_nodes(tree, ["z"], "x")
-    with pytest.raises(ParameterError, match="It is empty"):
+    with pytest.raises(ParameterError, match="the name of the node"):
         join_nodes(tree, ["a"], " ")
     with pytest.raises(ParameterError, match="no level to join"):
         join_nodes(flat_hierarchy(["a", "b"]), ["a"], "x")

@@ -81,11 +81,11 @@ def join_nodes(tree: Hierarchy, nodes: Sequence[str], name: str, *, level: int =
     if level >= tree.height:
         raise ParameterError("The hierarchy has no level to join nodes on: add one with with_level(tree, 1).")
     if not name.strip():
-        raise ParameterError("The 'name' parameter of join_nodes must be the name of the node. It is empty.")
+        raise ParameterError.refusing("join_nodes", "name", "the name of the node", got="nothing")
     chosen, rows = set(nodes), tree.rows()
     joined = [row for row in rows if row[level - 1] in chosen]
     if not joined:
-        raise ParameterError(f"The 'nodes' parameter of join_nodes must name nodes of level {level - 1}. None is one.")
+        raise ParameterError.refusing("join_nodes", "nodes", f"names of nodes of level {level - 1}", got="others")
     taking = next((row for row in rows if row[level] == name), joined[0])
     return Hierarchy.from_rows(
         ((*row[:level], name, *taking[level + 1 :]) if row[level - 1] in chosen else row for row in rows),

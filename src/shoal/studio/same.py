@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Same",
+    "left_out_of_series",
     "of_attacking",
     "of_comparing",
     "of_inspecting",
@@ -194,6 +195,14 @@ def _people_in_python(plan: Plan) -> list[str]:
     ]
 
 
+def left_out_of_series(plan: Plan) -> list[str]:
+    """Return the columns that a series does not publish: one of them names each person.
+
+    A series has groups of quasi-identifiers and sensitive values, and nothing row by row.
+    """
+    return [*plan.names_of("direct_identifier"), *plan.names_of("insensitive")]
+
+
 def of_series(plan: Plan, requests: Requests, *, ledger: str, series: str, m: int, started: bool, output: str) -> Same:
     """Return what starts a series, publishes its next release, and checks it.
 
@@ -204,7 +213,7 @@ def of_series(plan: Plan, requests: Requests, *, ledger: str, series: str, m: in
     """
     named = (requests.flag("ledger.series"), series)
     quasi, sensitive = plan.names_of("quasi_identifier"), plan.names_of("sensitive")
-    direct = plan.names_of("direct_identifier")
+    direct = left_out_of_series(plan)
     identifier = direct[0] if direct else "ID"
     options = [
         named,

@@ -55,6 +55,7 @@ def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waitin
         of=mark_of(plan.names_of("direct_identifier")),
         sensitive=plan.names_of("sensitive"),
         quasi=plan.names_of("quasi_identifier"),
+        others=plan.names_of("insensitive"),
         folder=studio.places.free_folder(),
         m=_m_of(plan.privacy),
         usual=_USUAL,
@@ -107,7 +108,7 @@ def start(studio: Studio, form: Mapping[str, str]) -> str:
         "identifier": identifier,
         "quasi_identifiers": plan.names_of("quasi_identifier"),
         "sensitive": plan.names_of("sensitive"),
-        "direct_identifiers": [one for one in plan.names_of("direct_identifier") if one != identifier],
+        "direct_identifiers": [one for one in same.left_out_of_series(plan) if one != identifier],
     }
     _order(studio, f"Starting the series “{arguments['name']}”", jobs.start_series, arguments)
     studio.ledger = ledger

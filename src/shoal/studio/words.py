@@ -17,7 +17,7 @@ __all__ = [
     "Explained",
     "Goal",
     "PROPOSALS",
-    "Proposal",
+    "OfferedTree",
     "coarsening_in_words",
     "date_form_in_words",
     "work_in_words",
@@ -127,7 +127,7 @@ class Explained:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Proposal:
+class OfferedTree:
     """A hierarchy that can be proposed for a column."""
 
     how: str
@@ -145,14 +145,14 @@ class Proposal:
 _NUMBERS = ("number",)
 _NAMES = ("category", "identifier", "text", "boolean")
 PROPOSALS = (
-    Proposal(
+    OfferedTree(
         how="intervals",
         title="Steps of one width",
         meaning="0 to 9, 10 to 19, ...; on the next level twice as wide, and so on.",
         kinds=_NUMBERS,
         fields=(("width", "Width", "10"),),
     ),
-    Proposal(
+    OfferedTree(
         how="cuts",
         title="Cut where you say",
         meaning="The numbers at which something begins: 18, 30, 65. For a coarser level, some of them behind a "
@@ -160,32 +160,32 @@ PROPOSALS = (
         kinds=_NUMBERS,
         fields=(("cuts", "Cuts", "18, 30, 65; 65"),),
     ),
-    Proposal(
+    OfferedTree(
         how="quantiles",
         title="As many people in each",
         meaning="Ranges that hold about as many records each; on the next level two of them are one.",
         kinds=_NUMBERS,
         fields=(("parts", "How many", "8"),),
     ),
-    Proposal(
+    OfferedTree(
         how="dates",
         title="Months, quarters, years",
         meaning="A day becomes its month, then its quarter, then its year.",
         kinds=("date",),
     ),
-    Proposal(
+    OfferedTree(
         how="prefixes",
         title="First characters",
         meaning="Codes lose one character after the other from the right: postal codes, codes of diseases.",
         kinds=(*_NAMES, *_NUMBERS),
     ),
-    Proposal(
+    OfferedTree(
         how="rare",
         title="Rare with rare",
         meaning="The two rarest values become one, the next two, and so on: no group stays small.",
         kinds=_NAMES,
     ),
-    Proposal(
+    OfferedTree(
         how="together",
         title="What says the same",
         meaning="Values whose people have much the same private values become one: little is lost for whoever wants to "
@@ -193,7 +193,7 @@ PROPOSALS = (
         kinds=_NAMES,
         sensitive=True,
     ),
-    Proposal(
+    OfferedTree(
         how="by hand",
         title="By hand",
         meaning="You say which values belong together, and what the group is called.",
