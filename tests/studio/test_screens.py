@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import sqlite3
 import time
 from pathlib import Path
 
@@ -406,3 +408,18 @@ def test_every_coarsening_has_words_and_every_word_is_used(browser):
 def test_the_limit_of_dropped_files_is_on_the_page(browser):
     browser.enter()
     assert f'data-limit="{MAX_UPLOAD}"' in browser.look("/").text
+
+
+def test_a_table_of_a_database_goes_the_whole_way(browser, home):
+    with contextlib.closing(sqlite3.connect(home / "hospital.db")) as database:
+        database.execute("create table patients (age integer, gender text, disease text)")
+        rows = [(20 + row % 30, "fm"[row % 2], f"d{row * 7 % 5}") for row in range(120)]
+        database.executemany("insert into patients values (?, ?, ?)", rows)
+        database.commit()
+    browser.enter()
+    assert "120" in browser.send("/open", {"path": "sqlite:///hospital.db::patients"}).text
+    risk = browser.send("/columns", {"do": "next"})
+    assert "How easily are people found now?" in risk.text
+    assert "shoal risk sqlite:///hospital.db::patients" in risk.text
+    assert "Verified and written" in browser.send("/publish", {"folder": "made"}).text
+    assert (home / "made/release.csv").is_file()
