@@ -137,7 +137,7 @@ Released = Annotated[
     str, typer.Argument(metavar="FILE", help="The table to judge, whoever made it: any input that anonymize reads.")
 ]
 Output = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--output",
         "-o",
