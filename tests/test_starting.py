@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import shoal
+from shoal._progress import Clock
 
 NEVER = (
     *("numba", "pyarrow", "pydantic", "scipy", "matplotlib", "pandas", "highspy", "networkx", "sklearn", "sqlite3"),
@@ -78,3 +80,41 @@ def test_reports_are_made_of_templates_that_were_compiled_before(tmp_path: Path)
     kept.write_bytes(kept.read_bytes()[:-1] + b"?")
     assert compiled() == ["judgement.html.j2"], "what is damaged is compiled again"
     assert compiled() == []
+
+
+def test_the_seconds_of_the_steps_are_those_of_the_run(tmp_path: Path) -> None:
+    table = shoal.datasets.census(20_000, quasi_identifiers=4, seed=1)
+    asked = {"quasi_identifiers": table.columns[:4], "sensitive": "income", "privacy": shoal.LDiversity(3)}
+    begin = time.perf_counter()
+    shoal.anonymize(table, **asked, algorithm="hilbert", seed=1).save(tmp_path / "out")
+    passed = time.perf_counter() - begin
+    seconds = json.loads((tmp_path / "out.private/certificate.json").read_text())["seconds"]
+    total = seconds.pop("total")
+    assert sum(seconds.values()) == pytest.approx(total, rel=0.02, abs=0.01)
+    assert passed * 0.9 - 0.1 <= total <= passed, "but for bringing the last files to the disk"
+
+
+def test_a_call_counts_from_the_start_of_its_process(tmp_path: Path) -> None:
+    shoal.datasets.census(400, quasi_identifiers=3, seed=1).write_csv(tmp_path / "table.csv")
+    words = ("anonymize", "table.csv", "--qi", "age,gender,race", "--sensitive", "income", "-l", "2", "-o", "out")
+    modules_of(*words, folder=tmp_path)
+    seconds = json.loads((tmp_path / "out.private/certificate.json").read_text())["seconds"]
+    total = seconds.pop("total")
+    assert seconds["start"] > 0.05
+    assert sum(seconds.values()) == pytest.approx(total, rel=0.02, abs=0.01)
+
+
+def test_compiling_is_a_step_of_its_own() -> None:
+    clock = Clock(("one", "two"))
+    with clock.step("one"):
+        clock.begin()
+        clock.begin()  # for the first one
+        time.sleep(0.05)
+        clock.end()
+        clock.end()
+    with clock.step("two"):
+        time.sleep(0.02)
+    seconds = clock.seconds()
+    assert seconds["compile"] >= 0.05 > seconds["one"]
+    assert seconds["two"] >= 0.02
+    assert sum(seconds[name] for name in ("one", "two", "compile")) <= seconds["total"]

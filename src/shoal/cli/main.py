@@ -8,13 +8,15 @@ import importlib
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from shoal._progress import interruptible
+from shoal._progress import began, interruptible
 from shoal.cli.console import Terminal, discard_if_unread, logged_notes
 from shoal.cli.signature import whole_command
 from shoal.cli.tiers import TwoTiers, read_lightly
@@ -215,8 +217,18 @@ def _terminate(number: int, frame: object) -> None:
     raise SystemExit(TERMINATED)
 
 
+def _age() -> float:
+    """Return the seconds that this process lives; 0 where the system does not tell."""
+    try:
+        started = int(Path("/proc/self/stat").read_text(encoding="ascii").rpartition(")")[2].split()[19])
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
+    except (OSError, AttributeError, ValueError, IndexError):
+        return 0.0
+
+
 def run() -> None:
     """Run the command line of this process."""
+    began(time.perf_counter() - _age())
     gc.set_threshold(_OBJECTS)
     signal.signal(signal.SIGTERM, _terminate)
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - None where the caller closed it
