@@ -34,6 +34,7 @@ from benchmarks import (
     rivals,
     speed,
     stars,
+    starting,
     tune,
 )
 from benchmarks.machine import describe_load, describe_machine
@@ -51,6 +52,7 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "comparison": comparison.measure,
     "automatic": automatic.measure,
     "compiling": compiling.measure,
+    "starting": starting.measure,
     "emd": emd.measure,
     "closeness": closeness.measure,
     "local": local.measure,
@@ -84,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = Settings.short() if options.quick else Settings()
     given = {
         name: getattr(options, name)
-        for name in ("rows", "tables", "raised_work", "workers", "adult", "counties", "arx", "results")
+        for name in ("rows", "tables", "raised_work", "workers", "adult", "counties", "arx", "against", "results")
     }
     settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
     _print_machine()
@@ -126,6 +128,7 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--adult", type=Path, help="a copy of the Adult table, fields separated by ';'")
     parser.add_argument("--counties", type=Path, help="a folder with the graph of the US counties")
     parser.add_argument("--arx", type=Path, help="a jar of ARX, to be measured beside the other tools")
+    parser.add_argument("--against", type=Path, help="sources that whole commands are compared with")
     parser.add_argument("--results", type=Path, help="folder for the figures, and for RESULTS.md")
     return parser
 

@@ -95,6 +95,8 @@ class Settings:
     """How long another tool may take."""
     arx: Path | None = None
     """A jar of ARX, which is measured where it is given."""
+    against: Path | None = None
+    """Other sources that whole commands are compared with, as `git worktree add` makes them."""
     quick: bool = False
     """Whether this is a short run, whose figures do not enter RESULTS.md."""
     results: Path = ROOT / "benchmarks" / "results"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 import numpy as np
 
+from shoal._compiling.notices import listening
 from shoal._messages import Suggestion
 from shoal._progress import Clock, Progress, shown_progress
 from shoal._validation import Boolean, Constraint, Integer, OneOf, Optional, Symbol, validate
@@ -227,8 +228,7 @@ def anonymize(
     }
     validate("anonymize", {**options, "engine": engine}, {**CONSTRAINTS, "engine": OneOf(ENGINES)})
     privacy = asked_models(privacy, k=k, l=l, t=t)
-    with shown_progress(progress) as told:
-        clock = Clock(STEPS, told)
+    with shown_progress(progress) as told, listening(clock := Clock(STEPS, told)):
         with clock.step("read"):
             by = chosen_engine(engine, memory, data)
             schema = roles(quasi_identifiers, sensitive, direct_identifiers, insensitive)

@@ -10,6 +10,7 @@ from sybil import Example, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
 
 import shoal
+from shoal.models import MODELS
 
 HOME = Path(shoal.__file__).parents[2]
 DOCS = HOME / "docs"
@@ -42,3 +43,10 @@ def test_every_example_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monk
     document = Sybil(parsers=parsers, path=str(page.parent), patterns=[page.name]).parse(page)
     for example in document.examples():
         example.evaluate()
+
+
+@pytest.mark.skipif(not DOCS.is_dir(), reason="the checkout has the pages")
+def test_every_model_has_a_page() -> None:
+    pages = [page.read_text("utf-8") for page in (DOCS / "explanation/models").glob("*.md")]
+    for model in MODELS.values():
+        assert any(f"`{model.__name__}(" in page for page in pages), model.__name__

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shoal.report import sentences
-from shoal.report.page import template
+from shoal.report.templating import template
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +10,12 @@ from shoal.disclosure_risk import MEASURES
 from shoal.errors import OutputError
 from shoal.metrics import METRICS
 from shoal.report import sentences
+from shoal.report.templating import template
 from shoal.warnings import WARNINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from os import PathLike
-
-    from jinja2 import Template
 
     from shoal.report.facts import PublicFacts, ReportFacts, SizeShare, Sureness
 
@@ -29,33 +27,10 @@ __all__ = [
     "render_risk",
     "risk_rows",
     "size_rows",
-    "template",
     "write_report",
 ]
 _SHOWN_COMBINATIONS = 30
 """Combinations of columns in the page of a table's risk."""
-
-
-@cache
-def template(name: str) -> Template:
-    """Return one of the templates of pages, with the filters that all of them share."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("shoal.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        number=sentences.number,
-        percent=sentences.percent,
-        factor=sentences.factor,
-        listed=sentences.listed,
-        as_sentence=lambda text: text[:1].upper() + text[1:],
-    )
-    return environment.get_template(name)
 
 
 def render(facts: ReportFacts) -> str:

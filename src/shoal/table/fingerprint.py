@@ -22,6 +22,8 @@ __all__ = ["KEYED", "fingerprint", "new_salt"]
 
 _WINDOW = 1 << 22
 """Rows whose codes are added at a time, where each stands for many."""
+_FEW = 1 << 16
+"""Values whose text is joined here: the import of Arrow, whose buffers hold it already, takes longer."""
 KEYED = "HMAC-SHA-256 of the canonical form of the input's rows, with the salt in salt.txt as its key"
 """How a certificate says what its hash of the input is."""
 
@@ -82,10 +84,12 @@ def _add_text(form: hmac.HMAC, header: str, text: pl.Series) -> None:
     form.update(f"{header}\0{len(text)}\0".encode())
     lengths = text.str.len_bytes().cast(pl.Int64).fill_null(-1).to_numpy()
     form.update(lengths.astype("<i8").tobytes())
-    arrow = text.fill_null("").rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
-    content = arrow.buffers()[2]
-    if content is not None:
-        form.update(memoryview(content)[: int(lengths[lengths > 0].sum())])
+    written = text.fill_null("")
+    if len(written) <= _FEW:
+        form.update("".join(written).encode())
+        return
+    content = written.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()).buffers()[2]
+    form.update(memoryview(content)[: int(lengths[lengths > 0].sum())])
 
 
 def _as_text(values: pl.Series) -> pl.Series:
