@@ -165,8 +165,8 @@ def test_intervals_make_a_whole_column_canonical_and_stars_do_not():
         ({"decimal": ";"}, ParameterError, "must be ',' or '.'"),
         ({"dates": {"b": "%d"}}, ParameterError, "no column 'b' whose dates"),
         ({"dates": {"a": "dd.mm.yyyy"}}, ParameterError, "one of strptime, as in dates="),
-        ({"dates": {"a": "%d.%m"}}, DataError, "cannot be read as '%d.%m' says in row 1"),
-        ({"dates": {"a": "%d/%m/%Y"}}, DataError, r"cannot be read as '%d/%m/%Y' says in row 1 \(line 2"),
+        ({"dates": {"a": "%d.%m"}}, DataError, "other values than dates of the format '%d.%m', the first in row 1"),
+        ({"dates": {"a": "%d/%m/%Y"}}, DataError, r"the format '%d/%m/%Y', the first in row 1 \(line 2"),
         ({"dates": {"n": "%d.%m.%Y"}}, ParameterError, "is no text: its dates need no format"),
     ],
 )
