@@ -116,6 +116,21 @@ def test_numbers_as_people_write_them(values, decimal, read):
 
 
 @pytest.mark.parametrize(
+    ("values", "decimal", "read", "written"),
+    [
+        (["5.927,18", "1234,5", "6017"], ",", ["5927.18", "1234.5", "6017"], ["5.927,18", "1.234,5", "6.017"]),
+        (["5,927.18", "1234.5", "6017"], ".", ["5927.18", "1234.5", "6017"], ["5,927.18", "1,234.5", "6,017"]),
+        (["1 234,5", "12345,5"], ",", ["1234.5", "12345.5"], ["1 234,5", "12 345,5"]),
+    ],
+)
+def test_thousands_may_be_apart_in_some_numbers_only(values, decimal, read, written):
+    found = meant(*values)
+    assert found.forms["a"].decimal == decimal
+    assert found.frame["a"].to_list() == read
+    assert as_written(found.frame, found.forms, star="*")["a"].to_list() == written
+
+
+@pytest.mark.parametrize(
     "values",
     [["12.5", "3"], ["1234", "5"], ["007,5", "3"], ["1,2,3", "4"], ["12.345", "1"], ["a,b"], [None], ["", "1,5"]],
 )

@@ -113,6 +113,7 @@ KNOWN = (
     marked("Make one of them a quasi-identifier, or drop it."),
     marked("{percent} of the records show a star for '{name}'."),
     marked("Make it coarser first, and more of it can stay: {words}."),
+    marked("Make it coarser still, or drop it ({words})."),
     marked("{percent} of the records show a set of {number} or more exact values of '{name}', {number_of_all} "
            "different ones in all sets: whoever knows somebody's sees whether it is there."),
     marked("Make it coarser first: {words}; or allow smaller sets only: {words_of_set}."),
@@ -130,6 +131,13 @@ KNOWN = (
     marked("The column '{name}' looks like dates, but {number} of its values are none, the first in row "
            "{number_of_row}: it is taken as names without an order. Write its dates in one format and leave missing "
            "ones empty, or say the format, as in {words}."),
+    # How searches went.
+    marked("all of its work was done"),
+    marked("its budget of work was spent: these are the best groups that were found until then"),
+    marked("lists by sensitive value"),
+    marked("least penalty along the curve"),
+    marked("optimal cuts along the curve"),
+    marked("closed when acceptable"),
     # Steps, and what is measured.
     *(marked("read"), marked("coarsen"), marked("encode"), marked("partition"), marked("recode"), marked("verify")),
     *(marked("bound"), marked("certify"), marked("write"), marked("groups"), marked("unique rows"), marked("missing")),

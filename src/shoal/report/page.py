@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from jinja2 import Template
+    from markupsafe import Markup
 
     from shoal.report.distributions import DistributionBar
-    from shoal.report.facts import PublicFacts, ReportFacts, SizeShare, Sureness
+    from shoal.report.facts import AttributeLoss, PublicFacts, ReportFacts, SizeShare, Sureness
 
 __all__ = [
     "ATTACKERS",
@@ -65,6 +66,7 @@ def template(name: str) -> Template:
         as_sentence=lambda text: text[:1].upper() + text[1:],
         day=day,
         known=lambda value: known(str(value)),
+        breakable=_breakable,
         label=_label,
         seconds=lambda taken: numeral(f"{taken:.2f}"),
     )
@@ -110,6 +112,7 @@ def _render(facts: ReportFacts) -> str:
         highest_rows=[(one.name, one.highest_before, one.highest_after) for one in facts.sureness],
         size_rows=size_rows(facts),
         coarsened=any(one.coarsened for one in facts.losses),
+        most_lost=_most_lost(facts.losses),
         attacks=[_attack(one) for one in facts.attacks],
         **_risk(certificate, source["quasi_identifiers"], rows, facts.sureness),
         **_cost(certificate["cost"]),
@@ -297,6 +300,8 @@ def _by_kind(warnings: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, list
     ]
 
 
+_LOSSES_SHOWN = 12
+"""Columns on the first sheet: of more, those that lose most."""
 _SENSITIVE_SHOWN = 3
 """Sensitive columns in the picture of risk: of more, those of which one can be most sure."""
 ATTACKERS = (
@@ -344,6 +349,19 @@ def _sizes(shares: SizeShare) -> str:
     if shares.low == shares.high:
         return sentences.number(shares.low)
     return _("{low} to {high}").format(low=sentences.number(shares.low), high=sentences.number(shares.high))
+
+
+def _most_lost(losses: Sequence[AttributeLoss]) -> list[AttributeLoss]:
+    """Return the columns that the first sheet shows, in their order."""
+    most = sorted(losses, key=lambda one: (-one.loss, -one.changed))[:_LOSSES_SHOWN]
+    return [one for one in losses if one in most]
+
+
+def _breakable(name: str) -> Markup:
+    """Return a name for a page, which may go on in another line behind each underscore."""
+    from markupsafe import Markup, escape
+
+    return Markup(str(escape(name)).replace("_", "_<wbr>"))
 
 
 def _label(bar: DistributionBar) -> str:
