@@ -345,6 +345,13 @@ def test_what_is_wrong_in_a_file_is_said(write: Any, shoal: Any, text: str, said
     assert shoal("anonymize", "--spec", path).code == 2
 
 
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "release.toml"
+    path.write_text('output = "out"\nprivacy.k = 4\n', encoding="utf-8-sig")
+    assert path.read_bytes().startswith(b"\xef\xbb\xbf")
+    assert read_spec(path).privacy.k == 4
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read: No such file"):
         read_spec(tmp_path / "none.toml")

@@ -178,7 +178,7 @@ def test_no_english_is_left_on_a_german_page(algorithm: str, recoding: str, tmp_
         )
     except (ShoalError, MissingExtraError) as refused:
         pytest.skip(f"{algorithm} does not serve it: {type(refused).__name__}")
-    assert {one.code for one in release.warnings} >= {"near_unique_insensitive", "small_k"}
+    assert "near_unique_insensitive" in [one.code for one in release.warnings]
     assert_german(release, tmp_path)
 
 
