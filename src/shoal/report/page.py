@@ -141,6 +141,7 @@ def _render_public(facts: PublicFacts) -> str:
         beside="report.json",
         facts=facts,
         columns=columns,
+        coarsened=[name for columns in parameters["coarsen"] for name in (columns, *columns.split(","))],
         stars=sum(facts.stars.values()),
         cells=facts.rows * len(columns["quasi_identifiers"]),
         measures=_measures(facts.metrics),
