@@ -163,7 +163,9 @@ def assert_german(release: shoal.Release, folder: Path) -> None:
         assert original.language == "en"
         assert len(told.found) > 60
         left = {text for text in told.found if text in original.found and text not in DATA | {"Titel", "Leitung"}}
-        left = {text for text in left if not re.fullmatch(r"KL-Divergen.|[a-z]-Closeness.*|salt\.txt", text)}
+        left = {
+            text for text in left if not re.fullmatch(r"KL-Divergen.|[a-z]-Closeness.*|salt\.txt|(\w+=\S+ ?)+", text)
+        }
         assert left == set(), "English that is left"
         assert [text for text in told.found if ENGLISH.search(text)] == []
 
@@ -172,9 +174,10 @@ def assert_german(release: shoal.Release, folder: Path) -> None:
 @pytest.mark.parametrize("algorithm", [*ALGORITHMS, "auto"])
 @pytest.mark.filterwarnings("ignore:The column 'besuch'")
 def test_no_english_is_left_on_a_german_page(algorithm: str, recoding: str, tmp_path: Path) -> None:
+    rows = table(10 if algorithm == "exact" else 24)
     try:
         release = shoal.anonymize(
-            table(), algorithm=algorithm, recoding=recoding, privacy=[shoal.KAnonymity(2)], **REQUEST
+            rows, algorithm=algorithm, recoding=recoding, privacy=[shoal.KAnonymity(2)], **REQUEST
         )
     except (ShoalError, MissingExtraError) as refused:
         pytest.skip(f"{algorithm} does not serve it: {type(refused).__name__}")
@@ -211,7 +214,7 @@ def test_trade_offs_and_pictures_are_in_the_language_of_the_page(tmp_path: Path)
     assert_german(found.choose(k=3), tmp_path / "levels")
     tuned = shoal.tune(table(60), privacy=shoal.KAnonymity(3), **REQUEST)
     assert_german(tuned.release(seed=0), tmp_path / "settings")
-    coarsen = {"plz": shoal.Labels(5), "alter": shoal.Ordered(5)}
+    coarsen = {"plz": shoal.Labels(k=5), "alter": shoal.Ordered(k=5)}
     release = shoal.anonymize(table(60), privacy=shoal.KAnonymity(3), coarsen=coarsen, **REQUEST)
     assert_german(release, tmp_path / "classes")
 

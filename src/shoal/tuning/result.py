@@ -41,8 +41,9 @@ _Key = TypeVar("_Key")
 _TITLES = (
     *(marked("setting"), marked("cells kept"), marked("loss"), marked("by coarsening")),
     *(marked("by anonymization"), marked("stars")),
+    marked("untouched"),
 )
-"""The titles of the table's columns."""
+"""The titles of the table's columns, and what the setting without a coarsening is called."""
 
 _ENDS = {
     "complete": marked("every setting was tried"),
@@ -317,7 +318,7 @@ class Tuning(Unpicklable):
     def _for_report(self) -> TradeOffFacts:
         table = self.columns()
         table["setting"] = [
-            f"{text} ({_('best')})" if setting is self.best else text
+            f"{_(text)} ({_('best')})" if setting is self.best else _(text)
             for text, setting in zip(table["setting"], self.trade_off, strict=True)
         ]
         return TradeOffFacts(
