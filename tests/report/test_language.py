@@ -83,10 +83,10 @@ def test_known_sentences_are_said_with_their_figures(message: str) -> None:
     assert known(text) == text, "certificates are in English, and English pages quote them"
     with written_in("de"):
         told = known(text)
-        followed = known(f"{text} Make it one record per person first.")
+        followed = known(f"{text} Make it one record per person first.") if text.endswith(".") else told
     assert told != text
     assert followed.startswith(told), "sentences may follow one another"
-    assert "Bilden Sie vorab einen Datensatz je Person." in followed
+    assert ("Bilden Sie vorab einen Datensatz je Person." in followed) == text.endswith(".")
     for kind in kinds.values():
         expected = SAMPLES.get(kind, ("", "-k 1.5 mit -l 2" if kind == "words" else "jeder Datensatz kann"))[1]
         assert expected in told
@@ -94,6 +94,9 @@ def test_known_sentences_are_said_with_their_figures(message: str) -> None:
 
 def test_what_is_not_known_stays() -> None:
     with written_in("de"):
+        told = known("weights of attributes and limits of their levels, which it alone serves")
+        assert told == "Gewichte von Merkmalen und Grenzen ihrer Stufen: Nur dieses Verfahren beachtet das"
+        assert known("weights of attributes and of people") == "weights of attributes and of people"
         assert known("A sentence of nobody.") == "A sentence of nobody."
         assert known("Mondrian is a heuristic: nothing is promised about the cost. And more.") != ""
 

@@ -81,7 +81,8 @@ def as_it_was(column: Column, recoded: RecodedColumn, *, coarsened: bool) -> NDA
     stands_for = recoded.sub_domains.first[recoded.sub_domains.starts[:-1]]
     values = dictionary_text(column.dictionary.gather(pl.Series(stands_for))).cast(pl.String)
     same = recoded.labels.cast(pl.String).eq_missing(values).to_numpy()
-    return recoded.kept & same[recoded.group_codes]
+    untouched: NDArray[np.bool_] = recoded.kept & same[recoded.group_codes]
+    return untouched
 
 
 def distributions(table: Table, recoding: Recoding, coarsened: Collection[str] = ()) -> tuple[Distribution, ...]:

@@ -26,6 +26,11 @@ KNOWN = (
     marked("a monotone requirement by suppression: fewest stars in our trials"),
     marked("a monotone requirement by generalization: smallest sub-domains in our trials"),
     marked("the published forms are those of a plan"),
+    marked("{known}, which it alone serves"),
+    marked("{known} and {known_of_more}"),
+    marked("weights of attributes"),
+    marked("limits of their levels"),
+    marked("a limit of suppressed rows"),
     # What algorithms guarantee.
     marked("No cell is suppressed: the table met the requirement as it was."),
     marked("Phase one ended TP: no release with this requirement suppresses fewer tuples"),
@@ -203,5 +208,6 @@ def _forms() -> tuple[tuple[str, re.Pattern[str]], ...]:
             f"(?P<{part}>{_HOLDS.get(part.partition('_of_')[0], '.+?')})" if at % 2 else re.escape(part)
             for at, part in enumerate(parts)
         )
-        forms.append((message, re.compile(rf"{matched}(?: (?P<rest>.+))?", re.DOTALL)))
+        more = "(?: (?P<rest>.+))?" if message.endswith(".") else "(?P<rest>(?!))?"  # behind whole sentences only
+        forms.append((message, re.compile(matched + more, re.DOTALL)))
     return tuple(forms)

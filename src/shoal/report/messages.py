@@ -41,7 +41,7 @@ def messages() -> Catalog:
     return found
 
 
-def _extracted() -> Iterator[str | tuple[str, str]]:
+def _extracted() -> Iterator[str | tuple[str, ...]]:
     """Yield the messages that stand in templates and modules, within a call that looks them up."""
     from babel.messages.extract import extract
     from jinja2.ext import babel_extract

@@ -79,7 +79,7 @@ def plot_choices(
     for ax, measure in ((left, "highest_risk"), (right, "kept_share")):
         if knee is not None:
             place = places[getattr(knee, along)], getattr(knee, measure)
-            form = {"markersize": 15, "markerfacecolor": "none", "markeredgecolor": _INK, "linestyle": "none"}
+            form: Any = {"markersize": 15, "markerfacecolor": "none", "markeredgecolor": _INK, "linestyle": "none"}
             ax.plot(*place, "o", **form, label=_("knee"))
         ax.legend(frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.16))
     return left, right
