@@ -89,6 +89,7 @@ contact = "data@example.org"
 date = "May 2025"
 notes = "Seen by the board."
 signatures = ["Officer, data protection"]
+language = "de"
 
 [parameters]
 gap = "0.5"
@@ -161,6 +162,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "date": "May 2025",
     "notes": "Seen by the board.",
     "signatures": ["Officer, data protection"],
+    "language": "de",
     "force": True,
     "json": True,
     "quasi_identifiers": ["age", '"last, first"'],
