@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from shoal._language import written_in
 from shoal._messages import Phrase
 from shoal._unpicklable import Unpicklable
 from shoal._validation import Boolean, Instance, OneOf, Optional, validate
@@ -27,6 +28,7 @@ from shoal.report import (
     AttributeLoss,
     ReportFacts,
     Sureness,
+    as_it_was,
     distributions,
     promise,
     public_facts,
@@ -344,15 +346,23 @@ class Release(ForAnalysts, Unpicklable):
     def _facts(self, certificate: Certificate, about: About | None) -> ReportFacts:
         recoding, original = self.metrics.recoding, self.metrics.table
         penalties = self.metrics.ncp
+        coarse = {
+            name for columns in certificate.parameters.get("coarsen", ()) for name in (columns, *columns.split(","))
+        }
         losses = tuple(
             AttributeLoss(
                 name=column.name,
-                changed=int(recoding.sizes[~column.kept].sum()),
+                changed=int(recoding.sizes[~as_it_was(values, column, coarsened=column.name in coarse)].sum()),
                 stars=int(recoding.sizes[column.stars].sum()),
                 loss=penalties[column.name],
+                coarsened=column.name in coarse,
             )
-            for column in recoding.columns
+            for column, values in zip(recoding.columns, original.quasi_identifiers, strict=True)
         )
+        about = (about or About()).dated()
+        with written_in(about.language):
+            pictures = {columns: draw() for columns, draw in self.pictures.items()}
+            trade_off = None if self.trade_off is None else self.trade_off()
         return ReportFacts(
             certificate=certificate.to_dict(),
             losses=losses,
@@ -360,12 +370,12 @@ class Release(ForAnalysts, Unpicklable):
             metrics={name: getattr(self.metrics, name) for name in _REPORTED},
             insensitive=self.schema.insensitive,
             direct_identifiers=self.schema.direct_identifiers,
-            pictures={columns: draw() for columns, draw in self.pictures.items()},
-            trade_off=None if self.trade_off is None else self.trade_off(),
+            pictures=pictures,
+            trade_off=trade_off,
             sizes=size_shares(original.classes.sizes_counted, Counter(recoding.classes.sizes.tolist())),
             sureness=tuple(self._sureness()),
-            distributions=distributions(original, recoding),
-            about=(about or About()).dated(),
+            distributions=distributions(original, recoding, coarse),
+            about=about,
         )
 
     def _sureness(self) -> Iterator[Sureness]:

@@ -481,8 +481,6 @@ def _warnings(
     coarse = [name for key in request.coarsen for name in ((key,) if isinstance(key, str) else key)]
 
     def coarser(name: str) -> Part:
-        if name in coarse:
-            return "something coarser than it has"
         values = next(one.dictionary for one in prepared.original.quasi_identifiers if one.name == name)
         return how_to_coarsen(values.drop_nulls(), name, recoding=request.recoding)
 

@@ -89,6 +89,7 @@ contact = "data@example.org"
 date = "May 2025"
 notes = "Seen by the board."
 signatures = ["Officer, data protection"]
+language = "de"
 
 [parameters]
 gap = "0.5"
@@ -161,6 +162,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "date": "May 2025",
     "notes": "Seen by the board.",
     "signatures": ["Officer, data protection"],
+    "language": "de",
     "force": True,
     "json": True,
     "quasi_identifiers": ["age", '"last, first"'],
@@ -343,6 +345,13 @@ def test_what_is_wrong_in_a_file_is_said(write: Any, shoal: Any, text: str, said
     with pytest.raises(UsageError, match=re.escape(said)):
         read_spec(path)
     assert shoal("anonymize", "--spec", path).code == 2
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "release.toml"
+    path.write_text('output = "out"\nprivacy.k = 4\n', encoding="utf-8-sig")
+    assert path.read_bytes().startswith(b"\xef\xbb\xbf")
+    assert read_spec(path).privacy.k == 4
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

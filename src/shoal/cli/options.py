@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
+from shoal._language import languages
 from shoal._validation import number_in
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "Institution",
     "Json",
     "KeepOrder",
+    "Language",
     "LargestSet",
     "Limits",
     "Memory",
@@ -114,7 +116,7 @@ PARAMETERS = ("parameters",)
 FORMS = ("dates", "decimal")
 """How dates and numbers are written, for commands that look at what cells mean."""
 READING = ("delimiter", "encoding", "sheet")
-REPORT = ("title", "institution", "purpose", "contact", "date", "notes", "signatures")
+REPORT = ("title", "institution", "purpose", "contact", "date", "notes", "signatures", "language")
 """What the publisher says of a release on the first sheet of its reports."""
 OUTPUT = ("output", "format", "spreadsheet_safe", "publish_proof", "strict", "force")
 REQUEST = ("spec", "json")
@@ -267,6 +269,7 @@ Notes = _first_sheet("--notes", "TEXT", "What those who decide should know; in y
 Signatures = _first_sheet(
     "--signature", "TEXT", "Who signs, in your report only: a line for each; repeat it.", many=True
 )
+Language = _first_sheet("--language", "|".join(languages()), "Language of the reports; English unless given.")
 Json = Annotated[
     bool | None,
     typer.Option(

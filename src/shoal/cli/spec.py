@@ -85,6 +85,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     date: options.ReportDate = None
     notes: options.Notes = None
     signatures: Annotated[Names, Declared(options.Signatures, _lines)] = None
+    language: options.Language = None
 
     def about(self) -> About | None:
         """Return it as the library takes it; None where nothing was said."""

@@ -125,7 +125,7 @@ def _cut_code(found: PossibleIdentifier, values: pl.Series) -> PossibleIdentifie
 
 def _words(name: str) -> tuple[str, ...]:
     """Return the words of a column's name in lower case without accents: `patientName_2` is patient, name."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    plain = unicodedata.normalize("NFKD", name.replace("ß", "ss")).encode("ascii", "ignore").decode()
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", plain)
     return tuple(word for word in re.split(r"[^a-z]+", apart.lower()) if word)
 

@@ -1,8 +1,8 @@
 """The pages of a release, one for readers and one for the publisher: facts, plain sentences, one HTML file each."""
 
 from shoal.report.about import About
-from shoal.report.again import make_again
-from shoal.report.distributions import Distribution, distributions
+from shoal.report.again import attack_result, make_again
+from shoal.report.distributions import Distribution, as_it_was, distributions
 from shoal.report.facts import (
     AttributeLoss,
     PublicFacts,
@@ -33,6 +33,8 @@ __all__ = [
     "Sureness",
     "TradeOffFacts",
     "achieved_for",
+    "as_it_was",
+    "attack_result",
     "distributions",
     "facts_in",
     "gap_sentence",

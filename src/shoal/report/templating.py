@@ -9,11 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal._compiling import places
+from shoal._language import day, language, ngettext, numeral
+from shoal._language import gettext as _
 from shoal.report import sentences
+from shoal.report.known import known
 
 if TYPE_CHECKING:
     from jinja2 import BytecodeCache, Environment, Template
     from jinja2.bccache import Bucket
+    from markupsafe import Markup
+
+    from shoal.report.distributions import DistributionBar
 
 __all__ = ["template"]
 
@@ -30,6 +36,7 @@ def _environment() -> Environment:
 
     environment = Environment(
         loader=PackageLoader("shoal.report"),
+        extensions=["jinja2.ext.i18n"],
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -42,8 +49,40 @@ def _environment() -> Environment:
         factor=sentences.factor,
         listed=sentences.listed,
         as_sentence=lambda text: text[:1].upper() + text[1:],
+        day=day,
+        known=lambda value: known(str(value)),
+        breakable=_breakable,
+        label=_label,
+        seconds=lambda taken: numeral(f"{taken:.2f}"),
     )
+    environment.globals["language"] = language
+    environment.policies["ext.i18n.trimmed"] = True
+    environment.install_gettext_callables(_, ngettext, newstyle=True)  # type: ignore[attr-defined]
     return environment
+
+
+def _breakable(name: str) -> Markup:
+    """Return a name for a page, which may go on in another line behind each underscore."""
+    from markupsafe import Markup, escape
+
+    return Markup(str(escape(name)).replace("_", "_<wbr>"))
+
+
+def _label(bar: DistributionBar) -> str:
+    """Return what a bar of a distribution is called."""
+    parts = [numeral(part) for part in bar.parts]
+    match bar.kind, parts:
+        case "range", [low, high]:
+            return _("{low} to {high}").format(low=low, high=high)
+        case "range", [one]:
+            return one
+        case "below", [low, high]:
+            return _("{low} to below {high}").format(low=low, high=high)
+        case "others", [count]:
+            return ngettext("{count} other", "{count} others", 1 if count == "1" else 2).format(count=count)
+        case "missing", _any:
+            return _("missing")
+    return bar.label
 
 
 def _kept() -> BytecodeCache:
