@@ -114,7 +114,7 @@ def test_the_whole_histogram_gives_the_release_of_memory(
 ) -> None:
     compared = 0
     tried = (*LOCAL, "full-domain", "matching")
-    for algorithm in {"auto", *tried[[*MODELS].index(model) % EVERY[engine] :: EVERY[engine]]}:
+    for algorithm in sorted({"auto", *tried[[*MODELS].index(model) % EVERY[engine] :: EVERY[engine]]}):
         for seed, recoding in enumerate(("suppression", "generalization")):
             frame = table(seed, sensitive=1 + seed * (algorithm in ("mondrian", "hilbert")))
             arguments = asked(frame, MODELS[model], algorithm=algorithm, recoding=recoding)

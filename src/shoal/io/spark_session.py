@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import secrets
@@ -57,8 +58,12 @@ appender.nowhere.type = Null
 appender.nowhere.name = nowhere
 rootLogger.level = off
 rootLogger.appenderRef.nowhere.ref = nowhere
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = off
 """
 """What the logs of a session of ours hold: nothing. What Spark writes of an error may quote a cell."""
+_LOGS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+"""Where pyspark logs errors of queries, with the cells that they quote."""
 _PATIENCE = 60.0
 """Seconds that tasks have to end after their job was cancelled."""
 
@@ -244,6 +249,7 @@ def on_spark(session: SparkSession, work: Callable[[], Result], doing: str) -> R
     if not failed:
         return done[0]
     if not isinstance(failed[0], _pyspark_errors()):
+        failed[0].__cause__ = failed[0].__context__ = None  # one of Spark's, which may quote a cell
         raise failed[0]
     kind = _kind_of(failed[0])
     failed.clear()
@@ -275,15 +281,30 @@ def _running(tracker: Any, group: str) -> int:
 
 @contextmanager
 def _unconcerned() -> Iterator[None]:
-    """Leave out what pyspark says of versions of pandas, which nothing here uses."""
+    """Leave out what pyspark says of versions of pandas, which nothing here uses, and errors that quote cells."""
+    thread = threading.get_ident()
+
+    def elsewhere(record: logging.LogRecord) -> bool:
+        return record.thread != thread
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         warnings.simplefilter("ignore", DeprecationWarning)
-        yield
+        from pyspark.logger import PySparkLogger
+
+        logs = [PySparkLogger.getLogger(name) for name in _LOGS]
+        for log in logs:
+            log.addFilter(elsewhere)
+        try:
+            yield
+        finally:
+            for log in logs:
+                log.removeFilter(elsewhere)
 
 
 def _pyspark() -> ModuleType:
-    with _unconcerned():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of versions of pandas
         return require("pyspark.sql", extra="spark", purpose="The engine 'spark'")
 
 

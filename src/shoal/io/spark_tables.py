@@ -56,10 +56,11 @@ class SparkTable:
         """
         import polars as pl
 
-        grouped = self._grouped(names)
-        found = on_spark(self.home, lambda: grouped.limit(most + 1).toArrow(), "count the columns of the table")
+        doing = "count the columns of the table"
+        grouped = on_spark(self.home, lambda: self._grouped(names), doing)
+        found = on_spark(self.home, lambda: grouped.limit(most + 1).toArrow(), doing)
         if found.num_rows > most:
-            return on_spark(self.home, grouped.count, "count the columns of the table")
+            return on_spark(self.home, grouped.count, doing)
         cells = pl.DataFrame(pl.from_arrow(found))
         cells.columns = [*names, times]
         return cells
