@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import stat
+import subprocess
 import sys
 import threading
 import time
@@ -439,3 +440,44 @@ def test_pinned_settings_are_known_to_spark(spark: Any) -> None:
     }
     assert set(spark_session.PINNED) - known == internal
     assert spark_tables.scan_spark(pinned.range(3)).columns == ("id",)
+
+
+STRUCK = """
+import sys, threading, time, os, signal, glob
+place = os.path.dirname(sys.argv[-1])
+def strike():
+    while not glob.glob(place + "/.out.*/release.parquet/_temporary/*/*/*/part-*"):
+        time.sleep(0.02)
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=strike, daemon=True).start()
+from shoal.cli.main import run
+sys.argv[0] = "shoal"
+run()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of Unix")
+@pytest.mark.usefixtures("spark")  # where it can be tested
+def test_a_session_of_the_command_line_is_private_and_leaves_nothing(people: pl.DataFrame, tmp_path: Path) -> None:
+    folder, temporary = tmp_path / "in", tmp_path / "temporary"
+    folder.mkdir()
+    temporary.mkdir()
+    pl.concat([people] * 400).write_parquet(folder / "0.parquet")
+    for number in range(1, 12):
+        os.link(folder / "0.parquet", folder / f"{number}.parquet")
+    words = ("anonymize", folder, "--qi", ",".join(NAMES), "--sensitive", "income", "-l", 3, "--algorithm", "tp")
+    words += ("--engine", "spark", "--master", "local[2]", "-o", tmp_path / "out")
+    call = [sys.executable, "-c", STRUCK, *map(str, words)]
+    with subprocess.Popen(call, env=os.environ | {"TMPDIR": str(temporary)}, stderr=subprocess.PIPE, text=True) as run:
+        modes = set()
+        while run.poll() is None:
+            modes |= {stat.S_IMODE(one.stat().st_mode) for one in temporary.glob("shoal-spark-*")}
+            time.sleep(0.05)
+        assert run.stderr is not None
+        told = run.stderr.read()
+    assert run.returncode == 128 + signal.SIGINT, told
+    assert "No unfinished release was left behind" in told
+    assert not {"WARN", "ERROR", "Exception"} & set(told.split())
+    assert modes == {0o700}
+    assert os.listdir(temporary) == []
+    assert sorted(os.listdir(tmp_path)) == ["in", "temporary"]
