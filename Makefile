@@ -37,6 +37,8 @@ test: warm-up
 	@for name in chromium chromium-browser google-chrome google-chrome-stable chrome; do \
 	  command -v $$name >/dev/null && exit 0; done; \
 	  echo "NO CHROMIUM WAS FOUND: the studio was NOT tested in a browser. Install it: apt-get install chromium"
+	@$(BIN)/python -c 'from shoal.io.spark_session import check_java; check_java()' 2>/dev/null || \
+	  echo "NO JAVA 17 WAS FOUND: the engine of Spark was NOT tested. Install it: apt-get install openjdk-17-jre-headless"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -11,7 +11,6 @@ from shoal._validation import OneOf, validate
 from shoal.disclosure_risk import fitting, reidentification
 from shoal.engines import ENGINES, chosen_engine, count_and_place_cells
 from shoal.errors import ColumnError, DataError, ParameterError
-from shoal.io import scan_table
 from shoal.metrics import published_star_counts
 from shoal.models import Requirement, asked_models
 from shoal.opening import JudgedTable, judged, open_data, open_population, roles, understood
@@ -107,7 +106,7 @@ def audit(
     delimiter: str | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
-    engine: Literal["auto", "memory", "stream"] = "auto",
+    engine: Literal["auto", "memory", "stream", "spark"] = "auto",
     memory: int | str | None = None,
 ) -> Audit:
     """Measure the privacy of a table from its cells, and check it against models where some are given.
@@ -140,7 +139,8 @@ def audit(
     sheet : str, optional
         Of a workbook; needed where it has several.
     engine, memory
-        As for `anonymize`: a folder of Parquet files, or a table that does not fit into memory, is read in pieces.
+        As for `anonymize`: a folder of Parquet files, or a table that does not fit into memory, is read in pieces, and
+        a PySpark DataFrame by Spark. Rows of Spark have no order: groups are numbered as the rows are sorted.
 
     Returns
     -------
@@ -156,9 +156,9 @@ def audit(
     data, star = table.data, table.star
     by, schema, places = chosen_engine(engine, memory, data), roles(table.quasi_identifiers, table.sensitive), None
     if by.streams:
-        scanned = scan_table(data, delimiter=delimiter, encoding=encoding)
-        _check_roles(schema, scanned.columns)
-        opened, places = count_and_place_cells(scanned, schema, by.budget)
+        source = by.open(data, delimiter=delimiter, encoding=encoding)
+        _check_roles(schema, source.columns)
+        opened, places = count_and_place_cells(source, schema, by.budget)
     else:
         opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
         schema.check_known(opened.frame.columns)

@@ -18,11 +18,11 @@ from shoal.algorithms import PREFERENCES, Preferences, choose
 from shoal.engines import ENGINES, chosen_engine, count_cells, partition_cells
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 from shoal.hierarchy import as_hierarchy, automatic_hierarchy, coarsen_columns, tree_after
-from shoal.io import scan_table
 from shoal.models import Requirement, asked_models
 from shoal.opening import open_data, roles, understood
 from shoal.population import population_of
 from shoal.recoding import LARGEST_SET, METHODS
+from shoal.release_of_cells import CountedRelease
 from shoal.stages import (
     STEPS,
     Encoded,
@@ -116,7 +116,7 @@ def anonymize(
     delimiter: str | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
-    engine: Literal["auto", "memory", "stream"] = "auto",
+    engine: Literal["auto", "memory", "stream", "spark"] = "auto",
     memory: int | str | None = None,
     output: str | PathLike[str] | None = None,
     progress: Progress | bool | None = None,
@@ -126,8 +126,8 @@ def anonymize(
     Parameters
     ----------
     data : frame or path
-        A pandas, Polars or Arrow table (anything that narwhals takes), or a path to CSV, Parquet, Arrow or a workbook
-        (.xlsx, .ods), or a database URL with a table. One row per person. It is not changed.
+        A pandas, Polars or Arrow table (anything that narwhals takes), a PySpark DataFrame, or a path to CSV, Parquet,
+        Arrow or a workbook (.xlsx, .ods), or a database URL with a table. One row per person. It is not changed.
     quasi_identifiers : sequence of str
         Columns that an adversary knows from elsewhere. A missing value is a value of its own.
     sensitive : str or sequence of str, optional
@@ -183,13 +183,16 @@ def anonymize(
         Of a CSV file; detected by default.
     sheet : str, optional
         Of a workbook; needed where it has several.
-    engine : {"auto", "memory", "stream"}
+    engine : {"auto", "memory", "stream", "spark"}
         "memory" reads the table as a whole. "stream" reads it in pieces, within `memory`, as a table may be that is
         larger: `data` is a path to Parquet or CSV, a folder of Parquet files, or a lazy frame, there are no insensitive
-        columns, and `release.data` is a lazy frame. "auto" takes "stream" for folders, for tables that do not fit, and
-        where `memory` is given.
+        columns, and `release.data` is a lazy frame. "spark" lets Spark read and write it: `data` is a PySpark
+        DataFrame, or Parquet by a path or URI that the active session reads; there are no insensitive columns either,
+        and `release.data` is a PySpark DataFrame. "auto" takes "spark" for PySpark DataFrames, and "stream" for
+        folders, for tables that do not fit, and where `memory` is given.
     memory : int or str, optional
-        How much memory the engine "stream" may take, in bytes or in words ("4GB"); half of the machine's by default.
+        How much memory the engines "stream" and "spark" may take in this process, in bytes or in words ("4GB"); half of
+        the machine's by default. Spark's own processes take what its settings give them.
     output : path, optional
         A folder to save the release to, as `Release.save` does.
     progress : callable or bool, optional
@@ -233,12 +236,12 @@ def anonymize(
             by = chosen_engine(engine, memory, data)
             schema = roles(quasi_identifiers, sensitive, direct_identifiers, insensitive)
             if by.streams:
-                scanned = scan_table(data, delimiter=delimiter, encoding=encoding)
-                schema = schema.with_rest(scanned.columns)
-                check_recodable(schema, scanned.columns, options)
+                source = by.open(data, delimiter=delimiter, encoding=encoding)
+                schema = schema.with_rest(source.columns)
+                check_recodable(schema, source.columns, options)
                 request = requested(schema, privacy, algorithm, options)
                 by.check(request)
-                opened = count_cells(scanned, schema, by.budget)
+                opened = count_cells(source, schema, by.budget)
             else:
                 opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
                 schema = schema.with_rest(opened.frame.columns)
@@ -248,6 +251,8 @@ def anonymize(
         prepared = prepare(opened, request, clock)
         recoded = partition_cells(prepared, by, clock) if by.streams else partition_and_recode(prepared, clock)
         release = verified(recoded, clock)
+    if isinstance(release, CountedRelease):
+        release = source.released(release)
     if output is not None:
         release.save(output)
     return release

@@ -87,6 +87,10 @@ class CountedRelease(Release):
                 "A table that may be larger than memory is published as a folder of Parquet files. Leave the format "
                 "out, and convert the files where another one is needed."
             )
+        return self._written_rows(shown, path)
+
+    def _written_rows(self, shown: pl.DataFrame, path: Path) -> dict[str, dict[str, Any]]:
+        """Write each row as often as it is published to a new folder of Parquet files; say what is in each."""
         path.mkdir()
         files = {}
         for number, batch in enumerate(self._batches(shown, _FILE_ROWS)):
@@ -157,8 +161,8 @@ class CountedRelease(Release):
     def __repr__(self) -> str:
         achieved = self.certificate.achieved
         return (
-            f"CountedRelease(rows={self.height}, cells={self.frame.height}, algorithm={self.certificate.algorithm!r}, "
-            f"k={achieved['k']}, stars={self.certificate.cost.stars})"
+            f"{type(self).__name__}(rows={self.height}, cells={self.frame.height}, "
+            f"algorithm={self.certificate.algorithm!r}, k={achieved['k']}, stars={self.certificate.cost.stars})"
         )
 
 

@@ -49,8 +49,9 @@ recoding = "generalization"
 largest_set = 8
 seed = 7
 keep_order = true
-engine = "stream"
+engine = "spark"
 memory = "2GB"
+master = "local[2]"
 missing_sensitive = "drop"
 star = "?"
 decimal = ","
@@ -142,8 +143,9 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "largest_set": 8,
     "seed": 7,
     "keep_order": True,
-    "engine": "stream",
+    "engine": "spark",
     "memory": "2GB",
+    "master": "local[2]",
     "missing_sensitive": "drop",
     "star": "?",
     "dates": ["born=%d.%m.%Y"],
@@ -271,14 +273,14 @@ def test_every_parameter_of_an_algorithm_can_be_said() -> None:
 def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
     spec = msgspec.structs.replace(read_spec(write(FULL)), coarsen={"age": "bins:10"})
     made = {"columns", "privacy", "report", "algorithm", "parameters", *FLAGGED}
-    settings = set(ReleaseSpec.__struct_fields__) - WRITTEN - made - {"input", "json"}
+    settings = set(ReleaseSpec.__struct_fields__) - WRITTEN - made - {"input", "json", "master"}
     assert set(spec.saving()) == WRITTEN - {"output"} | {"about"}
     assert spec.saving()["about"] == About(**msgspec.structs.asdict(spec.report))
     assert set(spec.arguments(anonymize)) == settings | set(Columns.__struct_fields__)
     assert set(spec.arguments(tune)) == set(spec.arguments(compare))
     assert set(spec.arguments(tune)) == set(spec.arguments(anonymize)) - set(options.ENGINE)
     of_audit = {"quasi_identifiers", "sensitive", "star", "hierarchies"}
-    of_audit |= {*options.FORMS, *options.READING, *options.ENGINE}
+    of_audit |= {*options.FORMS, *options.READING, *options.ENGINE} - {"master"}
     assert set(spec.arguments(audit)) == of_audit
 
 

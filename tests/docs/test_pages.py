@@ -32,8 +32,17 @@ def run(example: Example) -> None:
     assert code == 0, f"{example.path}:{example.line}: {said}"
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if "```" in page.read_text("utf-8")], ids=name_of)
-def test_every_example_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def with_marks(page: Path) -> Any:
+    """A page; that of Spark in the group of the tests that share a session."""
+    return pytest.param(page, marks=[pytest.mark.xdist_group("spark")] if page.stem == "spark" else [])
+
+
+@pytest.mark.parametrize("page", [with_marks(page) for page in PAGES if "```" in page.read_text("utf-8")], ids=name_of)
+def test_every_example_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    if page.stem == "spark":
+        request.getfixturevalue("spark")
     monkeypatch.syspath_prepend(str(DOCS))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")

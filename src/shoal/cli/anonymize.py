@@ -93,7 +93,7 @@ def publish(terminal: Terminal, data: Any, folder: Path, request: ReleaseSpec, a
     from shoal.publish import anonymize as make_release
 
     check_free(folder, force=bool(request.force))
-    with terminal.progress() as progress:
+    with request.on_engine(), terminal.progress() as progress:
         facts = save(terminal, make_release(data, progress=progress, **arguments), folder, request)
     if terminal.json:
         terminal.result(facts)

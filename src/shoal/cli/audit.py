@@ -58,7 +58,8 @@ def audit(
     names = asked.get("quasi_identifiers", named)
     asked.pop("hierarchies", None)  # those of a spec file are for anonymizing
     asked |= {"hierarchies": trees_of_cells(hierarchies, names), "cells": cells_of(cells, names)}
-    judged = judge(source, privacy=models or None, **asked)
+    with request.on_engine():
+        judged = judge(source, privacy=models or None, **asked)
     facts = judged.to_dict()
     written = [] if output is None else _written(output, judged, facts, source, force=force)
     if terminal.json:

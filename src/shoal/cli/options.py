@@ -62,6 +62,7 @@ __all__ = [
     "Language",
     "LargestSet",
     "Limits",
+    "Master",
     "Memory",
     "MissingSensitive",
     "Notes",
@@ -106,7 +107,7 @@ CELLS = ("missing_sensitive", "star")
 PRIVACY = ("privacy",)
 """The parameters of all models."""
 METHOD = ("algorithm", "seed", "keep_order")
-ENGINE = ("engine", "memory")
+ENGINE = ("engine", "memory", "master")
 """How much of a table is in memory at once, for commands that publish one."""
 RECODING = ("recoding", "largest_set", "hierarchies", "coarsen")
 PREFERENCES = ("weights", "limits")
@@ -463,7 +464,8 @@ Engine = Annotated[
         "--engine",
         metavar="NAME",
         help="memory reads the table as a whole, stream in pieces, for tables larger than memory (Parquet, a folder of "
-        "Parquet files, or CSV; no insensitive columns); auto, unless given, takes what fits.",
+        "Parquet files, or CSV; no insensitive columns), spark lets Spark read and write it (Parquet by a path or URI, "
+        "as hdfs://...); auto, unless given, takes what fits.",
         rich_help_panel=METHOD_PANEL,
     ),
 ]
@@ -472,7 +474,18 @@ Memory = Annotated[
     typer.Option(
         "--memory",
         metavar="SIZE",
-        help="With --engine stream: how much memory it may take, as 4GB; half of the machine's unless given.",
+        help="With --engine stream or spark: how much memory it may take, as 4GB; half of the machine's unless given. "
+        "Spark's own processes take what its settings give them.",
+        rich_help_panel=METHOD_PANEL,
+    ),
+]
+Master = Annotated[
+    str | None,
+    typer.Option(
+        "--master",
+        metavar="URL",
+        help="With --engine spark: the cluster, or local[2] for two threads of this machine; what Spark's "
+        "configuration says unless given.",
         rich_help_panel=METHOD_PANEL,
     ),
 ]

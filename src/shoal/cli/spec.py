@@ -10,7 +10,8 @@ import inspect
 import os
 import shlex
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -120,6 +121,7 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     keep_order: options.KeepOrder = None
     engine: options.Engine = None
     memory: options.Memory = None
+    master: options.Master = None
     recoding: options.Recoding = None
     largest_set: options.LargestSet = None
     hierarchies: Annotated[Said, Declared(options.Hierarchies, columns_and_words)] = None
@@ -174,6 +176,25 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """Return how to save a release, as arguments of `Release.save`."""
         flags = {name: bool(getattr(self, name)) for name in _SWITCHES}
         return {"format": self.format, "about": self.report.about(), **flags}
+
+    @contextmanager
+    def on_engine(self) -> Iterator[None]:
+        """Have what the engine needs for as long as the context lasts: a Spark session, where it is Spark.
+
+        Raises
+        ------
+        UsageError
+            Where a master was named for another engine, or Spark is missing.
+        """
+        if self.engine != "spark":
+            if self.master is not None:
+                raise UsageError("--master is for --engine spark. Name that, or leave --master out.")
+            yield
+            return
+        from shoal.io import open_session
+
+        with open_session(self.master):
+            yield
 
     def reading(self) -> dict[str, Any]:
         """Return what was said of how the table is to be read, as arguments of a call."""

@@ -8,11 +8,15 @@ from shoal.engines.choice import ENGINES, Engine, chosen_engine
 from shoal.engines.histogram import count_and_place_cells, count_cells
 from shoal.engines.memory import MemoryBudget, bytes_of
 from shoal.engines.planning import partition_cells
+from shoal.engines.sources import OnSpark, Source, Streamed
 
 __all__ = [
     "ENGINES",
     "MemoryBudget",
     "Engine",
+    "OnSpark",
+    "Source",
+    "Streamed",
     "bytes_of",
     "chosen_engine",
     "count_and_place_cells",

@@ -337,6 +337,11 @@ def _open_with_narwhals(data: Any) -> OpenedFrame:
         raise ColumnError("Column names are repeated. Rename them.") from None
     except TypeError:
         kind = f"{type(data).__module__}.{type(data).__name__}"
+        if kind.startswith("pyspark."):
+            raise DataError(
+                "A frame of Spark is fetched for this only where you say so: give data.toArrow(), of the columns that "
+                "are needed and no others. anonymize and audit take the frame itself."
+            ) from None
         raise DataError(
             f"shoal cannot read a table from {kind}. Give a pandas or Polars DataFrame, an Arrow Table, another eager "
             "frame that narwhals takes, or the path of a CSV, Parquet or Arrow file."
