@@ -80,7 +80,7 @@ def _sum_of_radii(problem: Problem) -> tuple[float, bool]:
     keep, _ = rows_that_can_stay(table, relaxed)
     changing = (classes.cell_counts - keep).astype(np.int64)
     # One row stands for each class.
-    representatives = classes.order[classes.cell_starts[classes.class_starts[:-1]]]
+    representatives = classes.first_rows[classes.class_starts[:-1]]
     losses = LossTable.of(problem, representatives)
     places = np.arange(classes.count + 1, dtype=np.int32)
     asking = np.add.reduceat(changing, classes.class_starts[:-1]) > 0

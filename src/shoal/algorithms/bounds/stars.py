@@ -188,7 +188,7 @@ class _Cells:
     @classmethod
     def of(cls, table: Table, relaxed: Relaxation) -> _Cells:
         classes = table.classes
-        representatives = classes.order[classes.cell_starts[:-1]]
+        representatives = classes.first_rows
         return cls(
             codes=[column.codes[representatives] for column in table.quasi_identifiers],
             sizes=[column.size for column in table.quasi_identifiers],
