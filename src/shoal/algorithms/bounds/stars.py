@@ -121,12 +121,15 @@ def lower_bound(table: Table, requirement: Requirement, *, target: int, work: in
     tuples, why = _fewest_tuples(relaxed, moved, keep, classes.class_sizes)
     if len(table.quasi_identifiers) < 2:
         return LowerBound(stars=tuples, suppressed_tuples=tuples, why=why)
-    if work is None:
-        work = max(_DUAL_WORK, _DUAL_WORK_PER_ROW * table.rows)
+    work = _usual_work(table) if work is None else work
     stars = _stars_of(table, relaxed, classes.cell_counts - keep, target=target, work=work)
     if stars > tuples:
         why = "rows that no group of identical rows can hold, priced by the cheapest projections that could hold them"
     return LowerBound(stars=max(stars, tuples), suppressed_tuples=tuples, why=why)
+
+
+def _usual_work(table: Table) -> int:
+    return max(_DUAL_WORK, _DUAL_WORK_PER_ROW * table.rows)
 
 
 def rows_that_can_stay(table: Table, relaxed: Relaxation) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -176,7 +179,8 @@ def _stars_of(table: Table, relaxed: Relaxation, changing: NDArray[np.int32], *,
     # Fewer steps than `_FEWEST_STEPS` do not get beyond where they start: spend more work on them, or none. On small
     # tables, where steps cost next to nothing, they are close to the best that can be had after some hundreds.
     size = len(items) * len(families)
-    steps = max(_FEWEST_STEPS, min(work // size, _MOST_STEPS * max(work // _DUAL_WORK, 1)))
+    usual = _usual_work(table)
+    steps = max(_FEWEST_STEPS, min(work // size, _MOST_STEPS * max(work // usual, 1)))
     if steps * size > _OVERDRAFT * work:
         return _stars_without_sharing(cells, items, changing, level)
     if relaxed.l == 1:  # nothing is shared by value: the weights are best as they start
