@@ -133,12 +133,13 @@ class Cascade:
         rows: NDArray[np.int32],
         moved: NDArray[np.int32],
         progress: Progress,
+        patterns: list[tuple[int, ...]] | None = None,
     ) -> None:
         self._table, self._form, self._groups, self._progress = table, form, groups, progress
         self._sizes = [column.size for column in table.quasi_identifiers]
         self._radix = max(table.sensitive[0].size, 1) if table.sensitive else 1
         self._next_group = int(groups.max(initial=-1)) + 1
-        self._patterns = star_patterns(self._sizes)
+        self._patterns = star_patterns(self._sizes) if patterns is None else patterns
         self._pattern_of_group = [0] * self._next_group
         cells = np.flatnonzero(moved)
         left = moved[cells].astype(np.int32)
