@@ -25,6 +25,7 @@ __all__ = [
     "command_seconds",
     "median_seconds",
     "peak_memory",
+    "processor_seconds_of",
     "ratio",
     "seconds_of",
     "shoal_command",
@@ -73,6 +74,14 @@ def seconds_of(action: Callable[[], object], clock: Callable[[], float] = time.p
     start = clock()
     action()
     return clock() - start
+
+
+def processor_seconds_of(action: Callable[[], object]) -> float:
+    """Return the processor time of an action in this process; what earlier ones left behind is collected first."""
+    gc.collect()
+    start = time.process_time()
+    action()
+    return time.process_time() - start
 
 
 def median_seconds(action: Callable[[], object], repeats: int) -> float:

@@ -60,7 +60,7 @@ def fingerprint(table: Table, order: NDArray[np.integer] | None = None, *, key: 
         _add_text(form, f"{role}\0{column.name}", _as_text(column.dictionary))
     by_cell = order is None
     if order is None:  # rows of one cell are alike: each once, and how many they are
-        order = table.classes.order[table.classes.cell_starts[:-1]]
+        order = table.classes.first_rows
         form.update(f"cells\0{len(order)}\0".encode())
         form.update(table.classes.cell_counts.astype("<i4").tobytes())
     else:

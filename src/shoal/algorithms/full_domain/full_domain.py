@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -55,13 +55,19 @@ if TYPE_CHECKING:
 
 __all__ = ["FullDomain", "Task"]
 
-_CHARGES = (1 / 32, 1.0)
-"""What a suppressed cell counts in the first round of local recoding, of what a star loses: where later rounds are to
-win some of it back, the first ones need not spoil many rows to save a few."""
+_CHARGES = (1 / 64, 3 / 1000), (1 / 16, 0.0), (1.0, 0.0)
+"""What a suppressed cell counts in the first rounds of local recoding, of what a star loses, and the least share of all
+rows that one of them groups: where later rounds are to win some of the rows back, the first ones need not spoil many to
+save a few, and should not be spent on few."""
 _GROWTH = 1.125
 """What it is multiplied by when a round makes no group more."""
+_BEYOND = 32
+"""Nodes that a round evaluates beyond a descent, where a suppressed cell counts a part; at its full loss the
+first round finds the optimum, so that local recoding never loses more."""
 _ROUND_SHARE = 6
 """A round may take one in this many of the seconds that are left."""
+_SHARE_OF_COUNTED = 2
+"""The same where the nodes of a round are few: so that hardly ever the clock ends it."""
 
 _COSTS = [f"{name} (maximized)" if METRICS[name].higher_is_better else name for name in COSTS]
 
@@ -110,9 +116,11 @@ class FullDomain:
     * levels that publish the same as the one below do not count, nor do names of the root below the last level;
     * ties go to the node of the lowest global certainty penalty, then to the first in the order of levels.
 
-    In local recoding by a metric that is a sum over cells, the rounds are run twice: with a suppressed cell at its full
-    loss, and at a small part of it that grows from round to round; the better result stays. A group is published at its
-    lowest common ancestors where that loses no more.
+    In local recoding by a metric that is a sum over cells, the rounds are run three times: with a suppressed cell at
+    its full loss, and at two small parts of it that grow as rounds find no group; with the smallest, a round groups at
+    least three in a thousand of all rows as long as that can be. With both, a round evaluates few nodes beyond a
+    descent from the top. The best result stays. A group is published at its lowest common ancestors where that loses
+    no more.
     """
 
     suppression_limit: Real | float = field(
@@ -372,13 +380,15 @@ def _local(task: Task, most: int, budget: Budget, asked: FullDomain) -> Partitio
     charges = _CHARGES if task.cost in ("gcp", "precision", "non_uniform_entropy") else _CHARGES[-1:]
     began = time.perf_counter()
     results: list[tuple[float, int, bool, _Layers, list[dict[str, int]]]] = []
-    for number, charge in enumerate(charges):
+    for number, (charge, fewest) in enumerate(charges):
         share = Budget(
             nodes=budget.nodes,
+            beyond=_BEYOND if charge < 1 else None,
             until=budget.until if number == len(charges) - 1 else began + 0.8 * (budget.until - began),
         )
 
-        layers, rounds = _rounds(task, most, charge, share, (number, len(charges)))
+        fewest_rows = int(fewest * problem.table.rows)
+        layers, rounds = _rounds(task, most, charge, fewest_rows, share, (number, len(charges)))
         if layers is None:
             continue
         ways = (False,) if problem.preferences.limits else (False, True)  # common ancestors may be below a limit
@@ -399,7 +409,7 @@ def _local(task: Task, most: int, budget: Budget, asked: FullDomain) -> Partitio
             "value": 1 - value if task.cost == "precision" else value,
             "nodes": task.lattice.size,
             "rounds": rounds,
-            "charge": charges[number],
+            "charge": charges[number][0],
             "lowest_common_ancestors": tight,
         },
         least=None if tight else np.array(layers.least, dtype=np.int32).reshape(len(layers.least), -1),
@@ -407,11 +417,12 @@ def _local(task: Task, most: int, budget: Budget, asked: FullDomain) -> Partitio
 
 
 def _rounds(
-    task: Task, most: int, charge: float, budget: Budget, part: tuple[int, int]
+    task: Task, most: int, charge: float, fewest: int, budget: Budget, part: tuple[int, int]
 ) -> tuple[_Layers | None, list[dict[str, int]]]:
     """Search, and search again what was suppressed, until all of it would be suppressed again.
 
-    Returns no layers where more than `most` rows are left in the end.
+    A round groups at least `fewest` rows as long as that can be. Returns no layers where more than `most` rows are left
+    in the end.
     """
     layers = _Layers(task)
     rounds: list[dict[str, int]] = []
@@ -424,9 +435,13 @@ def _rounds(
     while layers.left.any():
         classes = layers.rest
         now = time.perf_counter()
-        share = Budget(nodes=budget.nodes, until=now + (budget.until - now) / _ROUND_SHARE)
-        search = task.search(classes, classes.rows, charge)
+        parts = _ROUND_SHARE if budget.beyond is None else _SHARE_OF_COUNTED
+        share = replace(budget, until=now + (budget.until - now) / parts)
+        search = task.search(classes, max(classes.rows - fewest, 0), charge)
         best = search.run(share, FullDomain.name, progress)
+        if fewest and best.node is None:
+            fewest = 0
+            continue
         if best.suppressed == classes.rows and charge < 1:
             charge = min(_GROWTH * charge, 1.0)
             continue

@@ -46,6 +46,8 @@ class Budget:
     """Nodes that may be evaluated."""
     until: float
     """When to stop, by `time.perf_counter`."""
+    beyond: int | None = None
+    """Nodes that may be evaluated once no single step makes the best node better; None where only `nodes` counts."""
 
     def left(self, evaluated: int) -> bool:
         """Return whether to go on."""
@@ -114,7 +116,9 @@ class Search:
         lattice = self._lattice
         progress(name, 0, _PARTS)
         self._descend(budget)
-        if lattice.size > budget.nodes:
+        if budget.beyond is not None:
+            budget = replace(budget, nodes=min(budget.nodes, len(self.known) + budget.beyond), beyond=None)
+        elif lattice.size > budget.nodes:
             self._exchange(budget)
         bound, settled = _NEVER, 0
         heap: list[tuple[_Bound, Node, Node]] = []
