@@ -37,6 +37,8 @@ from benchmarks import (
     starting,
     tune,
 )
+from benchmarks.durations import minutes_of
+from benchmarks.harness import cpu_of_all_processes
 from benchmarks.machine import describe_load, describe_machine
 from benchmarks.results import Part, format_targets, is_measured, save_part, write_summary
 from benchmarks.settings import ROOT, Settings
@@ -90,16 +92,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
     _print_machine()
+    left = list(options.parts or _PARTS)
+    if options.resume:
+        there = [name for name in left if is_measured(name, settings.results)]
+        left = [name for name in left if name not in there]
+        print(f"Measured at this commit already: {', '.join(there) or 'nothing'}.")
+    _print_left(left, settings)
     parts = []
-    for name in options.parts or _PARTS:
-        if options.resume and is_measured(name, settings.results):
-            print(f"{name}: measured at this commit already\n", flush=True)
-            continue
-        start = time.perf_counter()
-        part = _PARTS[name](settings)
+    while left:
+        name = left.pop(0)
+        part = _measured(name, settings)
         print(part.text(), flush=True)
         path = save_part(part, settings.results, quick=settings.quick)
-        print(f"{name}: {time.perf_counter() - start:.0f} s, figures in {path}\n", flush=True)
+        print(f"{name}: {part.seconds:.0f} s, {part.processor_seconds:.0f} s of CPU, figures in {path}")
+        _print_left(left, settings)
         parts.append(part)
     targets = [target for part in parts for target in part.targets]
     if targets:
@@ -110,6 +116,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         write_summary(settings.results, summary, _PARTS)
         print(f"The newest full run of every part is in {summary}.")
     return 0
+
+
+def _measured(name: str, settings: Settings) -> Part:
+    """Measure a part, and note how long that took."""
+    start, used = time.perf_counter(), cpu_of_all_processes()
+    part = _PARTS[name](settings)
+    part.seconds = round(time.perf_counter() - start, 1)
+    part.processor_seconds = round(cpu_of_all_processes() - used, 1)
+    return part
+
+
+def _print_left(names: Sequence[str], settings: Settings) -> None:
+    """Say how long the parts that are left will take; of a short run nobody needs to know."""
+    if names and not settings.quick:
+        minutes = sum(minutes_of(name, settings.results) for name in names)
+        print(f"Left: {', '.join(names)}; about {max(1, round(minutes))} minutes where nothing else runs.")
+    print(flush=True)
 
 
 def _options() -> argparse.ArgumentParser:
@@ -124,7 +147,9 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--rows", type=int, help="rows of the census-like tables")
     parser.add_argument("--tables", type=int, help="choices of d of the seven quasi-identifiers (default: all)")
     parser.add_argument("--raised-work", type=int, help="operations of the raised lower bound")
-    parser.add_argument("--workers", type=int, help="processes that count stars side by side")
+    parser.add_argument(
+        "--workers", type=int, help="processes side by side where nothing is timed (default: all cores, at most eight)"
+    )
     parser.add_argument("--adult", type=Path, help="a copy of the Adult table, fields separated by ';'")
     parser.add_argument("--counties", type=Path, help="a folder with the graph of the US counties")
     parser.add_argument("--arx", type=Path, help="a jar of ARX, to be measured beside the other tools")

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -24,6 +25,7 @@ MODULES = (
     "comparison",
     "compiling",
     "divergence",
+    "durations",
     "emd",
     "estimators",
     "exact",
@@ -93,6 +95,7 @@ def settings(benchmarks, tmp_path):
         diverse_volumes=(1_000,),
         diverse_l=(2,),
         queries=20,
+        many_queries=40,
         queried_releases=2,
         tuning_seconds=0.2,
         quick=True,
@@ -569,7 +572,7 @@ def test_patterns_are_measured_from_the_greedy_choice_to_the_proof(benchmarks, s
     frame = shoal.datasets.census(200, quasi_identifiers=7, seed=1)
     adult = tmp_path / "adult.csv"
     frame.rename(dict(zip(frame.columns, part._ADULT, strict=True))).write_csv(adult, separator=";")
-    monkeypatch.setattr(part, "_SAMPLES", ((60, 20.0, 0.0),))
+    monkeypatch.setattr(part, "_SAMPLES", ((60, 20.0),))
     monkeypatch.setattr(part, "_K_VALUES", (2,))
     monkeypatch.setattr(part, "_BUSY", 1)
     found = part.measure(replace(settings, adult=adult))
@@ -580,6 +583,13 @@ def test_patterns_are_measured_from_the_greedy_choice_to_the_proof(benchmarks, s
     assert samples[0][2] >= samples[0][3] > 0
     assert [target.limit for target in found.targets] == [1.1, 1.0, 0.0]
     draws_its_figures(benchmarks, found, tmp_path)
+    monkeypatch.setattr(part, "_LARGER_SAMPLE", 90)
+    monkeypatch.setattr(part, "_LIMIT_SECONDS", 20.0)
+    monkeypatch.setattr(part, "_speed", lambda *_: None)
+    whole = part.measure(replace(settings, adult=adult, quick=False))
+    assert [row[0] for row in whole.figures[list(whole.figures)[-1]]["rows"]] == [60, 90]
+    assert [target.limit for target in whole.targets] == [1.1, 1.0, 0.0, 0.7, 1.0]
+    assert whole.targets[-1].measured <= 100
 
 
 def test_compiling_is_measured_from_an_empty_cache_and_from_a_full_one(benchmarks, settings, monkeypatch):
@@ -612,6 +622,16 @@ def test_republication_is_measured_over_a_history(benchmarks, settings, tmp_path
             assert len(counts) == 1 + 2_000 // 500
             assert measured[what + "most counterfeits of a release"] == max(counts)
         assert part.figures[f"{name}: l-diversity by Mondrian (Figure 4):"]["rows"][0][:3] == [1_000, 2, 3]
+
+
+def test_nobody_fits_two_groups_of_strict_mondrian(benchmarks, settings):
+    republish = benchmarks.republish
+    people = republish.People.of(settings, "income")
+    present = next(people.history(settings, 500))
+    (one,) = list(republish._diverse(people, settings, 4, 4_000))[:1]
+    carried = np.left_shift(np.uint64(1), np.arange(len(one.people), dtype=np.uint64) % np.uint64(64))
+    assert len(one.people) > 3
+    assert np.array_equal(carried[one.groups], republish._of_all_groups(people.codes[present], one, carried))
 
 
 def test_the_tuner_is_held_against_no_coarsening(benchmarks, settings, tmp_path, monkeypatch):
@@ -677,6 +697,14 @@ def test_points_of_a_figure_are_those_of_the_table(benchmarks):
     sal, occ = benchmarks.figures.wide("Figure 2")(tables)
     assert (sal.title, sal.curves) == ("SAL", {"tp": [(2, 10)]})
     assert (occ.title, occ.curves) == ("OCC", {"tp": [(2, 20), (4, 30)]})
+    panels = {figure.name: figure.panels for figure in benchmarks.figures.FIGURES}
+    names = {"header": ["k", "sorted fold", "ours"], "rows": [["10 to 20", 1.5, 1.1], ["21 to 30", 1.4, None]]}
+    (female,) = panels["geography-7-overfull-ratio"]({"FEMALE-1990, 4,275 names": names})
+    assert female.title == "FEMALE-1990"
+    assert female.curves == {"sorted fold": [(15, 1.5), (25.5, 1.4)], "ours": [(15, 1.1)]}
+    ended = {"header": ["l", "phase one", "phase three"], "rows": [[2, 5, 0], ["all", 5, 0]]}
+    (phases,) = panels["l-diversity-phases"]({"How often each phase ended TP:": ended})
+    assert phases.curves == {"phase one": [(2, 5)], "phase three": [(2, 0)]}
 
 
 CELLS = {
@@ -732,3 +760,43 @@ def test_another_tool_is_judged_by_the_file_that_it_published(benchmarks, settin
     assert (raw[6], raw[-1]) == (0, "NO")
     assert lines["broken"][-1] == "failed"
     assert lines["reader"][-1] == "reads k = 5, l = 3 of the first line"
+
+
+def test_a_tool_that_took_too_long_is_not_asked_for_more(benchmarks, settings, monkeypatch, tmp_path):
+    rivals = benchmarks.rivals
+    script = tmp_path / "slow.py"
+    script.write_text("import time\ntime.sleep(60)\n")
+    monkeypatch.setattr(rivals, "TOOLS", (rivals.Tool(name="slow", script=str(script), pins=("slow==1",)),))
+    monkeypatch.setattr(rivals, "READER", rivals.Tool(name="none", script=str(tmp_path / "no"), pins=("none==2",)))
+    monkeypatch.setattr(rivals, "environment", lambda pins: rivals.sys.executable)
+    monkeypatch.setattr(rivals, "_shoal", lambda *_: rivals.Run(seconds=0, cpu=0, megabytes=0, failed="failed"))
+    part = rivals.measure(replace(settings, rows=0, csv_rows=400, rival_seconds=0.5))
+    (table,) = part.figures.values()
+    said = {row[0]: row[-1] for row in table["rows"] if row[1] == "slow 1"}
+    assert said == {"k = 5": "no result in 0 s", "k = 5, l = 3 (distinct)": "not asked: no result for less"}
+
+
+def test_every_part_says_how_long_it_took_and_the_run_how_much_is_left(benchmarks, monkeypatch, capsys, tmp_path):
+    def measure(given):
+        end = benchmarks.harness.cpu_of_all_processes() + 0.2
+        while benchmarks.harness.cpu_of_all_processes() < end:
+            pass
+        return benchmarks.results.Part(name="speed", title="Speed")
+
+    monkeypatch.setattr(benchmarks.__main__, "_PARTS", {"speed": measure, "stars": measure})
+    monkeypatch.setattr(benchmarks.durations, "MINUTES", {"speed": 4.0, "stars": 9.0})
+    assert benchmarks.__main__.main(["speed", "stars", "--results", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "Left: speed, stars; about 13 minutes" in printed
+    assert "Left: stars; about 9 minutes" in printed
+    stored = json.loads((tmp_path / "speed.json").read_text())
+    assert 0.2 <= stored["processor_seconds"] <= stored["seconds"] + 0.1
+    assert "; took 0.0 min, 0.0 min of CPU_" in (tmp_path / "RESULTS.md").read_text()
+    assert benchmarks.durations.minutes_of("speed", tmp_path) == stored["seconds"] / 60, "the last run knows better"
+    assert benchmarks.durations.minutes_of("stars", tmp_path / "nowhere") == 9
+
+
+def test_a_full_run_ends_within_three_hours(benchmarks):
+    parts = benchmarks.__main__._PARTS
+    assert set(parts) <= set(benchmarks.durations.MINUTES), "every part has an estimate"
+    assert sum(benchmarks.durations.MINUTES[name] for name in parts) <= 150
