@@ -97,7 +97,8 @@ class CountedRelease(Release):
         import polars as pl
 
         times = _unlike(names)
-        scanned = pl.scan_parquet(sorted(path.iterdir()), hive_partitioning=False, glob=False)
+        files = sorted(path.iterdir()) if path.is_dir() else [path]
+        scanned = pl.scan_parquet(files, hive_partitioning=False, glob=False)
         if scanned.collect_schema().names() != list(names):
             raise ReleaseUnsafeError("The written files have other columns than the release. Nothing was published.")
         plain = shown.with_columns(pl.col(pl.Enum, pl.Categorical).cast(pl.String)).with_columns(
@@ -132,7 +133,7 @@ class CountedRelease(Release):
         import polars as pl
 
         for name in self.schema.sensitive if any(model.reads_values for model in self.requirement.models) else ():
-            pairs = pl.DataFrame([plain[name].alias("shown"), self.frame[name].alias("meant")]).unique()
+            pairs = pl.DataFrame([plain[name].alias("shown"), self._distinct[name].alias("meant")]).unique()
             if pairs["shown"].n_unique() != pairs.height:
                 raise ReleaseUnsafeError(f"The files tell other values of '{name}' apart. Nothing was published.")
             shown = found[name].alias("shown").to_frame()
@@ -148,13 +149,13 @@ class CountedRelease(Release):
         """Return what a notebook shows of it: no more than the published table tells."""
         from shoal.report.notebook import card_of_release
 
-        first = next(self._batches(self.published, _SHOWN_ROWS))
+        first = next(self._batches(self._as_written(self._distinct), _SHOWN_ROWS))
         return card_of_release(self._public_facts(self.public_certificate, None), first)
 
     def __repr__(self) -> str:
-        achieved = self.certificate.achieved
+        achieved, cells = self.certificate.achieved, self._distinct.height
         return (
-            f"CountedRelease(rows={self.height}, cells={self.frame.height}, algorithm={self.certificate.algorithm!r}, "
+            f"{type(self).__name__}(rows={self.height}, cells={cells}, algorithm={self.certificate.algorithm!r}, "
             f"k={achieved['k']}, stars={self.certificate.cost.stars})"
         )
 

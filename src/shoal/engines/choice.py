@@ -12,9 +12,9 @@ from shoal.errors import ParameterError
 from shoal.io import bytes_to_read, is_folder_of_parquet
 
 if TYPE_CHECKING:
-    from shoal.stages import Request
+    from shoal.request import Request
 
-__all__ = ["ENGINES", "Engine", "chosen_engine"]
+__all__ = ["ENGINES", "Engine", "chosen_engine", "streaming_obstacle"]
 
 ENGINES = ("auto", "memory", "stream")
 """What the `engine` of a request may be."""
@@ -55,51 +55,59 @@ class Engine:
         """
         if not self.streams:
             return
-        whole = Suggestion("engine", "memory")
-        if request.schema.insensitive:
-            raise ParameterError(
-                "A table that is read in pieces has no insensitive columns: its rows are worked on as cells with "
-                "counts. Drop them by naming them among ",
-                Suggestion("direct_identifiers"),
-                ", or read the table as a whole with ",
+        obstacle = streaming_obstacle(request)
+        if obstacle is not None:
+            raise obstacle
+
+
+def streaming_obstacle(request: Request) -> ParameterError | None:
+    """Return the error for what of a request cannot be done with cells and their counts; says what to do instead."""
+    whole = Suggestion("engine", "memory")
+    if request.schema.insensitive:
+        return ParameterError(
+            "A table that is read in pieces has no insensitive columns: its rows are worked on as cells with "
+            "counts. Drop them by naming them among ",
+            Suggestion("direct_identifiers"),
+            ", or read the table as a whole with ",
+            whole,
+            ".",
+        )
+    if request.keep_order:
+        return ParameterError(
+            "A table that is read in pieces does not keep its order. Leave that out, or read the table as a whole "
+            "with ",
+            whole,
+            ".",
+        )
+    for key, coarsening in request.coarsen.items():
+        described = coarsening.to_dict() if hasattr(coarsening, "to_dict") else {}
+        if described.get("coarsening") not in _OF_VALUES or described.get("quantiles") is not None:
+            columns = key if isinstance(key, str) else ", ".join(key)
+            return ParameterError(
+                f"The coarsening of {columns} looks at how many rows have each value, which is not done where a "
+                "table is read in pieces. Say the cuts or the classes yourself (shoal.Bins(cuts=...), a level of a "
+                "hierarchy), or read the table as a whole with ",
                 whole,
                 ".",
             )
-        if request.keep_order:
-            raise ParameterError(
-                "A table that is read in pieces does not keep its order. Leave that out, or read the table as a whole "
-                "with ",
-                whole,
-                ".",
-            )
-        for key, coarsening in request.coarsen.items():
-            described = coarsening.to_dict() if hasattr(coarsening, "to_dict") else {}
-            if described.get("coarsening") not in _OF_VALUES or described.get("quantiles") is not None:
-                columns = key if isinstance(key, str) else ", ".join(key)
-                raise ParameterError(
-                    f"The coarsening of {columns} looks at how many rows have each value, which is not done where a "
-                    "table is read in pieces. Say the cuts or the classes yourself (shoal.Bins(cuts=...), a level of a "
-                    "hierarchy), or read the table as a whole with ",
-                    whole,
-                    ".",
-                )
-        if request.requirement.population is not None:
-            raise ParameterError(
-                "Models that ask about a population are not served where a table is read in pieces. Read it as a whole "
-                "with ",
-                whole,
-                ".",
-            )
-        without = [name for name in request.schema.quasi_identifiers if name not in request.hierarchies]
-        if request.climbs and without:
-            raise ParameterError(
-                f"{request.algorithm.name} needs a hierarchy for each quasi-identifier, and none is made where a table "
-                f"is read in pieces. Give one for '{without[0]}' with ",
-                Suggestion("hierarchies"),
-                ", or read the table as a whole with ",
-                whole,
-                ".",
-            )
+    if request.requirement.population is not None:
+        return ParameterError(
+            "Models that ask about a population are not served where a table is read in pieces. Read it as a whole "
+            "with ",
+            whole,
+            ".",
+        )
+    without = [name for name in request.schema.quasi_identifiers if name not in request.hierarchies]
+    if request.climbs and without:
+        return ParameterError(
+            f"{request.algorithm.name} needs a hierarchy for each quasi-identifier, and none is made where a table "
+            f"is read in pieces. Give one for '{without[0]}' with ",
+            Suggestion("hierarchies"),
+            ", or read the table as a whole with ",
+            whole,
+            ".",
+        )
+    return None
 
 
 def chosen_engine(engine: str, memory: int | str | None, data: Any) -> Engine:
@@ -135,4 +143,5 @@ def chosen_engine(engine: str, memory: int | str | None, data: Any) -> Engine:
         name = "memory" if fits and not is_folder_of_parquet(data) and memory is None else "stream"
         if not fits:
             _log.info("The table takes about %s: it is read in pieces.", in_words(size))
-    return Engine(name=name, budget=MemoryBudget(max(allowed, 10**9)))
+    # What is read as a whole takes what it needs.
+    return Engine(name=name, budget=MemoryBudget(max(allowed, 10**9) if name == "stream" else 1 << 62))
