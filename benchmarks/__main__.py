@@ -30,6 +30,7 @@ from benchmarks import (
     regions,
     republish,
     risk,
+    rows,
     speed,
     stars,
     tune,
@@ -42,6 +43,7 @@ __all__ = ["main"]
 
 _PARTS: dict[str, Callable[[Settings], Part]] = {
     "speed": speed.measure,
+    "rows": rows.measure,
     "stars": stars.measure,
     "paper": paper.measure,
     "divergence": divergence.measure,
@@ -80,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = Settings.short() if options.quick else Settings()
     given = {
         name: getattr(options, name)
-        for name in ("rows", "tables", "raised_work", "workers", "adult", "counties", "results")
+        for name in ("rows", "tables", "raised_work", "workers", "adult", "counties", "results", "against")
     }
     settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
     _print_machine()
@@ -115,6 +117,7 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--workers", type=int, help="processes that count stars side by side")
     parser.add_argument("--adult", type=Path, help="a copy of the Adult table, fields separated by ';'")
     parser.add_argument("--counties", type=Path, help="a folder with the graph of the US counties")
+    parser.add_argument("--against", type=Path, help="another folder of sources, such as ../before/src, for rows")
     parser.add_argument("--results", type=Path, help="folder for the figures, and for RESULTS.md")
     return parser
 

@@ -27,6 +27,10 @@ class Settings:
     """Rows of the census-like tables."""
     many_rows: int = 6_000_000
     """Rows of the long table that shows how time and memory grow."""
+    drawn_rows: int = 5_000_000
+    """Rows of the largest table that is drawn from Adult."""
+    against: Path | None = None
+    """The sources of another checkout, which whole processes are measured against."""
     csv_rows: int = 30_000
     """Rows of the CSV file of the command line's measurements."""
     figure_rows: tuple[int, ...] = (100_000, 200_000, 300_000, 400_000, 500_000, 600_000)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, cast, overload
+from typing import Any, Generic, TypeVar, overload
 
 __all__ = ["OnDemand"]
 
@@ -29,7 +29,7 @@ class OnDemand(Generic[_T]):
         held: _T | Callable[[], _T] = holder.__dict__[self._name]
         if callable(held):
             held = holder.__dict__[self._name] = held()
-        return cast("_T", held)
+        return held
 
     def __set__(self, holder: Any, value: _T | Callable[[], _T]) -> None:
         holder.__dict__[self._name] = value

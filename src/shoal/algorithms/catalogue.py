@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shoal.algorithms.base import Algorithm
     from shoal.models import Requirement
 
-__all__ = ["ALGORITHMS", "CATALOGUE", "LIKE_THE_TABLE", "PROVING", "Entry", "Exposure", "choose", "unsupported"]
+__all__ = ["ALGORITHMS", "CATALOGUE", "PROVING", "Entry", "Exposure", "choose", "unsupported"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,10 +143,6 @@ PROVING = tuple(entry.algorithm.name for entry in CATALOGUE if entry.proves)
 """Those that prove an optimum."""
 
 
-LIKE_THE_TABLE = Cluster(effort=50)
-"""What `auto` takes where groups must be like the table: SABRE and then clustering, together in SABRE's time."""
-
-
 def choose(algorithm: str | Algorithm, requirement: Requirement, recoding: str) -> tuple[Algorithm, str]:
     """Return the algorithm to run and why it was chosen.
 
@@ -218,7 +214,7 @@ def _automatic(requirement: Requirement, recoding: str) -> tuple[Algorithm, str]
         return ALGORITHMS["full-domain"], "a model of the release as a whole, which it alone decides about"
     lost = "fewest stars" if recoding == "suppression" else "smallest sub-domains"
     if requirement.compares_with_table:
-        return LIKE_THE_TABLE, f"groups that must be like the table, by {recoding}: {lost} in our trials"
+        return ALGORITHMS["cluster"], f"groups that must be like the table, by {recoding}: {lost} in our trials"
     form = requirement.frequency_form() if recoding == "suppression" else None
     if form is not None and form.l == 1:
         return ALGORITHMS["m-approximation"], "k-anonymity by suppression: fewest stars within a factor d"
