@@ -249,6 +249,24 @@ def test_starting_is_measured_in_cpu_of_all_processes(benchmarks, tmp_path):
     assert benchmarks.starting.cpu_of(["-c", nested], environment, tmp_path) >= 0.5
 
 
+def test_whole_processes_are_measured_against_another_tree(benchmarks, settings):
+    part = benchmarks.rows.measure(replace(settings, against=ROOT / "src"))
+    (grid,) = part.figures.values()
+    (row,) = grid["rows"]  # the census-like table: there is no copy of Adult
+    found = dict(zip(grid["header"], row, strict=True))
+    assert found["run"] == "census-like, d = 4, l = 6, tp+, Parquet, 200 rows"
+    assert found["ratio"] == found["seconds"] / found["there"]
+    assert found["gcp %"] == found["at most"] > 0
+    assert min(found["CPU"], found["CPU there"]) > 0.1
+    assert found["peak MB"] > 50
+    assert not part.targets  # small tables are start-up
+    frame = pl.DataFrame({"a": range(1000), "b": [row % 2 for row in range(1000)]})
+    drawn = benchmarks.rows._drawn(frame, 5_000, 0)
+    assert drawn.equals(benchmarks.rows._drawn(frame, 5_000, 0))
+    changed = (drawn["a"] % 2 != drawn["b"]).mean()
+    assert 0.1 < changed < 0.2  # half of 1 - 0.85**2
+
+
 def test_a_run_prints_keeps_and_summarises_its_figures(benchmarks, settings, monkeypatch, capsys, tmp_path):
     def part(given):
         found = benchmarks.results.Part(name="speed", title="Speed", when="now")
