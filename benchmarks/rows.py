@@ -115,7 +115,8 @@ def measure(settings: Settings) -> Part:
             part.targets.append(Target(what=f"{what}: gcp", limit=limit, measured=here.loss, unit=" %"))
     part.say(
         f"Median of {settings.repeats} runs of each tree ({settings.many_repeats} of large tables, one where it shall "
-        "be quick), in turns, after one that is not counted; `there` is the other tree. CPU is that of the process and of all that it started, user and system; memory is its peak."
+        "be quick), in turns, after one that is not counted; `there` is the other tree. CPU is that of the "
+        "process and of all that it started, user and system; memory is its peak."
     )
     header = (
         "run", "seconds", "there", "ratio", "limit", "CPU", "CPU there", "peak MB", "gcp %", "at most",
