@@ -6,7 +6,7 @@ STAMP := .venv/.installed
 # Tests start processes by the dozen: modules are compiled once, whatever the environment says of it.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo warm-up test check lint types imports docs package bench clean help
+.PHONY: demo warm-up test check lint types imports docs pictures package bench bench-quick clean help
 
 help:
 	@echo "make demo     anonymize a real table, print what was achieved, write a report to open"
@@ -14,8 +14,10 @@ help:
 	@echo "make test     run the whole test suite"
 	@echo "make check    lint, types, import rules, then the tests"
 	@echo "make docs     build the documentation: docs/_build/html/index.html"
+	@echo "make pictures take the pictures of the studio for the documentation again, in a browser"
 	@echo "make package  build wheel and source distribution, and try the wheel with the oldest and newest versions"
-	@echo "make bench    measure speed, memory and quality"
+	@echo "make bench    measure speed, memory and quality; goes on where it was interrupted at the same commit"
+	@echo "make bench-quick  the same on small tables, to see that every part runs"
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "shoal needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
@@ -35,6 +37,8 @@ test: warm-up
 	@for name in chromium chromium-browser google-chrome google-chrome-stable chrome; do \
 	  command -v $$name >/dev/null && exit 0; done; \
 	  echo "NO CHROMIUM WAS FOUND: the studio was NOT tested in a browser. Install it: apt-get install chromium"
+	@$(BIN)/python -c 'from shoal.io.spark_session import check_java; check_java()' 2>/dev/null || \
+	  echo "NO JAVA 17 WAS FOUND: the engine of Spark was NOT tested. Install it: apt-get install openjdk-17-jre-headless"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -51,11 +55,17 @@ check: lint types imports test
 docs: $(STAMP)
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html
 
+pictures: $(STAMP)
+	SHOAL_NEEDS_BROWSER=1 SHOAL_DOCS_PICTURES=docs/_static/studio $(BIN)/python -m pytest -n 0 -q tests/studio/test_browser.py -k "release_for_a_board or by_mouse"
+
 package: $(STAMP)
 	BIN=$(BIN) .ci/package
 
 bench: $(STAMP)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --resume
+
+bench-quick: $(STAMP)
+	$(BIN)/python -m benchmarks --quick --results $${TMPDIR:-/tmp}/shoal-bench-quick
 
 clean:
 	rm -rf .venv demo-release demo-release.private .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/_build docs/reference/generated

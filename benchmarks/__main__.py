@@ -18,6 +18,7 @@ from benchmarks import (
     compiling,
     divergence,
     emd,
+    estimators,
     exact,
     figure7,
     full_domain,
@@ -30,13 +31,15 @@ from benchmarks import (
     regions,
     republish,
     risk,
+    rivals,
     rows,
     speed,
     stars,
+    starting,
     tune,
 )
 from benchmarks.machine import describe_load, describe_machine
-from benchmarks.results import Part, format_targets, save_part, write_summary
+from benchmarks.results import Part, format_targets, is_measured, save_part, write_summary
 from benchmarks.settings import ROOT, Settings
 
 __all__ = ["main"]
@@ -51,6 +54,7 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "comparison": comparison.measure,
     "automatic": automatic.measure,
     "compiling": compiling.measure,
+    "starting": starting.measure,
     "emd": emd.measure,
     "closeness": closeness.measure,
     "local": local.measure,
@@ -66,7 +70,9 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "full-domain": full_domain.measure,
     "minimality": minimality.measure,
     "risk": risk.measure,
+    "estimators": estimators.measure,
     "attacks": attacks.measure,
+    "rivals": rivals.measure,
 }
 
 
@@ -82,12 +88,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = Settings.short() if options.quick else Settings()
     given = {
         name: getattr(options, name)
-        for name in ("rows", "tables", "raised_work", "workers", "adult", "counties", "results", "against")
+        for name in ("rows", "tables", "raised_work", "workers", "adult", "counties", "arx", "against", "results")
     }
     settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
     _print_machine()
     parts = []
     for name in options.parts or _PARTS:
+        if options.resume and is_measured(name, settings.results):
+            print(f"{name}: measured at this commit already\n", flush=True)
+            continue
         start = time.perf_counter()
         part = _PARTS[name](settings)
         print(part.text(), flush=True)
@@ -111,13 +120,19 @@ def _options() -> argparse.ArgumentParser:
         "parts", nargs="*", choices=[*_PARTS, []], metavar="PART", help=f"{', '.join(_PARTS)}; all by default"
     )
     parser.add_argument("--quick", action="store_true", help="about two minutes: fewer tables, fewer repetitions")
+    parser.add_argument(
+        "--resume", action="store_true", help="leave out parts that have figures of this very commit already"
+    )
     parser.add_argument("--rows", type=int, help="rows of the census-like tables")
     parser.add_argument("--tables", type=int, help="choices of d of the seven quasi-identifiers (default: all)")
     parser.add_argument("--raised-work", type=int, help="operations of the raised lower bound")
     parser.add_argument("--workers", type=int, help="processes that count stars side by side")
     parser.add_argument("--adult", type=Path, help="a copy of the Adult table, fields separated by ';'")
     parser.add_argument("--counties", type=Path, help="a folder with the graph of the US counties")
-    parser.add_argument("--against", type=Path, help="another folder of sources, such as ../before/src, for rows")
+    parser.add_argument("--arx", type=Path, help="a jar of ARX, to be measured beside the other tools")
+    parser.add_argument(
+        "--against", type=Path, help="sources, such as ../before/src, that whole commands are compared with"
+    )
     parser.add_argument("--results", type=Path, help="folder for the figures, and for RESULTS.md")
     return parser
 

@@ -32,7 +32,7 @@ def measure(settings: Settings) -> Part:
 
 
 def _linking(part: Part, settings: Settings) -> None:
-    sizes = (6_000, 60_000) if settings.quick else (60_000, settings.rows)
+    sizes = (settings.rows // 100, settings.rows // 10) if settings.quick else (60_000, settings.rows)
     part.say(
         "Census-like tables with seven quasi-identifiers, published with l = 4 and linked with a table of the same "
         "people, who is who being known; one process."

@@ -25,6 +25,7 @@ __all__ = [
     "command_seconds",
     "median_seconds",
     "peak_memory",
+    "processor_seconds_of",
     "ratio",
     "seconds_of",
     "shoal_command",
@@ -67,12 +68,20 @@ class Memory:
         return 6 * self.arrow + 300_000_000
 
 
-def seconds_of(action: Callable[[], object]) -> float:
-    """Return the wall time of an action; what earlier ones left behind is collected first."""
+def seconds_of(action: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
+    """Return the time of an action, wall time unless given; what earlier ones left behind is collected first."""
     gc.collect()
-    start = time.perf_counter()
+    start = clock()
     action()
-    return time.perf_counter() - start
+    return clock() - start
+
+
+def processor_seconds_of(action: Callable[[], object]) -> float:
+    """Return the processor time of an action in this process; what earlier ones left behind is collected first."""
+    gc.collect()
+    start = time.process_time()
+    action()
+    return time.process_time() - start
 
 
 def median_seconds(action: Callable[[], object], repeats: int) -> float:
@@ -81,11 +90,19 @@ def median_seconds(action: Callable[[], object], repeats: int) -> float:
     return statistics.median(seconds_of(action) for _ in range(repeats))
 
 
-def ratio(action: Callable[[], object], yardstick: Callable[[], object], repeats: int) -> Ratio:
-    """Measure an action against a yardstick in one process, in turns, so that noise meets both, after a warm-up."""
+def ratio(
+    action: Callable[[], object],
+    yardstick: Callable[[], object],
+    repeats: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Ratio:
+    """Measure an action against a yardstick in one process, in turns, so that noise meets both, after a warm-up.
+
+    With `time.process_time` the CPU seconds of all threads count, whatever else the machine is doing.
+    """
     action()
     yardstick()
-    pairs = [(seconds_of(yardstick), seconds_of(action)) for _ in range(repeats)]
+    pairs = [(seconds_of(yardstick, clock), seconds_of(action, clock)) for _ in range(repeats)]
     bases, times = zip(*pairs, strict=True)
     return Ratio(
         seconds=statistics.median(times), fastest=min(times), slowest=max(times), yardstick=statistics.median(bases)

@@ -42,8 +42,8 @@ def measure(settings: Settings) -> Part:
     """Measure the speed on census-like tables, and the quality on Adult where a copy exists."""
     part = Part(name="patterns", title="Pattern-guided k-anonymity")
     _speed(part, settings)
-    if settings.adult is None:
-        part.say("Adult was not measured: give a copy with --adult.")
+    if not settings.adult.exists():
+        part.say("There is no copy of Adult: give one with --adult.")
     else:
         frame = pl.read_csv(settings.adult, separator=";", infer_schema=False).select(_ADULT)
         _quality(part, frame, settings)
@@ -66,7 +66,7 @@ def _group_by(frame: pl.DataFrame) -> None:
 def _speed(part: Part, settings: Settings) -> None:
     plain, improved = shoal.PatternGuided(_FEW, improve=False), shoal.PatternGuided(_FEW)
     rows: list[tuple[object, ...]] = []
-    for n in (60_000,) if settings.quick else (600_000, 10_000_000):
+    for n in (settings.rows // 10,) if settings.quick else (600_000, 10_000_000):
         frame = census(n, quasi_identifiers=list(_QI), seed=1).select(_QI)
         _partition(frame.head(5_000), improved, 10)
         unavoidable = median_seconds(partial(_group_by, frame), 3)

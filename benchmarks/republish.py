@@ -34,6 +34,8 @@ __all__ = ["measure"]
 _QUASI_IDENTIFIERS = ("age", "gender", "education", "birth_place")
 _SENSITIVE = {"OCC": "occupation", "SAL": "income"}
 _SELECTIVITY = 0.1
+_SELECTIVITIES = (0.02, 0.04, 0.06, 0.08, 0.1)
+"""Those of Figure 8a."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,27 +150,43 @@ class Found:
 
     counterfeits: list[int]
     seconds: list[float]
-    errors: list[float]
-    """Query error of the releases that were asked."""
+    errors_by_selectivity: dict[float, list[float]]
+    """Query error of the releases that were asked, by the size of the queries."""
     vulnerable: int
     """People whose value is certain at the end."""
     fewest: int
     """Sensitive values left of the person with the fewest."""
 
+    @property
+    def errors(self) -> list[float]:
+        """Those of the largest queries."""
+        return self.errors_by_selectivity[max(self.errors_by_selectivity)]
 
-def _measured(people: People, settings: Settings, volume: int, releases: Iterator[Released], *, attack: bool) -> Found:
+
+def _measured(
+    people: People,
+    settings: Settings,
+    volume: int,
+    releases: Iterator[Released],
+    *,
+    attack: bool,
+    selectivities: tuple[float, ...] = (_SELECTIVITY,),
+) -> Found:
     """Run through a history, ask queries of some releases, and play the adversary if asked to."""
     total = 1 + (len(people.codes) - settings.alive) // volume
     asked = set(np.linspace(0, total - 1, settings.queried_releases).astype(int).tolist())
     rng = np.random.default_rng(settings.seed)
     left = np.full(len(people.codes), ~np.uint64(0))
-    counterfeits, seconds, errors = [], [], []
+    counterfeits, seconds = [], []
+    errors: dict[float, list[float]] = {selectivity: [] for selectivity in selectivities}
     for number, (present, one) in enumerate(zip(people.history(settings, volume), releases, strict=True)):
         counterfeits.append(one.counterfeits)
         seconds.append(one.seconds)
         if number in asked:
-            queries = random_ranges(people.sizes, _SELECTIVITY, settings.queries, rng)
-            errors.append(workload_error(people.codes[present], (one.first, one.last), one.people, one.values, queries))
+            for selectivity, found in errors.items():
+                queries = random_ranges(people.sizes, selectivity, settings.queries, rng)
+                boxes = (one.first, one.last)
+                found.append(workload_error(people.codes[present], boxes, one.people, one.values, queries))
         if attack:
             bits = np.uint64(1) << np.arange(people.sizes[-1], dtype=np.uint64)
             carried = np.bitwise_or.reduce(np.where(one.values > 0, bits, np.uint64(0)), axis=1)
@@ -178,7 +196,7 @@ def _measured(people: People, settings: Settings, volume: int, releases: Iterato
     return Found(
         counterfeits=counterfeits,
         seconds=seconds,
-        errors=errors,
+        errors_by_selectivity=errors,
         vulnerable=int((sizes == 1).sum()),
         fewest=int(sizes.min()),
     )
@@ -195,6 +213,7 @@ def measure(settings: Settings) -> Part:
     for name, sensitive in _SENSITIVE.items():
         people = People.of(settings, sensitive)
         _measure_history(part, settings, name, people)
+        _measure_errors(part, settings, name, people)
         _measure_sweep(part, settings, name, people)
         _measure_diverse(part, settings, name, people)
     return part
@@ -238,6 +257,11 @@ def _show_history(part: Part, what: str, found: Found) -> None:
         for start in range(0, len(counts), 10)
     ]
     part.show(Grid(title=f"{what}: counterfeits (Figure 5):", header=("releases", "counterfeits"), rows=rows))
+    _show_errors(part, what, found)
+
+
+def _show_errors(part: Part, what: str, found: Found) -> None:
+    counts = found.counterfeits
     numbers = np.linspace(1, len(counts), len(found.errors)).astype(int).tolist()
     header = ("release", "median relative error")
     part.show(
@@ -245,6 +269,24 @@ def _show_history(part: Part, what: str, found: Found) -> None:
             title=f"{what}: query error (Figure 7):", header=header, rows=list(zip(numbers, found.errors, strict=True))
         )
     )
+
+
+def _measure_errors(part: Part, settings: Settings, name: str, people: People) -> None:
+    """Figure 7 where many people are replaced, and Figure 8a: queries of several sizes."""
+    m, many = settings.fixed_m, max(settings.update_volumes)
+    for balancing in ("independent", "fewest"):
+        if many != settings.fixed_volume:
+            found = _measured(people, settings, many, _invariant(people, settings, m, many, balancing), attack=False)
+            _show_errors(part, f"{name}, m = {m}, r = {many:,}, {balancing}", found)
+    rows = []
+    for balancing in ("independent", "fewest"):
+        volume = settings.swept_volume
+        releases = _invariant(people, settings, m, volume, balancing)
+        found = _measured(people, settings, volume, releases, attack=False, selectivities=_SELECTIVITIES)
+        for theta, errors in found.errors_by_selectivity.items():
+            rows.append((balancing, volume, round(100 * theta), float(statistics.mean(errors))))
+    header = ("balancing", "r", "theta in %", "average query error")
+    part.show(Grid(title=f"{name}: over theta (Figure 8a):", header=header, rows=rows))
 
 
 def _measure_sweep(part: Part, settings: Settings, name: str, people: People) -> None:

@@ -8,11 +8,12 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.machine import describe_load, describe_machine
+from benchmarks.targets import TARGETS, Named
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Grid", "Part", "Target", "format_targets", "load_part", "save_part", "write_summary"]
+__all__ = ["Grid", "Part", "Target", "format_targets", "is_measured", "load_part", "save_part", "write_summary"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,20 +120,62 @@ def load_part(path: Path) -> Part:
     return Part(targets=targets, **stored)
 
 
+def is_measured(name: str, folder: Path) -> bool:
+    """Return whether the figures of a part are of the commit that is checked out, with no change in the sources."""
+    path, commit = folder / f"{name}.json", describe_machine()["commit"]
+    if not path.exists() or not commit.isalnum() or commit == "unknown":
+        return False
+    return json.loads(path.read_text(encoding="utf-8"))["machine"]["commit"] == commit
+
+
 def write_summary(folder: Path, destination: Path, order: Iterable[str]) -> None:
-    """Write RESULTS.md of the newest full run of every part, in the given order."""
-    parts = [load_part(path) for name in order if (path := folder / f"{name}.json").exists()]
+    """Write RESULTS.md of the newest full run of every part, in the given order, with a summary of all targets."""
+    order = list(order)
+    stored = {name: json.loads(path.read_text("utf-8")) for name in order if (path := folder / f"{name}.json").exists()}
+    parts = {name: load_part(folder / f"{name}.json") for name in stored}
+    commits = {name: one["machine"]["commit"] for name, one in stored.items()}
+    newest = commits[max(stored, key=lambda name: stored[name]["when"].partition(", ")[2])] if stored else ""
     facts = {name: fact for name, fact in describe_machine().items() if name != "commit"}
     lines = ["# What `make bench` measured", ""]
     lines += ["Written by the runs, a part at a time; do not edit. The machine of the newest run:", ""]
     lines += [*(f"- {name}: {fact}" for name, fact in facts.items()), ""]
-    missed = [target for part in parts for target in part.targets if not target.met]
-    total = sum(len(part.targets) for part in parts)
-    lines += [f"{total - len(missed)} of {total} targets are met."]
-    if missed:
-        lines += ["", *format_targets(missed, "Missed:").lines()]
-    text = "\n".join(lines) + "\n\n" + "\n".join(part.text() for part in parts)
+    states = list(_states(order, parts, commits, newest))
+    met, missed, absent = (sum(state.startswith(word) for *_, state in states) for word in ("met", "MISSED", "not run"))
+    lines += [
+        f"Of {len(states)} targets, {met} are met, {missed} are missed, and {absent} were not measured by a full run.",
+        "",
+    ]
+    header = ("part", "what", "limit", "measured", "state")
+    lines += Grid(title="Every target that was ever set:", header=header, rows=states).lines()
+    old = [name for name in parts if commits[name] != newest]
+    if old:
+        lines += ["", f"Of an earlier commit than the newest part: {', '.join(old)}."]
+    never = [name for name in order if name not in parts]
+    if never:
+        lines += ["", f"Parts without a full run: {', '.join(never)}."]
+    text = "\n".join(lines) + "\n\n" + "\n".join(part.text() for part in parts.values())
     destination.write_text(text, encoding="utf-8")
+
+
+def _states(
+    order: Iterable[str], parts: dict[str, Part], commits: dict[str, str], newest: str
+) -> Iterable[tuple[str, str, str, str, str]]:
+    """Yield part, target, limit, figure and state of all targets: the measured ones, and those that nobody ran."""
+    for name in order:
+        named = [one for one in TARGETS if one.part == name]
+        found = parts[name].targets if name in parts else []
+        when = "" if commits.get(name, newest) == newest else f", at {commits[name]}"
+        for target in found:
+            state = ("met" if target.met else "MISSED") + when
+            yield name, target.what, _limit(target, named), _text(target.measured) + target.unit, state
+        for one in named:
+            if not any(one.fits(target.what) for target in found):
+                yield name, one.what, one.limit, "-", "not run"
+
+
+def _limit(target: Target, named: Iterable[Named]) -> str:
+    """Return the limit as it was set, or as it was measured against where nobody set it."""
+    return next((one.limit for one in named if one.fits(target.what)), _text(target.limit) + target.unit)
 
 
 def _text(cell: object) -> str:

@@ -95,6 +95,10 @@ class Settings:
     """People in the tables whose originals are all enumerated."""
     enumerated_tables: int = 8
     """How many such tables."""
+    rival_seconds: float = 900
+    """How long another tool may take."""
+    arx: Path | None = None
+    """A jar of ARX, which is measured where it is given."""
     quick: bool = False
     """Whether this is a short run, whose figures do not enter RESULTS.md."""
     results: Path = ROOT / "benchmarks" / "results"
@@ -125,4 +129,5 @@ class Settings:
             queries=200,
             queried_releases=2,
             tuning_seconds=10,
+            rival_seconds=60,
         )

@@ -266,3 +266,73 @@ def test_fractions_are_exact():
     frame = pl.DataFrame({"q": [1, 1, 1, 2, 2, 2]})
     assert shoal.risk(frame, quasi_identifiers=["q"], threshold=Fraction(1, 3)).prosecutor.records_above == 0
     assert shoal.risk(frame, quasi_identifiers=["q"], threshold=0.3333).prosecutor.records_above == 1
+
+
+def test_a_release_names_its_columns_itself(tmp_path):
+    """What `anonymize` returned, the folder that it was saved in, and the file in it are judged alike."""
+    release = shoal.anonymize(
+        people().drop("name", "w", "home"), quasi_identifiers=QI, sensitive="disease", privacy=shoal.KAnonymity(5)
+    )
+    release.save(tmp_path / "out")
+    asked = {"quasi_identifiers": QI, "sensitive": "disease"}
+    for judge in (shoal.risk, shoal.audit):
+        expected = judge(release.data, **asked).to_dict()
+        for source in (release, tmp_path / "out", str(tmp_path / "out"), tmp_path / "out" / "release.csv"):
+            assert judge(source).to_dict() == expected
+        with pytest.raises(ColumnError, match=r"nobody named them\. Name them with the 'quasi_identifiers' parameter"):
+            judge(release.data)
+    assert shoal.risk(tmp_path / "out", quasi_identifiers=QI[:1]).attribute_disclosure == {}, "the caller names all"
+    (tmp_path / "out" / "release.csv").write_text("age\n1\n")
+    with pytest.raises(DataError, match="is not the one that the certificate beside it names"):
+        shoal.risk(tmp_path / "out")
+
+
+def test_the_certificate_says_what_cells_are(tmp_path):
+    """Stars written otherwise, and codes cut by a coarsening, need no word from the caller."""
+    frame = pl.DataFrame({"zip": [f"{at % 40:05}" for at in range(200)], "s": [f"v{at % 9}" for at in range(200)]})
+    release = shoal.anonymize(
+        frame,
+        quasi_identifiers=["zip"],
+        sensitive="s",
+        privacy=shoal.KAnonymity(7),
+        coarsen={"zip": shoal.Prefix(4)},
+        recoding="suppression",
+        star="?",
+    )
+    release.save(tmp_path / "out")
+    found = shoal.risk(tmp_path / "out", stars="wildcard", population=frame)
+    assert found.k_map.k >= 7
+    assert shoal.audit(tmp_path / "out").to_dict()["cost"] == shoal.audit(release).to_dict()["cost"]
+
+
+@pytest.mark.parametrize("stars", ["own", "wildcard"])
+def test_a_column_that_is_written_otherwise_in_the_population_is_named(stars):
+    frame = pl.DataFrame({"age": ["30", "31", "32"], "sex": ["f", "m", "f"], "zip": ["1", "2", "3"]})
+    others = frame.with_columns(pl.Series("sex", ["f", "f", "m"]))
+    with pytest.raises(DataError) as raised:
+        shoal.risk(frame, quasi_identifiers=frame.columns, population=others, stars=stars)
+    assert "2 row(s) of the table" in str(raised.value)
+    if stars == "own":
+        assert "Without the column 'sex' all of them are found" in str(raised.value)
+
+
+def test_a_population_that_is_generalized_itself_is_refused():
+    release = pl.DataFrame({"age": ["[20, 29]", "[30, 39]"], "sex": ["f", "*"]})
+    people = pl.DataFrame({"age": ["21", "35"], "sex": ["f", "*"]})
+    for population, column in ((release, "age"), (people, "sex")):
+        with pytest.raises(DataError, match=f"The column '{column}' of the population has stars, .* before it was gen"):
+            shoal.risk(release, quasi_identifiers=["age", "sex"], population=population, stars="wildcard")
+    grouped = pl.DataFrame({"age": ["20-29", "30-39", "40-49"], "s": ["x", "y", "z"]})
+    found = shoal.risk(grouped, quasi_identifiers=["age"], population=grouped)
+    assert found.k_map.k == 1, "groups of ages are values where the table has them so"
+
+
+def test_cells_that_no_value_fits_are_named():
+    frame = pl.DataFrame({"age": ["[30, 20]", "25"], "sex": ["f", "m"]})
+    with pytest.raises(DataError, match=r"The column 'age' has cells that no value fits, .* in 1 row.*Correct them"):
+        shoal.risk(frame, quasi_identifiers=["age", "sex"], stars="wildcard")
+
+
+def test_a_weight_is_no_more_than_there_can_be_people():
+    with pytest.raises(DataError, match=r"'w' \(survey weights\) has a weight above 1,000,000,000,000 in 400 row"):
+        shoal.risk(people().with_columns(w=pl.lit(1e300)), quasi_identifiers=QI, weights="w")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,14 +18,17 @@ ROOT = Path(__file__).resolve().parent.parent
 MODULES = (
     "__main__",
     "adult",
+    "attacks",
     "automatic",
     "closeness",
     "comparison",
     "compiling",
     "divergence",
     "emd",
+    "estimators",
     "exact",
     "figure7",
+    "figures",
     "full_domain",
     "harness",
     "local",
@@ -32,11 +36,13 @@ MODULES = (
     "matching",
     "minimality",
     "paper",
+    "patterns",
     "plane",
     "regions",
     "republish",
     "results",
     "risk",
+    "rivals",
     "rows",
     "same_releases",
     "settings",
@@ -44,6 +50,7 @@ MODULES = (
     "stars",
     "starting",
     "sweep",
+    "targets",
     "tune",
 )
 
@@ -92,6 +99,24 @@ def settings(benchmarks, tmp_path):
         quick=True,
         results=tmp_path,
     )
+
+
+def draws_its_figures(benchmarks, part, folder):
+    """Save a part, and check that each of the papers' figures that it measures is drawn from it."""
+    figures, results = benchmarks.figures, folder / "results"
+    benchmarks.results.save_part(part, results, quick=False)
+    figures.main(["--results", str(results), "--folder", str(folder / "figures")])
+    page = (folder / "figures" / "README.md").read_text(encoding="utf-8")
+    mine = [figure for figure in figures.FIGURES if figure.part == part.name]
+    assert mine
+    assert page.count(".svg)") == len(mine)
+    for figure in mine:
+        drawn = folder / "figures" / f"{figure.name}.svg"
+        text = drawn.read_text(encoding="utf-8")
+        panels, _ = figures.panels_of(figure, results)
+        assert all(name in text for panel in panels for name in panel.curves if len(panel.curves) > 1)
+        figures.draw(figure, panels, drawn)
+        assert drawn.read_text(encoding="utf-8") == text, "the same points give the same bytes"
 
 
 def test_choices_are_all_or_a_seeded_sample_with_the_first(benchmarks):
@@ -173,8 +198,100 @@ def test_the_public_files_tell_an_adversary_nothing_more(benchmarks):
     assert table[2] <= proof[2] <= full[2] <= 1
 
 
-def test_divergences_of_every_table_are_averaged(benchmarks, settings):
+def test_marks_tables_and_the_run_say_the_same_of_minimality():
+    """The catalogue, the guide, SECURITY.md and the newest run of `python -m benchmarks minimality`."""
+    from shoal.algorithms.catalogue import CATALOGUE
+
+    (figure,) = json.loads((ROOT / "benchmarks" / "results" / "minimality.json").read_text())["figures"].values()
+    run = {(row[0], row[1]): row[3:] for row in figure["rows"]}
+    marks = {entry.algorithm.name: entry.minimality for entry in CATALOGUE if entry.minimality is not None}
+    assert {name for name, _ in run} == set(marks)
+    for (name, _), (share, belief, *_) in run.items():
+        assert (marks[name].share, marks[name].belief) == (round(share, 3), round(belief, 3))
+
+    def rows(path, columns):
+        lines = [
+            line.strip().strip("|").split("|")
+            for line in (ROOT / path).read_text().splitlines()
+            if "` " in line or "`," in line
+        ]
+        return [[cell.strip() for cell in line] for line in lines if len(line) == columns and "%" in line[1]]
+
+    def of(said):
+        name, _, kind = said.partition(",")
+        found = [
+            row for key, row in run.items() if key[0] == name.strip("`") and kind.strip() in (key[1], "either recoding")
+        ]
+        assert found, said
+        return found
+
+    guide = rows("docs/guide/attacks.md", 3)
+    assert len(guide) == len({name for name, _ in run})
+    for said, share, belief in guide:
+        for row in of(said):
+            assert (share, belief) == (f"{100 * row[0]:.1f} %", f"{row[1]:.2f}".removesuffix(".00"))
+    security = rows("SECURITY.md", 4)
+    assert len(security) >= 5
+    for said, *cells in security:
+        for row in of(said):
+            assert [float(cell.split(" %")[0]) for cell in cells] == [round(100 * row[at], 1) for at in (0, 2, 4)]
+            assert row[4] == row[6], "a proof tells as much as the full certificate"
+
+
+def test_the_guide_has_the_estimates_of_the_run():
+    """The table of docs/guide/risk.md and the newest run of `python -m benchmarks estimators`."""
+    run = json.loads((ROOT / "benchmarks" / "results" / "estimators.json").read_text())
+    rows = run["figures"]["Population uniques (percent):"]["rows"]
+    by_place = {(row[0].removesuffix(" (0.3, 0.1)"), f"{100 * row[1]:.0f} %"): row for row in rows}
+    section = (
+        (ROOT / "docs/guide/risk.md").read_text().partition("## Population uniques")[2].partition("So of small")[0]
+    )
+    told, title = 0, ""
+    for line in section.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) != 6 or not cells[2].endswith("%"):
+            continue
+        title = cells[0] or title
+        row = by_place[title, cells[2]]
+        told += 1
+        assert cells[1] in ("", f"{row[2]:.1f} %")
+        said = [float(part.strip(" %")) for cell in cells[3:] for part in cell.split(",")]
+        assert said == [round(figure) for figure in row[3:9]]
+    assert told == len(rows) - 1, "all but the smallest sample of the population with the fewest uniques"
+
+
+def test_risk_is_measured_against_references_and_groupings(benchmarks, settings, monkeypatch, tmp_path):
+    monkeypatch.setattr(benchmarks.risk, "_SPECIAL_ROWS", 2_000)
+    part = benchmarks.risk.measure(settings)
+    assert [target.limit for target in part.targets] == [10, 10, 10, 60]
+    assert [row[3] > 0 for row in part.figures["What is known:"]["rows"]] == [True] * 4
+    wild = part.figures["Wildcards:"]["rows"]
+    assert [row[4] is None for row in wild] == [True, False] * 2
+    assert all(row[3] >= 4 for row in wild), "l = 4: nobody fits fewer rows"
+    frame = shoal.datasets.census(500, quasi_identifiers=4, seed=1)
+    frame.write_csv(tmp_path / "adult.csv", separator=";")
+    there = replace(settings, adult=tmp_path / "adult.csv")
+    references = benchmarks.risk.measure(there)
+    assert not references.targets[0].met, "another table has other figures"
+    assert references.figures["Adult, all nine columns, 500 rows, sampling fraction 0.1:"]["rows"][3][3] < 1e-12
+
+
+def test_estimates_are_held_against_stated_limits(benchmarks, settings, monkeypatch):
+    monkeypatch.setattr(benchmarks.estimators, "_PEOPLE", 4_000)
+    part = benchmarks.estimators.measure(settings)
+    by_what = {target.what: target for target in part.targets}
+    assert len(by_what) == 6
+    assert by_what["estimated k-map: share of errors"].measured < 0.02
+    assert by_what["Wilson's intervals that miss"].measured < 0.1
+    assert by_what["individual risk under its own law: bias"].measured < 10
+    rows = part.figures["Population uniques (percent):"]["rows"]
+    assert {row[0] for row in rows} >= {"census-like, 4 columns", "slide negative binomial (0.3, 0.1)"}
+    assert all(0 < row[2] <= 100 for row in rows)
+
+
+def test_divergences_of_every_table_are_averaged(benchmarks, settings, tmp_path):
     part = benchmarks.divergence.measure(settings)
+    draws_its_figures(benchmarks, part, tmp_path)
     assert [target.limit for target in part.targets] == [1.0, 1.0, 1.0, 1.0, 10.0]
     (over_l, over_d) = (figure["rows"] for figure in part.figures.values())
     assert [row[0] for row in over_l] == [2, 4]
@@ -189,7 +306,7 @@ def test_divergences_of_every_table_are_averaged(benchmarks, settings):
     assert "has the lower divergence in" in part.text()
 
 
-def test_stars_and_the_papers_figures_are_tables_of_the_sweep(benchmarks, settings):
+def test_stars_and_the_papers_figures_are_tables_of_the_sweep(benchmarks, settings, tmp_path):
     stars = benchmarks.stars.measure(settings)
     sweep = [one for one in benchmarks.sweep.run_sweep(settings) if one.stars and one.table == "SAL"]
     over_l = stars.figures["SAL: average stars over l, d = 2:"]
@@ -201,9 +318,10 @@ def test_stars_and_the_papers_figures_are_tables_of_the_sweep(benchmarks, settin
     assert {target.limit for target in stars.targets} == {0.40, 1.03}
 
     paper = benchmarks.paper.measure(settings)
+    draws_its_figures(benchmarks, paper, tmp_path)
     phases = next(figure for title, figure in paper.figures.items() if title.startswith("How often"))
     assert sum(phases["rows"][-1][1:]) == 24
-    assert "Figure 6: seconds over n (d = 2, l = 4):" in paper.figures
+    assert "Figure 6: times over one group_by, over n (d = 2, l = 4):" in paper.figures
     assert "Figure 8" in paper.text()
 
 
@@ -285,11 +403,60 @@ def test_a_run_prints_keeps_and_summarises_its_figures(benchmarks, settings, mon
     assert "| 123,456 | a    |" in printed
     assert json.loads((tmp_path / "speed.json").read_text())["figures"]["Rows:"]["rows"][0] == [123456, "a"]
     summary = (tmp_path / "RESULTS.md").read_text()
-    assert "1 of 2 targets are met." in summary
-    assert summary.count("| small |") == 2
+    others = sum(one.part != "speed" for one in benchmarks.targets.TARGETS)
+    never = others + sum(one.part == "speed" for one in benchmarks.targets.TARGETS)
+    assert f"Of {never + 2} targets, 1 are met, 1 are missed, and {never} were not measured by a full run." in summary
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in summary.splitlines() if line.startswith("|")]
+    states = {line[1]: line[-1] for line in lines if len(line) == 5}
+    assert (states["fast"], states["small"]) == ("met", "MISSED")
+    assert states["special uniques of 100,000 rows, up to 4 of 8 columns"] == "not run"
 
     assert benchmarks.__main__.main(["speed", "--quick", "--results", str(tmp_path)]) == 0
     assert (tmp_path / "RESULTS.md").read_text() == summary
+
+
+def test_a_run_goes_on_where_it_was_interrupted_and_marks_what_is_of_an_earlier_commit(
+    benchmarks, settings, monkeypatch, capsys, tmp_path
+):
+    runs = []
+
+    def part(name):
+        def measure(given):
+            runs.append(name)
+            found = benchmarks.results.Part(name=name, title=name, when="commit x, 2026-11-22 10:00 UTC, load")
+            found.targets = [benchmarks.results.Target(what=f"{name} is fast", limit=2, measured=1.5)]
+            return found
+
+        return measure
+
+    parts = {name: part(name) for name in ("speed", "stars")}
+    monkeypatch.setattr(benchmarks.__main__, "_PARTS", parts)
+    commit = {"commit": "abc1"}
+    machine = benchmarks.results.describe_machine
+    monkeypatch.setattr(benchmarks.results, "describe_machine", lambda: {**machine(), **commit})
+    resume = ["--resume", "--results", str(tmp_path)]
+    assert benchmarks.__main__.main(["speed", "--results", str(tmp_path)]) == 0
+    assert benchmarks.__main__.main(resume) == 0
+    assert runs == ["speed", "stars"], "what was measured at this commit is not measured again"
+    assert "at abc1" not in (tmp_path / "RESULTS.md").read_text()
+    commit["commit"] = "abc2 with changes in src"
+    assert benchmarks.__main__.main(["stars", *resume]) == 0
+    assert runs == ["speed", "stars", "stars"], "figures of changed sources are of no commit"
+    commit["commit"] = "abc3"
+    stored = json.loads((tmp_path / "stars.json").read_text())
+    (tmp_path / "stars.json").write_text(json.dumps({**stored, "when": "commit abc3, 2026-11-23 10:00 UTC, load"}))
+    benchmarks.results.write_summary(tmp_path, tmp_path / "RESULTS.md", parts)
+    text = (tmp_path / "RESULTS.md").read_text()
+    assert "met, at abc1" in text
+    assert "Of an earlier commit than the newest part: speed." in text
+
+
+def test_every_part_and_every_target_that_was_set_is_known(benchmarks):
+    parts = benchmarks.__main__._PARTS
+    assert {one.part for one in benchmarks.targets.TARGETS} <= set(parts)
+    tested = Path(__file__).read_text(encoding="utf-8")
+    modules = {part.__module__.removeprefix("benchmarks.") for part in parts.values()}
+    assert not [name for name in modules if not re.search(rf"benchmarks\.{name}\b", tested)], "each part runs in a test"
 
 
 def test_real_tables_say_what_every_algorithm_makes_of_them(benchmarks, settings, monkeypatch):
@@ -352,8 +519,9 @@ def test_regions_are_held_against_the_tree_and_the_bound(benchmarks, settings, m
     assert "no graph of the US counties" in benchmarks.regions.measure(settings).text()
 
 
-def test_groupings_of_one_attribute(benchmarks, settings):
+def test_groupings_of_one_attribute(benchmarks, settings, tmp_path):
     figure = benchmarks.figure7.measure(settings)
+    draws_its_figures(benchmarks, figure, tmp_path)
     assert {target.measured for target in figure.targets if "proof" in target.what or "rival" in target.what} == {0}
     for grid in figure.figures.values():
         assert grid["header"][-2:] == ["ours", "lower bound"]
@@ -402,8 +570,56 @@ def test_matching_is_proven_beside_its_heuristics(benchmarks, settings, monkeypa
     assert "no copy of Adult" in benchmarks.matching.measure(settings).text()
 
 
-def test_republication_is_measured_over_a_history(benchmarks, settings):
+def test_attacks_are_measured_beside_their_baselines(benchmarks, settings, monkeypatch):
+    monkeypatch.setattr(benchmarks.attacks, "_ATTACKED", 800)
+    part = benchmarks.attacks.measure(settings)
+    linking, rates = (figure["rows"] for figure in part.figures.values())
+    assert [row[0] for row in linking] == [30, 30, 300, 300]
+    assert [target.met for target in part.targets] == [True]
+    assert len(rates) == 2 * 5
+    assert all(0 <= row[column] <= 1 for row in rates for column in (2, 3, 4))
+
+
+def test_patterns_are_measured_from_the_greedy_choice_to_the_proof(benchmarks, settings, monkeypatch, tmp_path):
+    part = benchmarks.patterns
+    (speed,) = part.measure(settings).figures.values()
+    assert [row[:2] for row in speed["rows"]] == [["300", "greedy"], ["300", "improved"]]
+    assert speed["rows"][1][4] <= speed["rows"][0][4], "the improvement never has more stars"
+    frame = shoal.datasets.census(200, quasi_identifiers=7, seed=1)
+    adult = tmp_path / "adult.csv"
+    frame.rename(dict(zip(frame.columns, part._ADULT, strict=True))).write_csv(adult, separator=";")
+    monkeypatch.setattr(part, "_SAMPLES", ((60, 20.0, 0.0),))
+    monkeypatch.setattr(part, "_K_VALUES", (2,))
+    monkeypatch.setattr(part, "_BUSY", 1)
+    found = part.measure(replace(settings, adult=adult))
+    _, quality, counts, samples = (figure["rows"] for figure in found.figures.values())
+    greedy, improved, best, _ = (row[2] for row in quality)
+    assert best <= improved <= greedy
+    assert [row[0] for row in counts[::2]] == sorted(row[0] for row in counts[::2])
+    assert samples[0][2] >= samples[0][3] > 0
+    assert [target.limit for target in found.targets] == [1.1, 1.0, 0.0]
+    draws_its_figures(benchmarks, found, tmp_path)
+
+
+def test_compiling_is_measured_from_an_empty_cache_and_from_a_full_one(benchmarks, settings, monkeypatch):
+    part, caches = benchmarks.compiling, []
+
+    def compiled(algorithm, cache):
+        (Path(cache) / "one.nbi").write_bytes(b"x" * 1000)
+        caches.append((algorithm, len(list(Path(cache).iterdir()))))
+        return part.Compiled(seconds=9.0, rest=1.0, functions={"f": 9.0})
+
+    monkeypatch.setattr(part, "compiled", compiled)
+    found = part.measure(settings)
+    assert caches[:2] == [("tp", 1), ("tp", 1)], "the second run has the cache of the first"
+    assert {target.what: target.met for target in found.targets} == {
+        f"compiling what {name} uses, CPU": limit >= 9 for name, limit in part.LIMITS.items()
+    }
+
+
+def test_republication_is_measured_over_a_history(benchmarks, settings, tmp_path):
     part = benchmarks.republish.measure(settings)
+    draws_its_figures(benchmarks, part, tmp_path)
     measured = {target.what: target.measured for target in part.targets}
     for name in ("OCC", "SAL"):
         for balancing in ("independent", "fewest"):
@@ -471,3 +687,65 @@ def test_the_same_releases_have_the_same_hashes(benchmarks, capsys, tmp_path):
     assert found[0] == found[1]
     assert len(found[0]) == 12
     assert len(set(found[0].values())) > 4
+
+
+def test_points_of_a_figure_are_those_of_the_table(benchmarks):
+    tables = {"Figure 2: stars": {"header": ["l", "SAL tp", "OCC tp"], "rows": [[2, 10, 20], [4, None, 30]]}}
+    sal, occ = benchmarks.figures.wide("Figure 2")(tables)
+    assert (sal.title, sal.curves) == ("SAL", {"tp": [(2, 10)]})
+    assert (occ.title, occ.curves) == ("OCC", {"tp": [(2, 20), (4, 30)]})
+
+
+CELLS = {
+    "*": 5,
+    "": 5,
+    "25": 1,
+    "20-29": 2,
+    "[20, 30]": 3,
+    "[20, 30[": 2,
+    "]20, 30]": 2,
+    "20 - 25": 2,
+    "{20, 40}": 2,
+    "20,40": 2,
+    "young": 2,
+    "71": 0,
+}
+
+
+def test_published_cells_of_any_tool_are_read(benchmarks):
+    values, leaves = ["20", "25", "30", "40", "50"], {"young": frozenset({"20", "25", "99"})}
+    assert {cell: len(benchmarks.rivals.values_of_cell(cell, values, leaves)) for cell in CELLS} == CELLS
+    names = ["a-b", "c", "d"]
+    assert benchmarks.rivals.values_of_cell("a-b-c", names, {}) == {"a-b", "c"}
+
+
+def test_another_tool_is_judged_by_the_file_that_it_published(benchmarks, settings, monkeypatch, tmp_path):
+    rivals = benchmarks.rivals
+    scripts = {
+        "stars": "names = sys.argv[7:]; frame[names] = '*'; frame.to_csv(sys.argv[2], sep=';', index=False)",
+        "raw": "frame.to_csv(sys.argv[2], sep=';', index=False)",
+        "half": "n = len(frame) // 2; names = sys.argv[7:]; frame[names] = '*';"
+        "frame.iloc[:n].to_csv(sys.argv[2], sep=';', index=False)",
+        "broken": "sys.exit(3)",
+    }
+    tools = []
+    for name, text in scripts.items():
+        script = tmp_path / f"{name}.py"
+        script.write_text(f"import sys, pandas\nframe = pandas.read_csv(sys.argv[1], sep=';', dtype=str)\n{text}\n")
+        tools.append(rivals.Tool(name=name, script=str(script), pins=(f"{name}==1",)))
+    reader = tmp_path / "reader.py"
+    reader.write_text("import sys\nopen(sys.argv[2], 'w').write('{\"k\": 5, \"l\": 3}')\n")
+    monkeypatch.setattr(rivals, "TOOLS", tuple(tools))
+    monkeypatch.setattr(rivals, "READER", rivals.Tool(name="reader", script=str(reader), pins=("reader==2",)))
+    monkeypatch.setattr(rivals, "environment", lambda pins: rivals.sys.executable)
+    monkeypatch.setattr(rivals, "_REQUESTS", {"k = 5": (5, 0)})
+    part = rivals.measure(replace(settings, rows=0, csv_rows=400))
+    (table,) = part.figures.values()
+    lines = {row[1].split()[0]: row for row in table["rows"]}
+    ours, stars, raw, half = (lines[name] for name in ("shoal", "stars", "raw", "half"))
+    assert ours[-1] == stars[-1] == half[-1] == "yes"
+    assert 0 < ours[6] < stars[6] == half[6] == 100
+    assert (stars[5], half[5], raw[5]) == (400, 200, 400)
+    assert (raw[6], raw[-1]) == (0, "NO")
+    assert lines["broken"][-1] == "failed"
+    assert lines["reader"][-1] == "reads k = 5, l = 3 of the first line"

@@ -7,13 +7,16 @@ import os
 import subprocess
 import sys
 import threading
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
-from shoal._compiling import places, turns, written
+from shoal._compiling import places, written
+from shoal._compiling.looks import look_of
 from shoal.algorithms.tp import cascade_kernel, donors_kernel
 
 SOURCE = """
@@ -30,6 +33,34 @@ def doubled(a):
 @kernel
 def twice_and(a, b):
     return plus(doubled(a), b)
+"""
+OTHERS = (
+    SOURCE
+    + """
+from typing import NamedTuple
+import numpy as np
+
+class Pair(NamedTuple):
+    values: np.ndarray
+    number: int
+
+@kernel
+def paired(pair, factor):
+    return Pair(pair.values * factor + np.ones(len(pair.values), np.int64), pair.number // factor)
+"""
+)
+CALL_OTHERS = """
+import sys
+import numpy as np
+from own_kernel import Pair, paired, twice_and
+results = [paired(Pair(np.arange(3), 7), 2), paired(Pair(np.arange(6)[::2], 7), 2), twice_and(1.5, 2)]
+try:
+    paired(Pair(np.arange(3), 7), 0)
+except ZeroDivisionError as error:
+    results.append(error)
+print(results, "numba" in sys.modules)
+import numba
+print(numba.njit(lambda a: a + 1)(1), twice_and(20, 2), paired(Pair(np.arange(3), 9), 3))
 """
 CALL = """
 from shoal._compiling import notices
@@ -57,13 +88,13 @@ def own(tmp_path: Path) -> Path:
     return folder
 
 
-def starting(own: Path, cache: Path, **environment: str) -> subprocess.Popen[str]:
+def starting(own: Path, cache: Path, call: str = CALL, **environment: str) -> subprocess.Popen[str]:
     """Start a process that calls the kernel, and prints its result and how many functions were compiled for it."""
     import shoal
 
     search = os.pathsep.join((str(own), str(Path(shoal.__file__).parent.parent)))
     return subprocess.Popen(
-        [sys.executable, "-c", CALL],
+        [sys.executable, "-c", call],
         env={**os.environ, "PYTHONPATH": search, "NUMBA_CACHE_DIR": str(cache), **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -78,7 +109,9 @@ def printed(process: subprocess.Popen[str]) -> tuple[str, str]:
 
 
 def names(cache: Path) -> list[str]:
-    return sorted(path.name.split("-")[0] for path in cache.rglob("*") if path.is_file() and path.name != turns.FILE)
+    return sorted(
+        path.name.split("-")[0] for path in cache.rglob("*") if path.is_file() and path.suffix not in (".nbl", ".lock")
+    )
 
 
 def test_processes_compile_at_once_and_later_ones_load(own: Path, tmp_path: Path) -> None:
@@ -89,12 +122,58 @@ def test_processes_compile_at_once_and_later_ones_load(own: Path, tmp_path: Path
     assert sum(int(result.split()[1]) for result, _ in both) == 2, "each function once, by one of them"
     assert names(cache) == ["own_kernel.doubled", "own_kernel.twice_and"], "no drafts, and nothing for what is inlined"
     assert printed(starting(own, cache))[0].split() == ["42", "0"]
-    (kept,) = cache.rglob("own_kernel.twice_and-*")
+    (kept,) = cache.rglob("own_kernel.twice_and-*.nbc")
     kept.write_bytes(kept.read_bytes()[:-1])
     assert printed(starting(own, cache))[0].split() == ["42", "1"], "what is damaged is compiled again"
     (own / "own_kernel.py").write_text(SOURCE.replace("return a + b", "return a + b + 1"))
     assert printed(starting(own, cache))[0].split() == ["44", "2"], "and what is of another version"
     assert len(names(cache)) == 2, "which is then removed"
+
+
+def test_what_was_kept_runs_without_numba_and_beside_it(own: Path, tmp_path: Path) -> None:
+    (own / "own_kernel.py").write_text(OTHERS)
+    cache = tmp_path / "cache"
+    (first, _), (later, _) = (printed(starting(own, cache, CALL_OTHERS)) for _ in range(2))
+    assert first.replace("True", "False", 1) == later, "the same results, and numba was not needed for them"
+    assert "numba" not in later
+    assert "ZeroDivisionError" in later
+    configured, _ = printed(starting(own, cache, CALL_OTHERS, NUMBA_BOUNDSCHECK="1"))
+    assert configured == first, "who configures numba gets it"
+    for file in cache.rglob("*.nbl"):
+        file.write_bytes(file.read_bytes()[:-1] + b"?")
+    assert printed(starting(own, cache, CALL_OTHERS))[0] == first, "and where a note is damaged"
+    for file in cache.rglob("own_kernel.doubled-*.nbc"):
+        file.unlink()
+    assert printed(starting(own, cache, CALL_OTHERS))[0] == first, "and where a piece is missing"
+
+
+class Named(NamedTuple):
+    """Two of something."""
+
+    one: Any
+    other: Any
+
+
+def test_arguments_look_alike_where_numba_has_one_type_for_them() -> None:
+    from numba import typeof
+
+    whole, table = np.arange(6), np.arange(6).reshape(2, 3)
+    frozen = whole.copy()
+    frozen.flags.writeable = False
+    arrays = [whole, whole[::2], frozen, whole.astype(np.int32), whole * 0.5, whole > 1, table, table.T, table[:, ::2]]
+    numbers = [1, -(2**40), True, 1.5, None, np.int64(1), np.int32(1), np.float64(1), np.bool_(True), np.uint64(1)]
+    tuples = [(1, 2.0), (1, 2), (whole,), Named(whole, 1), Named(1, whole), Named(Named(1, 2), whole), (Named(1, 2),)]
+    different = [*arrays, *numbers, *tuples]
+    alike = [np.arange(9), np.arange(8)[::4], 7, False, 0.0, Named(np.arange(2), 5), table.copy()]
+    for one in different:
+        for other in (*different, *alike):
+            same = look_of((one,)) == look_of((other,))
+            assert not same or typeof(one) == typeof(other), (one, other)
+    for one in alike:
+        assert any(look_of((one,)) == look_of((other,)) for other in different), one
+    assert look_of((1, 2)) != look_of(((1, 2),))
+    for unknown in ("text", 2**63, [1], {1: 2}, np.zeros(1, "M8[D]"), np.zeros(1, object), Fraction(1)):
+        assert look_of((unknown,)) is None
 
 
 def test_it_runs_where_neither_package_nor_home_can_be_written(own: Path, tmp_path: Path) -> None:
@@ -190,14 +269,14 @@ def test_a_file_is_for_one_version_of_the_compiler(monkeypatch: pytest.MonkeyPat
 
     of = cache.KernelCache(cascade_kernel.project.written)
     codegen = SimpleNamespace(magic_tuple=lambda: ("x86_64", "this processor"))
-    name = of._file_name("int64(int64)", codegen)
-    assert name == of._file_name("int64(int64)", codegen)
-    others = {name, of._file_name("float64(float64)", codegen)}
-    others.add(of._file_name("int64(int64)", SimpleNamespace(magic_tuple=lambda: ("x86_64", "another processor"))))
+    name = of.file_name("int64(int64)", codegen)
+    assert name == of.file_name("int64(int64)", codegen)
+    others = {name, of.file_name("float64(float64)", codegen)}
+    others.add(of.file_name("int64(int64)", SimpleNamespace(magic_tuple=lambda: ("x86_64", "another processor"))))
     for module, version in ((cache.numba, "0.68.99"), (cache.llvmlite, "0.0.1")):
         with monkeypatch.context() as patched:
             patched.setattr(module, "__version__", version)
-            others.add(of._file_name("int64(int64)", codegen))
+            others.add(of.file_name("int64(int64)", codegen))
     assert len(others) == 5
 
 

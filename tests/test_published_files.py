@@ -38,6 +38,8 @@ def public_text(release: shoal.Release) -> str:
     release.published.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)).write_parquet(parquet)
     page = render_public(public_facts(certificate.to_dict(), release.frame))
     shown = release._repr_html_() + certificate._repr_html_()
+    for computed in (release.as_bounds(), release.midpoints()):
+        shown += f"{computed.schema}\n{computed.write_csv()}"
     return certificate.to_json() + page + shown + parquet.getvalue().hex()
 
 

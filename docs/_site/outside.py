@@ -15,10 +15,12 @@ PAGES = {
     "CONTRIBUTING.md": "project/contributing",
     "CHANGELOG.md": "project/changes",
     "benchmarks/RESULTS.md": "project/benchmarks",
+    "benchmarks/figures/README.md": "project/figures",
 }
 """Where the site has a page of the repository."""
 _INCLUDED = {page: file for file, page in PAGES.items() if page != "index"}
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
+_PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s/]+)\)")
 _BACK = re.compile(r"\nBack to the \[README\]\([./]*README\.md\)\.\n*\Z")
 
 
@@ -30,6 +32,7 @@ def _follow(app: Any, docname: str, source: list[str]) -> None:
     if docname in _INCLUDED:
         text = (home / _INCLUDED[docname]).read_text(encoding="utf-8")
         folder = posixpath.dirname(_INCLUDED[docname])
+        text = _PICTURE.sub(rf"![\1](/../{folder}/\2)", text)
 
     def followed(link: re.Match[str]) -> str:
         words, target = link.groups()

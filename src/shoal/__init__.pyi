@@ -5,6 +5,7 @@ from . import attacks as attacks
 from . import datasets as datasets
 from . import errors as errors
 from . import grouping as grouping
+from . import sklearn as sklearn
 from ._version import __version__ as __version__
 
 # Algorithms.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from shoal.errors import OutputError
 
@@ -14,7 +15,24 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["check_picture_name", "new_axes", "svg_element", "svg_file", "write_picture"]
+__all__ = [
+    "AFTER",
+    "BEFORE",
+    "BEFORE_EDGE",
+    "GRID",
+    "INK",
+    "check_picture_name",
+    "new_axes",
+    "new_figure",
+    "svg_element",
+    "svg_file",
+    "write_picture",
+]
+
+INK, GRID = "#14232b", "#dbe3e7"
+"""Of text and lines."""
+AFTER, BEFORE, BEFORE_EDGE = "#2a97a8", "#bfdfe4", "#7fb6bf"
+"""What is published, and what was before it (hatched: both can be told apart in grey); those of pages on paper."""
 
 _UNSIGNED = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 _FORMATS = (".svg", ".png")
@@ -25,6 +43,27 @@ def new_axes(width: float = 8, height: float = 5.5) -> Axes:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained").subplots()
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return a figure of a size in inches that notebooks show, whether they draw pictures of their own or not."""
+    figure: Figure = _shown_figure()(figsize=(width, height), layout="constrained")
+    return figure
+
+
+@cache
+def _shown_figure() -> Any:
+    from matplotlib.figure import Figure
+
+    class ShownFigure(Figure):  # type: ignore[misc, unused-ignore]
+        """A figure without a window that shows itself in notebooks."""
+
+        def _repr_png_(self) -> bytes:
+            written = io.BytesIO()
+            self.savefig(written, format="png", dpi=110)
+            return written.getvalue()
+
+    return ShownFigure
 
 
 def write_picture(ax: Axes, path: str | PathLike[str]) -> None:

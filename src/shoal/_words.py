@@ -5,6 +5,9 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING
 
+from shoal._language import gettext as _
+from shoal._language import marked, numeral, percentage
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -20,14 +23,12 @@ def number(value: object) -> str:
     ('600,000', '4', '0.3142', 'not known')
     """
     if value is None:
-        return "not known"
+        return _("not known")
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     if float(value).is_integer() and abs(value) < 1e15:
-        return f"{int(value):,}"
-    if abs(value) >= 1000:
-        return f"{value:,.1f}"
-    return f"{value:.4g}"
+        return numeral(f"{int(value):,}")
+    return numeral(f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}")
 
 
 def factor(value: float) -> str:
@@ -50,14 +51,18 @@ def percent(share: float) -> str:
     ('25%', '<0.1%', '>99.9%', '100%')
     """
     if 0 < share < 0.001:
-        return "<0.1%"
+        return f"<{percentage('0.1')}"
     if 0.999 < share < 1:
-        return ">99.9%"
-    return f"{100 * share:.1f}".removesuffix(".0") + "%"
+        return f">{percentage('99.9')}"
+    return percentage(f"{100 * share:.1f}".removesuffix(".0"))
+
+
+_WORDS = (marked("and"), marked("or"))
+"""The words before the last name of a list."""
 
 
 def listed(names: Sequence[str], word: str = "and") -> str:
-    """Return names as a list in a sentence.
+    """Return names as a list in a sentence; the word before the last one is "and" or "or".
 
     Examples
     --------
@@ -66,4 +71,4 @@ def listed(names: Sequence[str], word: str = "and") -> str:
     """
     if len(names) < 2:
         return "".join(names)
-    return f"{', '.join(names[:-1])} {word} {names[-1]}"
+    return f"{', '.join(names[:-1])} {_(word)} {names[-1]}"

@@ -30,10 +30,11 @@ from shoal.disclosure_risk.individual import (
 from shoal.disclosure_risk.suda import dis_suda_scores
 from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, near_matches
 from shoal.models.unique_estimates import SampleHistogram
-from shoal.opening import open_data, open_population, roles
+from shoal.opening import judged, open_data, open_population, roles
 from shoal.publish import trees_of
 from shoal.table import Schema, encode
 from shoal.verification import declared_meanings
+from shoal.verification.meaning import parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -63,6 +64,7 @@ __all__ = ["Risk", "risk"]
 _CLASS_SIZES = (2, 3, 5, 10, 20)
 """The k of `Risk.small_classes`."""
 _STEPS = ("read", "count", "estimate", "special uniques", "log-linear", "columns")
+_LARGEST_WEIGHT = 1_000_000_000_000
 _SHOWN_ROWS = 20
 """Row numbers that a message lists."""
 
@@ -169,14 +171,14 @@ class Risk:
 def risk(
     data: Any,
     *,
-    quasi_identifiers: Sequence[str],
+    quasi_identifiers: Sequence[str] | None = None,
     sensitive: str | Sequence[str] | None = None,
     population: Any = None,
     sampling_fraction: Real | float | None = None,
     weights: str | None = None,
     household: str | None = None,
     stars: Literal["own", "wildcard"] = "own",
-    star: str = "*",
+    star: str | None = None,
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None = None,
     cells: Mapping[str, object] | None = None,
     threshold: Real | float = 0.2,
@@ -197,11 +199,12 @@ def risk(
 
     Parameters
     ----------
-    data : frame or path
-        Any table, whoever made it: original, generalized, suppressed, synthetic; as for `anonymize`. One row per
-        person. Other columns are looked at for what looks like an identifier.
-    quasi_identifiers : sequence of str
-        Columns that an adversary knows. A missing value is a value of its own.
+    data : frame, path, or Release
+        Any table, whoever made it: original, generalized, suppressed, synthetic; as for `anonymize`, or the folder of
+        a release. One row per person. Other columns are looked at for what looks like an identifier.
+    quasi_identifiers : sequence of str, optional
+        Columns that an adversary knows; unless given, columns have the roles that a release's certificate says.
+        A missing value is a value of its own.
     sensitive : str or sequence of str, optional
         Columns that must not be linked to a person: for `attribute_disclosure`.
     population : frame or path, optional
@@ -217,8 +220,8 @@ def risk(
     stars : {"own", "wildcard"}
         Whether a star (an interval, a set) is a value of its own, as the table shows it, or stands for any of its
         values, as somebody must assume who joins tables: then f counts the rows that a row is compatible with.
-    star : str
-        What a suppressed cell shows.
+    star : str, optional
+        What a suppressed cell shows; as the certificate of a release says, or `*`.
     hierarchies : mapping of column to Hierarchy or path, optional
         With wildcards, for columns whose cells are nodes of a hierarchy.
     cells : mapping of column to object, optional
@@ -260,10 +263,11 @@ def risk(
     >>> found.classes, found.prosecutor.highest, found.sample_uniques
     (4, 1.0, 0.6)
     """
+    judge = judged(data, quasi_identifiers, sensitive, star)
     asked = _Asked.of(
         sampling_fraction=sampling_fraction,
         stars=stars,
-        star=star,
+        star=judge.star,
         threshold=threshold,
         l=l,
         significance=significance,
@@ -275,13 +279,13 @@ def risk(
     )
     clock = Clock(_STEPS, progress)
     with clock.step("read"):
-        opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
-        schema = _roles_in(opened.frame, quasi_identifiers, sensitive)
+        opened = open_data(judge.data, delimiter=delimiter, encoding=encoding, sheet=sheet)
+        schema = _roles_in(opened.frame, judge.quasi_identifiers, judge.sensitive)
         table = encode(opened.frame[list(schema.published)], schema)
         others = (
             None if population is None else open_population(population, schema.quasi_identifiers, delimiter, encoding)
         )
-        meanings = _meanings(schema, hierarchies, cells, asked)
+        meanings = _meanings(schema, judge.certificate, hierarchies, cells, asked)
         weight = None if weights is None else _weights(opened.frame, weights)
         homes = None if household is None else _households(opened.frame, household)
     with clock.step("count"):
@@ -467,6 +471,7 @@ def _roles_in(frame: pl.DataFrame, quasi_identifiers: Sequence[str], sensitive: 
 
 def _meanings(
     schema: Schema,
+    certificate: Mapping[str, Any],
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None,
     cells: Mapping[str, object] | None,
     asked: _Asked,
@@ -482,7 +487,8 @@ def _meanings(
     for name in cells or {}:
         if name not in names:
             raise ColumnError(f"The column '{name}' of cells is no quasi-identifier. {near_matches(name, names)}")
-    return declared_meanings(names, None, trees=trees_of(hierarchies or {}, names), cells=cells)
+    said = parameters_of(certificate)
+    return declared_meanings(names, said, trees=trees_of(hierarchies or {}, names), cells=cells)
 
 
 def _frequencies(
@@ -533,6 +539,11 @@ def _weights(frame: pl.DataFrame, name: str) -> NDArray[np.float64]:
         f"The column '{name}' (survey weights) has a weight below 1",
         "A weight says how many people of the population a row stands for, itself among them: scale the weights so "
         "that they add up to the population.",
+    )
+    _refuse(
+        numbers > _LARGEST_WEIGHT,
+        f"The column '{name}' (survey weights) has a weight above {_LARGEST_WEIGHT:,}",
+        "No population has so many people: look whether it is a column of weights.",
     )
     return numbers.to_numpy()
 

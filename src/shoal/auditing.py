@@ -11,14 +11,14 @@ from shoal._validation import OneOf, validate
 from shoal.disclosure_risk import fitting, reidentification
 from shoal.engines import ENGINES, chosen_engine, count_and_place_cells
 from shoal.errors import ColumnError, DataError, ParameterError
-from shoal.io import scan_table
 from shoal.metrics import published_star_counts
-from shoal.models import Requirement
-from shoal.opening import open_data, open_population, roles, understood
+from shoal.models import Requirement, asked_models
+from shoal.opening import JudgedTable, judged, open_data, open_population, roles, understood
 from shoal.publish import trees_of
 from shoal.table import Schema
 from shoal.verification import Achieved, Failure, declared_meanings, failures, measure
 from shoal.verification.counting import people_of_groups
+from shoal.verification.meaning import parameters_of
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -92,10 +92,13 @@ class Audit:
 def audit(
     data: Any,
     *,
-    quasi_identifiers: Sequence[str],
+    quasi_identifiers: Sequence[str] | None = None,
     sensitive: str | Sequence[str] | None = None,
     privacy: PrivacyModel | Sequence[PrivacyModel] | None = None,
-    star: str = "*",
+    k: int | None = None,
+    l: float | None = None,
+    t: float | None = None,
+    star: str | None = None,
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None = None,
     cells: Mapping[str, object] | None = None,
     dates: Mapping[str, str] | None = None,
@@ -103,7 +106,7 @@ def audit(
     delimiter: str | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
-    engine: Literal["auto", "memory", "stream"] = "auto",
+    engine: Literal["auto", "memory", "stream", "spark"] = "auto",
     memory: int | str | None = None,
 ) -> Audit:
     """Measure the privacy of a table from its cells, and check it against models where some are given.
@@ -113,16 +116,18 @@ def audit(
 
     Parameters
     ----------
-    data : frame or path
-        As for `anonymize`. Columns without a role are ignored.
-    quasi_identifiers : sequence of str
-        Columns that an adversary knows.
+    data : frame, path, or Release
+        As for `anonymize`, or the folder of a release. Columns without a role are ignored.
+    quasi_identifiers : sequence of str, optional
+        Columns that an adversary knows; unless given, columns have the roles that a release's certificate says.
     sensitive : str or sequence of str, optional
         Columns that must not be linked to a person.
     privacy : PrivacyModel or sequence of PrivacyModel, optional
         What the table should satisfy; what it does not is in `Audit.failures`, and in words in `Audit.violations`.
-    star : str
-        What a suppressed cell shows.
+    k, l, t : numbers, optional
+        Short for models, as for `anonymize`.
+    star : str, optional
+        What a suppressed cell shows; as the certificate of a release says, or `*`.
     hierarchies : mapping of column to Hierarchy or path, optional
         Where a model asks about a population: for columns whose cells are nodes of a hierarchy.
     cells : mapping of column to object, optional
@@ -134,7 +139,8 @@ def audit(
     sheet : str, optional
         Of a workbook; needed where it has several.
     engine, memory
-        As for `anonymize`: a folder of Parquet files, or a table that does not fit into memory, is read in pieces.
+        As for `anonymize`: a folder of Parquet files, or a table that does not fit into memory, is read in pieces, and
+        a PySpark DataFrame by Spark. Rows of Spark have no order: groups are numbered as the rows are sorted.
 
     Returns
     -------
@@ -146,17 +152,21 @@ def audit(
         The call or the data is wrong.
     """
     validate("audit", {"engine": engine}, {"engine": OneOf(ENGINES)})
-    by, schema, places = chosen_engine(engine, memory, data), roles(quasi_identifiers, sensitive), None
+    table = judged(data, quasi_identifiers, sensitive, star)
+    data, star = table.data, table.star
+    by, schema, places = chosen_engine(engine, memory, data), roles(table.quasi_identifiers, table.sensitive), None
     if by.streams:
-        scanned = scan_table(data, delimiter=delimiter, encoding=encoding)
-        _check_roles(schema, scanned.columns)
-        opened, places = count_and_place_cells(scanned, schema, by.budget)
+        source = by.open(data, delimiter=delimiter, encoding=encoding)
+        _check_roles(schema, source.columns)
+        opened, places = count_and_place_cells(source, schema, by.budget)
     else:
         opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
         schema.check_known(opened.frame.columns)
         if opened.frame.height == 0:
             raise DataError("The table has no rows: there is nothing to audit.")
         _check_roles(schema, opened.frame.columns)
+    if not (privacy is None and k is None and l is None and t is None):
+        privacy = asked_models(privacy, k=k, l=l, t=t)
     requirement = None if privacy is None else Requirement.of(privacy, schema.sensitive)
     # Quasi-identifiers are compared as they stand.
     values = Schema(quasi_identifiers=(), sensitive=schema.sensitive)
@@ -164,7 +174,7 @@ def audit(
     frame = opened.frame[list(schema.published)]
     models = () if requirement is None else requirement.models
     times = opened.counts
-    people = _people(frame, schema, requirement, star, hierarchies, cells)
+    people = _people(frame, schema, requirement, table, hierarchies, cells)
     achieved = measure(frame, schema.quasi_identifiers, schema.sensitive, models, people=people, times=times)
     stars, starred = published_star_counts(frame, schema.quasi_identifiers, star, times)
     return Audit(
@@ -193,7 +203,7 @@ def _people(
     frame: pl.DataFrame,
     schema: Schema,
     requirement: Requirement | None,
-    star: str,
+    table: JudgedTable,
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None,
     cells: Mapping[str, object] | None,
 ) -> PeopleCounts | None:
@@ -208,5 +218,6 @@ def _people(
     if not names:
         raise ColumnError("Name at least one quasi-identifier: people of a population are compared by them.")
     population = open_population(requirement.population.source, names)
-    meanings = declared_meanings(names, None, trees=trees_of(hierarchies or {}, names), cells=cells)
-    return people_of_groups(frame, names, fitting(population, star=star, meanings=meanings))
+    said = parameters_of(table.certificate)
+    meanings = declared_meanings(names, said, trees=trees_of(hierarchies or {}, names), cells=cells)
+    return people_of_groups(frame, names, fitting(population, star=table.star, meanings=meanings))

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from shoal.algorithms import Guarantee, LossBound, LowerBound
+    from shoal.hierarchy import Coarsening
     from shoal.recoding import Recoding
     from shoal.warnings import Remark
 
-__all__ = ["FORMAT", "PRIVATE", "Certificate", "Cost", "PublicCertificate"]
+__all__ = ["FORMAT", "PRIVATE", "Certificate", "Cost", "PublicCertificate", "coarsenings_for_readers"]
 
 FORMAT = 1
 """Version of the certificate's form. Keys are only ever added to a form."""
@@ -359,3 +360,13 @@ def _tighter(promised: Fraction | int | None, cost: int, bound: int) -> float | 
         return None
     scaled = min(ratios) * 10_000
     return -(-scaled.numerator // scaled.denominator) / 10_000
+
+
+def coarsenings_for_readers(coarsen: Mapping[str | tuple[str, ...], Coarsening]) -> dict[str, dict[str, Any]]:
+    """Return coarsenings as they were asked for: without what became of them on a table, and without a seed."""
+    return {
+        key if isinstance(key, str) else ",".join(key): {
+            name: value for name, value in coarsening.to_dict().items() if name != "seed"
+        }
+        for key, coarsening in coarsen.items()
+    }

@@ -12,10 +12,10 @@ from shoal._figures import new_axes, write_picture
 from shoal._progress import Progress, silent
 from shoal._validation import OneOf, validate
 from shoal._words import number
-from shoal.algorithms import ALGORITHMS, PROVING, unsupported
+from shoal.algorithms import ALGORITHMS, NO_PREFERENCES, PREFERENCES, PROVING, Preferences, unsupported
 from shoal.errors import InfeasibleError, MissingExtraError, ShoalError, UnsupportedError
 from shoal.metrics import METRICS
-from shoal.models import Requirement
+from shoal.models import Requirement, asked_models
 from shoal.opening import open_data, roles, understood
 from shoal.publish import Options, all_options, anonymize, rows_to_publish
 from shoal.report.notebook import PRIVATE, card
@@ -128,7 +128,10 @@ def compare(
     *,
     quasi_identifiers: Sequence[str],
     sensitive: str | Sequence[str] | None = None,
-    privacy: PrivacyModel | Sequence[PrivacyModel],
+    privacy: PrivacyModel | Sequence[PrivacyModel] | None = None,
+    k: int | None = None,
+    l: float | None = None,
+    t: float | None = None,
     algorithms: Sequence[str | Algorithm] | None = None,
     loss: str = "gcp",
     progress: Progress | None = None,
@@ -138,7 +141,7 @@ def compare(
 
     Parameters
     ----------
-    data, quasi_identifiers, sensitive, privacy
+    data, quasi_identifiers, sensitive, privacy, k, l, t
         As for `anonymize`.
     algorithms : sequence of str or Algorithm, optional
         By default every algorithm that can serve the request, but for those that prove an optimum: name these.
@@ -164,6 +167,7 @@ def compare(
         No algorithm finds a release that meets the request.
     """
     all_options(compare, options)
+    privacy = asked_models(privacy, k=k, l=l, t=t)
     validate("compare", {"loss": loss}, {"loss": OneOf(tuple(METRICS))})
     opened = open_data(
         data,
@@ -187,7 +191,9 @@ def compare(
     if isinstance(algorithms, str):
         algorithms = [algorithms]
     if algorithms is None:
-        algorithms = fitting_algorithms(privacy, schema.sensitive)
+        preferred: dict[str, Any] = {name: options.get(name) for name in PREFERENCES}
+        preferences = Preferences.of(schema.quasi_identifiers, **preferred)
+        algorithms = fitting_algorithms(privacy, schema.sensitive, preferences)
     request = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "privacy": privacy, **options}
     found = [_measure(opened.frame, algorithm, request, progress or silent) for algorithm in algorithms]
     rows = [row for row, _ in found]
@@ -204,11 +210,15 @@ def compare(
     )
 
 
-def fitting_algorithms(privacy: PrivacyModel | Sequence[PrivacyModel], sensitive: Sequence[str]) -> list[str]:
+def fitting_algorithms(
+    privacy: PrivacyModel | Sequence[PrivacyModel],
+    sensitive: Sequence[str],
+    preferences: Preferences = NO_PREFERENCES,
+) -> list[str]:
     """Return the names of the algorithms that can serve a request and do not take long to prove an optimum."""
     requirement = Requirement.of(privacy, tuple(sensitive))
     quick = [name for name in ALGORITHMS if name not in PROVING]
-    return [name for name in quick if unsupported(ALGORITHMS[name], requirement) is None]
+    return [name for name in quick if unsupported(ALGORITHMS[name], requirement, preferences) is None]
 
 
 def _measure(

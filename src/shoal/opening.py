@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._messages import Suggestion
 from shoal._unpicklable import Unpicklable
 from shoal.errors import ColumnError, NoRowsError, ParameterError, near_matches
 from shoal.hierarchy import Coarsening, DatePart
 from shoal.io import Restorer, open_frame, read_table, reads_alike, understand
 from shoal.table import Schema
+from shoal.verification.published_folder import columns_said, find_published
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from shoal.io import Forms
     from shoal.models import Requirement
 
-__all__ = ["OpenedData", "open_data", "open_population", "roles", "understood"]
+__all__ = ["JudgedTable", "OpenedData", "judged", "open_data", "open_population", "roles", "understood"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -92,6 +94,62 @@ def open_data(
         )
     opened = open_frame(data)
     return OpenedData(frame=opened.frame, format="csv", restore=opened.restore)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class JudgedTable(Unpicklable):
+    """A table to judge, with what its certificate says where the caller does not."""
+
+    data: Any
+    """The table itself: a frame, a file, a URL."""
+    quasi_identifiers: Sequence[str]
+    sensitive: str | Sequence[str] | None
+    star: str
+    """How a suppressed cell is written."""
+    certificate: Mapping[str, Any]
+    """What was published with the table; empty where nothing was, or nobody asked."""
+
+
+def judged(
+    data: Any,
+    quasi_identifiers: Sequence[str] | None,
+    sensitive: str | Sequence[str] | None,
+    star: str | None,
+) -> JudgedTable:
+    """Find a table to judge: what `anonymize` returned, the folder of a release, or any table.
+
+    Where no quasi-identifiers are named, the columns have the roles of the certificate that lies in the folder, or
+    beside a file of which it has the hash.
+
+    Raises
+    ------
+    ColumnError
+        Where neither the caller nor a certificate names quasi-identifiers.
+    """
+    certificate: Mapping[str, Any] = {}
+    own = getattr(data, "public_certificate", None)
+    if own is not None:
+        data, certificate = data.data, own.to_dict()
+    elif isinstance(data, str | PathLike) and (quasi_identifiers is None or Path(data).is_dir()):
+        data, certificate = find_published(data if isinstance(data, str) else Path(data))
+    if quasi_identifiers is None:
+        quasi_identifiers = columns_said(certificate, "quasi_identifiers")
+        if not quasi_identifiers:
+            raise ColumnError(
+                "No certificate says what the quasi-identifiers of the table are, and nobody named them. Name them "
+                "with ",
+                Suggestion("quasi_identifiers"),
+                ".",
+            )
+        sensitive = columns_said(certificate, "sensitive") if sensitive is None else sensitive
+    said = (certificate.get("parameters") or {}).get("star")
+    return JudgedTable(
+        data=data,
+        quasi_identifiers=quasi_identifiers,
+        sensitive=sensitive,
+        star=star if star is not None else str(said or "*"),
+        certificate=certificate,
+    )
 
 
 def open_population(

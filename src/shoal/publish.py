@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 import numpy as np
 
+from shoal._compiling.notices import listening
 from shoal._messages import Suggestion
-from shoal._progress import Clock, Progress
+from shoal._progress import Clock, Progress, shown_progress
 from shoal._validation import Boolean, Constraint, Integer, OneOf, Optional, Symbol, validate
-from shoal.algorithms import choose
+from shoal.algorithms import PREFERENCES, Preferences, choose
 from shoal.engines import ENGINES, cells_in_memory, chosen_engine, count_cells, partition_cells
 from shoal.errors import ColumnError, DataError, InfeasibleError, ParameterError, near_matches
 from shoal.hierarchy import as_hierarchy, automatic_hierarchy, coarsen_columns, tree_after
-from shoal.io import scan_table
-from shoal.models import Requirement
+from shoal.models import Requirement, asked_models
 from shoal.opening import open_data, roles, understood
 from shoal.population import population_of
 from shoal.recoding import LARGEST_SET, METHODS
+from shoal.release_of_cells import CountedRelease
 from shoal.stages import (
     STEPS,
     Encoded,
@@ -73,8 +74,11 @@ class Options(TypedDict, total=False):
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None
     recoding: Literal["suppression", "generalization"]
     largest_set: int
+    weights: Mapping[str, float] | None
+    limits: Mapping[str, tuple[int, int]] | None
+    suppression_limit: float | None
     direct_identifiers: Sequence[str]
-    insensitive: Sequence[str]
+    insensitive: str | Sequence[str]
     missing_sensitive: str
     star: str
     keep_order: bool
@@ -91,14 +95,20 @@ def anonymize(
     *,
     quasi_identifiers: Sequence[str],
     sensitive: str | Sequence[str] | None = None,
-    privacy: PrivacyModel | Sequence[PrivacyModel],
+    privacy: PrivacyModel | Sequence[PrivacyModel] | None = None,
+    k: int | None = None,
+    l: float | None = None,
+    t: float | None = None,
     algorithm: str | Algorithm = "auto",
     coarsen: Mapping[str | tuple[str, ...], Coarsening] | None = None,
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None = None,
     recoding: Literal["suppression", "generalization"] = "suppression",
     largest_set: int = LARGEST_SET,
+    weights: Mapping[str, float] | None = None,
+    limits: Mapping[str, tuple[int, int]] | None = None,
+    suppression_limit: float | None = None,
     direct_identifiers: Sequence[str] = (),
-    insensitive: Sequence[str] = (),
+    insensitive: str | Sequence[str] = (),
     missing_sensitive: str = "error",
     star: str = "*",
     keep_order: bool = False,
@@ -108,24 +118,26 @@ def anonymize(
     delimiter: str | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
-    engine: Literal["auto", "memory", "stream"] = "auto",
+    engine: Literal["auto", "memory", "stream", "spark"] = "auto",
     memory: int | str | None = None,
     output: str | PathLike[str] | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Release:
     """Make a release of a table that satisfies the privacy models, in every group of rows or as a whole, and verify it.
 
     Parameters
     ----------
     data : frame or path
-        A pandas, Polars or Arrow table (anything that narwhals takes), or a path to CSV, Parquet, Arrow or a workbook
-        (.xlsx, .ods), or a database URL with a table. One row per person. It is not changed.
+        A pandas, Polars or Arrow table (anything that narwhals takes), a PySpark DataFrame, or a path to CSV, Parquet,
+        Arrow or a workbook (.xlsx, .ods), or a database URL with a table. One row per person. It is not changed.
     quasi_identifiers : sequence of str
         Columns that an adversary knows from elsewhere. A missing value is a value of its own.
     sensitive : str or sequence of str, optional
         Columns that must not be linked to a person.
-    privacy : PrivacyModel or sequence of PrivacyModel
+    privacy : PrivacyModel or sequence of PrivacyModel, optional
         What every group, or the release as a whole, must satisfy; several hold together.
+    k, l, t : numbers, optional
+        Short for `KAnonymity(k)`, `LDiversity(l)` and `TCloseness(t)`, which are added to `privacy`.
     algorithm : str or Algorithm, default "auto"
         A name ("tp+", "mondrian", ...) or an object such as `shoal.ThreePhase(refine="hilbert")`.
     coarsen : mapping of column to Coarsening, optional
@@ -138,10 +150,22 @@ def anonymize(
     largest_set : int
         For generalization: a set of more values than this becomes a star. A set shows exact values, and whoever knows a
         person's finds out whether it is there; coarsen the column, or give it a hierarchy, for less precise groups.
+    weights : mapping of column to number, optional
+        How much the loss of quasi-identifiers counts, each > 0, those that are not named 1: `{"age": 2}` keeps ages
+        more precise at the cost of the others. The weighted loss is what the algorithm minimizes, so it must be one
+        that minimizes a loss with weights ("full-domain", which "auto" takes then, "patterns", "patterns-optimal").
+    limits : mapping of column to pair of int, optional
+        The lowest and the highest level of its hierarchy, both included, at which a quasi-identifier may be published:
+        0 is the values, the last one a star. Without a hierarchy there are these two. Suppressed rows are stars all the
+        same. For algorithms that choose levels ("full-domain", which "auto" takes then).
+    suppression_limit : number, optional
+        The largest share of rows that may be suppressed, from 0 to 1, for algorithms that have such a limit
+        ("full-domain", which "auto" takes then).
     direct_identifiers : sequence of str
         Columns that name a person: dropped.
-    insensitive : sequence of str
-        Columns that are published as they are.
+    insensitive : sequence of str, or "rest"
+        Columns that are published as they are; "rest" is all columns that have no other role. Look at them first: a
+        column that nobody thought of may name people.
     missing_sensitive : {"error", "value", "drop"}
         What a missing sensitive value is: an error, a value like any other, or a reason to leave the row out.
     star : str
@@ -161,17 +185,20 @@ def anonymize(
         Of a CSV file; detected by default.
     sheet : str, optional
         Of a workbook; needed where it has several.
-    engine : {"auto", "memory", "stream"}
+    engine : {"auto", "memory", "stream", "spark"}
         "memory" reads the table as a whole. "stream" reads it in pieces, within `memory`, as a table may be that is
         larger: `data` is a path to Parquet or CSV, a folder of Parquet files, or a lazy frame, there are no insensitive
-        columns, and `release.data` is a lazy frame. "auto" takes "stream" for folders, for tables that do not fit, and
-        where `memory` is given.
+        columns, and `release.data` is a lazy frame. "spark" lets Spark read and write it: `data` is a PySpark
+        DataFrame, or Parquet by a path or URI that the active session reads; there are no insensitive columns either,
+        and `release.data` is a PySpark DataFrame. "auto" takes "spark" for PySpark DataFrames, and "stream" for
+        folders, for tables that do not fit, and where `memory` is given.
     memory : int or str, optional
-        How much memory the engine "stream" may take, in bytes or in words ("4GB"); half of the machine's by default.
+        How much memory the engines "stream" and "spark" may take in this process, in bytes or in words ("4GB"); half of
+        the machine's by default. Spark's own processes take what its settings give them.
     output : path, optional
         A folder to save the release to, as `Release.save` does.
-    progress : callable, optional
-        Called with (step, done, total) now and then.
+    progress : callable or bool, optional
+        Called with (step, done, total) now and then; True draws a line with the steps, in notebooks and terminals.
 
     Returns
     -------
@@ -192,6 +219,9 @@ def anonymize(
         "hierarchies": hierarchies,
         "recoding": recoding,
         "largest_set": largest_set,
+        "weights": weights,
+        "limits": limits,
+        "suppression_limit": suppression_limit,
         "direct_identifiers": direct_identifiers,
         "insensitive": insensitive,
         "missing_sensitive": missing_sensitive,
@@ -202,31 +232,36 @@ def anonymize(
         "decimal": decimal,
     }
     validate("anonymize", {**options, "engine": engine}, {**CONSTRAINTS, "engine": OneOf(ENGINES)})
-    clock = Clock(STEPS, progress)
-    with clock.step("read"):
-        by = chosen_engine(engine, memory, data)
-        schema = roles(quasi_identifiers, sensitive, direct_identifiers, insensitive)
-        if by.streams:
-            scanned = scan_table(data, delimiter=delimiter, encoding=encoding)
-            check_recodable(schema, scanned.columns, options)
-            request = requested(schema, privacy, algorithm, options)
-            by.check(request)
-            opened = meant(count_cells(scanned, schema, by.budget), request, options)
-        else:
-            opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
-            check_recodable(schema, opened.frame.columns, options)
-            request = requested(schema, privacy, algorithm, options)
-            counted = cells_in_memory(opened, request)
-            opened = meant(opened if counted is None else counted, request, options)
-    try:
-        recoded = _recoded(opened, request, by, clock)
-    except InfeasibleError:
-        if opened.origin is None:
-            raise
-        with clock.step("read"):  # the message names rows
-            opened = meant(opened.origin, request, options)
-        recoded = _recoded(opened, request, by, clock)
-    release = verified(recoded, clock)
+    privacy = asked_models(privacy, k=k, l=l, t=t)
+    with shown_progress(progress) as told, listening(clock := Clock(STEPS, told)):
+        with clock.step("read"):
+            by = chosen_engine(engine, memory, data)
+            schema = roles(quasi_identifiers, sensitive, direct_identifiers, insensitive)
+            if by.streams:
+                source = by.open(data, delimiter=delimiter, encoding=encoding)
+                schema = schema.with_rest(source.columns)
+                check_recodable(schema, source.columns, options)
+                request = requested(schema, privacy, algorithm, options)
+                by.check(request)
+                opened = meant(count_cells(source, schema, by.budget), request, options)
+            else:
+                opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
+                schema = schema.with_rest(opened.frame.columns)
+                check_recodable(schema, opened.frame.columns, options)
+                request = requested(schema, privacy, algorithm, options)
+                counted = cells_in_memory(opened, request)
+                opened = meant(opened if counted is None else counted, request, options)
+        try:
+            recoded = _recoded(opened, request, by, clock)
+        except InfeasibleError:
+            if opened.origin is None:
+                raise
+            with clock.step("read"):  # the message names rows
+                opened = meant(opened.origin, request, options)
+            recoded = _recoded(opened, request, by, clock)
+        release = verified(recoded, clock)
+    if by.streams and isinstance(release, CountedRelease):
+        release = source.released(release)
     if output is not None:
         release.save(output)
     return release
@@ -251,7 +286,9 @@ def requested(
     """
     requirement = Requirement.of(privacy, schema.sensitive)
     trees = trees_of(options["hierarchies"] or {}, schema.quasi_identifiers)
-    chosen, reason = choose(algorithm, requirement, options["recoding"])
+    preferred: dict[str, object] = {name: options[name] for name in PREFERENCES}  # type: ignore[literal-required]
+    preferences = Preferences.of(schema.quasi_identifiers, **preferred)
+    chosen, reason = choose(algorithm, requirement, options["recoding"], preferences)
     return Request(
         schema=schema,
         requirement=requirement,
@@ -265,6 +302,7 @@ def requested(
         seed=options["seed"],
         coarsen=options["coarsen"] or {},
         hierarchies=trees,
+        preferences=preferences,
     )
 
 
@@ -324,6 +362,10 @@ def ready(encoded: Encoded, request: Request, opened: OpenedData, rows: NDArray[
     InfeasibleError
         No release can satisfy it.
     """
+    trees = encoded.trees
+    request.preferences.check_heights(
+        {name: trees[name].height if name in trees else 1 for name in request.schema.quasi_identifiers}
+    )
     people = population_of(request.requirement, opened, encoded.table, request.coarsen)
     encoded.check(request.requirement, None if people is None else people.height)
     return replace(drawn(encoded, request, opened, rows), people=people)

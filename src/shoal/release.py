@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from shoal._language import written_in
 from shoal._messages import Phrase
 from shoal._on_demand import OnDemand
 from shoal._unpicklable import Unpicklable
 from shoal._validation import Boolean, Instance, OneOf, Optional, validate
+from shoal.analysis import ForAnalysts
 from shoal.disclosure_risk import class_confidence
 from shoal.errors import ReleaseUnsafeError, WarnedError
 from shoal.io import FORMATS, Restorer, as_written, read, spreadsheet_names, write_folder, write_table
@@ -27,6 +29,7 @@ from shoal.report import (
     AttributeLoss,
     ReportFacts,
     Sureness,
+    as_it_was,
     distributions,
     promise,
     public_facts,
@@ -51,7 +54,7 @@ if TYPE_CHECKING:
     from shoal.metrics import Metrics
     from shoal.models import Requirement
     from shoal.report import PublicFacts, TradeOffFacts
-    from shoal.table import Schema
+    from shoal.table import Schema, Table
     from shoal.verification import Meaning
     from shoal.verification.counting import Fitting
     from shoal.warnings import Remark
@@ -63,7 +66,7 @@ _REPORTED = ("gcp", "discernability", "mean_class_size", "average_class_size")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Release(Unpicklable):
+class Release(ForAnalysts, Unpicklable):
     """A table that may be published: its cells were verified before this object was made.
 
     `data` and `public_certificate` are for readers. The object itself is the publisher's: it holds the original table.
@@ -83,6 +86,8 @@ class Release(Unpicklable):
     """Information loss against the original table, before any coarsening; computed when it is first asked for."""
     rows: OnDemand[NDArray[np.int32]] = OnDemand()
     """Private: the original row number of each published row. Never publish it."""
+    table_rows: OnDemand[NDArray[np.int32]] = OnDemand()
+    """Private: the original row number of each row of the table that losses are measured against."""
     salt: str = ""
     """Private: the key of the certificate's hash of the input, as hexadecimal digits; `shoal.provenance` takes it."""
     source_format: str = "csv"
@@ -108,10 +113,24 @@ class Release(Unpicklable):
     def _restored(self) -> Any:
         import polars as pl
 
-        text = {column.name for column in self.metrics.recoding.columns if column.labels.dtype == pl.String}
         shown = self.published
-        plain = [column.cast(pl.String) for column in shown if column.name in text]
-        return self.restore(shown.with_columns(plain))
+        return self.restore(shown.with_columns(pl.col(self._of_text).cast(pl.String)))
+
+    @property
+    def _of_text(self) -> list[str]:
+        """The columns of `frame` whose categories are text to those who are handed the table."""
+        import polars as pl
+
+        return [column.name for column in self.metrics.recoding.columns if column.labels.dtype == pl.String]
+
+    @property
+    def _table_of_rows(self) -> Table | None:
+        """The table that losses are measured against, row by row as `table_rows` has them; None where it is cells."""
+        return self.metrics.table
+
+    def _handed_on(self, frame: pl.DataFrame) -> Any:
+        """Return a table with the rows of `frame` as the caller's kind of table."""
+        return self.restore(frame)
 
     @property
     def published(self) -> pl.DataFrame:
@@ -207,13 +226,25 @@ class Release(Unpicklable):
             self._refuse_warnings()
         name = f"release.{format or self.source_format}"
         written: dict[str, Certificate] = {}
-        start = time.perf_counter()
+        moments = [time.perf_counter()]
+
+        def passed(step: str, certificate: Certificate) -> Certificate:
+            """Return a certificate with the seconds of one more step, which ends now."""
+            moments.append(time.perf_counter())
+            taken = moments[-1] - moments[-2]
+            total = certificate.seconds.get("total", 0.0) + taken
+            seconds = {name: one for name, one in certificate.seconds.items() if name != "total"}
+            return replace(certificate, seconds={**seconds, step: taken, "total": total})
 
         def write_release(path: Path) -> None:
-            written_files = self._write(shown, path, spreadsheet_safe=spreadsheet_safe)
-            seconds = {**self.certificate.seconds, "write": time.perf_counter() - start}
-            seconds["total"] = sum(taken for step, taken in seconds.items() if step != "total")
-            written["full"] = replace(self.certificate, seconds=seconds, files=written_files)
+            files = self._write(shown, path, spreadsheet_safe=spreadsheet_safe)
+            made = replace(passed("write", self.certificate), files=files)
+            self._verify_written(path, names=names, shown=shown)
+            written["full"] = passed("verify again", made)
+
+        def write_certificate(path: Path) -> None:
+            written["full"] = passed("report", written["full"])
+            write_text(path, written["full"].to_json())
 
         @functools.cache
         def public() -> PublicCertificate:
@@ -234,17 +265,16 @@ class Release(Unpicklable):
             "report.json": lambda path: write_text(path, readers().to_json()),
         }
         private: Mapping[str, Callable[[Path], object]] = {
-            "certificate.json": lambda path: write_text(path, written["full"].to_json()),
             "report.html": lambda path: write_text(path, render(publisher())),
             "report.json": lambda path: write_text(path, publisher().to_json()),
             "salt.txt": lambda path: write_text(path, self.salt),
             PLAN: lambda path: write_text(path, self.plan.to_json()),
+            "certificate.json": write_certificate,
         }
         shown, columns = self._as_written(self._distinct), self._distinct.columns
         safe = spreadsheet_safe and name.endswith(".csv")
         names = spreadsheet_names(columns) if safe else columns
-        check = functools.partial(self._verify_written, names=names, shown=shown)
-        write_folder(Path(folder), files, private=private, force=force, check=lambda staged: check(staged / name))
+        write_folder(Path(folder), files, private=private, force=force)
         return written["full"]
 
     def _refuse_warnings(self) -> None:
@@ -341,15 +371,23 @@ class Release(Unpicklable):
     def _facts(self, certificate: Certificate, about: About | None) -> ReportFacts:
         recoding, original = self.metrics.recoding, self.metrics.table
         penalties = self.metrics.ncp
+        coarse = {
+            name for columns in certificate.parameters.get("coarsen", ()) for name in (columns, *columns.split(","))
+        }
         losses = tuple(
             AttributeLoss(
                 name=column.name,
-                changed=int(recoding.sizes[~column.kept].sum()),
+                changed=int(recoding.sizes[~as_it_was(values, column, coarsened=column.name in coarse)].sum()),
                 stars=int(recoding.sizes[column.stars].sum()),
                 loss=penalties[column.name],
+                coarsened=column.name in coarse,
             )
-            for column in recoding.columns
+            for column, values in zip(recoding.columns, original.quasi_identifiers, strict=True)
         )
+        about = (about or About()).dated()
+        with written_in(about.language):
+            pictures = {columns: draw() for columns, draw in self.pictures.items()}
+            trade_off = None if self.trade_off is None else self.trade_off()
         return ReportFacts(
             certificate=certificate.to_dict(),
             losses=losses,
@@ -357,12 +395,12 @@ class Release(Unpicklable):
             metrics={name: getattr(self.metrics, name) for name in _REPORTED},
             insensitive=self.schema.insensitive,
             direct_identifiers=self.schema.direct_identifiers,
-            pictures={columns: draw() for columns, draw in self.pictures.items()},
-            trade_off=None if self.trade_off is None else self.trade_off(),
+            pictures=pictures,
+            trade_off=trade_off,
             sizes=size_shares(original.classes.sizes_counted, Counter(recoding.classes.sizes.tolist())),
             sureness=tuple(self._sureness()),
-            distributions=distributions(original, recoding),
-            about=(about or About()).dated(),
+            distributions=distributions(original, recoding, coarse),
+            about=about,
         )
 
     def _sureness(self) -> Iterator[Sureness]:

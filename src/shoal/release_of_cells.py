@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from shoal.table import Table
+
 __all__ = ["CountedRelease"]
 
 _FILE_ROWS = 1 << 20
@@ -50,27 +52,34 @@ class CountedRelease(Release):
     def data(self) -> Any:
         """The published table, as a Polars lazy frame: its rows are made while it is read."""
         import polars as pl
-        from polars.io.plugins import register_io_source
 
-        shown = self.published.with_columns(pl.col(pl.Enum, pl.Categorical).cast(pl.String))
+        return self._handed_on(self.published.with_columns(pl.col(pl.Enum, pl.Categorical).cast(pl.String)))
+
+    def _handed_on(self, frame: pl.DataFrame) -> Any:
+        """Return the rows of a table, each as often as it is published, as a lazy frame."""
+        from polars.io.plugins import register_io_source
 
         def batches(
             columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, size: int | None
         ) -> Iterator[pl.DataFrame]:
             left = rows
-            for batch in self._batches(shown if columns is None else shown.select(columns), size or _FILE_ROWS):
+            for batch in self._batches(frame if columns is None else frame.select(columns), size or _FILE_ROWS):
                 taken = batch if left is None else batch.head(left)
                 left = None if left is None else left - taken.height
                 yield taken if predicate is None else taken.filter(predicate)
                 if left == 0:
                     return
 
-        return register_io_source(batches, schema=shown.schema)
+        return register_io_source(batches, schema=frame.schema)
 
     @property
     def height(self) -> int:
         """Rows of the published table."""
         return int(self.counts.sum())
+
+    @property
+    def _table_of_rows(self) -> Table | None:
+        return None
 
     def _batches(self, shown: pl.DataFrame, size: int) -> Iterator[pl.DataFrame]:
         """Yield the rows of the published table, so many at a time."""
@@ -84,6 +93,10 @@ class CountedRelease(Release):
                 "A table that may be larger than memory is published as a folder of Parquet files. Leave the format "
                 "out, and convert the files where another one is needed."
             )
+        return self._written_rows(shown, path)
+
+    def _written_rows(self, shown: pl.DataFrame, path: Path) -> dict[str, dict[str, Any]]:
+        """Write each row as often as it is published to a new folder of Parquet files; say what is in each."""
         path.mkdir()
         files = {}
         for number, batch in enumerate(self._batches(shown, _FILE_ROWS)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import groupby
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     import polars as pl
     from numpy.typing import NDArray
+
+    from shoal.table import Table
 
 __all__ = ["ReleaseOfRuns", "rows_of_runs"]
 
@@ -44,20 +47,37 @@ class ReleaseOfRuns(CountedRelease):
         Parameters
         ----------
         release : Release
-            Its `frame` has each run once.
+            Its `frame` has each run once, its `rows` the row of the table of its metrics that each is of.
         counts : int64 array
             How many rows each run has.
         rows : callable
             Returns the original row number of each published row.
         """
-        runs = release.frame
-        given = {one.name: getattr(release, one.name) for one in fields(release) if one.name not in ("frame", "rows")}
-        return cls(**given, frame=lambda: _repeated(runs, counts), rows=rows, counts=counts, runs=runs)
+        runs, places = release.frame, np.repeat(release.rows, counts)
+        made = ("frame", "rows", "table_rows")
+        given = {one.name: getattr(release, one.name) for one in fields(release) if one.name not in made}
+        return cls(
+            **given,
+            frame=lambda: _repeated(runs, counts),
+            rows=(once := functools.cache(rows)),
+            table_rows=lambda: once()[np.argsort(places, kind="stable")],
+            counts=counts,
+            runs=runs,
+        )
 
     @cached_property
     def data(self) -> Any:
         """The published table, as the same kind of table that came in."""
         return self._restored()
+
+    def _handed_on(self, frame: pl.DataFrame) -> Any:
+        """Return a table with the rows of `frame` as the caller's kind of table."""
+        return self.restore(frame)
+
+    @property
+    def _table_of_rows(self) -> Table | None:
+        table = self.metrics.table
+        return table.entries(np.repeat(np.arange(table.rows), 1 if table.counts is None else table.counts), None)
 
     @property
     def _distinct(self) -> pl.DataFrame:

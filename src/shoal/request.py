@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from shoal.algorithms import NO_PREFERENCES
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shoal.algorithms import Algorithm
+    from shoal.algorithms import Algorithm, Preferences
     from shoal.hierarchy import Coarsening, Hierarchy
     from shoal.models import Requirement
     from shoal.table import Schema
@@ -44,6 +46,8 @@ class Request:
     """What is made less precise beforehand."""
     hierarchies: Mapping[str, Hierarchy]
     """The hierarchies of quasi-identifiers as they were given: over the values before any coarsening."""
+    preferences: Preferences = NO_PREFERENCES
+    """What else is asked of the algorithm."""
 
     @property
     def climbs(self) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from shoal.algorithms import Problem, loss_bound, lower_bound, populations_of
-from shoal.certificate import Certificate, Cost
+from shoal.certificate import Certificate, Cost, coarsenings_for_readers
 from shoal.disclosure_risk import fitting, reidentification
 from shoal.errors import InfeasibleError, InternalError
 from shoal.input_hash import encoded_as_it_came, input_hash
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from shoal._progress import Clock
     from shoal.algorithms import Partition
     from shoal.algorithms.base import PeopleOfNodes
-    from shoal.hierarchy import Coarsening, Hierarchy
+    from shoal.hierarchy import Hierarchy
     from shoal.io import Forms
     from shoal.models import Requirement
     from shoal.opening import OpenedData
@@ -57,7 +57,6 @@ __all__ = [
     "Prepared",
     "Recoded",
     "Request",
-    "coarsenings_for_readers",
     "drawn",
     "generator",
     "partition_and_recode",
@@ -198,6 +197,7 @@ class Prepared:
             hierarchies=self.encoded.trees,
             largest_set=self.request.largest_set,
             people=self.people_of_nodes,
+            preferences=self.request.preferences,
         )
 
     @cached_property
@@ -390,6 +390,7 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         certificate=_certificate(recoded, achieved, risk, cost, warnings, digest=digest, seconds=clock.seconds()),
         metrics=metrics,
         rows=rows,
+        table_rows=prepared.rows,
         salt=salt,
         source_format=opened.format,
         restore=opened.restore.of(as_written(published, recoded.forms, star=request.star)),
@@ -455,8 +456,6 @@ def _warnings(
     coarse = [name for key in request.coarsen for name in ((key,) if isinstance(key, str) else key)]
 
     def coarser(name: str) -> Part:
-        if name in coarse:
-            return "something coarser than it has"
         values = next(one.dictionary for one in prepared.original.quasi_identifiers if one.name == name)
         return how_to_coarsen(values.drop_nulls(), name, recoding=request.recoding)
 
@@ -499,6 +498,7 @@ def _certificate(
         algorithm=request.algorithm.name,
         reason=request.reason,
         parameters={
+            **request.preferences.to_dict(),
             **request.algorithm.parameters(),
             "coarsen": dict(encoded.coarsened),
             "hierarchies": {
@@ -555,16 +555,6 @@ def _described(recoded: Recoded, digest: str) -> dict[str, Any]:
         "direct_identifiers": list(schema.direct_identifiers),
         "sha256": digest,
         "keyed": KEYED,
-    }
-
-
-def coarsenings_for_readers(coarsen: Mapping[str | tuple[str, ...], Coarsening]) -> dict[str, dict[str, Any]]:
-    """Return coarsenings as they were asked for: without what became of them on a table, and without a seed."""
-    return {
-        key if isinstance(key, str) else ",".join(key): {
-            name: value for name, value in coarsening.to_dict().items() if name != "seed"
-        }
-        for key, coarsening in coarsen.items()
     }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import shoal.cli.main
+import shoal.cli.attack_all
 from shoal import attacks
 from shoal.algorithms import CATALOGUE
 from shoal.attacks.catalogue import ATTACKS, page

@@ -8,7 +8,7 @@ import pytest
 
 import shoal
 from shoal.attacks import linking_attack
-from shoal.errors import ColumnError, DataError, NotUnderstoodError, ParameterError
+from shoal.errors import ColumnError, DataError, NoRowsError, NotUnderstoodError, ParameterError
 from shoal.testing.attack_cases import READING, Case
 
 VOTERS = pl.DataFrame({"name": ["Ann", "Bob", "Cem"], "age": [21, 28, 35]})
@@ -108,3 +108,10 @@ def test_bad_input():
             linking_attack(RELEASE.with_columns(age=pl.Series(["young", "*"])), VOTERS, incomplete=incomplete, **LINK)
     with pytest.raises(NotUnderstoodError, match="'age'"):
         linking_attack(RELEASE, VOTERS.with_columns(age=pl.Series(["young", "old", "old"])), **LINK)
+
+
+def test_nobody_in_the_population():
+    frame = pl.DataFrame({"age": ["[20, 29]"], "s": ["x"]})
+    nobody = pl.DataFrame({"id": ["a"], "age": [21]}).clear()
+    with pytest.raises(NoRowsError, match="There is nobody in the population"):
+        linking_attack(frame, nobody, identifier="id", quasi_identifiers=["age"], sensitive="s", incomplete=True)

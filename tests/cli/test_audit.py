@@ -104,6 +104,7 @@ def test_a_spec_names_columns_and_requirement(shoal: Any, release: Path, tmp_pat
 
 @pytest.mark.parametrize("words", [(), ("--qi", "aeg"), ("--qi", "age", "--sensitive", "diseas")])
 def test_wrong_columns(shoal: Any, release: Path, words: tuple[str, ...]) -> None:
+    (release.parent / "certificate.json").unlink()  # which would name them
     found = shoal("audit", release, *words)
     assert found.code == 2
     assert SECRET not in found.err
@@ -113,3 +114,41 @@ def test_a_file_that_is_not_there(shoal: Any, tmp_path: Path) -> None:
     found = shoal("audit", tmp_path / "none.csv", "--qi", "age")
     assert found.code == 2
     assert "none.csv" in found.err
+
+
+@pytest.mark.parametrize("command", ["audit", "risk"])
+def test_the_folder_of_a_release_names_its_columns(
+    shoal: Any, release: Path, roles: tuple[str, ...], command: str
+) -> None:
+    told = shoal(command, release, *roles[:4], "--json")
+    assert told.code == 0, told.err
+    for source in (release.parent, release):
+        found = shoal(command, source, "--json")
+        assert found.code == 0, found.err
+        assert found.json == told.json
+    assert shoal(command, release.parent, "-k", 200).code == (3 if command == "audit" else 2)  # risk takes no model
+    (release.parent / "certificate.json").unlink()
+    assert "Name the quasi-identifiers with --qi" in shoal(command, release.parent).err
+
+
+def test_words_of_cells_that_say_nothing(shoal: Any, release: Path) -> None:
+    found = shoal("risk", release.parent, "--stars", "wildcard", "--cells", "age=ordr:1,2")
+    assert found.code == 2
+    said = " ".join(found.err.split())
+    assert "--cells age=ordr:1,2 does not say what cells are. Did you mean 'order'" in said
+    assert (
+        "values (as they stand), order:A,B,C (all values in their order), or how they were coarsened: prefix:3" in said
+    )
+
+
+def test_one_rounding_rule_of_distances(shoal: Any, release: Path) -> None:
+    """An audit and the attack state the same t, rounded against the publisher."""
+    (stated,) = shoal("audit", release.parent, "--json").json["achieved"]["t"].values()
+    assert shoal("attack", "skewness", release.parent, "--json").json["largest_distance"] == stated
+
+
+@pytest.mark.parametrize("name", ["linking", "skewness", "intersection", "minimality"])
+def test_attacks_show_all_their_options(shoal: Any, name: str) -> None:
+    found = shoal("attack", name, "--help-all")
+    assert found.code == 0, found.err
+    assert "--hierarchy" in found.out

@@ -49,8 +49,9 @@ recoding = "generalization"
 largest_set = 8
 seed = 7
 keep_order = true
-engine = "stream"
+engine = "spark"
 memory = "2GB"
+master = "local[2]"
 missing_sensitive = "drop"
 star = "?"
 decimal = ","
@@ -63,6 +64,13 @@ publish_proof = true
 strict = true
 force = true
 json = true
+
+[weights]
+age = 2
+"last, first" = 0.5
+
+[limits]
+age = [1, 3]
 
 [coarsen]
 age = "bins:10"
@@ -82,6 +90,7 @@ contact = "data@example.org"
 date = "May 2025"
 notes = "Seen by the board."
 signatures = ["Officer, data protection"]
+language = "de"
 
 [parameters]
 gap = "0.5"
@@ -126,14 +135,17 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "effort": 10,
     "parameters": ["gap=0.5", "improve=no"],
     "patterns": "/patterns.txt",
+    "weights": ["age=2", "last, first=0.5"],
+    "limits": ["age=1:3"],
     "coarsen": ["age=bins:10", "zip=level:/trees/zip.csv:2"],
     "hierarchies": ["zip=/trees/zip.csv"],
     "recoding": "generalization",
     "largest_set": 8,
     "seed": 7,
     "keep_order": True,
-    "engine": "stream",
+    "engine": "spark",
     "memory": "2GB",
+    "master": "local[2]",
     "missing_sensitive": "drop",
     "star": "?",
     "dates": ["born=%d.%m.%Y"],
@@ -152,6 +164,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "date": "May 2025",
     "notes": "Seen by the board.",
     "signatures": ["Officer, data protection"],
+    "language": "de",
     "force": True,
     "json": True,
     "quasi_identifiers": ["age", '"last, first"'],
@@ -181,7 +194,7 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "t_order": ['mild,"severe, fatal"'],
 }
 
-BY_COLUMN = ("coarsen", "hierarchies", "dates", "parameters")
+BY_COLUMN = ("weights", "limits", "coarsen", "hierarchies", "dates", "parameters")
 WRITTEN = {"output", "format", "spreadsheet_safe", "publish_proof", "strict", "force"}
 LEFT_BY_COMPARE = {"algorithm", "keep_order", *options.ENGINE, *WRITTEN, *Report.__struct_fields__}
 TOLD_BY_NAME = {("tp", "refine")}
@@ -263,14 +276,14 @@ def test_every_parameter_of_an_algorithm_can_be_said() -> None:
 def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
     spec = msgspec.structs.replace(read_spec(write(FULL)), coarsen={"age": "bins:10"})
     made = {"columns", "privacy", "report", "algorithm", "parameters", *FLAGGED}
-    settings = set(ReleaseSpec.__struct_fields__) - WRITTEN - made - {"input", "json"}
+    settings = set(ReleaseSpec.__struct_fields__) - WRITTEN - made - {"input", "json", "master"}
     assert set(spec.saving()) == WRITTEN - {"output"} | {"about"}
     assert spec.saving()["about"] == About(**msgspec.structs.asdict(spec.report))
     assert set(spec.arguments(anonymize)) == settings | set(Columns.__struct_fields__)
     assert set(spec.arguments(tune)) == set(spec.arguments(compare))
     assert set(spec.arguments(tune)) == set(spec.arguments(anonymize)) - set(options.ENGINE)
     of_audit = {"quasi_identifiers", "sensitive", "star", "hierarchies"}
-    of_audit |= {*options.FORMS, *options.READING, *options.ENGINE}
+    of_audit |= {*options.FORMS, *options.READING, *options.ENGINE} - {"master"}
     assert set(spec.arguments(audit)) == of_audit
 
 
@@ -337,6 +350,13 @@ def test_what_is_wrong_in_a_file_is_said(write: Any, shoal: Any, text: str, said
     with pytest.raises(UsageError, match=re.escape(said)):
         read_spec(path)
     assert shoal("anonymize", "--spec", path).code == 2
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "release.toml"
+    path.write_text('output = "out"\nprivacy.k = 4\n', encoding="utf-8-sig")
+    assert path.read_bytes().startswith(b"\xef\xbb\xbf")
+    assert read_spec(path).privacy.k == 4
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import shoal as shoal_package
+from shoal._compiling import Kernel
+from shoal._compiling.written import Role
 from shoal.algorithms import ALGORITHMS
 from shoal.cli.warm_up import _tasks
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def test_what_is_named_runs_to_its_end(shoal: Any) -> None:
@@ -19,3 +28,46 @@ def test_all_algorithms_can_be_named_and_others_cannot(shoal: Any) -> None:
     found = shoal("warm-up", "mondrain")
     assert (found.code, found.out) == (2, "")
     assert "mondrian" in found.err
+
+
+RARE = {
+    "common": {"acceptable"},
+    "exact": {"close_vectors"},
+    "matching": {"pair_costs", "potentials"},
+    "covering": {"collect_covering"},
+    "grouping": {"spread_out", "carve_parts", "connected_sets", "lightest_set"},
+    "metrics": {"count_rows", "estimate_rows"},
+    "republication": {"balance_in_order"},
+}
+"""Loops of rare requests: distances between values proven optimal, matchings by another way than the solver's, cells
+that cover cells of a population, maps and labels that need a search, counting queries of the library, supply that runs
+out; `acceptable` is called by other loops. Their first use compiles them."""
+
+
+def test_what_first_runs_need_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: set[str] = set()
+    call = Kernel.__call__
+
+    def noted(kernel: Kernel, *arguments: Any) -> Any:
+        called.add(f"{kernel.written.module}.{kernel.written.name}")
+        return call(kernel, *arguments)
+
+    monkeypatch.setattr(Kernel, "__call__", noted)
+    for name, task in _tasks().items():
+        task(name)
+    there = set(kernels())
+    missing: dict[str, set[str]] = {}
+    for name in there - called:
+        part = name.split(".")[2] if name.startswith("shoal.algorithms") else name.split(".")[1]
+        missing.setdefault(part, set()).add(name.rpartition(".")[2])
+    assert missing == RARE, "a new loop is called by the work of `shoal warm-up`, or it is rare"
+
+
+def kernels() -> Iterator[str]:
+    """Generate the names of all functions that Python calls compiled."""
+    folder = Path(shoal_package.__file__).parent
+    for file in folder.rglob("*_kernel.py"):
+        module = ".".join(("shoal", *file.relative_to(folder).with_suffix("").parts))
+        for one in vars(importlib.import_module(module)).values():
+            if isinstance(one, Kernel) and one.written.module == module and one.written.role is Role.KERNEL:
+                yield f"{module}.{one.written.name}"

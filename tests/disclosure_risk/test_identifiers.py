@@ -28,7 +28,7 @@ VALUES = {
 }
 NAMES = {
     ("name", "A"): ["name", "Vorname", "lastName", "FULL_NAME", "Prénom", "patient.name", "apellidos"],
-    ("address", "B"): ["street", "Wohnort", "home_address", "latitude", "calle"],
+    ("address", "B"): ["street", "Wohnort", "home_address", "latitude", "calle", "Straße"],
     ("zip", "B"): ["zip", "zip_code", "PLZ", "postalCode", "código postal"],
     ("date", "C"): ["date_of_birth", "DOB", "Geburtsdatum", "admissionDate"],
     ("telephone", "D"): ["phone", "Telefonnummer", "mobile_1"],

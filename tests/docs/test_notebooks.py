@@ -34,7 +34,8 @@ def test_a_notebook_runs_from_above(path: Path, tmp_path: Path, monkeypatch: pyt
     assert {output.output_type for output in outputs} == {"execute_result"}, "no error, no warning, nothing printed"
     shown = "\n".join(str(text) for output in outputs for text in output.data.values())
     cards = [output.data["text/html"] for output in outputs if "shoal-card" in output.data.get("text/html", "")]
-    assert len(cards) == 7
+    assert len(cards) == 8
+    assert sum("image/png" in output.data for output in outputs) == 2, "figures show themselves"
 
     patients = shoal.datasets.patients(1000, seed=1)
     assert not [name for name in patients["name"].unique() if name in shown]

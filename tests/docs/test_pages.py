@@ -10,6 +10,7 @@ from sybil import Example, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
 
 import shoal
+from shoal.models import MODELS
 
 HOME = Path(shoal.__file__).parents[2]
 DOCS = HOME / "docs"
@@ -31,8 +32,17 @@ def run(example: Example) -> None:
     assert code == 0, f"{example.path}:{example.line}: {said}"
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if "```" in page.read_text("utf-8")], ids=name_of)
-def test_every_example_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def with_marks(page: Path) -> Any:
+    """A page; that of Spark in the group of the tests that share a session."""
+    return pytest.param(page, marks=[pytest.mark.xdist_group("spark")] if page.stem == "spark" else [])
+
+
+@pytest.mark.parametrize("page", [with_marks(page) for page in PAGES if "```" in page.read_text("utf-8")], ids=name_of)
+def test_every_example_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    if page.stem == "spark":
+        request.getfixturevalue("spark")
     monkeypatch.syspath_prepend(str(DOCS))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
@@ -42,3 +52,10 @@ def test_every_example_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monk
     document = Sybil(parsers=parsers, path=str(page.parent), patterns=[page.name]).parse(page)
     for example in document.examples():
         example.evaluate()
+
+
+@pytest.mark.skipif(not DOCS.is_dir(), reason="the checkout has the pages")
+def test_every_model_has_a_page() -> None:
+    pages = [page.read_text("utf-8") for page in (DOCS / "explanation/models").glob("*.md")]
+    for model in MODELS.values():
+        assert any(f"`{model.__name__}(" in page for page in pages), model.__name__

@@ -288,13 +288,13 @@ def test_more_cells_than_fit_are_refused_before_they_are_counted(people: pl.Data
     class Tiny(MemoryBudget):
         cells = 10  # type: ignore[assignment]
 
-    from shoal.engines import count_cells
+    from shoal.engines import Streamed, count_cells
     from shoal.io import scan_table
     from shoal.opening import roles
 
     schema = roles(["age", "gender", "race"], "income")
     with pytest.raises(DataError, match=r"memory='\d+"):
-        count_cells(scan_table(people), schema, Tiny(10**9))
+        count_cells(Streamed(table=scan_table(people)), schema, Tiny(10**9))
 
 
 def test_rows_that_cannot_be_divided_say_how_much_memory_would_do(people: pl.DataFrame) -> None:

@@ -110,12 +110,22 @@ def test_measured_numbers_are_for_nobody_to_know() -> None:
         ({"pay": ["1,234"] * (ROWS - 1) + ["2,345"]}, "ambiguous_numbers", "pay"),
         ({"salary": [row * 1.25 for row in range(ROWS)]}, "near_unique_sensitive", "salary"),
         ({"town": ["a", "b"] * (ROWS // 2)}, "no_sensitive", None),
+        ({"age": ["[20, 40[", "[40, 60["] * (ROWS // 2)}, "recoded_cells", None),
+        ({"sex": ["f", "m", "f", "*"] * (ROWS // 4)}, "recoded_cells", None),
+        ({"zip": ["8166*", "8167*", "817**", "*****"] * (ROWS // 4)}, "recoded_cells", None),
+        ({"town": ["{Aach, Bonn}", "Celle"] * (ROWS // 2)}, "recoded_cells", None),
         ({f"q{at}": ["a", "b"] * (ROWS // 2) for at in range(13)}, "many_quasi_identifiers", None),
     ],
 )
 def test_what_the_publisher_should_know_first(table: dict[str, Any], code: str, column: str | None) -> None:
     found = shoal.inspect(pl.DataFrame(table))
     assert (code, column) in [(remark.code, remark.column) for remark in found.warnings]
+
+
+@pytest.mark.parametrize("values", ["a[1,2]b", "(see note)", "C*-algebra", "{x}", "[ok]", "1,5", "a, b"])
+def test_text_is_no_anonymized_cell(values: str) -> None:
+    found = shoal.inspect(pl.DataFrame({"note": [values, "other"] * (ROWS // 2)}))
+    assert "recoded_cells" not in [remark.code for remark in found.warnings]
 
 
 def messy(tmp_path: Path) -> Path:

@@ -116,6 +116,21 @@ def test_numbers_as_people_write_them(values, decimal, read):
 
 
 @pytest.mark.parametrize(
+    ("values", "decimal", "read", "written"),
+    [
+        (["5.927,18", "1234,5", "6017"], ",", ["5927.18", "1234.5", "6017"], ["5.927,18", "1.234,5", "6.017"]),
+        (["5,927.18", "1234.5", "6017"], ".", ["5927.18", "1234.5", "6017"], ["5,927.18", "1,234.5", "6,017"]),
+        (["1 234,5", "12345,5"], ",", ["1234.5", "12345.5"], ["1 234,5", "12 345,5"]),
+    ],
+)
+def test_thousands_may_be_apart_in_some_numbers_only(values, decimal, read, written):
+    found = meant(*values)
+    assert found.forms["a"].decimal == decimal
+    assert found.frame["a"].to_list() == read
+    assert as_written(found.frame, found.forms, star="*")["a"].to_list() == written
+
+
+@pytest.mark.parametrize(
     "values",
     [["12.5", "3"], ["1234", "5"], ["007,5", "3"], ["1,2,3", "4"], ["12.345", "1"], ["a,b"], [None], ["", "1,5"]],
 )
@@ -165,8 +180,8 @@ def test_intervals_make_a_whole_column_canonical_and_stars_do_not():
         ({"decimal": ";"}, ParameterError, "must be ',' or '.'"),
         ({"dates": {"b": "%d"}}, ParameterError, "no column 'b' whose dates"),
         ({"dates": {"a": "dd.mm.yyyy"}}, ParameterError, "one of strptime, as in dates="),
-        ({"dates": {"a": "%d.%m"}}, DataError, "cannot be read as '%d.%m' says in row 1"),
-        ({"dates": {"a": "%d/%m/%Y"}}, DataError, r"cannot be read as '%d/%m/%Y' says in row 1 \(line 2"),
+        ({"dates": {"a": "%d.%m"}}, DataError, "other values than dates of the format '%d.%m', the first in row 1"),
+        ({"dates": {"a": "%d/%m/%Y"}}, DataError, r"the format '%d/%m/%Y', the first in row 1 \(line 2"),
         ({"dates": {"n": "%d.%m.%Y"}}, ParameterError, "is no text: its dates need no format"),
     ],
 )

@@ -187,13 +187,46 @@ def test_many_sensitive_columns_and_warnings_of_one_kind_fit_on_the_first_sheet(
     release = release_of(table, sensitive=[*several], insensitive=[], privacy=shoal.KAnonymity(3))
     release.report(tmp_path / "report.html")
     first, _, technical = (tmp_path / "report.html").read_text(encoding="utf-8").partition("Technical part")
-    assert sum(f"is sure of somebody&#39;s &#39;{name}&#39;, at worst" in first for name in several) == 3
+    assert sum(f"the value of &#39;{name}&#39; is guessed rightly: the highest" in first for name in several) == 3
     assert "2 more are in the technical part" in first
     assert all(f'<th scope="row">{name}</th>' in technical for name in several)
     raised = [one.code for one in release.warnings]
     assert raised.count("small_l") > 1
     assert first.count("Some groups share a sensitive value") == 1
     assert first.count("share one value of") == raised.count("small_l")
+
+
+def test_what_was_coarsened_is_not_as_it_was(tmp_path: Path) -> None:
+    codes = [f"{'ABCD'[row % 4]}-Zyz" for row in range(60)]
+    table = pl.DataFrame({"age": [30 + row % 2 for row in range(60)], "town": codes, "s": ["x", "y", "z"] * 20})
+    release = release_of(table, coarsen={"town": shoal.Prefix(1)}, recoding="generalization")
+    assert release.data["town"].unique().sort().to_list() == [*"ABCD"], "each stands for one code"
+    facts = facts_of(release, tmp_path)
+    age, town = facts.losses
+    assert (age.coarsened, age.changed, town.coarsened, town.changed, town.stars) == (False, 0, True, 60, 0)
+    assert [bar.label for bar in facts.distributions[1].bars] == ["4 others"], "no code that is not published is named"
+    for folder in ("out", "out.private"):
+        page = (tmp_path / folder / "report.html").read_text(encoding="utf-8")
+        assert '<th scope="row">town <small>coarsened</small></th>' in page
+        assert '<th scope="row">age</th>' in page
+        assert not any(code in page for code in codes)
+
+
+def test_a_first_sheet_stays_short_where_there_are_many_columns() -> None:
+    from shoal.report import ReportFacts, render
+
+    table = PEOPLE.with_columns(pl.Series(f"q_{at}", range(60)) for at in range(20))
+    names = [f"q_{at}" for at in range(20)]
+    release = release_of(table, quasi_identifiers=names, insensitive=["age", "town"])
+    facts = release._facts(release.certificate, None)
+    assert isinstance(facts, ReportFacts)
+    first, _, technical = render(facts).partition("Technical part</h2>")
+    assert first.count('scope="row">q_<wbr>') == 12
+    assert technical.count('scope="row">q_<wbr>') == 20
+    assert "Of 20 columns these lose most" in first
+    assert first.count("of the records show a star for") == 5
+    assert technical.count("of the records show a star for") == 20
+    assert "15 more of them are in the technical part" in first
 
 
 def test_no_prefix_names_a_code_that_is_not_published() -> None:

@@ -139,11 +139,13 @@ def test_wide_tables_are_cut() -> None:
 
 def test_a_release_of_a_series_shows_what_is_published(tmp_path: Any) -> None:
     ledger = shoal.Ledger(tmp_path / "releases.db", create=True)
-    series = ledger.start("one", m=2, identifier="name", quasi_identifiers=["age"], sensitive="disease")
-    rows = people(12).select("name", "age", pl.Series("disease", list("xyxyxyxyxyxy")))
+    series = ledger.start("one", m=2, identifier="name", quasi_identifiers=["age", EVIL], sensitive="disease")
+    rows = people(12).select("name", "age", pl.lit("town").alias(EVIL), pl.Series("disease", list("xyxyxyxyxyxy")))
     made = series.publish(rows, seed=1)
-    text = text_of(made._repr_html_())
+    html = made._repr_html_()
+    text = text_of(html)
     assert SECRET not in text
+    assert EVIL not in html
     assert "one: release 1" in text
     assert "Private." not in text
     for cell in map(str, made.data["age"].head(5)):

@@ -205,11 +205,11 @@ def test_risk_before_and_after() -> None:
     assert "Of 100 people in the file, 11 could be found by somebody who knows age and zip" in said
     assert "Nobody among the 100 people in the file is told from all others by age and zip" in said
     assert "a probability of at most 1 in 4, and of 12.5% on average. For 4 of 100 people it is more than 20%" in said
-    assert "finds with more than 20%: share of the people60%4%" in said
+    assert "people whose row is found with more than 20%60%4%" in said
     assert "highest 1 / min f; average u / n" in said
     assert "El Emam and F. K. Dankar" in said
     readers = Elements(render_public(public(risk={"after": RISK["after"]})))
-    assert "finds somebody, at worst25%" in " ".join(readers.text.split())
+    assert "a person's row is found: the highest probability25%" in " ".join(readers.text.split())
     assert "before" not in readers.text.partition("How easily people are found")[2].partition("guarantees")[0]
     assert "How easily people are found" not in render(facts()), "nothing is said of what was not measured"
 

@@ -90,7 +90,7 @@ def test_the_gap(cost: dict[str, Any], said: str) -> None:
 def test_the_gap_of_the_loss_is_told_on_the_safe_side() -> None:
     bound = {"stars": 0, "recoded_cells": 20, "gcp": 0.015799}
     cost = {"stars": 0, "recoded_cells": 40, "recoded_tuples": 30, "gcp": 0.025001, "lower_bound": bound}
-    assert "at least 1.57 % of its precision (GCP); of this one it loses 2.51 %." in gap_sentence(cost)
+    assert "at least 1.57% of its precision (GCP); of this one it loses 2.51%." in gap_sentence(cost)
     for without in ({**bound, "gcp": 0.00009}, {"stars": 0, "recoded_cells": 20}):
         assert "GCP" not in gap_sentence({**cost, "lower_bound": without})
 

@@ -29,6 +29,15 @@ SECRET = "Zyzzyva"
 ROWS = 120
 MAX_UPLOAD = 20_000
 
+_MARKED = {
+    "/columns": "/columns",
+    "/coarser": "/coarser",
+    "/attack": "/attack",
+    "/attack/together": "/attack",
+    "/series/start": "/series",
+} | dict.fromkeys(("/shape", "/shape/show", "/shape/use"), "/shape?column=0")
+"""Forms that say for which columns their page was made, and that page."""
+
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
@@ -74,8 +83,10 @@ class Browser:
     def send(self, path: str, form: dict[str, str] | None = None, **extra: Any) -> Any:
         """Send a form, and follow where it leads until that is there."""
         headers = {"origin": HERE}
-        if path in ("/columns", "/coarser") and form is not None and "of" not in form:
-            form = {**form, "of": re.search('name="of" value="([^"]*)"', self.look(path).text).group(1)}
+        page = _MARKED.get(path)
+        if page is not None and form is not None and "of" not in form:
+            found = re.search('name="of" value="([^"]*)"', self.look(page).text)
+            form = {**form, "of": "" if found is None else found.group(1)}
         answer = self.client.post(path, data=form or {"": ""}, headers=headers, follow_redirects=False, **extra)
         return self.look(answer.headers["location"]) if answer.status_code == 303 else answer
 
@@ -95,4 +106,4 @@ def browser(home: Path, workshop: Workshop) -> Iterator[Browser]:
     with TestClient(guard, base_url=f"http://127.0.0.1:{PORT}") as client:
         yield Browser(client=client, guard=guard, studio=studio)
     workshop.cancel()
-    studio.places.forget()
+    studio.places.close()

@@ -13,39 +13,27 @@ from starlette.testclient import TestClient
 
 import shoal.studio
 from shoal.studio import guard as guarding
+from shoal.studio.app import application
 from shoal.studio.server import _listening
+from shoal.studio.state import Studio
 
 HERE = "http://127.0.0.1:8123"
-PAGES = (
-    "/",
-    "/columns",
-    "/risk",
-    "/goal",
-    "/coarser",
-    "/compare",
-    "/publish",
-    "/release",
-    "/history",
-    "/work",
-    "/release.toml",
-)
-FORMS = (
-    "/open",
-    "/open/demo",
-    "/columns",
-    "/goal",
-    "/coarser",
-    "/compare",
-    "/compare/choose",
-    "/publish",
-    "/history",
-    "/cancel",
-    "/close",
-)
+_ROUTES = [
+    (route.path, route.methods) for route in application(Studio(requests=None, places=None, workshop=None)).routes
+]
+PAGES = [path for path, methods in _ROUTES if "GET" in methods and "{" not in path]
+FORMS = [path for path, methods in _ROUTES if "POST" in methods]
 TEMPLATES = sorted((Path(shoal.studio.__file__).parent / "templates").glob("*.j2"))
 
 
-@pytest.mark.parametrize("path", [*PAGES, "/compare.svg", "/assets/studio.js", "/release/public/release.csv"])
+def test_every_page_and_form_is_among_those_that_are_tried():
+    assert {"/", "/shape", "/attack", "/series", "/compare.svg", "/work", "/release.toml"} <= {*PAGES}
+    assert {"/shape", "/shape/file", "/shape/use", "/attack/together", "/series/start", "/open/dropped"} <= {*FORMS}
+
+
+@pytest.mark.parametrize(
+    "path", [*PAGES, "/assets/studio.js", "/release/public/release.csv", "/hierarchy/a.csv", "/coarser/0.svg"]
+)
 def test_nobody_without_the_cookie_sees_anything(browser, path):
     assert browser.client.get(path).status_code == 403
     assert browser.client.get(path, headers={"cookie": "shoal-studio-8123=guess"}).status_code == 403
@@ -220,6 +208,21 @@ def test_a_dropped_file_that_is_too_large_leaves_nothing(browser, monkeypatch, t
     assert not browser.studio.plan.source
 
 
+def test_a_hierarchy_that_is_too_large_is_refused(browser, monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    browser.decided()
+
+    def parts():
+        for _ in range(30):
+            yield b"a;b;*\n" * 250
+
+    answer = browser.client.post("/shape/file?column=0", content=parts(), headers={"origin": HERE})
+    assert answer.status_code == 413
+    assert not browser.studio.plan.trees
+    assert not list(tmp_path.glob("shoal-studio-*"))
+    assert guarding.HIERARCHY_LIMIT > guarding.FORM_LIMIT
+
+
 def test_a_dropped_file_is_for_its_owner_alone_and_gone_at_the_end(browser, monkeypatch, tmp_path):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     browser.enter()
@@ -258,6 +261,78 @@ def test_paths_outside_the_folder_are_refused(browser, home, path):
     assert not browser.studio.plan.source
     assert "outside.csv" not in answer.text
     assert "link.csv" not in browser.look("/").text
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "sqlite:///../outside.db::patients",
+        "sqlite:////etc/outside.db::patients",
+        "sqlite:///patients.db?mode=rwc::patients",
+        "sqlite:///patients.db",
+        "sqlite:///missing.db::patients",
+        "mysql://somebody@host/database::patients",
+        "file:///etc/passwd::x",
+        "http://127.0.0.1:1/x::y",
+    ],
+)
+def test_databases_elsewhere_are_refused(browser, home, address):
+    for path in (home.parent / "outside.db", home / "patients.db"):
+        path.write_bytes(b"")
+    browser.enter()
+    assert browser.send("/open", {"path": address}).status_code == 422
+    assert not browser.studio.plan.source
+
+
+@pytest.mark.parametrize(
+    "address", ["postgresql://me:Secret1@host/db::t", "postgresql://me@host/db?password=Secret1::t"]
+)
+def test_a_password_is_taken_into_no_history_and_no_command(browser, address):
+    browser.enter()
+    answer = browser.send("/open", {"path": address})
+    assert answer.status_code == 422
+    assert "PGPASSWORD" in answer.text or "Leave the password out" in answer.text
+    assert "Secret1" not in answer.text + browser.look("/history").text
+    assert not browser.studio.plan.source
+
+
+@pytest.mark.parametrize(
+    "words", ["level:../tree.csv:1", "level:/etc/passwd:1", "regions:../edges.csv:5", "level:no.csv:1"]
+)
+def test_coarsenings_read_no_files_elsewhere(browser, home, words):
+    (home.parent / "tree.csv").write_text("F;x;*\nM;x;*\n")
+    (home.parent / "edges.csv").write_text("a,b\nF,M\n")
+    browser.decided()
+    page = browser.look("/shape?column=1").text
+    of = re.search('name="of" value="([^"]*)"', page).group(1)
+    answer = browser.send("/shape/use", {"of": of, "column": "1", "words": words})
+    assert answer.status_code == 422
+    assert "folder" in answer.text
+    assert browser.studio.plan.coarsen["gender"] == ""
+    coarser = re.search('name="of" value="([^"]*)"', browser.look("/coarser").text).group(1)
+    assert browser.send("/coarser", {"of": coarser, "coarsen-1": words, "do": "preview"}).status_code == 422
+
+
+@pytest.mark.parametrize(
+    "name", ["../x.db", "/tmp/x.db", "x", ".x.db", "-x.db", "a b/c.db", "link.db", "x.db\0", "postgresql://h/d.db"]
+)
+def test_ledgers_lie_in_the_folder(browser, home, name):
+    (home.parent / "x.db").write_bytes(b"SQLite format 3\x00")
+    os.symlink(home.parent / "x.db", home / "link.db")
+    browser.decided()
+    assert browser.send("/series/open", {"ledger": name}).status_code == 422
+    assert "link.db" not in browser.look("/series").text
+    form = {"ledger": name, "name": "s", "identifier": "0", "m": "2"}
+    assert browser.send("/series/start", form).status_code == 422
+    assert browser.studio.ordered is None
+
+
+@pytest.mark.parametrize("table", ["../outside.csv", "/etc/passwd.csv"])
+def test_attacks_read_no_tables_elsewhere(browser, home, table):
+    (home.parent / "outside.csv").write_text("a\n1\n")
+    browser.decided()
+    assert browser.send("/attack", {"others": table}).status_code == 422
+    assert browser.studio.attack is None
 
 
 def test_what_was_allowed_may_be_opened(browser, home):

@@ -40,10 +40,23 @@ def test_hostile_names_on_every_screen(browser, hostile):
     pages = [browser.look("/"), browser.send("/open", {"path": "<b>'hostile\".csv"})]
     pages.append(browser.send("/columns/values", {"show": "yes"}))
     roles = {f"role-{place}": "quasi_identifier" for place in range(len(HOSTILE))}
+    roles["role-4"] = "direct_identifier"
     pages.append(browser.send("/columns", {**roles, f"role-{len(HOSTILE)}": "sensitive", "do": "next"}))
     pages += [browser.look("/goal"), browser.look("/coarser"), browser.look("/publish"), browser.look("/history")]
+    for column in ("0", "5"):
+        pages.append(browser.send("/shape", {"column": column, "do": "propose", "how": "by hand"}))
+        pages.append(browser.send("/shape/show", {"column": column, "show": "yes"}))
+        chosen = {"node-0": "on", "node-1": "on", "name": "<img src=x>\u202e"}
+        pages.append(browser.send("/shape", {"column": column, "do": "join", "level": "1", **chosen}))
+        assert "&lt;img src=x&gt;\\u202e" in pages[-1].text
+        pages.append(browser.send("/shape/use", {"column": column, "level": "1"}))
+    assert all(re.fullmatch(r"[\w.-]+", tree.name) for tree in browser.studio.plan.trees.values())
+    pages.append(browser.send("/series/start", {"ledger": "l.db", "name": "<b>'x", "identifier": "0", "m": "2"}))
+    pages.append(browser.send("/series", {"series": "<b>'x", "do": "publish", "folder": "q1"}))
     pages.append(browser.send("/publish", {"folder": "made"}))
     assert "Verified and written" in pages[-1].text
+    pages.append(browser.send("/attack", {"identifier": "0"}))
+    pages.append(browser.look("/history"))
     for page in pages:
         assert page.status_code == 200, page.text
         for raw in ("<script>alert", "<img", "<b>'", "<i>d", "\u202e", "\u2028", "\u200b", "49"):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import inspect
+import re
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -178,3 +181,33 @@ def test_the_made_up_table_is_made_first(tmp_path, monkeypatch):
     for line in (first, second):
         assert CliRunner().invoke(app, shlex.split(line)[1:]).exit_code == 0
     exec(same.python, {})
+
+
+def test_the_commands_and_the_python_of_attacks_and_series_run(browser, home, monkeypatch, capsys):
+    monkeypatch.chdir(home)
+    browser.decided()
+    browser.send("/goal", {"k": "4", "recoding": "generalization"})
+    browser.send("/publish", {"folder": "made"})
+    attack = _shown(browser.send("/attack", {"identifier": "0"}).text)
+    series = _shown(browser.look("/series").text)
+    for command in (*attack["command"], *series["command"]):
+        words = shlex.split(command)
+        assert words.pop(0) == "shoal"
+        outcome = CliRunner().invoke(app, words)
+        assert outcome.exit_code == 0, (command, outcome.stdout, outcome.stderr)
+    assert [words.split()[1] for words in attack["command"]] == ["attack", "attack"]
+    assert [words.split()[2] for words in series["command"]] == ["init", "publish", "verify"]
+    for one in home.glob("releases.db*"):
+        one.unlink()
+    for folder in ("release", "release.private"):
+        shutil.rmtree(home / folder)
+    for program in ("\n".join(attack["python"]), "\n".join(series["python"]).replace("'admissions'", "'others'")):
+        exec(compile(program, "shown", "exec"), {})
+    assert "linked to one person" in capsys.readouterr().out
+
+
+def _shown(page: str) -> dict[str, list[str]]:
+    """Return the lines of what a page shows to do the same; a command that goes on is one line."""
+    found = dict(re.findall(r'<code data-same="(command|python)">(.*?)</code>', page, re.S))
+    said = {name: html.unescape(text) for name, text in found.items()}
+    return {"command": said["command"].replace("\\\n", "").split("\n"), "python": said["python"].split("\n")}

@@ -93,7 +93,7 @@ CASES: list[tuple[str, str | None, dict[str, Any], dict[str, Any], str, str]] = 
         *("mostly_stars", "age"),
         {"age": [20 + row for row in range(ROWS)]},
         {"quasi_identifiers": ["sex", "age"], "coarsen": {"age": shoal.Round(2)}},
-        *("something coarser", "than it has"),
+        *("direct_identifiers=['age']", "coarser still, or drop it (--id age)"),
     ),
     (
         *("small_k", None),

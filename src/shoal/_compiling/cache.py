@@ -17,14 +17,13 @@ from numba.core.serialize import dumps
 
 from shoal._compiling import notices, places, turns
 from shoal._compiling.library import Origin, SeparateLibrary
+from shoal._compiling.pieces import Piece
+from shoal._compiling.written import Role
 
 if TYPE_CHECKING:
     from shoal._compiling.written import Written
 
 __all__ = ["KernelCache"]
-
-_CHECKED = 16
-"""Bytes at the beginning of a file: a hash of the rest."""
 
 
 class KernelCache(NullCache):  # type: ignore[misc]  # numba has no types
@@ -39,11 +38,10 @@ class KernelCache(NullCache):  # type: ignore[misc]  # numba has no types
     def __init__(self, written: Written) -> None:
         self._written = written
         self._path = written.path
-        self._name = f"{written.module.rpartition('.')[2]}.{written.name}-"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load what was compiled for the types of some arguments; None where that has to be done now."""
-        name = self._file_name(sig, target_context.codegen())
+        name = self.file_name(sig, target_context.codegen())
         loaded = self._found(name, target_context)
         if loaded is None:
             turns.take(places.places_for(self._path), name)
@@ -62,58 +60,46 @@ class KernelCache(NullCache):  # type: ignore[misc]  # numba has no types
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled for the types of some arguments."""
         notices.end()
-        name = self._file_name(sig, data.codegen)
+        name = self.file_name(sig, data.codegen)
         if not data.library.has_dynamic_globals:
-            places.keep(self._path, name, _kept(data), prefix=self._name, current=self._current())
+            places.keep(self._path, name, _kept(data), prefix=self._written.kept_prefix, current=self._written.kept_as)
         turns.give_back(name)
 
-    def _current(self) -> str:
-        """Return how the names of all files begin that were made from the sources as they are."""
-        return f"{self._name}{self._written.stamp[:16]}-"
-
-    def _file_name(self, sig: Any, codegen: Any) -> str:
+    def file_name(self, sig: Any, codegen: Any) -> str:
         """Return a name that is different for whatever would be compiled differently."""
         versions = (sys.implementation.cache_tag, numba.__version__, llvmlite.__version__)
         facts = repr((self._written.stamp, str(sig), codegen.magic_tuple(), versions))
-        return f"{self._current()}{hashlib.sha256(facts.encode()).hexdigest()[:16]}.nbc"
+        return f"{self._written.kept_as}{hashlib.sha256(facts.encode()).hexdigest()[:16]}.nbc"
 
 
 def _kept(compiled: Any) -> bytes:
     """Return what is kept of compiled code."""
-    needs = [
-        (
-            need.written.module,
-            need.written.name,
-            need.types,
-            _symbol(need.written.module, need.written.name, need.types),
-        )
-        for need in compiled.library.needs
-    ]
-    described = compiled.fndesc
+    library, described, environments = compiled.library, compiled.fndesc, compiled._find_referenced_environments()
     described.typemap = described.calltypes = None
-    parts = (
-        needs,
-        compiled.library.name,
-        compiled.library._get_compiled_object(),
-        described,
-        compiled.environment,
-        compiled.signature,
-        compiled._find_referenced_environments(),
+    needs = [(need.written, need.types) for need in library.needs]
+    named = [
+        (written.module, written.name, types, _symbol(written.module, written.name, types)) for written, types in needs
+    ]
+    files = tuple((written.module, KernelCache(written).file_name(types, library.codegen)) for written, types in needs)
+    piece = Piece(
+        needs=files,
+        symbol=described.llvm_cpython_wrapper_name if library.origin.written.role is Role.KERNEL else "",
+        environments=tuple((one.env_name, tuple(one.consts)) for one in environments),
+        code=library._get_compiled_object(),
+        rest=dumps((named, library.name, described, compiled.environment, compiled.signature, environments)),
     )
-    body = dumps(parts)
-    return _hash(body) + bytes(body)
+    return bytes(dumps(tuple(piece)))
 
 
 def _loaded(data: bytes, written: Written, target_context: Any) -> Any:
-    """Return the compiled code that was kept; None where it is damaged, or does not fit."""
-    if _hash(data[_CHECKED:]) != data[:_CHECKED]:
-        return None
-    needs, name, code, described, environment, signature, environments = pickle.loads(data[_CHECKED:])
+    """Return the compiled code that was kept; None where it does not fit."""
+    piece = Piece(*pickle.loads(data))
+    needs, name, described, environment, signature, environments = pickle.loads(piece.rest)
     for *needed, symbol in needs:
         if _symbol(*needed) != symbol:
             return None
     rtsys.initialize(target_context)
-    library = SeparateLibrary(target_context.codegen(), name, Origin(written, tuple(signature.args)), code)
+    library = SeparateLibrary(target_context.codegen(), name, Origin(written, tuple(signature.args)), piece.code)
     loaded = CompileResult(
         typing_context=target_context.typing_context,
         target_context=target_context,
@@ -141,7 +127,3 @@ def _symbol(module: str, name: str, types: tuple[Any, ...]) -> str:
     dispatcher = getattr(importlib.import_module(module), name).dispatcher
     dispatcher.compile(types)
     return str(dispatcher.overloads[types].fndesc.mangled_name)
-
-
-def _hash(data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=_CHECKED).digest()

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from shoal._compiling.linking import linked, note
+from shoal._compiling.looks import Look, look_of
 from shoal._compiling.written import Role, Written
 
 __all__ = ["Kernel", "inlined", "kernel", "kernel_step"]
@@ -32,6 +34,7 @@ class Kernel:
         """The function as it was written, for tests and for reading."""
         self._dispatcher: Any = None
         self._called = self._compiled if written.role is Role.KERNEL else written.function
+        self._forms: dict[Look, Callable[..., Any]] = {}
         functools.update_wrapper(self, written.function)
 
     def __call__(self, *arguments: Any) -> Any:
@@ -58,8 +61,26 @@ class Kernel:
         return self.dispatcher._numba_type_
 
     def _compiled(self, *arguments: Any) -> Any:
-        self._called = self.dispatcher
-        return self._called(*arguments)
+        look = look_of(arguments)
+        form = None if look is None else self._forms.get(look)
+        return (self._form(look, arguments) if form is None else form)(*arguments)
+
+    def _form(self, look: Look | None, arguments: tuple[Any, ...]) -> Callable[..., Any]:
+        """Return the compiled form for some arguments: linked where it was kept, else from numba, and noted."""
+        if look is None:
+            return self.dispatcher  # type: ignore[no-any-return]
+        with _MAKING:
+            if look not in self._forms:
+                self._forms[look] = linked(self.written, look) or self._noted(look, arguments)
+        return self._forms[look]
+
+    def _noted(self, look: Look, arguments: tuple[Any, ...]) -> Callable[..., Any]:
+        from shoal._compiling.dispatch import compile_for
+
+        file = compile_for(self.dispatcher, arguments)
+        if file is not None:
+            note(self.written, look, file)
+        return self.dispatcher  # type: ignore[no-any-return]
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:

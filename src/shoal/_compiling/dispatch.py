@@ -14,7 +14,7 @@ from shoal._compiling.written import Role, Written
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["dispatcher_of"]
+__all__ = ["compile_for", "dispatcher_of"]
 
 _WRITTEN: dict[Callable[..., Any], Written] = {}
 """What was made a dispatcher of, by its function."""
@@ -70,6 +70,19 @@ def dispatcher_of(written: Written) -> Any:
     if dispatcher is not written.function and written.role is not Role.INLINED and _is_first(written):
         dispatcher._cache = KernelCache(written)
     return dispatcher
+
+
+def compile_for(dispatcher: Any, arguments: tuple[Any, ...]) -> str | None:
+    """Compile a function for the types of some arguments, or load it; return the name of the file that it is kept in.
+
+    None: it is not kept, as numba was told to compile nothing, or another function has the name.
+    """
+    cache = getattr(dispatcher, "_cache", None)
+    if not isinstance(cache, KernelCache):
+        return None
+    types = tuple(dispatcher.typeof_pyval(argument) for argument in arguments)
+    dispatcher.compile(types)
+    return cache.file_name(types, dispatcher.targetctx.codegen())
 
 
 def _is_first(written: Written) -> bool:

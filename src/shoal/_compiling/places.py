@@ -19,12 +19,14 @@ __all__ = ["find", "is_private", "keep", "places_for"]
 
 _ROOT = Path(__file__).resolve().parent.parent
 """The folder of the package."""
+_CHECKED = 16
+"""Bytes at the beginning of a file: a hash of the rest."""
 _TOLD: set[str] = set()
 """What was warned of in this process."""
 
 
 def find(source: Path, name: str) -> bytes | None:
-    """Return what was kept under a name for a module, None where there is nothing.
+    """Return what was kept under a name for a module, None where there is nothing, or it is damaged.
 
     Parameters
     ----------
@@ -35,7 +37,8 @@ def find(source: Path, name: str) -> bytes | None:
     """
     for place in places_for(source):
         with contextlib.suppress(OSError):
-            return (place / name).read_bytes()
+            found = (place / name).read_bytes()
+            return found[_CHECKED:] if _hash(found[_CHECKED:]) == found[:_CHECKED] else None
     return None
 
 
@@ -58,7 +61,7 @@ def keep(source: Path, name: str, data: bytes, *, prefix: str, current: str) -> 
             place.mkdir(parents=True, exist_ok=True, mode=0o755 if place == _beside(source) else 0o700)
             if not is_private(place):
                 continue  # somebody else made it meanwhile
-            _write(place / name, data)
+            _write(place / name, _hash(data) + data)
         except OSError:
             continue
         for old in place.iterdir():
@@ -124,6 +127,10 @@ def _write(path: Path, data: bytes) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def _hash(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=_CHECKED).digest()
 
 
 def _beside(source: Path) -> Path:

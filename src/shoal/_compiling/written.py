@@ -17,7 +17,7 @@ __all__ = ["Role", "Written"]
 
 _IMPORTED = re.compile(rb"^from (shoal\.[\w.]*_kernel) import", re.MULTILINE)
 """Kernels import kernels only, and at the top of their module: a test holds it."""
-_COMPILING = tuple(f"shoal._compiling.{name}" for name in ("cache", "dispatch", "library"))
+_COMPILING = tuple(f"shoal._compiling.{name}" for name in ("cache", "dispatch", "library", "pieces"))
 """What decides how a function is compiled and kept."""
 
 
@@ -63,6 +63,16 @@ class Written:
         one.
         """
         return _stamp(self.module)
+
+    @property
+    def kept_prefix(self) -> str:
+        """How the names of all files begin that hold machine code of the function."""
+        return f"{self.module.rpartition('.')[2]}.{self.name}-"
+
+    @property
+    def kept_as(self) -> str:
+        """How the names of those begin that were made from the sources as they are."""
+        return f"{self.kept_prefix}{self.stamp[:16]}-"
 
 
 @functools.cache

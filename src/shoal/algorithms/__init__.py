@@ -17,12 +17,15 @@ from shoal.algorithms.matching import Matching
 from shoal.algorithms.milp import GeneralizationVectors
 from shoal.algorithms.mondrian import Mondrian
 from shoal.algorithms.patterns import PatternGuided, PatternRule, Patterns
+from shoal.algorithms.preferences import NO_PREFERENCES, PREFERENCES, Preferences
 from shoal.algorithms.tds import TopDownSpecialization
 from shoal.algorithms.tp import ThreePhase
 
 __all__ = [
     "ALGORITHMS",
     "CATALOGUE",
+    "NO_PREFERENCES",
+    "PREFERENCES",
     "PROVING",
     "Algorithm",
     "Cluster",
@@ -40,6 +43,7 @@ __all__ = [
     "PatternGuided",
     "PatternRule",
     "Patterns",
+    "Preferences",
     "Problem",
     "Sabre",
     "ThreePhase",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from shoal._progress import Progress, silent
+from shoal.algorithms.preferences import NO_PREFERENCES, Preferences
 from shoal.errors import InternalError
 from shoal.recoding import LARGEST_SET, Levels
 
@@ -70,6 +71,8 @@ class Problem:
     """Sets of more values will be stars."""
     people: PeopleOfNodes | None = None
     """The population that models of the release ask about; None where none does."""
+    preferences: Preferences = NO_PREFERENCES
+    """Weights of attributes and limits of their levels, for algorithms that serve them."""
 
     @cached_property
     def levels(self) -> tuple[Levels, ...]:
@@ -148,6 +151,11 @@ class Algorithm(Protocol):
     One whose groups depend on the rows near them, so that parts of a table may be solved one after another, may say so
     with an attribute `divisible = True`: engines do that where a table does not fit into memory. How many bytes a row
     takes meanwhile may be said with an attribute `bytes_per_row`.
+
+    One that minimizes a loss in which the attributes can have weights (`Problem.preferences`) says so with an attribute
+    `no_weights`: None, or why it has none with its parameters, in words that follow "because". One that publishes
+    attributes at the levels that it is told says so with an attribute `keeps_to_limits = True`. Parameters `weights`
+    and `suppression_limit` of its own take what is asked for.
 
     One that searches long may name a quick algorithm that serves the same requirements with an attribute `stand_in`:
     its losses tell which of many coarsenings are worth the search.

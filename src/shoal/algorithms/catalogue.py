@@ -17,6 +17,7 @@ from shoal.algorithms.matching import Matching
 from shoal.algorithms.milp import GeneralizationVectors
 from shoal.algorithms.mondrian import Mondrian
 from shoal.algorithms.patterns import PatternGuided
+from shoal.algorithms.preferences import NO_PREFERENCES
 from shoal.algorithms.tds import TopDownSpecialization
 from shoal.algorithms.tp import ThreePhase
 from shoal.errors import ParameterError, UnsupportedError, did_you_mean
@@ -24,6 +25,7 @@ from shoal.errors import ParameterError, UnsupportedError, did_you_mean
 if TYPE_CHECKING:
     from shoal._messages import Part
     from shoal.algorithms.base import Algorithm
+    from shoal.algorithms.preferences import Preferences
     from shoal.models import Requirement
 
 __all__ = ["ALGORITHMS", "CATALOGUE", "PROVING", "Entry", "Exposure", "choose", "unsupported"]
@@ -143,7 +145,9 @@ PROVING = tuple(entry.algorithm.name for entry in CATALOGUE if entry.proves)
 """Those that prove an optimum."""
 
 
-def choose(algorithm: str | Algorithm, requirement: Requirement, recoding: str) -> tuple[Algorithm, str]:
+def choose(
+    algorithm: str | Algorithm, requirement: Requirement, recoding: str, preferences: Preferences = NO_PREFERENCES
+) -> tuple[Algorithm, str]:
     """Return the algorithm to run and why it was chosen.
 
     Parameters
@@ -153,10 +157,13 @@ def choose(algorithm: str | Algorithm, requirement: Requirement, recoding: str) 
     requirement : Requirement
     recoding : str
         How the partition will be recoded.
+    preferences : Preferences, optional
+        What else is asked of it.
 
     Returns
     -------
     algorithm : Algorithm
+        With the limit of suppressed rows, if one is preferred.
     reason : str
         Why, in words for the certificate.
 
@@ -168,7 +175,8 @@ def choose(algorithm: str | Algorithm, requirement: Requirement, recoding: str) 
         It cannot serve the requirement; the message lists those that can.
     """
     if algorithm == "auto":
-        return _automatic(requirement, recoding)
+        chosen, reason = _automatic(requirement, recoding, preferences)
+        return preferences.served_by(chosen), reason
     if isinstance(algorithm, str):
         if algorithm not in ALGORITHMS:
             known = ["auto", *ALGORITHMS]
@@ -186,19 +194,27 @@ def choose(algorithm: str | Algorithm, requirement: Requirement, recoding: str) 
             "a name or an algorithm object such as shoal.ThreePhase()",
             got=type(algorithm).__name__,
         )
-    why_not = unsupported(chosen, requirement)
+    why_not = unsupported(chosen, requirement, preferences)
     if why_not is not None:
         raise UnsupportedError(
-            f"The algorithm '{chosen.name}' cannot serve this request: ", why_not, f". {_alternatives(requirement)}"
+            f"The algorithm '{chosen.name}' cannot serve this request: ",
+            why_not,
+            f". {_alternatives(requirement, preferences)}",
         )
-    return chosen, "asked for"
+    return preferences.served_by(chosen), "asked for"
 
 
-def unsupported(algorithm: Algorithm, requirement: Requirement) -> Part | None:
-    """Return why an algorithm cannot serve a requirement, as a part of a message that follows "because"; None: it can.
+def unsupported(
+    algorithm: Algorithm, requirement: Requirement, preferences: Preferences = NO_PREFERENCES
+) -> Part | None:
+    """Return why an algorithm cannot serve a request, as a part of a message that follows "because"; None: it can.
 
-    What `Algorithm.unsupported` says, and that only an algorithm which judges releases serves models of a release.
+    What `Algorithm.unsupported` says, that only an algorithm which judges releases serves models of a release, and
+    which preferences it does not serve.
     """
+    unserved = preferences.unserved(algorithm)
+    if unserved is not None:
+        return unserved
     if requirement.table_models and not getattr(algorithm, "judges_releases", False):
         return Phrase(
             "it decides group by group, and ", requirement.table_models[0], " is asked of the release as a whole"
@@ -206,10 +222,12 @@ def unsupported(algorithm: Algorithm, requirement: Requirement) -> Part | None:
     return algorithm.unsupported(requirement)
 
 
-def _automatic(requirement: Requirement, recoding: str) -> tuple[Algorithm, str]:
+def _automatic(requirement: Requirement, recoding: str, preferences: Preferences) -> tuple[Algorithm, str]:
     """Choose what lost least for such a request on the tables of the benchmarks."""
     if not requirement.monotone:
-        raise UnsupportedError(f"No algorithm can serve this request. {_alternatives(requirement)}")
+        raise UnsupportedError(f"No algorithm can serve this request. {_alternatives(requirement, preferences)}")
+    if preferences:
+        return ALGORITHMS["full-domain"], f"{preferences.in_words}, which it alone serves"
     if requirement.table_models:
         return ALGORITHMS["full-domain"], "a model of the release as a whole, which it alone decides about"
     lost = "fewest stars" if recoding == "suppression" else "smallest sub-domains"
@@ -223,8 +241,8 @@ def _automatic(requirement: Requirement, recoding: str) -> tuple[Algorithm, str]
     return ALGORITHMS["cluster"], f"a monotone requirement by {recoding}: {lost} in our trials"
 
 
-def _alternatives(requirement: Requirement) -> str:
-    able = [name for name, algorithm in ALGORITHMS.items() if unsupported(algorithm, requirement) is None]
+def _alternatives(requirement: Requirement, preferences: Preferences) -> str:
+    able = [name for name, algorithm in ALGORITHMS.items() if unsupported(algorithm, requirement, preferences) is None]
     if able:
         return f"These can: {', '.join(able)}."
     return (

@@ -7,13 +7,14 @@ different people and different rows, with their numbers, and a tree over boxes o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from shoal._progress import Progress, silent
-from shoal.covering import BoxTree, distinct_rows
-from shoal.verification.columns import ReadingProblem, how_to_say, not_understood
+from shoal.covering import BoxJoin, distinct_rows
+from shoal.verification.columns import ReadingProblem, check_true_values, how_to_say, not_understood
 from shoal.verification.covered_ranks import CoveredRanks
 from shoal.verification.placing import place
 from shoal.verification.sub_domains import Everything
@@ -47,22 +48,17 @@ class Meeting:
     point_of: NDArray[np.int64]
     """Which of them each person is."""
 
-    @property
-    def possible(self) -> NDArray[np.bool_]:
-        """Whether a box holds a value of somebody on every column."""
-        return np.asarray((self.covered.low[self.boxes] <= self.covered.high[self.boxes]).all(axis=1))
+    @cached_property
+    def _join(self) -> BoxJoin:
+        return BoxJoin(self.points, self.covered, self.boxes, self.covered)
 
     def rows_of_points(self, carried: NDArray[np.int64], progress: Progress = silent) -> NDArray[np.int64]:
         """Return for each different person the sum of what compatible boxes carry; `carried` has shape (boxes, m)."""
-        here = np.flatnonzero(self.possible)
-        if not len(here):
-            return np.zeros((len(self.points), carried.shape[1]), dtype=np.int64)
-        tree = BoxTree(self.boxes[here], self.covered)
-        return tree.sums(self.points, self.covered, carried[here], progress=progress)
+        return self._join.to_left(carried, progress)
 
     def people_of_boxes(self, carried: NDArray[np.int64], progress: Progress = silent) -> NDArray[np.int64]:
         """Return for each different row the sum of what compatible people carry; `carried` has shape (people, m)."""
-        return BoxTree(self.points, self.covered).sums(self.boxes, self.covered, carried, progress=progress)
+        return self._join.to_right(carried, progress)
 
     def __repr__(self) -> str:
         return f"Meeting(boxes={len(self.boxes)}, points={len(self.points)})"
@@ -82,7 +78,9 @@ def meet(understood: ReadTable, people: pl.DataFrame) -> Meeting:
     ranks = np.empty((people.height, len(columns)), dtype=np.int32)
     parts, problems = [], []
     for at, column in enumerate(columns):
-        values, ranks[:, at] = column.values(people.get_column(column.name))
+        given = people.get_column(column.name)
+        check_true_values(column, given, "the people")
+        values, ranks[:, at] = column.values(given)
         parts.append(place(column, values))
         if column.scale in ("number", "date", "time") and not values.placed and not column.is_plain:
             kind = {"number": "numbers", "date": "dates", "time": "times"}[column.scale]

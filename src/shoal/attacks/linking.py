@@ -30,7 +30,7 @@ from shoal.attacks.published import (
 )
 from shoal.attacks.rates import Rate
 from shoal.attacks.result import AttackResult, share_right
-from shoal.errors import DataError, ParameterError
+from shoal.errors import DataError, NoRowsError, ParameterError
 from shoal.verification.columns import not_understood
 
 if TYPE_CHECKING:
@@ -120,6 +120,8 @@ def linking_attack(
     table = open_published(release, reading, sensitive=False)
     people = frame_of(population)
     check_columns(people, (identifier, *table.names), "the population")
+    if not people.height:
+        raise NoRowsError("There is nobody in the population.")
     names = _identifiers(people, identifier)
     if people.height < table.rows and not incomplete:
         raise DataError(

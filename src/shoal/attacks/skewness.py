@@ -19,6 +19,8 @@ from shoal.attacks.people import attack_people
 from shoal.attacks.published import PublishedTable, Reading, open_published
 from shoal.attacks.result import AttackResult, share_right
 from shoal.models.ground_distance import EqualDistance, GroundDistance, largest_distance
+from shoal.models.rationals import rounded_up
+from shoal.verification.achieved import STATED_DIGITS
 from shoal.verification.counting import count_groups
 
 if TYPE_CHECKING:
@@ -64,8 +66,9 @@ def skewness_attack(
     Returns
     -------
     AttackResult
-        With the figures `t`, `distance` (its name), `largest_distance`, `rows_above_t`, `largest_factor`,
-        `belief_before` and `belief_after` (of the value and the group where the factor is largest) and `not_covered`.
+        With the figures `t`, `distance` (its name), `largest_distance` (rounded up, as in an audit), `rows_above_t`,
+        `largest_factor`, `belief_before` and `belief_after` (of the value and the group where the factor is largest)
+        and `not_covered`.
 
     Raises
     ------
@@ -127,7 +130,7 @@ def _distances(table: PublishedTable, distance: GroundDistance, t: Fraction) -> 
     return {
         "t": float(t),
         "distance": distance.name,
-        "largest_distance": float(largest_distance(groups, distance)),
+        "largest_distance": rounded_up(largest_distance(groups, distance), STATED_DIGITS),
         "rows_above_t": sum(above),
     }
 

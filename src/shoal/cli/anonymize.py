@@ -21,6 +21,7 @@ __all__ = ["anonymize", "arguments_of", "publish", "save"]
 
 @takes(
     options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, options.METHOD, options.ENGINE, options.RECODING,
+    options.PREFERENCES,
     options.PARAMETERS, options.OUTPUT, options.REPORT, options.FORMS, options.READING, options.REQUEST,
 )  # fmt: skip
 def anonymize(terminal: Terminal, request: ReleaseSpec) -> None:
@@ -92,7 +93,7 @@ def publish(terminal: Terminal, data: Any, folder: Path, request: ReleaseSpec, a
     from shoal.publish import anonymize as make_release
 
     check_free(folder, force=bool(request.force))
-    with terminal.progress() as progress:
+    with request.on_engine(), terminal.progress() as progress:
         facts = save(terminal, make_release(data, progress=progress, **arguments), folder, request)
     if terminal.json:
         terminal.result(facts)

@@ -12,6 +12,7 @@ from shoal.cli import options
 from shoal.cli.cells import Cells, Nodes, cells_of, trees_of_cells
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.private_file import write_private
+from shoal.cli.tiers import HelpAll, TwoTiers
 from shoal.errors import ColumnError, DataError, OutputError, ParameterError, near_matches
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ Persons = Annotated[
 ]
 
 
-@attack.command()
+@attack.command(cls=TwoTiers)
 def intersection(
     context: typer.Context,
     *,
@@ -82,6 +83,7 @@ def intersection(
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
     json: options.Json = None,
+    help_all: HelpAll = False,
 ) -> None:
     """Intersect what several releases of one table tell of each person.
 

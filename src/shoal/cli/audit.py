@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from shoal.cli import options
-from shoal.cli.cells import Cells, Nodes, cells_of, trees_of_cells
+from shoal.cli.cells import Cells, Nodes, cells_of, named_by_certificate, trees_of_cells
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.pages import check_page, write_page
 from shoal.cli.signature import takes
@@ -45,17 +45,21 @@ def audit(
 
     Example: shoal audit out/release.csv --qi age,gender,zip --sensitive disease -l 4
 
+    Of the folder of a release, shoal audit OUT, its certificate names the columns.
+
     Exit codes: 0 the table meets the requirement, or there was none; 3 it does not; 2 wrong usage or bad input.
     """
     from shoal.auditing import audit as judge
 
     models, force = request.privacy.models(), bool(request.force)
     check_page(output, force=force)
-    asked = request.arguments(judge, source=source)
-    names = asked["quasi_identifiers"]
+    named = named_by_certificate(source)
+    asked = request.arguments(judge, source=source, named=named)
+    names = asked.get("quasi_identifiers", named)
     asked.pop("hierarchies", None)  # those of a spec file are for anonymizing
     asked |= {"hierarchies": trees_of_cells(hierarchies, names), "cells": cells_of(cells, names)}
-    judged = judge(source, privacy=models or None, **asked)
+    with request.on_engine():
+        judged = judge(source, privacy=models or None, **asked)
     facts = judged.to_dict()
     written = [] if output is None else _written(output, judged, facts, source, force=force)
     if terminal.json:

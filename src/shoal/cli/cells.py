@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli.coarsenings import coarsenings_of, columns_and_words
+from shoal.cli.coarsenings import KINDS, coarsenings_of, columns_and_words
 from shoal.cli.options import names_in
-from shoal.errors import ColumnError, UsageError, near_matches
+from shoal.errors import ColumnError, UsageError, did_you_mean, near_matches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from shoal.hierarchy import Hierarchy
 
-__all__ = ["Cells", "Nodes", "cells_of", "trees_of_cells"]
+__all__ = ["Cells", "Nodes", "cells_of", "named_by_certificate", "trees_of_cells"]
 
 Nodes = Annotated[
     list[str] | None,
@@ -37,6 +37,20 @@ Cells = Annotated[
         "date:year, round:5, top:90, ...",
     ),
 ]
+
+
+def named_by_certificate(source: str) -> tuple[str, ...]:
+    """Return the quasi-identifiers of a release by the certificate in its folder, or beside its file; empty if none."""
+    from shoal.verification.published_folder import columns_said, find_published
+
+    _, certificate = find_published(source)
+    return columns_said(certificate, "quasi_identifiers")
+
+
+_HOW = (
+    "Write values (as they stand), order:A,B,C (all values in their order), or how they were coarsened: "
+    f"{', '.join(KINDS.values())}."
+)
 
 
 def trees_of_cells(given: Sequence[str] | None, names: Sequence[str]) -> dict[str, Hierarchy]:
@@ -85,6 +99,9 @@ def _cells(name: str, words: str) -> object:
         raise UsageError(
             f"--cells {name}=regions says too little: give --hierarchy {name}=FILE, place;region;* a line."
         )
+    if kind not in KINDS:
+        near = did_you_mean(kind, ("values", "order", *KINDS))
+        raise UsageError(" ".join(filter(None, (f"--cells {name}={words} does not say what cells are.", near, _HOW))))
     try:
         (coarsening,) = coarsenings_of({name: words}).values()
     except UsageError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,11 @@ from shoal.cli.options import as_number, names_in
 from shoal.errors import ParameterError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from shoal.hierarchy import Coarsening
 
-__all__ = ["KINDS", "beside", "coarsenings_of", "columns_and_words"]
+__all__ = ["KINDS", "beside", "coarsenings_of", "columns_and_words", "limits_of", "weights_of"]
 
 KINDS = {
     "prefix": "prefix:3",
@@ -55,6 +58,29 @@ def columns_and_words(option: str, given: Sequence[str] | None) -> dict[str, str
             raise UsageError(f"{option} names the column '{name}' twice.")
         said[name] = words
     return said
+
+
+def weights_of(said: Mapping[str, float | str]) -> dict[str, int | float | Fraction]:
+    """Return the weights of columns, each a number."""
+    return {name: as_number("--weight", given) for name, given in said.items()}
+
+
+def limits_of(said: Mapping[str, tuple[int, int] | str]) -> dict[str, tuple[int, int]]:
+    """Return the lowest and the highest level of columns, of `1:3` or a pair.
+
+    Raises
+    ------
+    UsageError
+        Where words are no two numbers.
+    """
+    return {name: _levels(given) if isinstance(given, str) else given for name, given in said.items()}
+
+
+def _levels(words: str) -> tuple[int, int]:
+    levels = re.fullmatch(r"([0-9]{1,9}):([0-9]{1,9})", words)
+    if levels is None:
+        raise UsageError(f"--limit takes a column and two levels, NAME=LOW:HIGH, as in age=1:3. Got {words!r}.")
+    return int(levels[1]), int(levels[2])
 
 
 def beside(folder: Path, words: str) -> str:

@@ -25,7 +25,8 @@ _BAR, _NARROWEST = 20, 72
 
 
 @takes(
-    options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, ("seed",), options.RECODING, options.PARAMETERS,
+    options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, ("seed",), options.RECODING,
+    options.PREFERENCES, options.PARAMETERS,
     options.FORMS, options.READING, options.REQUEST,
 )  # fmt: skip
 def compare(
@@ -46,6 +47,7 @@ def compare(
 
     The first run of each algorithm compiles it, which counts in its seconds.
     """
+    from shoal.algorithms import Preferences
     from shoal.comparison import compare as run_algorithms
     from shoal.comparison import fitting_algorithms
 
@@ -53,7 +55,9 @@ def compare(
     arguments = request.arguments(run_algorithms) | {"privacy": models}
     names = options.names_in("--algorithms", algorithms)
     if names is None:
-        names = tuple(fitting_algorithms(models, arguments.get("sensitive", ())))
+        preferred = {name: arguments.get(name) for name in options.PREFERENCES}
+        preferences = Preferences.of(arguments["quasi_identifiers"], **preferred)
+        names = tuple(fitting_algorithms(models, arguments.get("sensitive", ()), preferences))
     arguments["algorithms"] = request.chosen(*names)
     if loss is not None:
         arguments["loss"] = loss

@@ -3,58 +3,41 @@
 from __future__ import annotations
 
 import functools
+import gc
+import importlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from shoal._progress import interruptible
-from shoal.cli.anonymize import anonymize
-from shoal.cli.apply import apply
-from shoal.cli.attack import attack
-from shoal.cli.attack_groups import background, homogeneity, inference, similarity, skewness
-from shoal.cli.attack_people import linking, minimality
-from shoal.cli.attack_release import attacks_release
-from shoal.cli.audit import audit
-from shoal.cli.compare import compare
+from shoal._progress import began, interruptible
 from shoal.cli.console import Terminal, discard_if_unread, logged_notes
-from shoal.cli.datasets import datasets
-from shoal.cli.demo import demo
-from shoal.cli.group import group
-from shoal.cli.group_labels import labels
-from shoal.cli.group_ordered import ordered
-from shoal.cli.group_points import points
-from shoal.cli.group_regions import regions
-from shoal.cli.inspect import inspect
-from shoal.cli.provenance import provenance
-from shoal.cli.query import query
-from shoal.cli.report import report
-from shoal.cli.republish import republish
-from shoal.cli.risk import risk
 from shoal.cli.signature import whole_command
-from shoal.cli.studio import studio
-from shoal.cli.tables import tables
-from shoal.cli.tiers import TwoTiers
-from shoal.cli.tradeoff import tradeoff
-from shoal.cli.tune import tune
-from shoal.cli.version import installed_version, version
+from shoal.cli.tiers import TwoTiers, read_lightly
+from shoal.cli.version import installed_version
 from shoal.cli.voice import Flags, flags_of
-from shoal.cli.warm_up import warm_up
 from shoal.errors import NotUnderstoodError, ShoalError, place_of
 
-__all__ = ["Commands", "app", "run"]
+__all__ = ["Commands", "app_of", "run"]
 
 _ONCE, _AGAIN, _CLASSES, _ITSELF = "One table", "Tables that change", "Classes of values", "shoal itself"
-_COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
-    _ONCE: (inspect, anonymize, audit, risk, compare, tradeoff, tune, report, provenance, demo, studio),
-    _AGAIN: (apply, query),
-    _ITSELF: (datasets, warm_up, version),
+_COMMANDS: Mapping[str, str] = {
+    **dict.fromkeys(("inspect", "anonymize", "audit", "risk", "compare", "tradeoff", "tune", "report"), _ONCE),
+    **dict.fromkeys(("provenance", "demo", "studio"), _ONCE),
+    **dict.fromkeys(("apply", "query"), _AGAIN),
+    **dict.fromkeys(("datasets", "warm-up", "version", "list"), _ITSELF),
 }
-"""The commands by what they are for, as the help shows them; groups of commands join these below."""
+"""The commands and what each is for, as the help shows them; each is a module, and a function in it."""
+_OTHERWISE: Mapping[str, str] = {"list": "tables.tables", "attack": "attack_all.attack", "group": "group_all.group"}
+"""Where those are that are called otherwise than their module."""
+_GROUPS: Mapping[str, str] = {"republish": _AGAIN, "attack": _AGAIN, "group": _CLASSES}
+"""The groups of commands: modules, and groups of typer in them."""
 _SHOWN = (
     *("inspect", "anonymize", "audit", "risk", "compare", "tradeoff", "tune", "report", "provenance", "demo", "studio"),
     *("apply", "republish", "query", "attack", "group", "datasets", "list", "warm-up", "version"),
@@ -64,6 +47,9 @@ INTERRUPTED = 130
 TERMINATED = 128 + signal.SIGTERM
 READER_LEFT = 141
 """What a shell reports for a process that wrote to a closed pipe."""
+
+_OBJECTS = 100_000
+"""New objects after which garbage is looked for: modules make many, none of which is any, and a call is short."""
 
 _CallFault: type[Any] = typer.BadParameter.mro()[2]
 """The base of typer's own errors about a call (`ClickException`): typer exports only its leaves."""
@@ -75,6 +61,10 @@ class Commands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the commands in the order of the help: what a beginner needs first."""
         return sorted(super().list_commands(ctx), key=_SHOWN.index)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options that come before any command."""
+        return read_lightly(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command that a call names, and make its options where it has to be asked for them."""
@@ -182,27 +172,44 @@ def _first_options(
     """Take the options that come before any command."""
 
 
-app = typer.Typer(
-    name="shoal",
-    cls=Commands,
-    callback=_first_options,
-    help="Publish a table about people without exposing anyone: anonymize it, prove what was achieved, audit releases.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for panel, commands in _COMMANDS.items():
-    for command in commands:
-        app.command(rich_help_panel=panel)(command)
-app.command("list", rich_help_panel=_ITSELF)(tables)
-for grouping in (labels, ordered, points, regions):
-    group.command()(grouping)
-for attacking in (linking, homogeneity, background, skewness, similarity, inference, minimality):
-    attack.command()(attacks_release(attacking))
-app.add_typer(republish, rich_help_panel=_AGAIN)
-app.add_typer(attack, rich_help_panel=_AGAIN)
-app.add_typer(group, rich_help_panel=_CLASSES)
+def app_of(names: Iterable[str]) -> typer.Typer:
+    """Return the command line with some of the commands and groups; what the others need is not imported."""
+    made = typer.Typer(
+        name="shoal",
+        cls=Commands,
+        callback=_first_options,
+        help="Publish a table about people without exposing anyone: anonymize it, prove what was achieved, audit "
+        "releases.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for name in names:
+        called = name.replace("-", "_")
+        module, _, function = _OTHERWISE.get(name, f"{called}.{called}").partition(".")
+        found = getattr(importlib.import_module(f"shoal.cli.{module}"), function)
+        if name in _COMMANDS:
+            made.command(name, cls=TwoTiers, rich_help_panel=_COMMANDS[name])(found)
+        else:
+            made.add_typer(found, rich_help_panel=_GROUPS[name])
+    return made
+
+
+def _app_for(words: Sequence[str]) -> typer.Typer:
+    """Return what a call needs: the command that it names, or all where it names none."""
+    return app_of([name for name in (*_COMMANDS, *_GROUPS) if words[:1] == [name]] or (*_COMMANDS, *_GROUPS))
+
+
+def __getattr__(name: str) -> typer.Typer:
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _whole_app()
+
+
+@functools.cache
+def _whole_app() -> typer.Typer:
+    return app_of((*_COMMANDS, *_GROUPS))
 
 
 def _terminate(number: int, frame: object) -> None:
@@ -210,13 +217,24 @@ def _terminate(number: int, frame: object) -> None:
     raise SystemExit(TERMINATED)
 
 
+def _age() -> float:
+    """Return the seconds that this process lives; 0 where the system does not tell."""
+    try:
+        started = int(Path("/proc/self/stat").read_text(encoding="ascii").rpartition(")")[2].split()[19])
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
+    except (OSError, AttributeError, ValueError, IndexError):
+        return 0.0
+
+
 def run() -> None:
     """Run the command line of this process."""
+    began(time.perf_counter() - _age())
+    gc.set_threshold(_OBJECTS)
     signal.signal(signal.SIGTERM, _terminate)
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - None where the caller closed it
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     try:
-        app()
+        _app_for(sys.argv[1:])()
     finally:
         for stream in (sys.stdout, sys.stderr):
             discard_if_unread(stream)

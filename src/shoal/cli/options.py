@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
+from shoal._language import languages
 from shoal._validation import number_in
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "OF_SOME",
     "OUTPUT",
     "PARAMETERS",
+    "PREFERENCES",
     "PRIVACY",
     "PRIVACY_PANEL",
     "READING",
@@ -57,7 +59,10 @@ __all__ = [
     "Institution",
     "Json",
     "KeepOrder",
+    "Language",
     "LargestSet",
+    "Limits",
+    "Master",
     "Memory",
     "MissingSensitive",
     "Notes",
@@ -80,6 +85,7 @@ __all__ = [
     "Strict",
     "Title",
     "TunedLoss",
+    "Weights",
     "as_number",
     "names_in",
 ]
@@ -101,15 +107,17 @@ CELLS = ("missing_sensitive", "star")
 PRIVACY = ("privacy",)
 """The parameters of all models."""
 METHOD = ("algorithm", "seed", "keep_order")
-ENGINE = ("engine", "memory")
+ENGINE = ("engine", "memory", "master")
 """How much of a table is in memory at once, for commands that publish one."""
 RECODING = ("recoding", "largest_set", "hierarchies", "coarsen")
+PREFERENCES = ("weights", "limits")
+"""What else is asked of an algorithm, besides the parameters of its own."""
 PARAMETERS = ("parameters",)
 """The parameters of all algorithms."""
 FORMS = ("dates", "decimal")
 """How dates and numbers are written, for commands that look at what cells mean."""
 READING = ("delimiter", "encoding", "sheet")
-REPORT = ("title", "institution", "purpose", "contact", "date", "notes", "signatures")
+REPORT = ("title", "institution", "purpose", "contact", "date", "notes", "signatures", "language")
 """What the publisher says of a release on the first sheet of its reports."""
 OUTPUT = ("output", "format", "spreadsheet_safe", "publish_proof", "strict", "force")
 REQUEST = ("spec", "json")
@@ -129,10 +137,13 @@ Source = Annotated[
     ),
 ]
 Released = Annotated[
-    str, typer.Argument(metavar="FILE", help="The table to judge, whoever made it: any input that anonymize reads.")
+    str,
+    typer.Argument(
+        metavar="FILE", help="The table to judge, whoever made it: what anonymize reads, or the folder of a release."
+    ),
 ]
 Output = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--output",
         "-o",
@@ -259,6 +270,7 @@ Notes = _first_sheet("--notes", "TEXT", "What those who decide should know; in y
 Signatures = _first_sheet(
     "--signature", "TEXT", "Who signs, in your report only: a line for each; repeat it.", many=True
 )
+Language = _first_sheet("--language", "|".join(languages()), "Language of the reports; English unless given.")
 Json = Annotated[
     bool | None,
     typer.Option(
@@ -386,6 +398,25 @@ LargestSet = Annotated[
         rich_help_panel=_RECODING,
     ),
 ]
+Weights = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--weight",
+        metavar="NAME=NUMBER",
+        help="How much the loss of a column counts, 1 unless given; repeat it for others. For full-domain, patterns.",
+        rich_help_panel=OF_SOME,
+    ),
+]
+Limits = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--limit",
+        metavar="NAME=LOW:HIGH",
+        help="The lowest and the highest level of its hierarchy that a column may be published at, 0 for its values; "
+        "repeat it for others. For full-domain.",
+        rich_help_panel=OF_SOME,
+    ),
+]
 TunedLoss = Annotated[
     str | None,
     typer.Option(
@@ -433,7 +464,8 @@ Engine = Annotated[
         "--engine",
         metavar="NAME",
         help="memory reads the table as a whole, stream in pieces, for tables larger than memory (Parquet, a folder of "
-        "Parquet files, or CSV; no insensitive columns); auto, unless given, takes what fits.",
+        "Parquet files, or CSV; no insensitive columns), spark lets Spark read and write it (Parquet by a path or URI, "
+        "as hdfs://...); auto, unless given, takes what fits.",
         rich_help_panel=METHOD_PANEL,
     ),
 ]
@@ -442,7 +474,18 @@ Memory = Annotated[
     typer.Option(
         "--memory",
         metavar="SIZE",
-        help="With --engine stream: how much memory it may take, as 4GB; half of the machine's unless given.",
+        help="With --engine stream or spark: how much memory it may take, as 4GB; half of the machine's unless given. "
+        "Spark's own processes take what its settings give them.",
+        rich_help_panel=METHOD_PANEL,
+    ),
+]
+Master = Annotated[
+    str | None,
+    typer.Option(
+        "--master",
+        metavar="URL",
+        help="With --engine spark: the cluster, or local[2] for two threads of this machine; what Spark's "
+        "configuration says unless given.",
         rich_help_panel=METHOD_PANEL,
     ),
 ]

@@ -16,20 +16,33 @@ if TYPE_CHECKING:
 
 __all__ = ["report"]
 
-Folder = Annotated[Path, typer.Argument(metavar="OUT", help="The folder of a release.")]
+Folder = Annotated[Path, typer.Argument(metavar="OUT", help="The folder of a release, or its private one.")]
+Attacks = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--attack",
+        metavar="FOLDER",
+        help="Show what `shoal attack NAME RELEASE -o FOLDER` found, in your report only; repeat it.",
+        rich_help_panel="Files",
+    ),
+]
 
 
 @takes(options.REPORT, options.REQUEST)
-def report(terminal: Terminal, request: ReleaseSpec, *, folder: Folder) -> None:
-    """Write the reports of a release again, with other words on the first sheet.
+def report(terminal: Terminal, request: ReleaseSpec, *, folder: Folder, attacks: Attacks = None) -> None:
+    """Write the reports of a release again: in another language, with other words, with what attacks found.
 
     Example: shoal report out --title "Visits of 2025" --institution "St. Mary's" --signature "Head of research"
 
-    Both are written again where both are there: out/report.html for readers, and out.private/report.html.
+    The original table is not needed. Both are written again where both are
+    there: out/report.html for readers, and out.private/report.html for you.
+    What is not said again stays as it was. A trade-off and pictures of
+    coarsenings stay in the language in which the release was written.
     """
-    from shoal.report import make_again
+    from shoal.report import attack_result, make_again
 
-    written = make_again(folder, about=request.report.about())
+    found = [attack_result(path) for path in attacks or ()]
+    written = make_again(folder, about=request.report.about(), attacks=found)
     if terminal.json:
         terminal.result({"written": [str(path) for path in written]})
     else:

@@ -475,6 +475,9 @@ def _line(release: RecordedRelease) -> tuple[str, str]:
     if release.state == "lost":
         return str(release.number), "lost: it was published, and the ledger does not know whom it showed"
     where = f", {release.folder}" if release.folder else ""
+    if release.state == "withdrawn":
+        stays = f"; its folder is not removed: {release.folder}" if release.folder else ""
+        return str(release.number), plain(f"withdrawn: its number is not given again{stays}")
     return (
         str(release.number),
         plain(

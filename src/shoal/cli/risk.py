@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import options
-from shoal.cli.cells import Cells, Nodes, cells_of, trees_of_cells
+from shoal.cli.cells import Cells, Nodes, cells_of, named_by_certificate, trees_of_cells
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.pages import check_page, write_page
 from shoal.cli.private_file import write_private
@@ -185,8 +185,9 @@ def risk(
     check_page(output, force=force)
     if records is not None and records.exists():
         raise OutputError(f"'{records}' exists already and is kept. Choose another name.")
-    asked = request.arguments(assess)
-    names = asked["quasi_identifiers"]
+    named = named_by_certificate(source)
+    asked = request.arguments(assess, source=source, named=named)
+    names = asked.get("quasi_identifiers", named)
     if stars != "wildcard":
         asked.pop("hierarchies", None)  # those of a spec file are for anonymizing
     asked |= {"hierarchies": trees} if (trees := trees_of_cells(hierarchies, names)) else {}
@@ -304,5 +305,5 @@ def _page(output: Path, facts: Mapping[str, Any], source: str, *, force: bool) -
 
     from shoal.report import render_risk
 
-    page = render_risk(facts, title=f"Disclosure risk of {Path(source).name}")
+    page = render_risk(facts, title=f"Disclosure risk of {Path(source).name or Path(source).resolve().name}")
     return write_page(output, "report", page, json.dumps(facts, indent=2, ensure_ascii=False), force=force)

@@ -10,7 +10,8 @@ import inspect
 import os
 import shlex
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,9 +20,9 @@ import msgspec
 import typer
 
 from shoal._validation import parameters_of
-from shoal.algorithms import ALGORITHMS, choose
+from shoal.algorithms import ALGORITHMS, PREFERENCES, choose
 from shoal.cli import options
-from shoal.cli.coarsenings import beside, coarsenings_of, columns_and_words
+from shoal.cli.coarsenings import beside, coarsenings_of, columns_and_words, limits_of, weights_of
 from shoal.cli.declared import Declared, declared_in, of_parameter
 from shoal.cli.options import names_in
 from shoal.cli.privacy import Privacy, key_of
@@ -86,6 +87,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     date: options.ReportDate = None
     notes: options.Notes = None
     signatures: Annotated[Names, Declared(options.Signatures, _lines)] = None
+    language: options.Language = None
 
     def about(self) -> About | None:
         """Return it as the library takes it; None where nothing was said."""
@@ -93,6 +95,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
         said = {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
         return About(**said) if said else None
+
+
+def _weights(option: str, given: Any) -> dict[str, Any]:
+    return dict(weights_of(columns_and_words(option, given) or {}))
+
+
+def _limits(option: str, given: Any) -> dict[str, Any]:
+    return dict(limits_of(columns_and_words(option, given) or {}))
 
 
 def _text(_: str, given: object) -> str:
@@ -112,10 +122,13 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     keep_order: options.KeepOrder = None
     engine: options.Engine = None
     memory: options.Memory = None
+    master: options.Master = None
     recoding: options.Recoding = None
     largest_set: options.LargestSet = None
     hierarchies: Annotated[Said, Declared(options.Hierarchies, columns_and_words)] = None
     coarsen: Annotated[Said, Declared(options.Coarsen, columns_and_words)] = None
+    weights: Annotated[dict[str, float | str] | None, Declared(options.Weights, _weights)] = None
+    limits: Annotated[dict[str, tuple[int, int] | str] | None, Declared(options.Limits, _limits)] = None
     parameters: Annotated[dict[str, Any] | None, Declared(options.Parameters, columns_and_words)] = None
     dates: Annotated[Said, Declared(options.Dates, columns_and_words)] = None
     decimal: options.Decimal = None
@@ -165,6 +178,25 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         flags = {name: bool(getattr(self, name)) for name in _SWITCHES}
         return {"format": self.format, "about": self.report.about(), **flags}
 
+    @contextmanager
+    def on_engine(self) -> Iterator[None]:
+        """Have what the engine needs for as long as the context lasts: a Spark session, where it is Spark.
+
+        Raises
+        ------
+        UsageError
+            Where a master was named for another engine, or Spark is missing.
+        """
+        if self.engine != "spark":
+            if self.master is not None:
+                raise UsageError("--master is for --engine spark. Name that, or leave --master out.")
+            yield
+            return
+        from shoal.io import open_session
+
+        with open_session(self.master):
+            yield
+
     def reading(self) -> dict[str, Any]:
         """Return what was said of how the table is to be read, as arguments of a call."""
         said = {name: getattr(self, name) for name in (*options.FORMS, *options.READING)}
@@ -185,7 +217,9 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         where = "INPUT" if "://" in source else shlex.quote(source)  # a URL may hold a password
         return f" The columns are {listed}. shoal inspect {where} proposes a role for each."
 
-    def arguments(self, function: Callable[..., Any], *, source: str | None = None) -> dict[str, Any]:
+    def arguments(
+        self, function: Callable[..., Any], *, source: str | None = None, named: Sequence[str] = ()
+    ) -> dict[str, Any]:
         """Return what was said of the parameters of a function that a request asks to call.
 
         Parameters
@@ -195,13 +229,15 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             where it takes any options, those that are called like parameters of `shoal.anonymize`.
         source : str, optional
             The table, where it is not the request's own input; its columns are named to those who named none.
+        named : sequence of str
+            The quasi-identifiers by the certificate of the table, which count where the request names none.
 
         Raises
         ------
         UsageError
             Where no quasi-identifiers were named, or a coarsening is none.
         """
-        if self.columns.quasi_identifiers is None:
+        if self.columns.quasi_identifiers is None and not named:
             raise UsageError(
                 "Name the quasi-identifiers with --qi age,zip,... (or quasi_identifiers = [...] in the spec file)."
                 f"{self._columns_to_choose_from(source)}"
@@ -210,6 +246,8 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             name: getattr(self, name) for name in self.__struct_fields__ if name not in _MADE
         }
         values["coarsen"] = coarsenings_of(self.coarsen) if self.coarsen else None
+        values["weights"] = weights_of(self.weights) if self.weights else None
+        values["limits"] = limits_of(self.limits) if self.limits else None
         taken = _taken_by(function)
         return {name: value for name, value in values.items() if value is not None and name in taken}
 
@@ -226,7 +264,8 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         UsageError
             Where a parameter was given that none of them has; names those that do.
         """
-        names = algorithms or (self.algorithm or ("auto" if self._given("patterns") is None else "patterns"),)
+        unnamed = next((name for key, name in _IMPLIED.items() if self._given(key) is not None), "auto")
+        names = algorithms or (self.algorithm or unnamed,)
         said = {name: self._given(key) for key, (name, _) in FLAGGED.items()}
         said |= {name.replace("-", "_"): value for name, value in (self.parameters or {}).items()}
         if names == ("auto",) and any(value is not None for value in said.values()):
@@ -253,6 +292,8 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             models = self.requested_models()
         except UsageError:  # which is said where the models are needed
             return ("auto",)
+        if any(self._given(name) for name in PREFERENCES if name in self.__struct_fields__):
+            return ("auto",)
         told = tuple(getattr(self, "sensitive", None) or ())
         picked, _ = choose("auto", Requirement.of(models, told), self.recoding or "suppression")
         return (picked.name,) if changes & set(parameters_of(picked)) else ("auto",)
@@ -274,10 +315,13 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return models
 
 
+_IMPLIED = {"patterns": "patterns", "suppression_limit": "full-domain"}
+"""The algorithm that a parameter means which no other one has, where none is named."""
 _SWITCHES = ("force", "spreadsheet_safe", "publish_proof", "strict")
 """Fields of what `Release.save` does or does not."""
-_MADE = ("columns", "privacy", "algorithm", "parameters", "coarsen", "output")
-"""Fields whose values are made before a function can take them, and where the command itself writes to."""
+_MADE = ("columns", "privacy", "algorithm", "parameters", "coarsen", "weights", "limits", "output", "suppression_limit")
+"""Fields whose values are made before a function can take them, where the command itself writes to, and a parameter of
+algorithms that functions have as well."""
 
 
 def _declared(key: str) -> Declared:

@@ -42,7 +42,7 @@ def studio(
     port: Port = 0,
     max_upload: Upload = 1000,
 ) -> None:
-    """Do all of this in a browser, step by step: look, decide, try, publish. Nothing leaves this machine.
+    r"""Do all of this in a browser, step by step: look, decide, try, publish. Nothing leaves this machine.
 
     Example: shoal studio patients.csv
 
@@ -50,7 +50,7 @@ def studio(
     only. It reads tables of this folder and writes releases to it. Each screen shows
     the command, the spec file and the Python that do the same.
 
-    Needs: pip install 'shoal[studio]'
+    Needs: pip install 'shoal\[studio]'
     """
     from shoal._optional import require
 
@@ -93,7 +93,7 @@ def arguments_in(content: Mapping[str, Any]) -> dict[str, Any]:
 
 def flag_of_key(key: str) -> str:
     """Return the option that says a key of a spec file, or an option of another command that the studio shows."""
-    from shoal.cli import inspect, options, risk, tradeoff
+    from shoal.cli import attack, attack_people, attack_release, inspect, options, republish, risk, tradeoff
 
     others = {
         "spec": options.Spec,
@@ -102,6 +102,14 @@ def flag_of_key(key: str) -> str:
         "suda": risk.Suda,
         "levels.k": tradeoff.Ks,
         "levels.l": tradeoff.Ls,
+        "attack.population": attack_people.Population,
+        "attack.identifier": attack.Identifier,
+        "attack.targets": attack_release.Targets,
+        "attack.controls": attack_release.Controls,
+        "ledger.series": republish.SeriesName,
+        "ledger.identifier": republish.Identifier,
+        "ledger.drop": republish.Drop,
+        "ledger.m": republish.M,
     }
     return flag_of(others[key]) if key in others else _flags_of_requests()[key]
 

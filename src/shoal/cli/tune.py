@@ -24,7 +24,8 @@ _SHOWN = 12
 
 
 @takes(
-    options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, options.METHOD, options.RECODING, options.PARAMETERS,
+    options.INPUT, options.ROLES, options.CELLS, options.PRIVACY, options.METHOD, options.RECODING,
+    options.PREFERENCES, options.PARAMETERS,
     options.OUTPUT, options.REPORT, options.FORMS, options.READING, options.REQUEST,
 )  # fmt: skip
 def tune(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -33,6 +33,14 @@ Processes = Annotated[
 ]
 _ROWS = MappingProxyType({"exact": 14, "milp": 14, "matching": 60, "patterns-optimal": 60})
 """Rows of the tables of algorithms that prove an optimum; the others publish 400."""
+_PHASES = MappingProxyType(
+    {
+        "age": "544412102350542242151405033550",
+        "gender": "220110011220020112122221211002",
+        "income": "020010000111301102132310313312",
+    }
+)
+"""A table, a digit for each row, where TP goes through all of its phases for l = 3."""
 _LONGEST_FIRST = ("cluster", "sabre", "full-domain", "mondrian", "matching", "tds")
 
 
@@ -114,6 +122,28 @@ def _publish(algorithm: str) -> None:
                 )
             except UnsupportedError:
                 continue
+    for table, asked in _more(algorithm):
+        shoal.anonymize(table, sensitive="income", seed=1, **asked)
+
+
+def _more(algorithm: str) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield tables and requests that need loops of an algorithm which those of `_publish` do not."""
+    import polars as pl
+
+    import shoal
+
+    if algorithm in ("tp", "tp+"):
+        table = pl.DataFrame({name: [int(digit) for digit in digits] for name, digits in _PHASES.items()})
+        yield table, {"quasi_identifiers": ["age", "gender"], "privacy": shoal.LDiversity(3), "algorithm": algorithm}
+    elif algorithm == "full-domain":
+        frame = shoal.datasets.census(100, quasi_identifiers=2, seed=1)
+        least = shoal.FullDomain(cost="kl_divergence")
+        asked = {"quasi_identifiers": frame.columns[:2], "privacy": shoal.KAnonymity(2), "algorithm": least}
+        yield frame, {**asked, "recoding": "generalization"}
+    elif algorithm == "patterns-optimal":
+        frame = shoal.datasets.census(60, quasi_identifiers=6, seed=1)
+        proving = shoal.PatternGuided(optimal=True, time_limit=60)
+        yield frame, {"quasi_identifiers": frame.columns[:6], "privacy": shoal.KAnonymity(3), "algorithm": proving}
 
 
 def _group(_: str) -> None:
@@ -122,6 +152,8 @@ def _group(_: str) -> None:
 
     counts = [at % 7 + 1 for at in range(40)]
     grouping.labels(counts, k=10)
+    grouping.labels([6, 6, 9, 11, 1, 2, 10, 11, 3, 4, 10, 5], k=11)
+    grouping.labels([5, 4, 3, 3, 2, 1], k=9, method="scheme")
     grouping.ordered(list(range(40)), k=10, counts=counts)
     grouping.points([(at * 7 % 40, at * 3 % 40) for at in range(40)], k=5)
     edges = [(at, at + 1) for at in range(99) if at % 10 < 9] + [(at, at + 10) for at in range(90)]

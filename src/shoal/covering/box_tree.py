@@ -10,12 +10,11 @@ import numpy as np
 from shoal._progress import Progress, silent
 from shoal.covering.cut_tree import CutTree
 from shoal.covering.meeting_kernel import Nodes, Ranks, count_meeting
-from shoal.covering.nested import NestedBoxes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["BoxTree", "RankRegions"]
+__all__ = ["BoxTree", "RankRegions", "ranks_of_regions"]
 
 _ROUND = 4_096
 """Boxes that are asked for between two reports of progress."""
@@ -42,12 +41,10 @@ class RankRegions(Protocol):
 
 
 class BoxTree:
-    """What boxes carry, added up over those that others meet.
+    """What boxes carry, added up over those that others meet: a complete tree, walked once for each of the others.
 
-    Where the regions of each attribute are nested or apart (stars, nodes of hierarchies, values) boxes are hashed.
-    Others stand in a complete tree, cut at medians of the lower or upper ends that differ most.
-
-    Boxes that have a star in an attribute soon part from those that have a value there: their ends differ.
+    It is cut at medians of the lower or upper ends that differ most. Boxes that have a star in an attribute soon part
+    from those that have a value there: their ends differ.
 
     Parameters
     ----------
@@ -58,7 +55,7 @@ class BoxTree:
     """
 
     def __init__(self, boxes: NDArray[np.integer], regions: RankRegions) -> None:
-        self._regions = _ranks(regions)
+        self._regions = ranks_of_regions(regions)
         self._boxes = boxes
 
     @cached_property
@@ -99,19 +96,7 @@ class BoxTree:
         -------
         int64 array, shape (Q, m)
         """
-        asked = _ranks(regions)
-        some = (asked.low[queries] <= asked.high[queries]).all(axis=1)
-        nested = NestedBoxes.of(queries[some], asked, self._boxes, self._regions) if some.any() else None
-        if nested is not None:
-            found = np.zeros((len(queries), carried.shape[1]), dtype=np.int64)
-            found[some] = nested.sums(carried, progress)
-            return found
-        return self._walked(queries, asked, carried, progress)
-
-    def _walked(
-        self, queries: NDArray[np.integer], asked: Ranks, carried: NDArray[np.int64], progress: Progress
-    ) -> NDArray[np.int64]:
-        """Walk the tree once for each query."""
+        asked = ranks_of_regions(regions)
         tree = self._tree
         ordered = np.ascontiguousarray(carried[tree.order])
         sums = tree.by_node(np.add, ordered)
@@ -126,5 +111,6 @@ class BoxTree:
         return found
 
 
-def _ranks(regions: RankRegions) -> Ranks:
+def ranks_of_regions(regions: RankRegions) -> Ranks:
+    """Return regions as kernels take them."""
     return Ranks(low=regions.low, high=regions.high, starts=regions.starts, members=regions.members)

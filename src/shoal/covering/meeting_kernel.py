@@ -17,7 +17,7 @@ import numpy as np
 from shoal._compiling import inlined, kernel
 from shoal.covering.members_kernel import first_at_least
 
-__all__ = ["Nodes", "Ranks", "count_meeting"]
+__all__ = ["Nodes", "Ranks", "count_meeting", "meet"]
 
 
 class Ranks(NamedTuple):
@@ -54,7 +54,7 @@ def _some_within(members, start, stop, low, high):
 
 
 @inlined
-def _meet(one, r, other, s):
+def meet(one, r, other, s):
     """Return whether region r of the one and region s of the other have a rank in common."""
     low = max(one.low[r], other.low[s])
     high = min(one.high[r], other.high[s])
@@ -152,7 +152,7 @@ def count_meeting(queries, asked, boxes, held, nodes, levels, carried):
                 for box in range(count * i >> level, count * (i + 1) >> level):
                     meets = True
                     for a in range(d):
-                        if not _meet(asked, query[a], held, boxes[box, a]):
+                        if not meet(asked, query[a], held, boxes[box, a]):
                             meets = False
                             break
                     if meets:

@@ -7,83 +7,133 @@ others with the depths T meet where their ancestors at the depths min(S, T) are 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from shoal._compiling import kernel
+from shoal._compiling import inlined, kernel, kernel_step
 
-__all__ = ["add_up_nested"]
+__all__ = ["Ancestors", "Side", "add_up_nested"]
 
 _SPREAD = np.int64(-7046029254386353131)  # 2**64 over the golden ratio
 
 
+class Side(NamedTuple):
+    """Boxes of one collection, with what they carry and what is added up for them."""
+
+    boxes: np.ndarray
+    """The region of each box on each attribute, in columns of their own: shape (d, B); int32."""
+    carried: np.ndarray
+    """What each carries; shape (B, m), int64."""
+    found: np.ndarray
+    """Is added to: what the boxes of the other side carry that it meets; shape (B, n), int64."""
+
+
+class Ancestors(NamedTuple):
+    """The ancestors of all regions."""
+
+    codes: np.ndarray
+    """For each attribute, depth and region a number that tells its ancestors at that depth apart, so that sums over the
+    attributes do, too."""
+    offsets: np.ndarray
+    """Where they start; shape (d, depths)."""
+    alike: np.ndarray
+    """Whether all regions of an attribute have the same ancestor at a depth; shape (d, depths)."""
+
+
+@inlined
+def _add_keys(keys, boxes, start, stop, ancestors, depths, others):
+    """Write into `keys` what tells the ancestors of some boxes at the smaller of two depths apart."""
+    keys[: stop - start] = 0
+    for a in range(depths.size):
+        depth = min(depths[a], others[a])
+        if not ancestors.alike[a, depth]:
+            offset = ancestors.offsets[a, depth]
+            for at in range(start, stop):
+                keys[at - start] += ancestors.codes[offset + boxes[a, at]]
+
+
+@inlined
+def _slot_of(key, keys, turn, now, shift, mask):
+    """Return where a key stands in the table, or would."""
+    spread = key * _SPREAD
+    slot = ((spread ^ (spread >> 29)) >> shift) & mask
+    while turn[slot] == now and keys[slot] != key:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@kernel_step
+def _join(table, start, stop, keys, many, first, last, others, scratch, now):
+    """Join boxes `start` to `stop`, which are hashed, with those from `first` to `last` of the other side.
+
+    `keys` and `others` are the keys of the two; `scratch` is room for the keys of the table, the turn in which each was
+    written, the sums of both sides, and the slot of each hashed box.
+    """
+    written, turn, of_table, of_many, slots = scratch
+    size, shift = 16, 63 - 4
+    while size < 2 * (stop - start):
+        size *= 2
+        shift -= 1
+    mask = size - 1
+    for at in range(stop - start):
+        slot = _slot_of(keys[at], written, turn, now, shift, mask)
+        if turn[slot] != now:
+            turn[slot], written[slot] = now, keys[at]
+            of_table[slot] = 0
+            of_many[slot] = 0
+        slots[at] = slot
+        for m in range(of_table.shape[1]):
+            of_table[slot, m] += table.carried[start + at, m]
+    for at in range(last - first):
+        slot = _slot_of(others[at], written, turn, now, shift, mask)
+        if turn[slot] == now:
+            for m in range(of_table.shape[1]):
+                many.found[first + at, m] += of_table[slot, m]
+            for m in range(of_many.shape[1]):
+                of_many[slot, m] += many.carried[first + at, m]
+    if of_many.shape[1]:
+        for at in range(stop - start):
+            for m in range(of_many.shape[1]):
+                table.found[start + at, m] += of_many[slots[at], m]
+
+
 @kernel
-def add_up_nested(queries, depths, boxes, starts, patterns, codes, offsets, carried, found):
-    """Add up for each of some queries, which have the same depths, what the boxes carry that it meets.
+def add_up_nested(left, first, last, depths, right, starts, patterns, ancestors):
+    """Add up for boxes that have the same depths what the boxes of the other side carry that they meet, and vice versa.
 
     Parameters
     ----------
-    queries : int32 array, shape (Q, d)
-        The region of each query on each attribute.
+    left : Side
+    first, last : int
+        The boxes of the left that are meant.
     depths : int64 array, shape (d,)
-        The depth of these regions.
-    boxes : int32 array, shape (B, d)
-        The same of the boxes; those of equal depths stand together.
+        The depth of their regions.
+    right : Side
+        Those of equal depths stand together.
     starts : int64 array, shape (P + 1,)
         Where the boxes of each pattern of depths start.
     patterns : int64 array, shape (P, d)
         Their depths.
-    codes : int64 array
-        For each attribute, depth and region a number that tells its ancestors at that depth apart, so that sums over
-        the attributes do, too; `offsets` (d, depths) is where they start.
-    offsets : int64 array, shape (d, depths)
-    carried : int64 array, shape (B, m)
-        What each box carries.
-    found : int64 array, shape (Q, m)
-        Is added to.
+    ancestors : Ancestors
+        Of the regions of both.
     """
-    d, width = queries.shape[1], carried.shape[1]
     most = 0
     for t in range(starts.size - 1):
         most = max(most, starts[t + 1] - starts[t])
     room = 16
-    while room < 2 * most:
+    while room < 2 * min(most, last - first):
         room *= 2
-    keys = np.empty(room, dtype=np.int64)
-    turn = np.full(room, -1, dtype=np.int64)
-    sums = np.empty((room, width), dtype=np.int64)
-    at = np.empty(d, dtype=np.int64)
+    written, turn = np.empty(room, dtype=np.int64), np.full(room, -1, dtype=np.int64)
+    of_left = np.empty((room, left.carried.shape[1]), dtype=np.int64)
+    of_right = np.empty((room, right.carried.shape[1]), dtype=np.int64)
+    slots = np.empty(room, dtype=np.int64)
+    keys, others = np.empty(last - first, dtype=np.int64), np.empty(most, dtype=np.int64)
     for t in range(starts.size - 1):
-        for a in range(d):
-            at[a] = offsets[a, min(depths[a], patterns[t, a])]
-        few = 16
-        shift = 63 - 4
-        while few < 2 * (starts[t + 1] - starts[t]):
-            few *= 2
-            shift -= 1
-        mask = few - 1
-        for b in range(starts[t], starts[t + 1]):
-            key = np.int64(0)
-            for a in range(d):
-                key += codes[at[a] + boxes[b, a]]
-            spread = key * _SPREAD
-            slot = ((spread ^ (spread >> 29)) >> shift) & mask
-            while turn[slot] == t and keys[slot] != key:
-                slot = (slot + 1) & mask
-            if turn[slot] != t:
-                turn[slot] = t
-                keys[slot] = key
-                for m in range(width):
-                    sums[slot, m] = 0
-            for m in range(width):
-                sums[slot, m] += carried[b, m]
-        for q in range(queries.shape[0]):
-            key = np.int64(0)
-            for a in range(d):
-                key += codes[at[a] + queries[q, a]]
-            spread = key * _SPREAD
-            slot = ((spread ^ (spread >> 29)) >> shift) & mask
-            while turn[slot] == t and keys[slot] != key:
-                slot = (slot + 1) & mask
-            if turn[slot] == t:
-                for m in range(width):
-                    found[q, m] += sums[slot, m]
+        start, stop = starts[t], starts[t + 1]
+        _add_keys(keys, left.boxes, first, last, ancestors, depths, patterns[t])
+        _add_keys(others, right.boxes, start, stop, ancestors, depths, patterns[t])
+        if stop - start <= last - first:
+            _join(right, start, stop, others, left, first, last, keys, (written, turn, of_right, of_left, slots), t)
+        else:
+            _join(left, first, last, keys, right, start, stop, others, (written, turn, of_left, of_right, slots), t)

@@ -10,19 +10,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from shoal._messages import Suggestion
 from shoal._progress import Progress, silent
-from shoal.covering import BoxTree
+from shoal.covering import BoxJoin
 from shoal.disclosure_risk.frequencies import Frequencies, class_numbers
 from shoal.errors import DataError
 from shoal.models import PeopleCounts
 from shoal.verification import Meaning, read_table
+from shoal.verification.columns import check_true_values
 from shoal.verification.covered_ranks import CoveredRanks
 from shoal.verification.placing import place
 from shoal.verification.sub_domains import AnyOf, Between, Everything, Listed, Masked, Span, SubDomain
@@ -77,11 +79,20 @@ def count_compatible(
     read.require()
     cells = [column.codes[classes.first_rows] for column in read.columns.values()]
     covered = [place(column, _witnesses(column)) for column in read.columns.values()]
+    for name, codes, one in zip(read.columns, cells, covered, strict=True):
+        nothing = int(classes.rows_of[(one.high < one.low)[codes]].sum())
+        if nothing:
+            raise DataError(
+                f"The column '{name}' has cells that no value fits, such as an interval that ends before it begins, in "
+                f"{nothing:,} row(s). Correct them, or count them as values of their own: ",
+                Suggestion("stars", "own"),
+                ".",
+            )
     boxes, regions = _joined(cells, covered)
-    tree = BoxTree(boxes, regions)
+    pairs = BoxJoin(boxes, regions, boxes, regions)
 
     def join(carried: NDArray[np.int64]) -> NDArray[np.int64]:
-        return tree.sums(boxes, regions, carried, progress=progress)
+        return pairs.to_left(carried, progress)
 
     found = replace(classes, sample=join(classes.rows_of[:, None])[:, 0], join=join)
     return found if population is None else _with_people(found, read, cells, population, progress)
@@ -132,10 +143,9 @@ def fitting(
             raise DataError(_too_few(population.height, int(rows.sum())))
         cells = [column.codes for column in read.columns.values()]
         everybody = _Everybody.of(read, cells, population)
-        found = everybody.people_of_boxes(progress)
-        _check_people(rows, found, read, cells, everybody.covered)
         stars = _all_stars(read)
-        times = everybody.boxes_of_points(~stars, progress)
+        found, times = everybody.people_and_boxes(~stars, progress)
+        _check_people(rows, found, read, cells, everybody.covered)
         rest = int(everybody.counts[times == 0].sum())
         found[stars] = rest
         return PeopleCounts.of(
@@ -175,7 +185,9 @@ class _Everybody:
     def of(cls, read: ReadTable, cells: Sequence[NDArray[np.integer]], population: pl.DataFrame) -> _Everybody:
         ranks, covered = [], []
         for column in read.columns.values():
-            values, of_people = column.values(population.get_column(column.name))
+            given = population.get_column(column.name)
+            check_true_values(column, given, "the population")
+            values, of_people = column.values(given)
             ranks.append(of_people)
             covered.append(place(column, values))
         _, counts, first = class_numbers([(one, int(one.max()) + 1) for one in ranks], population.height)
@@ -185,18 +197,21 @@ class _Everybody:
             points=points, at_points=at_points, counts=counts, boxes=boxes, regions=regions, covered=tuple(covered)
         )
 
-    def people_of_boxes(self, progress: Progress) -> NDArray[np.int64]:
-        """Return how many people fit each box."""
-        tree = BoxTree(self.points, self.at_points)
-        return tree.sums(self.boxes, self.regions, self.counts[:, None], progress=progress)[:, 0]
+    @cached_property
+    def _join(self) -> BoxJoin:
+        return BoxJoin(self.points, self.at_points, self.boxes, self.regions)
 
-    def boxes_of_points(self, which: NDArray[np.bool_], progress: Progress) -> NDArray[np.int64]:
-        """Return how many of some boxes each point fits; somebody fits each of them."""
-        boxes = self.boxes[which]
-        if not len(boxes):
-            return np.zeros(len(self.points), dtype=np.int64)
-        once = np.ones((len(boxes), 1), dtype=np.int64)
-        return BoxTree(boxes, self.regions).sums(self.points, self.at_points, once, progress=progress)[:, 0]
+    def people_and_boxes(self, which: NDArray[np.bool_], progress: Progress) -> _Fits:
+        """Return how many people fit each box, and how many of some boxes each point fits."""
+        times, people = self._join.both(self.counts[:, None], which.astype(np.int64)[:, None], progress)
+        return _Fits(people=people[:, 0], boxes=times[:, 0])
+
+
+class _Fits(NamedTuple):
+    people: NDArray[np.int64]
+    """How many people fit each box."""
+    boxes: NDArray[np.int64]
+    """How many of some boxes each point fits."""
 
 
 def _with_people(
@@ -210,9 +225,8 @@ def _with_people(
     if population.height < found.rows:
         raise DataError(_too_few(population.height, found.rows))
     everybody = _Everybody.of(read, cells, population)
-    big = everybody.people_of_boxes(progress)
+    big, times = everybody.people_and_boxes(np.ones(found.classes, dtype=np.bool_), progress)
     _check_people(found.rows_of, big, read, cells, everybody.covered)
-    times = everybody.boxes_of_points(np.ones(len(big), dtype=np.bool_), progress)
     return replace(
         found,
         population=big,

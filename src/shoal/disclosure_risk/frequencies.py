@@ -144,7 +144,7 @@ def count_frequencies(
     first = np.full(kinds, rows, dtype=np.int64)
     np.minimum.at(first, found[:rows], np.arange(rows))
     f, big = of_all[here], in_population[here]
-    _check_people(f, big, columns, population, released=released)
+    _check_people(f, big, columns, population, released=released, both=both)
     return Frequencies(
         class_of=number[found[:rows]],
         rows_of=f,
@@ -185,6 +185,22 @@ def _together(column: Column, other: Column) -> tuple[NDArray[np.uint32], int]:
     return np.concatenate(parts), max(len(codes), 1)
 
 
+def _found_without(names: Sequence[str], both: Sequence[tuple[NDArray[np.integer], int]], rows: int) -> str:
+    """Return which column alone keeps rows from being found, in a sentence; empty where it is not one."""
+    guilty = []
+    for at, name in enumerate(names):
+        others = [*both[:at], *both[at + 1 :]]
+        if not others:
+            return ""
+        found, _, _ = class_numbers(others, len(others[0][0]))
+        kinds = int(found.max()) + 1
+        if (np.bincount(found[:rows], minlength=kinds) <= np.bincount(found[rows:], minlength=kinds)).all():
+            guilty.append(f"'{name}'")
+    if len(guilty) != 1:
+        return ""
+    return f" Without the column {guilty[0]} all of them are found: compare how it is written in both tables."
+
+
 def _check_people(
     sample: NDArray[np.int64],
     population: NDArray[np.int64],
@@ -192,12 +208,14 @@ def _check_people(
     others: Sequence[Column],
     *,
     released: bool,
+    both: Sequence[tuple[NDArray[np.integer], int]],
 ) -> None:
     """Raise where some people of the table are not in the population, naming the columns that tell."""
     short = population < sample
     if not short.any():
         return
     missing = int((sample - population)[short].sum())
+    without = _found_without([column.name for column in columns], both, int(sample.sum()))
     strange = []
     for column, other in zip(columns, others, strict=True):
         known = set(cell_text(other.dictionary).to_list())
@@ -205,7 +223,7 @@ def _check_people(
         if unknown.any():
             rows = int(np.bincount(column.codes, minlength=column.size)[unknown].sum())
             strange.append(f"'{column.name}' ({rows:,} row(s) with {int(unknown.sum()):,} value(s) that nobody has)")
-    where = f" The columns that do not match: {', '.join(strange)}." if strange else ""
+    where = f" The columns that do not match: {', '.join(strange)}." if strange else without
     raise DataError(
         f"{missing:,} row(s) of the table are not in the population, which must hold everybody of the table.{where} "
         "Give a population of the same people with cells of the same form",

@@ -153,7 +153,7 @@ KINDS: tuple[Kind, ...] = (
         name="zip",
         title="ZIP or postal codes",
         category="B",
-        advice="Drop it, or keep its first three digits where more than 20,000 people live.",
+        advice="Drop it, or keep the first three digits of U.S. codes, and 000 where 20,000 people or fewer live.",
         words=_listed(
             "zip, zipcode, zip code, postcode, postal code, postalcode, postleitzahl, plz, code postal, codigo postal"
         ),

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from shoal.disclosure_risk.figures import Figures
 from shoal.disclosure_risk.identifier_kinds import KINDS, Kind
+from shoal.hierarchy.postal import SPARSE_ZIP3
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,6 +30,10 @@ _LONG = 8
 """Letters of a word that is also looked for within compounds."""
 _NEARLY_ALL = 0.95
 """Share of the distinct values that have a form that every value should have."""
+_CUT_CODE = r"^([0-9]{1,4})\*+$"
+"""A postal code of which the last digits are stars."""
+_ALLOWED_DIGITS = 3
+"""Digits of a ZIP code that may be shown by category B."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +80,8 @@ def detect_identifiers(frame: pl.DataFrame) -> tuple[PossibleIdentifier, ...]:
             shows = share is not None and share >= kind.least
             if (named and kind.above is None) or shows:
                 found.append(_finding(column.name, kind, named=named, share=share if shows else None))
+                if kind.name == "zip" and values is not None:
+                    found[-1] = _cut_code(found[-1], values)
     return tuple(found)
 
 
@@ -95,9 +102,30 @@ def _finding(name: str, kind: Kind, *, named: bool, share: float | None) -> Poss
     )
 
 
+def _cut_code(found: PossibleIdentifier, values: pl.Series) -> PossibleIdentifier:
+    """Return what the rule allows where postal codes show some digits only, as 816** and 8166* do."""
+    shown = values.str.extract(_CUT_CODE)
+    if shown.null_count() == len(values):
+        return found
+    longest = shown.str.len_chars().max()
+    most = longest if isinstance(longest, int) else 0
+    begins = f"The column '{found.column}' shows the first {most} digit{'s' if most > 1 else ''} of postal codes"
+    if most > _ALLOWED_DIGITS:
+        said = "Safe Harbor allows three of a U.S. code. Cut them to three."
+    else:
+        sparse = int(shown.str.slice(0, _ALLOWED_DIGITS).is_in(list(SPARSE_ZIP3)).sum())
+        areas = f"{sparse} of these areas {'has' if sparse == 1 else 'have'}" if sparse else "None of these areas has"
+        then = "; show 000 there." if sparse else ". Check it with current figures."
+        said = (
+            "Safe Harbor allows that of U.S. codes where more than 20,000 people live. "
+            f"{areas} 20,000 or fewer by the 2000 Census{then}"
+        )
+    return replace(found, text=f"{begins}: {said} Other countries have other rules.")
+
+
 def _words(name: str) -> tuple[str, ...]:
     """Return the words of a column's name in lower case without accents: `patientName_2` is patient, name."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    plain = unicodedata.normalize("NFKD", name.replace("ß", "ss")).encode("ascii", "ignore").decode()
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", plain)
     return tuple(word for word in re.split(r"[^a-z]+", apart.lower()) if word)
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from shoal._language import gettext as _
+from shoal._language import percentage
 from shoal._words import listed, number, percent
 
 __all__ = ["MEASURES", "Measure", "page"]
@@ -47,20 +49,21 @@ def _people(facts: Facts, share: float) -> int:
 
 def _share(share: float) -> str:
     """Return a percentage as it is said within a sentence."""
-    return percent(share).replace("<", "less than ").replace(">", "more than ")
+    return percent(share).replace("<", _("less than") + " ").replace(">", _("more than") + " ")
 
 
 def _limit(figures: Facts) -> str:
     """Return a threshold as it was given."""
-    percentage: float = 100 * figures["threshold"]
-    return f"{percentage:.6g}%" if abs(percentage - round(percentage, 2)) < 1e-9 else _one_in(figures["threshold"])
+    per_cent: float = 100 * figures["threshold"]
+    plain = abs(per_cent - round(per_cent, 2)) < 1e-9
+    return percentage(f"{per_cent:.6g}") if plain else _one_in(figures["threshold"])
 
 
 def _one_in(probability: float) -> str:
     """Return a probability as people say it: 1 in 7, 2.9%."""
     inverse = 1 / probability if probability else 1.0
     whole = abs(inverse - round(inverse)) < 1e-9 and round(inverse) > 1
-    return f"1 in {number(round(inverse))}" if whole else _share(probability)
+    return _("1 in {many}").format(many=number(round(inverse))) if whole else _share(probability)
 
 
 def _people_fit(count: int) -> str:
@@ -70,7 +73,7 @@ def _people_fit(count: int) -> str:
 def _known(facts: Facts) -> str:
     """Return what the adversary knows: by name where that is short."""
     columns = facts["columns"]
-    return listed(columns) if len(columns) <= _NAMED else f"{len(columns)} quasi-identifiers"
+    return listed(columns) if len(columns) <= _NAMED else _("{count} quasi-identifiers").format(count=len(columns))
 
 
 _NAMED = 4
@@ -80,14 +83,14 @@ _NAMED = 4
 def _sample_uniques(facts: Facts) -> str:
     alone = _people(facts, facts["sample_uniques"])
     if not alone:
-        return (
-            f"Nobody among the {number(facts['rows'])} people in the file is told from all others by {_known(facts)}: "
-            "everybody has at least one other who has the same."
-        )
-    return (
-        f"Of {number(facts['rows'])} people in the file, {number(alone)} could be found by somebody who knows "
-        f"{_known(facts)} of them and that they are in the file: nobody else in the file has the same."
-    )
+        return _(
+            "Nobody among the {rows} people in the file is told from all others by {known}: everybody has at least one "
+            "other who has the same."
+        ).format(rows=number(facts["rows"]), known=_known(facts))
+    return _(
+        "Of {rows} people in the file, {alone} could be found by somebody who knows {known} of them and that they are "
+        "in the file: nobody else in the file has the same."
+    ).format(rows=number(facts["rows"]), alone=number(alone), known=_known(facts))
 
 
 def _small_classes(facts: Facts) -> str:
@@ -109,10 +112,15 @@ def _small_classes(facts: Facts) -> str:
 def _prosecutor(facts: Facts) -> str:
     figures = facts["prosecutor"]
     above = _people(facts, figures["records_above"])
-    return (
-        f"Somebody who looks for a person known to be in the file picks the right row with a probability of at most "
-        f"{_one_in(figures['highest'])}, and of {_share(figures['average'])} on average. For {number(above)} of "
-        f"{number(facts['rows'])} people it is more than {_limit(figures)}."
+    return _(
+        "Somebody who looks for a person known to be in the file picks the right row with a probability of at most "
+        "{highest}, and of {average} on average. For {above} of {rows} people it is more than {limit}."
+    ).format(
+        highest=_one_in(figures["highest"]),
+        average=_share(figures["average"]),
+        above=number(above),
+        rows=number(facts["rows"]),
+        limit=_limit(figures),
     )
 
 

@@ -8,11 +8,15 @@ from shoal.engines.choice import ENGINES, Engine, chosen_engine
 from shoal.engines.histogram import cells_in_memory, count_and_place_cells, count_cells
 from shoal.engines.memory import MemoryBudget, bytes_of
 from shoal.engines.planning import partition_cells
+from shoal.engines.sources import OnSpark, Source, Streamed
 
 __all__ = [
     "ENGINES",
     "MemoryBudget",
     "Engine",
+    "OnSpark",
+    "Source",
+    "Streamed",
     "bytes_of",
     "cells_in_memory",
     "chosen_engine",

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._messages import Suggestion
 from shoal.engines.memory import MemoryBudget, available_memory, bytes_of, in_words
+from shoal.engines.sources import OnSpark, Source, Streamed
 from shoal.errors import ParameterError
-from shoal.io import bytes_to_read, is_folder_of_parquet
+from shoal.io import bytes_to_read, is_folder_of_parquet, is_spark_frame, scan_spark, scan_table
 
 if TYPE_CHECKING:
     from shoal.request import Request
 
 __all__ = ["ENGINES", "Engine", "chosen_engine", "streaming_obstacle"]
 
-ENGINES = ("auto", "memory", "stream")
+ENGINES = ("auto", "memory", "stream", "spark")
 """What the `engine` of a request may be."""
 
 _log = logging.getLogger(__name__)
@@ -39,11 +40,31 @@ class Engine:
     name: str
     """One of `ENGINES` but "auto"."""
     budget: MemoryBudget
+    of_frame: bool = False
+    """Whether the table is a frame of Spark."""
 
     @property
     def streams(self) -> bool:
         """Whether the table is read in pieces, and never as a whole."""
-        return self.name == "stream"
+        return self.name != "memory"
+
+    def open(self, data: Any, *, delimiter: str | None = None, encoding: str | None = None) -> Source:
+        """Open a table that is read in pieces, without reading its rows.
+
+        Parameters
+        ----------
+        data : path or frame
+        delimiter, encoding : str, optional
+            Of a CSV file.
+
+        Raises
+        ------
+        UsageError
+            Where it is none that this engine reads.
+        """
+        if self.name == "spark":
+            return OnSpark(table=scan_spark(data))
+        return Streamed(table=scan_table(data, delimiter=delimiter, encoding=encoding))
 
     def check(self, request: Request) -> None:
         """Check that the engine can do what is asked.
@@ -55,14 +76,15 @@ class Engine:
         """
         if not self.streams:
             return
-        obstacle = streaming_obstacle(request)
+        obstacle = streaming_obstacle(request, of_frame=self.of_frame)
         if obstacle is not None:
             raise obstacle
 
 
-def streaming_obstacle(request: Request) -> ParameterError | None:
+def streaming_obstacle(request: Request, *, of_frame: bool = False) -> ParameterError | None:
     """Return the error for what of a request cannot be done with cells and their counts; says what to do instead."""
-    whole = Suggestion("engine", "memory")
+    fetched = "data.toArrow() in place of the frame" if of_frame else ""
+    whole = Suggestion("engine", "memory", python=fetched)
     if request.schema.insensitive:
         return ParameterError(
             "A table that is read in pieces has no insensitive columns: its rows are worked on as cells with "
@@ -115,7 +137,7 @@ def chosen_engine(engine: str, memory: int | str | None, data: Any) -> Engine:
 
     Parameters
     ----------
-    engine : {"auto", "memory", "stream"}
+    engine : {"auto", "memory", "stream", "spark"}
     memory : int or str, optional
         What was allowed; half of the machine's by default.
     data : path or frame
@@ -124,8 +146,15 @@ def chosen_engine(engine: str, memory: int | str | None, data: Any) -> Engine:
     Raises
     ------
     ParameterError
-        Where the memory is none, or is given for an engine that has no limit.
+        Where the memory is none, or is given for an engine that has no limit, or the engine does not take such tables.
     """
+    of_frame = is_spark_frame(data)
+    if of_frame and engine in ("memory", "stream"):
+        raise ParameterError(
+            "A frame of Spark is worked on by Spark. Leave ",
+            Suggestion("engine"),
+            " out, or fetch the frame: data.toArrow() is a table that every engine takes.",
+        )
     allowed = available_memory() // 2 if memory is None else bytes_of(memory)
     if engine == "memory" and memory is not None:
         raise ParameterError(
@@ -135,8 +164,8 @@ def chosen_engine(engine: str, memory: int | str | None, data: Any) -> Engine:
             Suggestion("engine", "stream"),
             ".",
         )
-    name = engine
-    if engine == "auto":
+    name = "spark" if of_frame else engine
+    if name == "auto":
         size = bytes_to_read(data) or 0
         room = available_memory() // _SHARE if memory is None else allowed
         fits = size * _TIMES <= room
@@ -144,4 +173,5 @@ def chosen_engine(engine: str, memory: int | str | None, data: Any) -> Engine:
         if not fits:
             _log.info("The table takes about %s: it is read in pieces.", in_words(size))
     # What is read as a whole takes what it needs.
-    return Engine(name=name, budget=MemoryBudget(max(allowed, 10**9) if name == "stream" else 1 << 62))
+    budget = MemoryBudget(1 << 62 if name == "memory" else max(allowed, 10**9))
+    return Engine(name=name, budget=budget, of_frame=of_frame)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.engines.memory import MemoryBudget
-    from shoal.io import ScannedTable
+    from shoal.engines.sources import Source
     from shoal.request import Request
     from shoal.table import Schema
 
@@ -30,16 +30,16 @@ _ROWS_PER_CELL = 2
 """Cells of fewer rows on average are not worth counting."""
 
 
-def count_cells(table: ScannedTable, schema: Schema, budget: MemoryBudget) -> OpenedData:
+def count_cells(source: Source, schema: Schema, budget: MemoryBudget) -> OpenedData:
     """Count how many rows have each combination of quasi-identifiers and sensitive values, in bounded memory.
 
     Parameters
     ----------
-    table : ScannedTable
+    source : Source
     schema : Schema
         The roles of its columns; there is no insensitive one.
     budget : MemoryBudget
-        The cells must fit into it: where there may be too many, their number is estimated before they are counted.
+        The cells must fit into it: where there may be too many, their number is found before they are fetched.
 
     Returns
     -------
@@ -54,23 +54,20 @@ def count_cells(table: ScannedTable, schema: Schema, budget: MemoryBudget) -> Op
     """
     import polars as pl
 
-    names, times, _ = _names_of(table, schema)
-    cells = _counted(table, names, budget, [pl.len().cast(pl.Int64).alias(times)], times).sort(names)
+    names, times = _names_of(source, schema)
+    cells = source.histogram(names, times, budget).sort(names)
     empty = [pl.lit(None).alias(name) for name in schema.direct_identifiers]
-    return _opened(table, cells.with_columns(empty), times)
+    return _opened(source, cells.with_columns(empty), times)
 
 
-def count_and_place_cells(
-    table: ScannedTable, schema: Schema, budget: MemoryBudget
-) -> tuple[OpenedData, NDArray[np.int64]]:
-    """Count like `count_cells`, and find the row, from 0, in which each cell occurs first: they are in its order."""
-    import polars as pl
+def count_and_place_cells(source: Source, schema: Schema, budget: MemoryBudget) -> tuple[OpenedData, NDArray[np.int64]]:
+    """Count like `count_cells`, and find the row, from 0, in which each cell occurs first: they are in its order.
 
-    names, times, first = _names_of(table, schema)
-    measured = [pl.len().cast(pl.Int64).alias(times), pl.col(first).min().cast(pl.Int64)]
-    placed = replace(table, lazy=table.lazy.select(names).with_row_index(first))
-    cells = _counted(placed, names, budget, measured, times).sort(first)
-    return _opened(table, cells.drop(first), times), cells[first].to_numpy()
+    Rows without an order are numbered as they are sorted by these columns.
+    """
+    names, times = _names_of(source, schema)
+    cells, places = source.placed_histogram(names, times, budget)
+    return _opened(source, cells, times), places
 
 
 def cells_in_memory(opened: OpenedData, request: Request) -> OpenedData | None:
@@ -80,11 +77,18 @@ def cells_in_memory(opened: OpenedData, request: Request) -> OpenedData | None:
     -------
     OpenedData or None
         As `count_cells` returns them; its `origin` is the table. None: it is to be worked on row by row.
+
+    Raises
+    ------
+    InternalError
+        The cells are not those of the table.
     """
     import polars as pl
 
     frame, schema = opened.frame, request.schema
-    if frame.height < _MANY_ROWS or len(schema.sensitive) > 1 or streaming_obstacle(request) is not None:
+    if frame.height < _MANY_ROWS or len(schema.sensitive) > 1 or request.preferences:
+        return None
+    if streaming_obstacle(request) is not None:
         return None
     names = list(dict.fromkeys(schema.quasi_identifiers + schema.sensitive))
     times = _unlike("rows", frame.columns)
@@ -102,26 +106,47 @@ def cells_in_memory(opened: OpenedData, request: Request) -> OpenedData | None:
         return None
     if int(cells[times].sum()) != frame.height:
         raise InternalError("some rows of a table were counted twice, or not at all")
+    _check_values(frame, cells, names, times)
     cells = cells.sort(names).with_columns(pl.lit(None).alias(name) for name in schema.direct_identifiers)
     return replace(opened, frame=cells.drop(times), counts=cells[times].to_numpy(), origin=opened)
 
 
-def _opened(table: ScannedTable, cells: pl.DataFrame, times: str) -> OpenedData:
+def _check_values(frame: pl.DataFrame, cells: pl.DataFrame, names: Sequence[str], times: str) -> None:
+    """Check that each value of each column is in the cells as often as in the table.
+
+    The table is counted column by column as it came, and the cells are sorted and added up: neither is what counted
+    them.
+    """
+    import numpy as np
+    import polars as pl
+
+    for name in names:
+        in_table = frame[name].alias("value").value_counts(name="times").sort("value")
+        ordered = cells.select(pl.col(name).alias("value"), pl.col(times).alias("times")).sort("value")
+        starts = ordered["value"].rle_id().diff().fill_null(1).to_numpy().nonzero()[0]
+        in_cells = ordered["value"].gather(starts)
+        counts = np.add.reduceat(ordered["times"].to_numpy(), starts)
+        same = in_table["value"].equals(in_cells, null_equal=True)
+        if not same or not np.array_equal(in_table["times"].to_numpy(), counts):
+            raise InternalError("the cells of a table have values more or less often than the table")
+
+
+def _opened(source: Source, cells: pl.DataFrame, times: str) -> OpenedData:
     return OpenedData(
         frame=cells.drop(times),
         format="parquet",
         restore=Restorer(),
-        delimiter=table.delimiter,
+        delimiter=source.delimiter,
         counts=cells[times].to_numpy(),
     )
 
 
-def _names_of(table: ScannedTable, schema: Schema) -> tuple[list[str], str, str]:
-    """Return the columns to count by, and names for two more that no column has."""
+def _names_of(source: Source, schema: Schema) -> tuple[list[str], str]:
+    """Return the columns to count by, and a name for the counts that no column has."""
     names = list(dict.fromkeys(schema.quasi_identifiers + schema.sensitive))
     if not names:
         raise DataError("No column is left to count. Name quasi-identifiers or sensitive columns.")
-    return names, _unlike("rows", table.columns), _unlike("first", table.columns)
+    return names, _unlike("rows", source.columns)
 
 
 def _unlike(name: str, names: Sequence[str]) -> str:
@@ -129,30 +154,3 @@ def _unlike(name: str, names: Sequence[str]) -> str:
     while name in names:
         name += "_"
     return name
-
-
-def _counted(
-    table: ScannedTable, names: list[str], budget: MemoryBudget, measured: list[pl.Expr], times: str
-) -> pl.DataFrame:
-    """Return each combination of values once, with what is measured of its rows."""
-    import polars as pl
-
-    lazy = table.lazy
-    try:
-        rows = table.rows if table.rows is not None else int(collected(lazy.select(pl.len())).item())
-        if rows == 0:
-            raise DataError("The table has no rows.")
-        if rows > budget.cells:
-            distinct = pl.struct(names).hash().approx_n_unique()
-            budget.check_cells(int(collected(lazy.select(distinct)).item()))
-        cells = collected(lazy.group_by(names).agg(measured))
-    except (pl.exceptions.PolarsError, OSError) as error:
-        kind = type(error).__name__
-    else:
-        if int(cells[times].sum()) != rows:
-            raise InternalError("an engine counted some rows of a table twice, or not at all")
-        return cells
-    raise DataError(
-        f"The columns of the table cannot be counted ({kind}). Columns of lists, structures and the like have no place "
-        "in it: name them as direct identifiers, which drops them. A damaged file must be written again."
-    )

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal._figures import svg_element, write_picture
+from shoal._language import gettext as _
 from shoal._validation import Integer, validate
+from shoal._words import number
 from shoal.errors import DataError, InfeasibleError, InternalError
 from shoal.grouping.pictures import plot_weights
 
@@ -146,9 +148,18 @@ class Grouping:
     @property
     def title(self) -> str:
         """The heading of a picture: how many classes there are, how large, and whether that is the best possible."""
-        proven = "the smallest possible" if self.optimal else f"at least {self.lower_bound:,} is needed"
-        sizes = f"{int(self.weights.min()):,} to {self.cost:,} records ({proven})"
-        return f"{len(self.weights):,} classes of {sizes}, k = {self.k:,}"
+        said = (
+            _("{count} classes of {smallest} to {largest} records (the smallest possible), k = {k}")
+            if self.optimal
+            else _("{count} classes of {smallest} to {largest} records (at least {bound} is needed), k = {k}")
+        )
+        return said.format(
+            count=number(len(self.weights)),
+            smallest=number(int(self.weights.min())),
+            largest=number(self.cost),
+            bound=number(self.lower_bound),
+            k=number(self.k),
+        )
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the grouping the way that tells most of it, and return the axes: a map where there is one, else bars.

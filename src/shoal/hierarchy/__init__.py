@@ -12,6 +12,7 @@ from shoal.hierarchy.builders import (
 )
 from shoal.hierarchy.coarsening import Coarsened, CoarsenedColumns, Coarsening, coarsen_columns
 from shoal.hierarchy.dates import DatePart
+from shoal.hierarchy.editing import flat_hierarchy, join_nodes, with_level
 from shoal.hierarchy.level import Level, as_hierarchy, tree_after
 from shoal.hierarchy.numeric import Bins, BottomCode, Round, TopCode
 from shoal.hierarchy.one_value import OneValue
@@ -39,11 +40,14 @@ __all__ = [
     "co_occurrence_hierarchy",
     "cut_hierarchy",
     "date_hierarchy",
+    "flat_hierarchy",
     "frequency_hierarchy",
     "interval_hierarchy",
+    "join_nodes",
     "prefix_hierarchy",
     "quantile_hierarchy",
     "coarsen_columns",
     "safe_harbor",
     "tree_after",
+    "with_level",
 ]

@@ -31,7 +31,7 @@ from shoal.io import Understood, understand
 from shoal.io.forms import DateForm, format_of
 from shoal.io.numbers import SIGNS, NumberForm
 from shoal.opening import open_data
-from shoal.report.sentences import percent
+from shoal.report.sentences import listed, percent
 from shoal.table.text import dictionary_text
 from shoal.warnings import Remark, is_one_each, repeated_person
 from shoal.warnings.catalogue import MOST_QUASI, OWN_VALUE
@@ -44,6 +44,10 @@ __all__ = ["inspect"]
 _WORK = 5_000_000
 """Pairs of columns times rows that are looked at; of more, a sample ranks the pairs."""
 _SHOWN_VALUES = 5
+_RECODED = r"^(?:\*+|[\[(\]]-?[0-9][^\[\]()]*[,;][^\[\]()]*[\])\[]|[0-9A-Za-z]+\*+|\{.+,.+\})$"
+"""A star, an interval, a code whose end is masked, a set: as shoal, ARX and sdcMicro write them."""
+_MANY_RECODED = 0.05
+"""Share of the rows with such cells from which on a column is taken for anonymized."""
 
 
 def inspect(
@@ -120,6 +124,16 @@ def inspect(
         decimal="," if any(_is_decimal_comma(form) for form in meant.forms.values()) else None,
         source=str(data) if isinstance(data, str | PathLike) and str(data) != "-" and "://" not in str(data) else None,
     )
+
+
+def _has_recoded_cells(column: CountedColumn) -> bool:
+    """Return whether most of the values of a column of text, or one that many have, look like published cells."""
+    values = column.dictionary
+    if values.dtype not in (pl.String, pl.Categorical, pl.Enum) or not len(values):
+        return False
+    recoded = values.cast(pl.String).str.contains(_RECODED).fill_null(value=False)
+    rows = pl.Series(column.counts[: len(values)]).filter(recoded).sum()
+    return bool(rows >= _MANY_RECODED * column.rows)
 
 
 def _is_decimal_comma(form: object) -> bool:
@@ -218,6 +232,16 @@ def _warnings(
             column=name,
             found=f"The column '{name}' can be read in two ways.",
             advice=Phrase("Say which: ", say[0], " or ", say[1], "."),
+        )
+    recoded = [f"'{column.name}'" for column in columns if _has_recoded_cells(column)]
+    if recoded:
+        yield Remark(
+            code="recoded_cells",
+            column=None,
+            found=f"Cells of {listed(recoded)} look as if they were anonymized before: stars, intervals, sets, or "
+            "codes whose end is masked.",
+            advice="If the table is a release, audit it to see what it protects; to anonymize it, go back to the table "
+            "that it was made of.",
         )
     for facts, column in zip(inspected, columns, strict=True):
         if is_one_each(facts.looks_like):

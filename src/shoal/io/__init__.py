@@ -15,6 +15,8 @@ from shoal.io.frames import OpenedFrame, Restorer, open_frame
 from shoal.io.lines import read_lines, write_lines
 from shoal.io.readers import OpenedTable, read, read_table
 from shoal.io.scanning import ScannedTable, bytes_to_read, collected, is_folder_of_parquet, scan_table
+from shoal.io.spark_session import is_spark_frame, on_spark, open_session, pinned_session
+from shoal.io.spark_tables import SparkTable, scan_spark
 from shoal.io.writers import FORMATS, spreadsheet_names, write_table
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "OpenedTable",
     "Restorer",
     "ScannedTable",
+    "SparkTable",
     "StagedFolder",
     "Understood",
     "DateForm",
@@ -32,14 +35,19 @@ __all__ = [
     "check_free",
     "collected",
     "is_folder_of_parquet",
+    "is_spark_frame",
     "looks_like_dates",
+    "on_spark",
     "open_frame",
+    "open_session",
+    "pinned_session",
     "private_folder",
     "read",
     "read_delimited",
     "read_lines",
     "reads_alike",
     "read_table",
+    "scan_spark",
     "scan_table",
     "spreadsheet_names",
     "staged_folder",

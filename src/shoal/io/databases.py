@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,6 +84,8 @@ def read_database(source: DatabaseSource) -> pl.DataFrame:
 
 
 def _read_sqlite(source: DatabaseSource) -> pl.DataFrame:
+    import sqlite3
+
     path = Path(source.url.removeprefix(_SQLITE_FILE)).expanduser()
     if not path.is_file():
         raise DataError(f"There is no database file '{path}'.")

@@ -235,8 +235,8 @@ def _read_as_asked(column: pl.Series, pattern: str) -> pl.Series:
     wrong = (read.is_null() & column.is_not_null()).arg_max()
     if read.null_count() > column.null_count() and wrong is not None:
         raise DataError(
-            f"The column '{column.name}' cannot be read as {pattern!r} says in row {wrong + 1} (line {wrong + 2} of a "
-            "file with a header)."
+            f"The column '{column.name}' has other values than dates of the format {pattern!r}, the first in row "
+            f"{wrong + 1} (line {wrong + 2} of a file with a header)."
         )
     return read
 

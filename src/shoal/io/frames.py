@@ -6,7 +6,7 @@ import re
 import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from shoal._unpicklable import Unpicklable
 from shoal.errors import ColumnError, DataError
@@ -49,9 +49,18 @@ class Restorer:
         }
         return replace(self, kinds={name: published.schema[name] for name in natives}, natives=natives)
 
+    def with_categories(self, frame: pl.DataFrame, ordered: Mapping[str, bool]) -> Restorer:
+        """Return what restores a frame of which some columns are declared categories, whether these have an order."""
+        return self
+
     def _occurring(self, native: Any, column: pl.Series) -> Any:
         """Return a native type without what a column has no value of."""
         return native
+
+    def _telling(self, frame: pl.DataFrame, natives: Mapping[str, Any]) -> Restorer:
+        """Return the same with native types of some columns more."""
+        kinds = {**self.kinds, **{name: frame.schema[name] for name in natives}}
+        return replace(self, kinds=kinds, natives={**self.natives, **natives})
 
     def _is_as_opened(self, column: pl.Series) -> bool:
         import polars as pl
@@ -150,6 +159,15 @@ class _PandasRestorer(Restorer):
             for column in frame
         }
         return pd.DataFrame(restored, index=pd.RangeIndex(frame.height))
+
+    def with_categories(self, frame: pl.DataFrame, ordered: Mapping[str, bool]) -> Restorer:
+        import pandas as pd
+
+        natives = {
+            name: pd.CategoricalDtype(cast("pl.Enum", frame.schema[name]).categories.to_list(), ordered=ranked)
+            for name, ranked in ordered.items()
+        }
+        return self._telling(frame, natives)
 
     def _occurring(self, native: Any, column: pl.Series) -> Any:
         import pandas as pd
@@ -252,6 +270,12 @@ def _open_arrow(data: pa.Table) -> OpenedFrame:
 
 
 class _ArrowRestorer(Restorer):
+    def with_categories(self, frame: pl.DataFrame, ordered: Mapping[str, bool]) -> Restorer:
+        import pyarrow as pa
+
+        natives = {name: pa.dictionary(pa.int32(), pa.string(), ordered=ranked) for name, ranked in ordered.items()}
+        return self._telling(frame, natives)
+
     def __call__(self, frame: pl.DataFrame) -> pa.Table:
         import pyarrow as pa
 
@@ -313,6 +337,11 @@ def _open_with_narwhals(data: Any) -> OpenedFrame:
         raise ColumnError("Column names are repeated. Rename them.") from None
     except TypeError:
         kind = f"{type(data).__module__}.{type(data).__name__}"
+        if kind.startswith("pyspark."):
+            raise DataError(
+                "A frame of Spark is fetched for this only where you say so: give data.toArrow(), of the columns that "
+                "are needed and no others. anonymize and audit take the frame itself."
+            ) from None
         raise DataError(
             f"shoal cannot read a table from {kind}. Give a pandas or Polars DataFrame, an Arrow Table, another eager "
             "frame that narwhals takes, or the path of a CSV, Parquet or Arrow file."

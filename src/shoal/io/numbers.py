@@ -27,7 +27,7 @@ _LOOKS_LIKE_A_NUMBER = rf"^-?[0-9][0-9.,{_BLANKS}]*$"
 
 @dataclass(frozen=True, kw_only=True)
 class NumberForm:
-    """How the numbers of a column are written."""
+    """How the numbers of a column are written; where only some have their thousands apart, all are written so."""
 
     decimal: str
     """What stands before decimals."""
@@ -137,7 +137,18 @@ def _readings(column: pl.Series) -> _Readings:
                     forms[decimal] = form
                     read_before.append(read)
                 break
-    return _Readings(forms=forms)
+    return _Readings(forms=forms or _mixed(distinct))
+
+
+def _mixed(distinct: pl.Series) -> dict[str, NumberForm]:
+    """Return the form of numbers some of which have their thousands apart and others not, where only one reads all."""
+    found = [
+        NumberForm(decimal=decimal, thousands=thousands)
+        for decimal, other in ((".", ","), (",", "."))
+        for thousands in (other, *_BLANKS)
+    ]
+    found = [form for form in found if form.read(distinct).null_count() == 0]
+    return {found[0].decimal: found[0]} if len(found) == 1 else {}
 
 
 def _escaped(sign: str) -> str:

@@ -12,7 +12,6 @@ import re
 import zipfile
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
-from xml.sax.saxutils import escape, quoteattr
 
 from shoal._messages import Suggestion
 from shoal.errors import DataError, NoRowsError, ParameterError, near_matches
@@ -325,13 +324,15 @@ def _ods_cell(value: Any) -> str:
         kind, attribute, text = "date", "date-value", value.isoformat()
     else:
         return f'<table:table-cell office:value-type="string"><text:p>{_ods_text(value)}</text:p></table:table-cell>'
-    return (
-        f'<table:table-cell office:value-type="{kind}" office:{attribute}={quoteattr(text)}>'
-        f"<text:p>{escape(text)}</text:p></table:table-cell>"
+    return (  # numbers, dates and truth values have no character that XML escapes
+        f'<table:table-cell office:value-type="{kind}" office:{attribute}="{text}">'
+        f"<text:p>{text}</text:p></table:table-cell>"
     )
 
 
 def _ods_text(value: str) -> str:
     """Return text as XML in which blanks and line ends stay as many as they are."""
+    from xml.sax.saxutils import escape  # which imports the client for the web
+
     kept = re.sub(r"^ | (?= )| $", '<text:s text:c="1"/>', escape(value))
     return kept.replace("\n", "</text:p><text:p>")

@@ -29,6 +29,7 @@ from shoal.models.population_table import PopulationTable
 from shoal.models.presence import DeltaPresence, KMap
 from shoal.models.release_counts import PeopleCounts, ReleaseCounts
 from shoal.models.requirement import FrequencyForm, Requirement
+from shoal.models.shortcuts import asked_models
 from shoal.models.uniqueness import PopulationUniqueness, SampleUniqueness
 
 __all__ = [
@@ -69,4 +70,5 @@ __all__ = [
     "TCloseness",
     "TableModel",
     "distances",
+    "asked_models",
 ]

@@ -1,8 +1,8 @@
 """The pages of a release, one for readers and one for the publisher: facts, plain sentences, one HTML file each."""
 
 from shoal.report.about import About
-from shoal.report.again import make_again
-from shoal.report.distributions import Distribution, distributions
+from shoal.report.again import attack_result, make_again
+from shoal.report.distributions import Distribution, as_it_was, distributions
 from shoal.report.facts import (
     AttributeLoss,
     PublicFacts,
@@ -18,7 +18,7 @@ from shoal.report.facts import (
 )
 from shoal.report.inspection_page import render_inspection
 from shoal.report.judgements import render_attack, render_audit
-from shoal.report.page import render, render_public, render_publication, render_risk, write_report
+from shoal.report.page import render, render_public, render_publication, render_risk, risk_rows, size_rows, write_report
 from shoal.report.sentences import achieved_for, gap_sentence, model_title, promise, reservations
 from shoal.report.trade_off_page import render_trade_off
 
@@ -33,6 +33,8 @@ __all__ = [
     "Sureness",
     "TradeOffFacts",
     "achieved_for",
+    "as_it_was",
+    "attack_result",
     "distributions",
     "facts_in",
     "gap_sentence",
@@ -49,7 +51,9 @@ __all__ = [
     "render_risk",
     "render_trade_off",
     "reservations",
+    "risk_rows",
     "size_bins",
+    "size_rows",
     "size_shares",
     "write_report",
 ]

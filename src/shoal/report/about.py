@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass, fields, replace
 
+from shoal._language import ENGLISH, languages
+from shoal._optional import require
 from shoal.errors import ParameterError
 
 __all__ = ["About"]
@@ -34,6 +36,9 @@ class About:
     """What those who decide should know; in the publisher's page only."""
     signatures: tuple[str, ...] = ()
     """Who signs, a line each; in the publisher's page only."""
+    language: str = ""
+    """The language of the reports, "en" or "de"; English unless given. Others than English need the extra `languages`.
+    Names of columns, of parameters and of references, and what you say yourself, stay as they are."""
 
     def __post_init__(self) -> None:
         for one in fields(self):
@@ -48,6 +53,11 @@ class About:
             elif isinstance(given, str):
                 continue
             raise ParameterError.refusing("About", one.name, "text", got=type(given).__name__)
+        if self.language and self.language not in languages():
+            known = ", ".join(languages())
+            raise ParameterError.refusing("About", "language", f"one of {known}", got=repr(self.language))
+        if self.language not in ("", ENGLISH):
+            require("babel", extra="languages", purpose="A report in another language than English")
 
     def for_readers(self) -> About:
         """Return what readers are told: all but notes and signatures."""

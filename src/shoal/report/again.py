@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import DataError, OutputError
 from shoal.io import private_folder
@@ -13,16 +14,19 @@ from shoal.report.facts import PublicFacts, ReportFacts, facts_in
 from shoal.report.page import render, render_public, write_report
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from os import PathLike
 
     from shoal.report.about import About
 
-__all__ = ["make_again"]
+__all__ = ["attack_result", "make_again"]
 
-_PAGE, _FACTS = "report.html", "report.json"
+_PAGE, _FACTS, _RESULT = "report.html", "report.json", "result.json"
 
 
-def make_again(folder: str | PathLike[str], *, about: About | None = None) -> list[Path]:
+def make_again(
+    folder: str | PathLike[str], *, about: About | None = None, attacks: Sequence[Mapping[str, Any]] = ()
+) -> list[Path]:
     """Write the report of a release again, for readers and for the publisher: whichever is there.
 
     Parameters
@@ -30,7 +34,10 @@ def make_again(folder: str | PathLike[str], *, about: About | None = None) -> li
     folder : path
         The folder of the release, or its private one.
     about : About, optional
-        What to say on the first sheet; what it leaves empty stays as it was.
+        What to say on the first sheet, and in which language; what it leaves empty stays as it was.
+    attacks : sequence of mapping
+        What attacks on the release found (see `attack_result`), for the publisher's page. One takes the place of the
+        same attack with the same knowledge, where the page has it already.
 
     Returns
     -------
@@ -40,7 +47,7 @@ def make_again(folder: str | PathLike[str], *, about: About | None = None) -> li
     Raises
     ------
     DataError
-        There are no facts of a report.
+        There are no facts of a report, or none of the publisher's to which the attacks can be added.
     OutputError
         A page cannot be written.
     """
@@ -52,8 +59,47 @@ def make_again(folder: str | PathLike[str], *, about: About | None = None) -> li
         raise DataError(
             f"There is no {_FACTS} in '{given}': it is not the folder of a release that this version of shoal wrote."
         )
-    made = [(path, _said(facts_in((path / _FACTS).read_bytes()), about)) for path in places]
+    made = [(path, _with_attacks(_said(facts_in((path / _FACTS).read_bytes()), about), attacks)) for path in places]
+    if attacks and not any(facts.private for _, facts in made):
+        raise DataError(f"Attacks are shown in the publisher's report alone, and there is none beside '{given}'.")
     return [_written(path, facts) for path, facts in made]
+
+
+def attack_result(path: str | PathLike[str]) -> Mapping[str, Any]:
+    """Return what an attack on one release found, from where `shoal attack NAME RELEASE -o FOLDER` wrote it.
+
+    Parameters
+    ----------
+    path : path
+        The folder, or a file with what `--json` printed.
+
+    Raises
+    ------
+    DataError
+        There is no such result.
+    """
+    from shoal.attacks import ATTACKS
+
+    file = Path(path) / _RESULT if Path(path).is_dir() else Path(path)
+    try:
+        found = json.loads(file.read_bytes())
+        # What the page shows of it is there.
+        shown = [found["quasi_identifiers"], found["attempts"], found["low"], found["high"], found["control"]]
+        if found["attack"] in ATTACKS and found["baseline"]["rate"] is not ... and shown:
+            return dict(found)
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    raise DataError(
+        f"There is no result of an attack on one release in '{path}': give a folder that 'shoal attack NAME RELEASE "
+        "-o FOLDER' wrote, or a file with the same as JSON."
+    )
+
+
+def _with_attacks(facts: ReportFacts | PublicFacts, attacks: Sequence[Mapping[str, Any]]) -> ReportFacts | PublicFacts:
+    if not isinstance(facts, ReportFacts) or not attacks:
+        return facts
+    each = {(one["attack"], *one["quasi_identifiers"]): one for one in (*facts.attacks, *attacks)}
+    return replace(facts, attacks=tuple(each.values()))
 
 
 def _said(facts: ReportFacts | PublicFacts, about: About | None) -> ReportFacts | PublicFacts:

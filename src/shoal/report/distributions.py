@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
@@ -13,14 +13,14 @@ from shoal.hierarchy.fitting import are_codes, round_width
 from shoal.table.text import dictionary_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from numpy.typing import NDArray
 
     from shoal.recoding import RecodedColumn, Recoding
     from shoal.table import Column, Table
 
-__all__ = ["Distribution", "DistributionBar", "distributions"]
+__all__ = ["Distribution", "DistributionBar", "as_it_was", "distributions"]
 
 _MOST = 12
 """Bars of a distribution, at most; of more values the most frequent ones have one, and the others share one."""
@@ -28,13 +28,19 @@ _MOST = 12
 _YEARS_IN_MONTHS = 1
 """Dates in so many years are shown by months."""
 
+_Kind = Literal["value", "range", "below", "others", "missing"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class DistributionBar:
     """One value, or one range of values."""
 
     label: str
-    """A range, or a value that the published table shows somewhere."""
+    """A range, or a value that the published table shows somewhere, in English."""
+    kind: _Kind = "value"
+    """What the label is: a value or the beginning of codes, "20 to 29", "20 to below 30", "3 others" or "missing"."""
+    parts: tuple[str, ...] = ()
+    """The numbers in the label, as English writes them."""
     before: float
     """Share of the records in the original."""
     after: float
@@ -56,7 +62,30 @@ class Distribution:
     """In the order of the values, the others last; none where every cell is a star."""
 
 
-def distributions(table: Table, recoding: Recoding) -> tuple[Distribution, ...]:
+def as_it_was(column: Column, recoded: RecodedColumn, *, coarsened: bool) -> NDArray[np.bool_]:
+    """Return for each group whether it publishes the very value that its rows had.
+
+    A value that was coarsened may stand for one value of the table alone, and is not that value.
+
+    Parameters
+    ----------
+    column : Column
+        The quasi-identifier before any coarsening.
+    recoded : RecodedColumn
+        What every group publishes of it, in its values.
+    coarsened : bool
+        Whether it was coarsened.
+    """
+    if not coarsened:
+        return recoded.kept
+    stands_for = recoded.sub_domains.first[recoded.sub_domains.starts[:-1]]
+    values = dictionary_text(column.dictionary.gather(pl.Series(stands_for))).cast(pl.String)
+    same = recoded.labels.cast(pl.String).eq_missing(values).to_numpy()
+    untouched: NDArray[np.bool_] = recoded.kept & same[recoded.group_codes]
+    return untouched
+
+
+def distributions(table: Table, recoding: Recoding, coarsened: Collection[str] = ()) -> tuple[Distribution, ...]:
     """Return how the values of each quasi-identifier are spread, in the original and in the release.
 
     Parameters
@@ -65,15 +94,27 @@ def distributions(table: Table, recoding: Recoding) -> tuple[Distribution, ...]:
         The original, before any coarsening.
     recoding : Recoding
         What every group publishes, in its values.
+    coarsened : collection of str
+        The columns that were coarsened.
     """
     return tuple(
-        _distribution(column, recoded, recoding.sizes, table.counts)
+        _distribution(
+            column,
+            recoded,
+            recoding.sizes,
+            table.counts,
+            as_it_was(column, recoded, coarsened=column.name in coarsened),
+        )
         for column, recoded in zip(table.quasi_identifiers, recoding.columns, strict=True)
     )
 
 
 def _distribution(
-    column: Column, recoded: RecodedColumn, sizes: NDArray[np.int64], counts: NDArray[np.int64] | None
+    column: Column,
+    recoded: RecodedColumn,
+    sizes: NDArray[np.int64],
+    counts: NDArray[np.int64] | None,
+    kept: NDArray[np.bool_],
 ) -> Distribution:
     rows = int(sizes.sum())
     before = np.bincount(column.codes, weights=counts, minlength=column.size).astype(np.float64)
@@ -81,8 +122,8 @@ def _distribution(
     weights = np.bincount(recoded.group_codes[told], weights=sizes[told], minlength=len(recoded.labels))
     after = _spread(recoded, weights.astype(np.float64), column.size)
     shown = np.zeros(column.size, dtype=np.bool_)
-    kept = np.unique(recoded.group_codes[recoded.kept])
-    shown[recoded.sub_domains.first[recoded.sub_domains.starts[kept]]] = True
+    untouched = np.unique(recoded.group_codes[kept])
+    shown[recoded.sub_domains.first[recoded.sub_domains.starts[untouched]]] = True
     share = float(weights.sum()) / max(rows, 1)
     bars = () if share == 0 else tuple(_bars(column, before / rows, after / weights.sum(), shown))
     return Distribution(name=column.name, told=share, bars=bars)
@@ -106,25 +147,46 @@ def _bars(
     ranges = None if few else _ranges(column.dictionary.alias(column.name))
     if ranges is not None:
         for label, mine in ranges:
-            yield DistributionBar(label=label, before=float(before[mine].sum()), after=float(after[mine].sum()))
+            yield label.covering(before, after, mine)
         rest = column.dictionary.is_null().to_numpy()
         if rest.any():
-            yield DistributionBar(label="missing", before=float(before[rest].sum()), after=float(after[rest].sum()))
+            yield _MISSING.covering(before, after, rest)
         return
     named = np.flatnonzero(shown)
     if len(named) > _MOST or not shown.all():
         named = np.sort(named[np.argsort(-before[named], kind="stable")[: _MOST - 1]])
-    texts = dictionary_text(column.dictionary.gather(pl.Series(named))).cast(pl.String).fill_null("missing").to_list()
+    texts = dictionary_text(column.dictionary.gather(pl.Series(named))).cast(pl.String).to_list()
     for place, label in zip(named.tolist(), texts, strict=True):
-        yield DistributionBar(label=label, before=float(before[place]), after=float(after[place]))
+        named_so = _MISSING if label is None else _Label(label)
+        yield named_so.covering(before, after, np.arange(column.size) == place)
     others = np.ones(column.size, dtype=np.bool_)
     others[named] = False
     if others.any():
-        what = f"{number(int(others.sum()))} other{'s' if others.sum() > 1 else ''}"
-        yield DistributionBar(label=what, before=float(before[others].sum()), after=float(after[others].sum()))
+        count = number(int(others.sum()))
+        label = _Label(f"{count} other{'s' if others.sum() > 1 else ''}", "others", (count,))
+        yield label.covering(before, after, others)
 
 
-def _ranges(dictionary: pl.Series) -> list[tuple[str, NDArray[np.bool_]]] | None:
+@dataclass(frozen=True)
+class _Label:
+    """What a bar is called."""
+
+    text: str
+    kind: _Kind = "value"
+    parts: tuple[str, ...] = ()
+
+    def covering(
+        self, before: NDArray[np.float64], after: NDArray[np.float64], mine: NDArray[np.bool_]
+    ) -> DistributionBar:
+        """Return the bar of some of the values."""
+        shares = {"before": float(before[mine].sum()), "after": float(after[mine].sum())}
+        return DistributionBar(label=self.text, kind=self.kind, parts=self.parts, **shares)
+
+
+_MISSING = _Label("missing", "missing")
+
+
+def _ranges(dictionary: pl.Series) -> list[tuple[_Label, NDArray[np.bool_]]] | None:
     """Return ranges of round numbers, or of years, that have all values; None where values have no such ranges."""
     if are_codes(dictionary.drop_nulls(), dictionary.name):
         return _prefixes(dictionary)
@@ -133,7 +195,7 @@ def _ranges(dictionary: pl.Series) -> list[tuple[str, NDArray[np.bool_]]] | None
     if dated and values.n_unique() <= _YEARS_IN_MONTHS + values.has_nulls():
         months = dictionary.dt.strftime("%Y-%m")
         found = months.drop_nulls().unique().sort().to_list()
-        return [(month, (months == month).fill_null(value=False).to_numpy()) for month in found]
+        return [(_Label(month), (months == month).fill_null(value=False).to_numpy()) for month in found]
     if values.dtype == pl.String:
         values = values.cast(pl.Float64, strict=False)
         if values.null_count() > dictionary.null_count():
@@ -153,15 +215,17 @@ def _ranges(dictionary: pl.Series) -> list[tuple[str, NDArray[np.bool_]]] | None
     for step in np.unique(place[~np.isnan(place)]).tolist():
         low, high = step * width, (step + 1) * width
         said = number if not dated else "{:.0f}".format
-        if whole:
-            label = said(low) if width == 1 else f"{said(low)} to {said(high - 1)}"
+        if whole and width == 1:
+            label = _Label(said(low), "range", (said(low),))
+        elif whole:
+            label = _Label(f"{said(low)} to {said(high - 1)}", "range", (said(low), said(high - 1)))
         else:
-            label = f"{said(low)} to below {said(high)}"
+            label = _Label(f"{said(low)} to below {said(high)}", "below", (said(low), said(high)))
         found.append((label, place == step))
     return found
 
 
-def _prefixes(codes: pl.Series) -> list[tuple[str, NDArray[np.bool_]]] | None:
+def _prefixes(codes: pl.Series) -> list[tuple[_Label, NDArray[np.bool_]]] | None:
     """Return the longest prefixes of codes of which there are few enough, each of several codes; None without such.
 
     A prefix that only one code has would name it, whether it is published or not.
@@ -172,5 +236,5 @@ def _prefixes(codes: pl.Series) -> list[tuple[str, NDArray[np.bool_]]] | None:
         starts = texts.str.head(kept)
         if starts.drop_nulls().n_unique() <= _MOST and starts.drop_nulls().is_duplicated().all():
             found = starts.drop_nulls().unique().sort().to_list()
-            return [(f"{start}...", (starts == start).fill_null(value=False).to_numpy()) for start in found]
+            return [(_Label(f"{start}..."), (starts == start).fill_null(value=False).to_numpy()) for start in found]
     return None

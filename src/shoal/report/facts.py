@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from shoal._language import ENGLISH
 from shoal.errors import DataError
 from shoal.report.about import About
 from shoal.report.distributions import Distribution  # noqa: TC001 - msgspec reads the annotations
@@ -56,6 +57,8 @@ class AttributeLoss:
     """Rows whose value is a star; 0 <= stars <= changed."""
     loss: float
     """Mean normalized certainty penalty of the column, from 0 (nothing lost) to 1 (every value a star)."""
+    coarsened: bool = False
+    """Whether it was made coarser before anything else."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +121,8 @@ class TradeOffFacts:
     """What the rows are."""
     picture: str
     """A picture of them: an SVG element that we drew, with no cell in it."""
+    language: str = ENGLISH
+    """The language of all of it: that in which the release was saved."""
 
     def __repr__(self) -> str:
         return f"TradeOffFacts(rows={len(self.rows)})"
@@ -149,6 +154,8 @@ class ReportFacts:
     """How sure adversaries could be of sensitive values, and can be."""
     distributions: tuple[Distribution, ...] = ()
     """How the values of each quasi-identifier are spread, before and after."""
+    attacks: tuple[Mapping[str, Any], ...] = ()
+    """What attacks on the release found: `AttackResult.to_dict` of each."""
     about: About = field(default_factory=About)
     """What the publisher says of the release."""
     private: ClassVar[bool] = True

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shoal.report import sentences
-from shoal.report.page import template
+from shoal.report.page import rates_of
+from shoal.report.templating import template
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,15 +72,10 @@ def render_attack(facts: Mapping[str, Any], *, title: str, said: Sequence[str], 
     attack : mapping of str to str
         "title", "meaning", "assumptions", "formula" and "reference" of the attack.
     """
-    whom = (
-        ("the attack", facts),
-        ("baseline: guessing by what is published of everybody", facts["baseline"]),
-        ("control: the attack on people who are not in the release", facts["control"]),
-    )
     return template("attack.html.j2").render(
         title=title,
         facts=facts,
         said=said,
         attack=attack,
-        rates=[(name, one) for name, one in whom if one is not None and one["rate"] is not None],
+        rates=rates_of(facts),
     )

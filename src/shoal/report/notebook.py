@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shoal.report.page import template
 from shoal.report.sentences import (
     achieved_for,
     counted,
@@ -19,6 +18,7 @@ from shoal.report.sentences import (
     percent,
     promise,
 )
+from shoal.report.templating import template
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -3,49 +3,40 @@
 from __future__ import annotations
 
 import os
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal._language import gettext as _
+from shoal._language import marked, written_in
 from shoal.disclosure_risk import MEASURES
 from shoal.errors import OutputError
 from shoal.metrics import METRICS
 from shoal.report import sentences
+from shoal.report.templating import template
 from shoal.warnings import WARNINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from os import PathLike
 
-    from jinja2 import Template
+    from shoal.report.facts import AttributeLoss, PublicFacts, ReportFacts, SizeShare, Sureness
 
-    from shoal.report.facts import PublicFacts, ReportFacts, SizeShare, Sureness
-
-__all__ = ["ATTACKERS", "render", "render_public", "render_publication", "render_risk", "template", "write_report"]
+__all__ = [
+    "ATTACKERS",
+    "EXPLAINED",
+    "rates_of",
+    "render",
+    "render_public",
+    "render_publication",
+    "render_risk",
+    "risk_rows",
+    "size_rows",
+    "write_report",
+]
+EXPLAINED = ("prosecutor", "sample_uniques")
+"""The measures of risk that the reports of releases explain."""
 _SHOWN_COMBINATIONS = 30
 """Combinations of columns in the page of a table's risk."""
-
-
-@cache
-def template(name: str) -> Template:
-    """Return one of the templates of pages, with the filters that all of them share."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("shoal.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        number=sentences.number,
-        percent=sentences.percent,
-        factor=sentences.factor,
-        listed=sentences.listed,
-        as_sentence=lambda text: text[:1].upper() + text[1:],
-    )
-    return environment.get_template(name)
 
 
 def render(facts: ReportFacts) -> str:
@@ -59,13 +50,19 @@ def render(facts: ReportFacts) -> str:
     Returns
     -------
     str
-        A complete HTML document, in English, for screens of any width, light and dark, and for paper.
+        A complete HTML document in the language of `facts.about`, for screens of any width, light and dark, and for
+        paper.
     """
+    with written_in(facts.about.language):
+        return _render(facts)
+
+
+def _render(facts: ReportFacts) -> str:
     certificate = facts.certificate
     source, rows = certificate["input"], _published_rows(certificate)
     return template("release.html.j2").render(
         private=True,
-        title=facts.about.title or "Release report",
+        title=facts.about.title or _("Release report"),
         beside="report.json",
         names_values=bool(facts.distributions),
         facts=facts,
@@ -76,7 +73,10 @@ def render(facts: ReportFacts) -> str:
         **_asked(certificate, source, facts.insensitive),
         average_rows=[(one.name, one.average_before, one.average_after) for one in facts.sureness],
         highest_rows=[(one.name, one.highest_before, one.highest_after) for one in facts.sureness],
-        size_rows=[(_sizes(one), one.before, one.after) for one in facts.sizes],
+        size_rows=size_rows(facts),
+        coarsened=any(one.coarsened for one in facts.losses),
+        most_lost=_most_lost(facts.losses),
+        attacks=[_attack(one) for one in facts.attacks],
         **_risk(certificate, source["quasi_identifiers"], rows, facts.sureness),
         **_cost(certificate["cost"]),
     )
@@ -90,15 +90,21 @@ def render_public(facts: PublicFacts) -> str:
     facts : PublicFacts
         What the public certificate and the published table tell; nothing else is in the page.
     """
+    with written_in(facts.about.language):
+        return _render_public(facts)
+
+
+def _render_public(facts: PublicFacts) -> str:
     certificate = facts.certificate
     columns, parameters = certificate["columns"], certificate["parameters"]
     return template("public.html.j2").render(
         private=False,
         names_values=False,
-        title=facts.about.title or "Release report",
+        title=facts.about.title or _("Release report"),
         beside="report.json",
         facts=facts,
         columns=columns,
+        coarsened=[name for columns in parameters["coarsen"] for name in (columns, *columns.split(","))],
         stars=sum(facts.stars.values()),
         cells=facts.rows * len(columns["quasi_identifiers"]),
         measures=_measures(facts.metrics),
@@ -199,6 +205,7 @@ def _asked(
     """Return what both pages say of the request, and of what the release achieves of it."""
     asked = certificate["requested"]
     return {
+        "asked_for": "; ".join(sentences.model_title(request) for request in asked),
         "certificate": certificate,
         "achieved": certificate["achieved"],
         "guarantee": certificate.get("guarantee") or {},
@@ -227,7 +234,7 @@ def _risk(
     Before it was published a table had as many rows as people; without counterfeits it has them afterwards, too.
     """
     measured = certificate.get("risk") or {}
-    explained = [one for one in MEASURES if one.name in ("prosecutor", "sample_uniques")]
+    explained = [one for one in MEASURES if one.name in EXPLAINED]
     told = {}
     for when, figures in measured.items():
         alone = figures["sample_uniques"]
@@ -257,40 +264,85 @@ def _by_kind(warnings: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, list
     ]
 
 
+_LOSSES_SHOWN = 12
+"""Columns on the first sheet: of more, those that lose most."""
 _SENSITIVE_SHOWN = 3
 """Sensitive columns in the picture of risk: of more, those of which one can be most sure."""
 ATTACKERS = (
-    ("highest", "finds somebody, at worst"),
-    ("average", "finds somebody, or everybody, on average"),
-    ("records_above", "finds with more than {}: share of the people"),
-    ("sample_uniques", "finds for certain: share of the people"),
+    ("highest", marked("a person's row is found: the highest probability")),
+    ("average", marked("a person's row is found: the average over all people")),
+    ("records_above", marked("people whose row is found with more than {}")),
+    ("sample_uniques", marked("people whose row is found for certain")),
 )
-"""What adversaries do, by the figures of re-identification that say how well they do it."""
+"""What may happen, by the figures of re-identification that say how probable it is, or of how many people it holds."""
 
 
 def _risk_rows(
     certificate: Mapping[str, Any], measured: Mapping[str, Mapping[str, Any]], sureness: Sequence[Sureness]
 ) -> Iterator[tuple[str, float, float]]:
-    """Yield what adversaries do, how likely it was before, and how likely it is."""
+    """Yield what may happen, how probable it was before, and how probable it is."""
     after = measured["after"]
     before = measured.get("before", after)
     for name, does in ATTACKERS:
-        yield does.format(sentences.percent(after["threshold"])), before[name], after[name]
+        yield _(does).format(sentences.percent(after["threshold"])), before[name], after[name]
     worst = sorted(sureness, key=lambda one: (-one.highest_after, -one.average_after))[:_SENSITIVE_SHOWN]
     for one in sureness:
         if one in worst:
-            yield f"is sure of somebody's '{one.name}', at worst", one.highest_before, one.highest_after
-            yield f"is sure of somebody's '{one.name}', on average", one.average_before, one.average_after
+            guessed = _("the value of '{name}' is guessed rightly: the highest probability")
+            yield guessed.format(name=one.name), one.highest_before, one.highest_after
+            guessed = _("the value of '{name}' is guessed rightly: the average over all people")
+            yield guessed.format(name=one.name), one.average_before, one.average_after
     alpha = certificate["achieved"].get("alpha")
     if not sureness and alpha is not None:
         what = sentences.listed([f"'{name}'" for name in certificate.get("columns", {}).get("sensitive", ())], "or")
-        yield f"is sure of somebody's {what}, at worst", alpha, alpha
+        yield _("the value of {name} is guessed rightly: the highest probability").format(name=what), alpha, alpha
+
+
+def risk_rows(facts: ReportFacts) -> list[tuple[str, float, float]]:
+    """Return what adversaries do, how likely it was before, and how likely it is: the rows of the picture of risk."""
+    measured = facts.certificate.get("risk") or {}
+    return list(_risk_rows(facts.certificate, measured, facts.sureness)) if measured else []
+
+
+def size_rows(facts: ReportFacts) -> list[tuple[str, float, float]]:
+    """Return sizes of groups, and the shares of the records in them before and after."""
+    return [(_sizes(one), one.before, one.after) for one in facts.sizes]
 
 
 def _sizes(shares: SizeShare) -> str:
     if shares.low == shares.high:
         return sentences.number(shares.low)
-    return f"{sentences.number(shares.low)} to {sentences.number(shares.high)}"
+    return _("{low} to {high}").format(low=sentences.number(shares.low), high=sentences.number(shares.high))
+
+
+def _most_lost(losses: Sequence[AttributeLoss]) -> list[AttributeLoss]:
+    """Return the columns that the first sheet shows, in their order."""
+    most = sorted(losses, key=lambda one: (-one.loss, -one.changed))[:_LOSSES_SHOWN]
+    return [one for one in losses if one in most]
+
+
+def rates_of(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the rates of an attack, of its baseline and of its control, each with what it is of."""
+    whom = (
+        (_("the attack"), facts),
+        (_("baseline: guessing by what is published of everybody"), facts["baseline"]),
+        (_("control: the attack on people who are not in the release"), facts["control"]),
+    )
+    return [(name, one) for name, one in whom if one is not None and one["rate"] is not None]
+
+
+def _attack(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the page says of the result of an attack."""
+    from shoal.attacks import ATTACKS
+
+    attack = ATTACKS[facts["attack"]]
+    return {
+        "title": _(attack.title),
+        "meaning": _(attack.meaning),
+        "columns": facts["quasi_identifiers"],
+        "attempts": facts["attempts"],
+        "rates": rates_of(facts),
+    }
 
 
 def _cost(cost: Mapping[str, Any]) -> dict[str, Any]:
@@ -315,6 +367,6 @@ def _measures(metrics: Mapping[str, float | int | None]) -> list[tuple[str, str,
     for name, value in metrics.items():
         metric = METRICS[name]
         if value is not None and not metric.of_cost:
-            title = metric.title[0].upper() + metric.title[1:]
-            told.append((title, metric.meaning, sentences.number(value)))
+            title = _(metric.title)
+            told.append((title[0].upper() + title[1:], _(metric.meaning), sentences.number(value)))
     return told

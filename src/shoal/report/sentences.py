@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
+from shoal._language import gettext as _
+from shoal._language import marked, ngettext, percentage
 from shoal._words import factor, listed, number, percent
 
 if TYPE_CHECKING:
@@ -38,15 +40,37 @@ def model_title(request: Mapping[str, Any]) -> str:
     >>> model_title({"model": "l-diversity", "variant": "frequency", "l": 4})
     'l-diversity (frequency), l = 4'
     """
+    name = request["model"]
+    model = _(name)
     if "t" in request:
-        return f"{request['model']} ({request.get('distance', 'equal')} distance), t = {number(request['t'])}"
-    variant = f" ({request['variant']})" if request.get("variant") else ""
+        return f"{model} ({_distance(request)}), t = {number(request['t'])}"
+    variant = f" ({_(request['variant'])})" if request.get("variant") else ""
     parameters = [
-        f"{name} = {number(value)}"
+        f"{_(name.replace('_', ' '))} = {number(value)}"
         for name, value in request.items()
         if name not in ("model", "variant", "population") and value is not None
     ]
-    return ", ".join([f"{request['model']}{variant}", *parameters])
+    return ", ".join([f"{model}{variant}", *parameters])
+
+
+MODELS = (
+    *(marked("k-anonymity"), marked("l-diversity"), marked("(alpha, k)-anonymity"), marked("(k, e)-anonymity")),
+    *(marked("t-closeness"), marked("beta-likeness"), marked("delta-disclosure"), marked("average risk")),
+    *(marked("sample uniqueness"), marked("population uniqueness"), marked("k-map"), marked("delta-presence")),
+    marked("m-uniqueness"),
+    *(marked("frequency"), marked("distinct"), marked("entropy"), marked("recursive"), marked("basic")),
+    *(marked("enhanced"), marked("risk"), marked("share"), marked("sampling fraction")),
+)
+"""What requests name: models, their variants, and parameters that are words."""
+DISTANCES = (
+    *(marked("equal distance"), marked("ordered distance"), marked("hierarchical distance")),
+    marked("metric distance"),
+)
+"""The distances of t-closeness."""
+
+
+def _distance(request: Mapping[str, Any]) -> str:
+    return _(f"{request.get('distance', 'equal')} distance")
 
 
 def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
@@ -59,20 +83,20 @@ def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
     sensitive : sequence of str
         Names of the sensitive attributes.
     """
-    what = listed([f"'{name}'" for name in sensitive], "or") or "the sensitive attribute"
+    what = listed([f"'{name}'" for name in sensitive], "or") or _("the sensitive attribute")
     k = number(request.get("k"))
     if request.get("model") in _OF_RELEASES:
         return _OF_RELEASES[request["model"]](request)
     if "alpha" in request:
-        return (
-            f"Every group has at least {k} records, and no value of {what} makes up more than "
-            f"{_share(request['alpha'])} of a group: nobody can be linked to a value with more confidence than that."
-        )
+        return _(
+            "Every group has at least {k} records, and no value of {what} makes up more than {share} of a group: "
+            "nobody can be linked to a value with more confidence than that."
+        ).format(k=k, what=what, share=_share(request["alpha"]))
     if "e" in request:
-        return (
-            f"Every group has at least {k} records, and its values of {what} span a range of at least "
-            f"{number(request['e'])}: knowing the group does not pin the value down more closely than that."
-        )
+        return _(
+            "Every group has at least {k} records, and its values of {what} span a range of at least {e}: knowing the "
+            "group does not pin the value down more closely than that."
+        ).format(k=k, what=what, e=number(request["e"]))
     if "beta" in request or "delta" in request:
         return _promise_of_shares(request, what)
     if "t" in request:
@@ -80,49 +104,53 @@ def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
     if "l" in request:
         return _promise_of_diversity(request, what)
     if "k" in request:
-        others = "one other" if request["k"] == 2 else f"{number(request['k'] - 1)} others"
-        return (
-            f"Every record has the same published quasi-identifiers as at least {others}: "
-            f"whoever knows them of a person cannot tell which of {k} or more records is theirs."
-        )
-    return f"Every group of the release satisfies {model_title(request)}."
+        return ngettext(
+            "Every record has the same published quasi-identifiers as at least one other: whoever knows them of a "
+            "person cannot tell which of {k} or more records is theirs.",
+            "Every record has the same published quasi-identifiers as at least {others} others: whoever knows them of "
+            "a person cannot tell which of {k} or more records is theirs.",
+            request["k"] - 1,
+        ).format(others=number(request["k"] - 1), k=k)
+    return _("Every group of the release satisfies {model}.").format(model=model_title(request))
 
 
 def _promise_of_average_risk(request: Mapping[str, Any]) -> str:
-    return (
-        "Whoever knows the quasi-identifiers of a person in the table picks the right record with a probability of "
-        f"at most {_share(request['risk'])}, on average over all records: for single records it may be higher."
-    )
+    return _(
+        "Whoever knows the quasi-identifiers of a person in the table picks the right record with a probability of at "
+        "most {share}, on average over all records: for single records it may be higher."
+    ).format(share=_share(request["risk"]))
 
 
 def _promise_of_uniqueness(request: Mapping[str, Any]) -> str:
-    return (
-        f"At most {_share(request['share'])} of the records are alone with their published quasi-identifiers. How "
-        "small the groups of the others are is not bounded."
-    )
+    return _(
+        "At most {share} of the records are alone with their published quasi-identifiers. How small the groups of the "
+        "others are is not bounded."
+    ).format(share=_share(request["share"]))
 
 
 def _promise_of_population_uniqueness(request: Mapping[str, Any]) -> str:
-    return (
-        f"At most {_share(request['share'])} of the people of the population are estimated to be the only ones with "
-        "their published quasi-identifiers. That is an estimate from the sizes of the groups."
-    )
+    return _(
+        "At most {share} of the people of the population are estimated to be the only ones with their published "
+        "quasi-identifiers. That is an estimate from the sizes of the groups."
+    ).format(share=_share(request["share"]))
 
 
 def _promise_of_map(request: Mapping[str, Any]) -> str:
-    counted = "by a count of its people" if request.get("population") else "by an estimate from the sampling fraction"
-    return (
-        f"At least {number(request['k'])} people of the population fit the published quasi-identifiers of each record, "
-        f"{counted}: whoever does not know who of them is in the table cannot tell whose record it is. Somebody who "
-        "is known to be in it is hidden among the records of the group only."
+    counted = (
+        _("by a count of its people") if request.get("population") else _("by an estimate from the sampling fraction")
     )
+    return _(
+        "At least {k} people of the population fit the published quasi-identifiers of each record, {counted}: whoever "
+        "does not know who of them is in the table cannot tell whose record it is. Somebody who is known to be in it "
+        "is hidden among the records of the group only."
+    ).format(k=number(request["k"]), counted=counted)
 
 
 def _promise_of_presence(request: Mapping[str, Any]) -> str:
-    return (
-        "Whoever knows the quasi-identifiers of a person of the population can tell with a probability from "
-        f"{_share(request['low'])} to {_share(request['high'])} that the person is in the table."
-    )
+    return _(
+        "Whoever knows the quasi-identifiers of a person of the population can tell with a probability from {low} to "
+        "{high} that the person is in the table."
+    ).format(low=_share(request["low"]), high=_share(request["high"]))
 
 
 _OF_RELEASES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
@@ -137,61 +165,67 @@ _OF_RELEASES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 
 def _promise_of_shares(request: Mapping[str, Any], what: str) -> str:
     if "beta" in request:
-        return (
-            f"Knowing a person's group raises the confidence in any value of {what} by a factor of at most "
-            f"1 + {number(request['beta'])} over its share in the whole table"
-            + ("; for values that are common already, by less." if request.get("variant") == "enhanced" else ".")
+        enhanced = request.get("variant") == "enhanced"
+        said = (
+            _(
+                "Knowing a person's group raises the confidence in any value of {what} by a factor of at most 1 + "
+                "{beta} over its share in the whole table; for values that are common already, by less."
+            )
+            if enhanced
+            else _(
+                "Knowing a person's group raises the confidence in any value of {what} by a factor of at most 1 + "
+                "{beta} over its share in the whole table."
+            )
         )
-    return (
-        f"In every group every value of {what} is about as common as in the whole table: the logarithm of the "
-        f"ratio of the two shares stays within {number(request['delta'])}."
-    )
+        return said.format(what=what, beta=number(request["beta"]))
+    return _(
+        "In every group every value of {what} is about as common as in the whole table: the logarithm of the ratio of "
+        "the two shares stays within {delta}."
+    ).format(what=what, delta=number(request["delta"]))
 
 
 def _promise_of_diversity(request: Mapping[str, Any], what: str) -> str:
     l = request["l"]
     variant = request.get("variant", "frequency")
     if variant == "distinct":
-        return (
-            f"Every group holds at least {number(l)} different values of {what}. How common one of them may be is not "
-            "bounded."
-        )
+        return _(
+            "Every group holds at least {l} different values of {what}. How common one of them may be is not bounded."
+        ).format(l=number(l), what=what)
     if variant == "entropy":
-        return (
-            f"In every group the values of {what} are at least as mixed (by entropy) as {number(l)} equally common "
-            "values."
-        )
+        return _(
+            "In every group the values of {what} are at least as mixed (by entropy) as {l} equally common values."
+        ).format(l=number(l), what=what)
     if variant == "recursive":
-        return (
-            f"In every group the most common value of {what} occurs less than {number(request.get('c'))} times as "
-            f"often as all values from number {number(l)} on together (the most common first): it stays uncertain "
-            "even when rarer ones are ruled out."
-        )
-    return (
-        f"Whoever knows a person's quasi-identifiers can link the person to any one value of {what} with a confidence "
-        f"of at most 1 in {number(l)} ({percent(1 / float(l))})."
-    )
+        return _(
+            "In every group the most common value of {what} occurs less than {c} times as often as all values from "
+            "number {l} on together (the most common first): it stays uncertain even when rarer ones are ruled out."
+        ).format(what=what, c=number(request.get("c")), l=number(l))
+    return _(
+        "Whoever knows a person's quasi-identifiers can link the person to any one value of {what} with a confidence "
+        "of at most 1 in {l} ({share})."
+    ).format(what=what, l=number(l), share=percent(1 / float(l)))
 
 
 def _promise_of_closeness(request: Mapping[str, Any], what: str) -> str:
     t = request["t"]
     if request.get("distance", "equal") == "equal":
-        return (
-            f"Knowing a person's group says little about {what} that the whole table does not say: the share of any "
-            f"value, and of any set of values, differs from its share in the whole table by at most "
-            f"{number(100 * float(t))} percentage points."
-        )
+        return _(
+            "Knowing a person's group says little about {what} that the whole table does not say: the share of any "
+            "value, and of any set of values, differs from its share in the whole table by at most {points} "
+            "percentage points."
+        ).format(what=what, points=number(100 * float(t)))
     measures = {
-        "ordered": "the way from the first value to the last one in their order",
-        "hierarchical": "the largest distance that the hierarchy of the values has",
-        "metric": "the largest distance that the publisher's table of distances has",
+        "ordered": _("the way from the first value to the last one in their order"),
+        "hierarchical": _("the largest distance that the hierarchy of the values has"),
+        "metric": _("the largest distance that the publisher's table of distances has"),
     }
-    scaled = " (divided by the largest one, so that it counts 1)" if request.get("normalised") else ""
-    return (
-        f"In every group the values of {what} are spread nearly as in the whole table: they would have to move by at "
-        f"most {percent(float(t))} of {measures.get(request['distance'], 'the largest distance')}{scaled}, on average "
-        "over the records, to be spread the same."
-    )
+    measure = measures.get(request["distance"], _("the largest distance"))
+    if request.get("normalised"):
+        measure += " " + _("(divided by the largest one, so that it counts 1)")
+    return _(
+        "In every group the values of {what} are spread nearly as in the whole table: they would have to move by at "
+        "most {share} of {measure}, on average over the records, to be spread the same."
+    ).format(what=what, share=percent(float(t)), measure=measure)
 
 
 def _share(alpha: object) -> str:
@@ -211,8 +245,10 @@ def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str
     if measure in achieved:
         value = achieved[measure]
         if isinstance(value, dict):
-            return f"from {floor(value['low'] * 1000) / 1000} to {_cautious('', value['high'])}"
-        return f"{request['model']} = {_cautious('', value)}"
+            low = number(floor(value["low"] * 1000) / 1000)
+            return _("from {low} to {high}").format(low=low, high=_cautious("", value["high"]))
+        name = request["model"]
+        return f"{_(name)} = {_cautious('', value)}"
     for letter in ("k", "l", "alpha", "e", "t", "beta", "delta"):
         if letter not in request:
             continue
@@ -220,11 +256,11 @@ def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str
         if isinstance(value, dict):
             value = value.get(request.get("variant", ""), value)
         if isinstance(value, dict):
-            measure = f", {request.get('distance', 'equal')} distance" if letter == "t" else ""
+            measure = f", {_distance(request)}" if letter == "t" else ""
             found.extend(f"{letter} = {_cautious(letter, one)} ({name}{measure})" for name, one in value.items())
         elif value is not None:
             found.append(f"{letter} = {_cautious(letter, value)}")
-    return ", ".join(found) or "satisfied in every group"
+    return ", ".join(found) or _("satisfied in every group")
 
 
 def _closeness_of(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> object:
@@ -260,20 +296,39 @@ def found(risk: Mapping[str, Mapping[str, Any]]) -> str:
 
 def gap_sentence(cost: Mapping[str, Any]) -> str:
     """Return how far the cost of a release is from what any release must pay, from the certificate's "cost"."""
-    word, cells, _, least = counted(cost)
+    word, cells, _records, least = counted(cost)
     if cost.get("optimal"):
-        return "This is proved optimal: no release that meets the same request on this table costs less."
+        return _("This is proved optimal: no release that meets the same request on this table costs less.")
     if cells is None or least is None:
-        return "No lower bound on the cost is known for this request."
+        return _("No lower bound on the cost is known for this request.")
+    in_stars = word == "stars"
     if cells <= least:
-        return f"Its {number(cells)} {word} are the fewest that any release with the same request can have."
-    if least == 0:
-        return f"It has {number(cells)} {word}; it was not possible to prove that any release needs more than none."
-    return (
-        f"Any release that meets the same request on this table has at least {number(least)} {word}; this one has "
-        f"{number(cells)}, so it is within a factor of {_ratio(cells / least)} of the best that can exist."
-        f"{_loss_sentence(cost) if word != 'stars' else ''}"
-    )
+        said = (
+            _("Its {cells} stars are the fewest that any release with the same request can have.")
+            if in_stars
+            else _("Its {cells} recoded cells are the fewest that any release with the same request can have.")
+        )
+    elif least == 0:
+        said = (
+            _("It has {cells} stars; it was not possible to prove that any release needs more than none.")
+            if in_stars
+            else _("It has {cells} recoded cells; it was not possible to prove that any release needs more than none.")
+        )
+    else:
+        said = (
+            _(
+                "Any release that meets the same request on this table has at least {least} stars; this one has "
+                "{cells}, so it is within a factor of {ratio} of the best that can exist."
+            )
+            if in_stars
+            else _(
+                "Any release that meets the same request on this table has at least {least} recoded cells; this one "
+                "has {cells}, so it is within a factor of {ratio} of the best that can exist."
+            )
+        )
+    near = _ratio(cells / least) if least else ""
+    told = said.format(cells=number(cells), least=number(least), ratio=near)
+    return told if in_stars or cells <= least or least == 0 else told + _loss_sentence(cost)
 
 
 def _loss_sentence(cost: Mapping[str, Any]) -> str:
@@ -282,10 +337,10 @@ def _loss_sentence(cost: Mapping[str, Any]) -> str:
     hundredths = floor(10_000 * least)
     if hundredths == 0:
         return ""
-    return (
-        f" On average a cell of any such release loses at least {hundredths / 100:.2f} % of its precision (GCP); of "
-        f"this one it loses {ceil(10_000 * cost['gcp']) / 100:.2f} %."
-    )
+    return " " + _(
+        "On average a cell of any such release loses at least {least} of its precision (GCP); of this one it loses "
+        "{lost}."
+    ).format(least=percentage(f"{hundredths / 100:.2f}"), lost=percentage(f"{ceil(10_000 * cost['gcp']) / 100:.2f}"))
 
 
 def counted(cost: Mapping[str, Any]) -> tuple[str, int | None, int | None, int | None]:
@@ -321,40 +376,49 @@ def reservations(
     known = (
         listed(quasi_identifiers)
         if len(quasi_identifiers) <= _NAMED
-        else f"its {len(quasi_identifiers)} quasi-identifiers"
+        else _("its {count} quasi-identifiers").format(count=number(len(quasi_identifiers)))
     )
     said = [
-        (
-            f"It protects against someone who knows {known}. Whoever knows more of a person than "
-            "that may learn more than is said here; which columns an adversary can know is the publisher's judgement."
-        )
+        _(
+            "It protects against someone who knows {known}. Whoever knows more of a person than that may learn more "
+            "than is said here; which columns an adversary can know is the publisher's judgement."
+        ).format(known=known)
     ]
     if insensitive:
         said.append(
-            f"It does not look at {listed(insensitive)}: the publisher declared that nobody can recognize a person by "
-            "that, and it is published row by row as it came."
+            _(
+                "It does not look at {columns}: the publisher declared that nobody can recognize a person by that, and "
+                "it is published row by row as it came."
+            ).format(columns=listed(insensitive))
         )
     if not guarded & {"l", "alpha", "e", "t", "beta", "delta"}:
         said.append(
-            "It hides which record belongs to a person, not what the records say: where all records of a group agree "
-            "on a value, that value is known for everyone in the group. Ask for l-diversity as well if that matters."
+            _(
+                "It hides which record belongs to a person, not what the records say: where all records of a group "
+                "agree on a value, that value is known for everyone in the group. Ask for l-diversity as well if that "
+                "matters."
+            )
         )
     elif not guarded & {"t", "beta", "delta"}:
         said.append(
-            "It limits how surely one exact value can be linked to a person. It limits neither what follows from "
-            "values that mean nearly the same, nor what the shares of the values in a group reveal compared with the "
-            "whole table."
+            _(
+                "It limits how surely one exact value can be linked to a person. It limits neither what follows from "
+                "values that mean nearly the same, nor what the shares of the values in a group reveal compared with "
+                "the whole table."
+            )
         )
-    said.append(
-        "It counts one release. Publishing another one of the same people, or of people that overlap, can undo both; "
-        "such series need a method made for them."
-    )
-    said.append(
-        "It does not reckon with an adversary who knows which algorithm made the release, and who rules out originals "
-        "of which that algorithm would have made something else."
-    )
-    said.append("It does not hide that somebody is in the table, and it is no differential privacy.")
-    return said
+    return [
+        *said,
+        _(
+            "It counts one release. Publishing another one of the same people, or of people that overlap, can undo "
+            "both; such series need a method made for them."
+        ),
+        _(
+            "It does not reckon with an adversary who knows which algorithm made the release, and who rules out "
+            "originals of which that algorithm would have made something else."
+        ),
+        _("It does not hide that somebody is in the table, and it is no differential privacy."),
+    ]
 
 
 def reading(parameters: Mapping[str, Any]) -> list[str]:
@@ -365,25 +429,33 @@ def reading(parameters: Mapping[str, Any]) -> list[str]:
     parameters : mapping
         The "parameters" of a public certificate.
     """
-    said = [f"A cell {parameters['star']} was suppressed: it may stand for any value."]
+    said = [_("A cell {star} was suppressed: it may stand for any value.").format(star=parameters["star"])]
     if parameters["recoding"] == "generalization":
         said.append(
-            "A cell such as [21, 25] is an interval with both ends, one such as {a, b} a set: the record has one of "
-            "these values."
+            _(
+                "A cell such as [21, 25] is an interval with both ends, one such as {a, b} a set: the record has one "
+                "of these values."
+            )
         )
-    coarse = [name.replace(",", " and ") for name in parameters["coarsen"]]
+    coarse = [listed(name.split(",")) for name in parameters["coarsen"]]
     if coarse:
-        said.append(f"{listed(coarse)}: made less precise before anything else, as the publisher asked for (below).")
+        said.append(
+            _("{columns}: made less precise before anything else, as the publisher asked for (below).").format(
+                columns=listed(coarse)
+            )
+        )
     if parameters.get("tuned"):
         said.append(
-            "The publisher searched for coarsenings that lose little. Which were chosen depends on the original table; "
-            "nothing tells it but the published cells."
+            _(
+                "The publisher searched for coarsenings that lose little. Which were chosen depends on the original "
+                "table; nothing tells it but the published cells."
+            )
         )
     said.append(
-        "The rows stand in the order of the original table."
+        _("The rows stand in the order of the original table.")
         if parameters["keep_order"]
-        else "The rows are sorted by what is published; their order tells nothing else."
+        else _("The rows are sorted by what is published; their order tells nothing else.")
     )
     if parameters["missing_sensitive"] == "drop":
-        said.append("Rows of the original table that miss a sensitive value, if there were any, are left out.")
+        said.append(_("Rows of the original table that miss a sensitive value, if there were any, are left out."))
     return said

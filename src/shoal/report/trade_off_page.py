@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shoal.report.page import template
+from shoal.report.templating import template
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

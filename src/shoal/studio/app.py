@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from shoal.errors import ShoalError, place_of
-from shoal.studio import levels, screens
-from shoal.studio.guard import REPORT_POLICY, UPLOAD_PATH
+from shoal.studio import attacking, levels, preparing, publishing, screens, series
+from shoal.studio.guard import HIERARCHY_PATH, REPORT_POLICY, UPLOAD_PATH
 from shoal.studio.pages import page
 from shoal.studio.state import Studio, Waiting
 from shoal.studio.voice import SCREENS
@@ -45,10 +46,13 @@ def application(studio: Studio) -> Starlette:
         "/columns": screens.columns,
         "/risk": screens.risk,
         "/goal": screens.goal,
-        "/coarser": screens.coarser,
+        "/coarser": preparing.coarser,
+        "/shape": preparing.shape,
         "/compare": levels.compare,
-        "/publish": screens.publishing,
-        "/release": screens.released,
+        "/attack": attacking.attacks,
+        "/publish": publishing.publishing,
+        "/release": publishing.released,
+        "/series": series.releases_of_series,
         "/history": screens.history,
     }
     changed = {
@@ -58,19 +62,32 @@ def application(studio: Studio) -> Starlette:
         "/columns/values": screens.show_values,
         "/risk": screens.set_fraction,
         "/goal": screens.set_goal,
-        "/coarser": screens.set_coarser,
+        "/coarser": preparing.set_coarser,
+        "/shape": preparing.change_shape,
+        "/shape/show": preparing.show_shape,
+        "/shape/use": preparing.use_level,
         "/compare": levels.set_levels,
         "/compare/choose": levels.choose_level,
-        "/publish": screens.publish,
+        "/compare/algorithms": levels.compare_algorithms,
+        "/compare/algorithm": levels.choose_algorithm,
+        "/attack": attacking.set_attack,
+        "/attack/together": attacking.set_together,
+        "/publish": publishing.publish,
+        "/series": series.act_on_series,
+        "/series/open": series.open_ledger,
+        "/series/start": series.start,
         "/history": screens.go_back,
-        "/cancel": screens.cancel,
+        "/cancel": publishing.cancel,
     }
     routes = [Route(path, _showing(studio, show), methods=["GET"]) for path, show in shown.items()]
     routes += [Route(path, _changing(studio, change), methods=["POST"]) for path, change in changed.items()]
     routes += [
         Route(UPLOAD_PATH, _dropped(studio), methods=["POST"]),
         Route("/goal/words", _words(studio), methods=["POST"]),
-        Route("/compare.svg", _picture(studio), methods=["GET"]),
+        Route(HIERARCHY_PATH, _hierarchy(studio), methods=["POST"]),
+        Route("/hierarchy/{name}", _hierarchy_file(studio), methods=["GET"]),
+        Route("/compare.svg", _picture(lambda _: levels.picture_of(studio)), methods=["GET"]),
+        Route("/coarser/{name}.svg", _picture(lambda name: preparing.picture_of_coarsening(studio, name))),
         Route("/work", _work(studio), methods=["GET"]),
         Route("/release.toml", _spec(studio), methods=["GET"]),
         Route("/release/{side}/{name}", _file(studio), methods=["GET"]),
@@ -82,7 +99,9 @@ def application(studio: Studio) -> Starlette:
 
 def _showing(studio: Studio, show: Callable[[Studio, Mapping[str, str]], str | Waiting]) -> Handler:
     async def shown(request: Request) -> Response:
-        return await run_in_threadpool(_answer, studio, show, dict(request.query_params))
+        answer = await run_in_threadpool(_answer, studio, show, dict(request.query_params))
+        answer.background = BackgroundTask(studio.workshop.warm_up)  # once the first screen is there, and not before
+        return answer
 
     return shown
 
@@ -174,16 +193,50 @@ def _words(studio: Studio) -> Handler:
     return words
 
 
-def _picture(studio: Studio) -> Handler:
-    """Return what draws the levels that were compared; drawings bring their style with them, and run nothing."""
+def _picture(drawn: Callable[[str], str | None]) -> Handler:
+    """Return what hands out a drawing; drawings bring their style with them, and run nothing."""
 
     async def picture(request: Request) -> Response:
-        found = await run_in_threadpool(levels.picture_of, studio)
+        try:
+            found = await run_in_threadpool(drawn, request.path_params.get("name", ""))
+        except ShoalError:
+            found = None
         if found is None:
             return await _not_there(request, None)
         return Response(found, media_type="image/svg+xml", headers={"content-security-policy": REPORT_POLICY})
 
     return picture
+
+
+def _hierarchy(studio: Studio) -> Handler:
+    """Return what takes a file of a hierarchy: its bytes are the body."""
+
+    async def taken(request: Request) -> Response:
+        content = await request.body()
+        column = request.query_params.get("column", "")
+
+        def add() -> str:
+            with studio.lock:
+                return preparing.add_file(studio, column, content)
+
+        try:
+            return PlainTextResponse(await run_in_threadpool(add))
+        except ShoalError as error:
+            return PlainTextResponse(error.told(SCREENS), status_code=422)
+
+    return taken
+
+
+def _hierarchy_file(studio: Studio) -> Handler:
+    """Return what hands out the file of a hierarchy that was made here."""
+
+    async def handed(request: Request) -> Response:
+        path = preparing.hierarchy_file(studio, request.path_params["name"])
+        if path is None:
+            return await _not_there(request, None)
+        return FileResponse(path, filename=path.name, media_type="text/csv")
+
+    return handed
 
 
 def _work(studio: Studio) -> Handler:

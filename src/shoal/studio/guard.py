@@ -17,12 +17,24 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["FORM_LIMIT", "PAGE_POLICY", "REPORT_POLICY", "UPLOAD_PATH", "Guard"]
+__all__ = [
+    "FORM_LIMIT",
+    "HIERARCHY_LIMIT",
+    "HIERARCHY_PATH",
+    "PAGE_POLICY",
+    "REPORT_POLICY",
+    "UPLOAD_PATH",
+    "Guard",
+]
 
 FORM_LIMIT = 1_000_000
 """Bytes of a form: roles of a few thousand columns."""
 UPLOAD_PATH = "/open/dropped"
-"""The one path that takes more: a table that was dropped."""
+"""A path that takes more: a table that was dropped."""
+HIERARCHY_PATH = "/shape/file"
+"""Another one: a hierarchy, a line for each value of a column."""
+HIERARCHY_LIMIT = 20_000_000
+"""Bytes of a hierarchy."""
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
@@ -93,7 +105,8 @@ class Guard:
         if refused is not None:
             await _answer(guarded, refused, _REFUSED[refused])
             return
-        limit = self._max_upload if scope["path"] == UPLOAD_PATH else FORM_LIMIT
+        limits = {UPLOAD_PATH: self._max_upload, HIERARCHY_PATH: min(HIERARCHY_LIMIT, self._max_upload)}
+        limit = limits.get(scope["path"], FORM_LIMIT)
         await self._within(limit, scope, receive, guarded)
 
     def _cookie_for(self, scope: Scope) -> bytes | None:

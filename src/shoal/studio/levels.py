@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import jobs, same
+from shoal.studio.looking import decided_on
 from shoal.studio.pages import page
-from shoal.studio.screens import looked_at
 from shoal.studio.state import Studio, Waiting
 from shoal.studio.words import COMPARED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["choose_level", "compare", "picture_of", "set_levels"]
+__all__ = ["choose_algorithm", "choose_level", "compare", "compare_algorithms", "picture_of", "set_levels"]
 
 _MOST_LEVELS = 20
 _USUAL = "3, 5, 10, 20, 50"
@@ -24,23 +24,27 @@ _USUAL = "3, 5, 10, 20, 50"
 
 def compare(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     """Return the screen; nothing is compared until somebody asks, for each level takes as long as a release."""
-    looked = looked_at(studio, "compare")
+    looked = decided_on(studio, "compare")
     if isinstance(looked, Waiting):
         return looked
     plan = studio.plan
-    if not plan.decided:
-        return Waiting(path="/columns")
-    found = None
+    found = ways = None
     if studio.levels is not None:
         found = _found(studio)
         if isinstance(found, Waiting):
             return found
+    if studio.ways:
+        ways = _ways(studio)
+        if isinstance(ways, Waiting):
+            return ways
     levels = studio.levels or {"k": _USUAL, "l": plan.privacy.get("l", "")}
     return page(
         "compare.html.j2",
         studio,
         step="compare",
         found=found,
+        ways=ways,
+        drawing=None if found is None else _drawing(found),
         levels=levels,
         sensitive=plan.names_of("sensitive"),
         compared=COMPARED,
@@ -48,15 +52,62 @@ def compare(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     )
 
 
-def _found(studio: Studio) -> dict[str, list[str]] | Waiting:
+def _found(studio: Studio) -> Any:
     """Return what the levels that were asked for leave and lose."""
     asked = {name: _numbers(name, text) for name, text in (studio.levels or {}).items()}
-    content = studio.plan.content(source=studio.plan.source)
-    arguments = {"content": content, "arguments": studio.requests.arguments, **asked}
-    found: dict[str, list[str]] | Waiting = studio.facts(
-        "compare", "Comparing levels of protection", jobs.compare, arguments, back="/compare"
-    )
-    return found
+    arguments = {"content": studio.plan.work, "arguments": studio.requests.arguments, **asked}
+    return studio.facts("compare", "Comparing levels of protection", jobs.compare, arguments, back="/compare")
+
+
+def _ways(studio: Studio) -> Any:
+    """Return what each algorithm loses."""
+    content = {name: value for name, value in studio.plan.work.items() if name != "algorithm"}
+    arguments = {"content": content, "arguments": studio.requests.arguments}
+    return studio.facts("compare", "Comparing algorithms", jobs.compare_ways, arguments, back="/compare")
+
+
+def compare_algorithms(studio: Studio, form: Mapping[str, str]) -> str:
+    """Compare the algorithms that can make the release."""
+    studio.requests.arguments(studio.plan.work)  # says what is wrong with it
+    studio.ways = True
+    return "/compare"
+
+
+def choose_algorithm(studio: Studio, form: Mapping[str, str]) -> str:
+    """Let an algorithm make the release; an empty name lets the program choose."""
+    from shoal.algorithms import ALGORITHMS
+
+    name = form.get("algorithm", "")
+    if name and name not in ALGORITHMS:
+        raise UsageError("There is no such algorithm.")
+    told = f"Algorithm: {name}" if name else "Algorithm: the one that fits"
+    studio.history.change(told, algorithm=name)
+    return "/compare" if form.get("do") == "stay" else "/publish"
+
+
+_WIDE, _HIGH, _LEFT, _BELOW = 640, 300, 60, 46
+"""Of the drawing, and of the places for what its axes say, in its own units."""
+
+
+def _drawing(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return where the levels stand in a drawing of risk against loss; where it is known, also the least loss."""
+    points = [(at, one) for at, one in enumerate(found["points"]) if one is not None]
+    most_risk = max([one["risk"] for _, one in points], default=1.0) * 1.1
+    across, down = _WIDE - _LEFT - 20, _HIGH - _BELOW - 20
+
+    def place(risk: float, loss: float) -> tuple[float, float]:
+        return round(_LEFT + across * risk / most_risk, 1), round(20 + down * loss, 1)
+
+    drawn = []
+    for at, one in points:
+        x, y = place(one["risk"], one["loss"])
+        bound = None if one["least"] is None else place(one["risk"], one["least"])[1]
+        text = found["columns"]["level"][at]
+        drawn.append({"at": at, "x": x, "y": y, "bound": bound, "late": x > _WIDE * 0.7, "text": text})
+    drawn.sort(key=lambda one: one["x"])
+    ticks = [{"x": place(most_risk * step / 4, 0)[0], "share": most_risk * step / 4} for step in range(5)]
+    lines = [{"y": place(0, step / 4)[1], "share": step / 4} for step in range(5)]
+    return {"points": drawn, "ticks": ticks, "lines": lines, "wide": _WIDE, "high": _HIGH, "left": _LEFT}
 
 
 def _same(studio: Studio, levels: Mapping[str, str]) -> same.Same | None:

@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from shoal._words import listed, number, percent
-from shoal.studio.words import EXPLAINED, STEPS, coarsening_in_words
+from shoal.studio.words import EXPLAINED, STEPS, coarsening_in_words, date_form_in_words, work_in_words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -51,6 +51,8 @@ def _environment() -> Environment:
         listed=listed,
         visible=visible,
         coarsening=coarsening_in_words,
+        date_form=date_form_in_words,
+        work=work_in_words,
         size=_size,
         as_sentence=lambda text: text[:1].upper() + text[1:],
     )

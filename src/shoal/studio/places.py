@@ -16,7 +16,7 @@ from shoal.errors import OutputError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["ENDINGS", "FoundTable", "Places"]
+__all__ = ["ENDINGS", "LEDGERS", "FoundTable", "Places"]
 
 _TEXT = (".csv", ".tsv", ".txt")
 _PACKED = (".gz", ".zst", ".zstd")
@@ -24,6 +24,13 @@ _OTHERS = (".parquet", ".pq", ".arrow", ".feather", ".ipc", ".xlsx", ".xlsm", ".
 ENDINGS = (*_TEXT, *(text + packed for packed in _PACKED for text in _TEXT), *_OTHERS)
 """What the names of tables end in that the studio lists and takes."""
 _SHOWN_ENDINGS = ", ".join((*_TEXT, ".csv.gz", *_OTHERS))
+LEDGERS = (".db", ".sqlite")
+"""What the names of ledgers end in."""
+_SQLITE = b"SQLite format 3\x00"
+_DATABASE = re.compile(
+    r"(?:sqlite:///(?P<file>[^\r\n:]+?)|postgresql(?:\+psycopg)?://(?P<where>[^\r\n]+?))::(?P<what>[^\r\n]+)"
+)
+"""Addresses of databases: one that is a file, or PostgreSQL."""
 _LISTED = 100
 _LONGEST_NAME = 100
 
@@ -46,6 +53,8 @@ class Places:
     """Other folders, and files, that may be read."""
     _private: Path | None = field(default=None, init=False)
     """Where dropped tables are as long as the studio runs; only its owner can read it."""
+    _beside: Path | None = field(default=None, init=False)
+    """Where the hierarchies are that were made here, as long as the studio runs; only its owner can read it."""
 
     def __post_init__(self) -> None:
         self.home = self.home.resolve()
@@ -99,6 +108,74 @@ class Places:
         ]
         return sorted(found, key=lambda one: one.name)[:_LISTED]
 
+    def folders(self) -> list[Path]:
+        """Return the folders of the folder that may be looked into, by name."""
+        with os.scandir(self.home) as entries:
+            found = [
+                Path(entry.path)
+                for entry in entries
+                if entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".") and entry.name.isprintable()
+            ]
+        return sorted(found)[:_LISTED]
+
+    def ledger(self, given: str) -> Path:
+        """Return the file of a ledger, which lies in the folder that the studio was started in, or is made there.
+
+        Raises
+        ------
+        UsageError
+            Where the name is none of such a file.
+        """
+        name = given.strip()
+        plain = name.isprintable() and not {"/", "\\", ":"} & set(name) and not name.startswith((".", "-"))
+        if not plain or not name.endswith(LEDGERS) or len(name) > _LONGEST_NAME:
+            raise UsageError(f"Name the ledger with one word that ends in {' or '.join(LEDGERS)}.")
+        path = self.home / name
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            raise UsageError("That is no ledger of this folder.")
+        return path
+
+    def ledgers(self) -> list[str]:
+        """Return the names of the files that may be ledgers: databases of SQLite, by name."""
+        return sorted(name for name in os.listdir(self.home) if name.endswith(LEDGERS) and self._is_database(name))
+
+    def _is_database(self, name: str) -> bool:
+        path = self.home / name
+        if not name.isprintable() or path.is_symlink() or not path.is_file():
+            return False
+        try:
+            with path.open("rb") as file:
+                return file.read(len(_SQLITE)) == _SQLITE
+        except OSError:
+            return False
+
+    def database(self, given: str) -> tuple[str, str]:
+        """Return the address of a database that somebody typed, as the worker takes it and as commands name it.
+
+        Raises
+        ------
+        UsageError
+            Where it is of a kind that the studio does not open, lies elsewhere, or has a password in it.
+        """
+        match = _DATABASE.fullmatch(given.strip())
+        if match is None:
+            raise UsageError(
+                "A table of a database is written as sqlite:///FILE.db::TABLE or postgresql://USER@HOST/DATABASE::TABLE."
+            )
+        if match["file"] is not None:
+            path = self._inside(match["file"])
+            if not path.is_file() or "?" in match["file"]:
+                raise UsageError("There is no such file in this folder. Look at its name.")
+            return f"sqlite:///{path}::{match['what']}", given.strip()
+        if ":" in match["where"].partition("@")[0] and "@" in match["where"]:
+            raise UsageError(
+                "Leave the password out of the address: it would stand in commands and in the history. Put it into the "
+                "environment (PGPASSWORD) before the studio is started, or into the file .pgpass."
+            )
+        if "password=" in match["where"].casefold():
+            raise UsageError("Leave the password out of the address: it would stand in commands and in the history.")
+        return given.strip(), given.strip()
+
     def kept(self, name: str) -> Path:
         """Return where a dropped table of a name is put; what was dropped before is removed.
 
@@ -119,6 +196,36 @@ class Places:
         if self._private is not None:
             shutil.rmtree(self._private, ignore_errors=True)
             self._private = None
+
+    def kept_beside(self, key: str, name: str) -> Path:
+        """Return where a hierarchy is kept as long as the studio runs: in a folder of its own, under its name."""
+        if self._beside is None:
+            self._beside = Path(tempfile.mkdtemp(prefix="shoal-studio-"))  # only its owner can read it
+        return self._beside / key / _plain_name(name)
+
+    def close(self) -> None:
+        """Remove everything that was kept as long as the studio runs."""
+        self.forget()
+        if self._beside is not None:
+            shutil.rmtree(self._beside, ignore_errors=True)
+            self._beside = None
+
+    def check_named(self, words: str) -> None:
+        """Refuse a coarsening whose file lies elsewhere, or is none.
+
+        Raises
+        ------
+        UsageError
+            Where it does.
+        """
+        kind, _, rest = words.partition(":")
+        if kind not in ("level", "regions"):
+            return
+        file = rest.rpartition(":")[0] or rest
+        candidates = [file, file.rpartition(":")[0]] if kind == "regions" and ":" in file else [file]
+        for one in candidates:  # a map may name its column behind the file
+            if not self._inside(one).is_file() and one == candidates[-1]:
+                raise UsageError("There is no such file in this folder. Look at its name.")
 
     def is_kept(self, path: Path) -> bool:
         """Whether a table was dropped, and is gone when the studio is closed."""

@@ -6,9 +6,10 @@ import csv
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 from typing import Any
 
-__all__ = ["History", "Plan", "listed_name"]
+__all__ = ["History", "Plan", "ShapedTree", "listed_name"]
 
 _ROLE_KEYS: Mapping[str, str] = {
     "quasi_identifier": "quasi_identifiers",
@@ -19,6 +20,21 @@ _ROLE_KEYS: Mapping[str, str] = {
 """What a spec calls the columns of each role."""
 _KEPT = 200
 """Changes that are kept."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShapedTree:
+    """A hierarchy that was made in the studio: how, and the private file that holds it."""
+
+    steps: tuple[Mapping[str, Any], ...]
+    """What was done, in its order; see `shoal.studio.jobs.shape`."""
+    path: str
+    """The file, as the worker writes and reads it; it is gone when the studio is closed, unless somebody saves it."""
+
+    @property
+    def name(self) -> str:
+        """What commands call the file, in the folder of the studio."""
+        return PurePath(self.path).name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +61,10 @@ class Plan:
     """What a missing sensitive value means."""
     coarsen: Mapping[str, str] = field(default_factory=dict)
     """Columns to make less precise beforehand, in the words of specs."""
+    trees: Mapping[str, ShapedTree] = field(default_factory=dict)
+    """The hierarchies that were made here, by their columns."""
+    algorithm: str = ""
+    """Which algorithm makes the release; empty: the one that fits."""
     sampling_fraction: str = ""
     """The share of the population that is in the table, as it was typed; empty where nobody said it."""
 
@@ -73,10 +93,17 @@ class Plan:
         if columns:
             content["columns"] = columns
         content |= {"privacy": dict(self.privacy), "recoding": self.recoding}
+        if self.algorithm:
+            content["algorithm"] = self.algorithm
         if self.missing_sensitive != "error":
             content["missing_sensitive"] = self.missing_sensitive
         known = set(self.names_of("quasi_identifier"))
-        coarsen = {listed_name(name): words for name, words in self.coarsen.items() if words and name in known}
+        files = {} if source is None else {name: tree.path for name, tree in self.trees.items()}
+        coarsen = {
+            listed_name(name): self._with_file(words, files.get(name))
+            for name, words in self.coarsen.items()
+            if words and name in known
+        }
         kept = {
             name: form for name, form in self.dates.items() if self.roles.get(name) in ("quasi_identifier", "sensitive")
         }
@@ -84,6 +111,23 @@ class Plan:
         if output is not None:
             content["output"] = output
         return content
+
+    def _with_file(self, words: str, path: str | None) -> str:
+        """Return a coarsening whose file, where it is one that was made here, is where the worker finds it."""
+        kind, _, rest = words.partition(":")
+        file, _, level = rest.rpartition(":")
+        return words if path is None or kind != "level" or file != PurePath(path).name else f"level:{path}:{level}"
+
+    @property
+    def work(self) -> dict[str, Any]:
+        """What a spec file of it holds, as the worker takes it: with files where they are."""
+        return self.content(source=self.source)
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The files that commands need beside the table, by their names, and where they are now."""
+        used = {words.partition(":")[2].rpartition(":")[0] for words in self.coarsen.values()}
+        return {tree.name: tree.path for tree in self.trees.values() if tree.name in used}
 
     @property
     def read_arguments(self) -> dict[str, Any]:

@@ -16,7 +16,17 @@ if TYPE_CHECKING:
     from shoal.studio.plan import Plan
     from shoal.studio.requests import Requests
 
-__all__ = ["Same", "of_comparing", "of_inspecting", "of_publishing", "of_risk", "spec_of"]
+__all__ = [
+    "Same",
+    "left_out_of_series",
+    "of_attacking",
+    "of_comparing",
+    "of_inspecting",
+    "of_publishing",
+    "of_risk",
+    "of_series",
+    "spec_of",
+]
 
 SPEC_FILE = "release.toml"
 """What the commands call the spec file."""
@@ -83,7 +93,7 @@ def of_publishing(plan: Plan, requests: Requests, *, output: str) -> Same:
         Where something of the request is wrong.
     """
     content = plan.content(output=output)
-    made = requests.arguments(plan.content())
+    made = {**requests.arguments(plan.work), "data": plan.shown}
     imported: set[str] = set()
     arguments = {name: _said(value, imported) for name, value in made.items() if name != "data"}
     python = _program(plan, "release", "anonymize", arguments, [f"release.save({output!r})"], sorted(imported))
@@ -103,7 +113,7 @@ def of_comparing(plan: Plan, requests: Requests, *, k: Sequence[int], l: Sequenc
     content = plan.content()
     levels = {name: list(one) for name, one in (("k", k), ("l", l)) if one}
     options = [(requests.flag(f"levels.{name}"), ",".join(map(str, one))) for name, one in levels.items()]
-    made = requests.arguments(content)
+    made = requests.arguments(plan.work)
     kept = [one for one in made["privacy"] if not isinstance(one, KAnonymity | LDiversity)]
     imported: set[str] = set()
     values = {name: one for name, one in made.items() if name not in ("data", "privacy")}
@@ -115,6 +125,128 @@ def of_comparing(plan: Plan, requests: Requests, *, k: Sequence[int], l: Sequenc
         command=_first(plan) + _asking("tradeoff", {**content, "privacy": others}, requests, options),
         spec=spec_of(plan.content(output=output)),
         python=_program(plan, "found", "tradeoff", arguments, after, sorted(imported)),
+    )
+
+
+def of_attacking(
+    plan: Plan,
+    requests: Requests,
+    *,
+    asked: Mapping[str, str],
+    together: Mapping[str, Any] | None,
+    output: str,
+    made: bool,
+) -> Same:
+    """Return what attacks a release, which is made first where there is none yet.
+
+    Raises
+    ------
+    UsageError
+        Where something of the request is wrong.
+    """
+    sensitive = plan.names_of("sensitive")
+    identifier, others = asked.get("identifier", ""), asked.get("others", "")
+    commands = [] if made else [_asking("anonymize", plan.content(output=output), requests)]
+    lines = ["from shoal import attacks", "", *_people_in_python(plan)]
+    if identifier:
+        named = [(requests.flag("attack.population"), plan.shown), (requests.flag("attack.identifier"), identifier)]
+        commands.append(_command(["shoal", "attack", "linking", output], named))
+    known = repr(identifier) if identifier else "'record'"
+    population = "people" if identifier else "people.with_row_index('record')"
+    lines.append(f"found = attacks.linking_attack({output!r}, {population}, identifier={known})")
+    lines.append("print(*found.sentences(), sep='\\n')")
+    if sensitive:
+        known_people = [(requests.flag("attack.targets"), plan.shown)]
+        commands.append(_command(["shoal", "attack", "homogeneity", output], known_people))
+        lines.append(f"found = attacks.homogeneity_attack({output!r}, targets=people)")
+        lines.append("print(*found.sentences(), sep='\\n')")
+        if others:
+            both = [*known_people, (requests.flag("attack.controls"), others)]
+            commands.append(_command(["shoal", "attack", "inference", output], both))
+    if together is not None:
+        tables = [one or plan.shown for one in together["tables"]]
+        options = [(requests.flag("attack.population"), one) for one in tables]
+        options.append((requests.flag("attack.identifier"), together["identifier"]))
+        options += [
+            (requests.flag("columns.quasi_identifiers"), _names(plan.names_of("quasi_identifier"))),
+            (requests.flag("columns.sensitive"), _names(sensitive)),
+        ]
+        commands.append(_command(["shoal", "attack", "intersection", *together["releases"]], options))
+    return Same(
+        command=_first(plan) + "\n".join(commands),
+        spec=spec_of(plan.content(output=output)),
+        python="\n".join(lines),
+    )
+
+
+def _people_in_python(plan: Plan) -> list[str]:
+    """Return the lines of a program that read the table with dates and numbers in place of text."""
+    reading = {name: repr(plan.reading[name]) for name in ("delimiter", "encoding", "sheet") if plan.reading.get(name)}
+    said = {"dates": repr(dict(plan.dates))} if plan.dates else {}
+    if plan.reading.get("decimal"):
+        said["decimal"] = repr(plan.reading["decimal"])
+    arguments = "".join(f", {name}={value}" for name, value in reading.items())
+    forms = "".join(f", {name}={value}" for name, value in said.items())
+    return [
+        "from shoal.io import read, understand",
+        "",
+        f"people = read({plan.shown!r}{arguments})",
+        f"people = understand(people, {plan.names_of('quasi_identifier')!r}{forms}).frame",
+    ]
+
+
+def left_out_of_series(plan: Plan) -> list[str]:
+    """Return the columns that a series does not publish: one of them names each person.
+
+    A series has groups of quasi-identifiers and sensitive values, and nothing row by row.
+    """
+    return [*plan.names_of("direct_identifier"), *plan.names_of("insensitive")]
+
+
+def of_series(plan: Plan, requests: Requests, *, ledger: str, series: str, m: int, started: bool, output: str) -> Same:
+    """Return what starts a series, publishes its next release, and checks it.
+
+    Raises
+    ------
+    UsageError
+        Where something of the request is wrong.
+    """
+    named = (requests.flag("ledger.series"), series)
+    quasi, sensitive = plan.names_of("quasi_identifier"), plan.names_of("sensitive")
+    direct = left_out_of_series(plan)
+    identifier = direct[0] if direct else "ID"
+    options = [
+        named,
+        (requests.flag("ledger.identifier"), identifier),
+        (requests.flag("columns.quasi_identifiers"), _names(quasi or ["COLUMN"])),
+        (requests.flag("columns.sensitive"), _names(sensitive or ["COLUMN"])),
+        *((requests.flag("ledger.drop"), _names(direct[1:])),) * bool(direct[1:]),
+        (requests.flag("ledger.m"), str(m)),
+    ]
+    commands = [] if started else [_command(["shoal", "republish", "init", ledger], options)]
+    table = plan.shown or "FILE.csv"
+    publish = [named, (requests.flag("output"), output)]
+    commands.append(_command(["shoal", "republish", "publish", ledger, table], publish))
+    commands.append(_command(["shoal", "republish", "verify", ledger], [named]))
+    lines = ["import shoal", "", f"with shoal.Ledger({ledger!r}, create=True) as ledger:"]
+    if started:
+        lines.append(f"    series = ledger.series({series!r})")
+    else:
+        lines += [
+            "    series = ledger.start(",
+            f"        {series!r},",
+            f"        m={m},",
+            f"        identifier={identifier!r},",
+            f"        quasi_identifiers={quasi!r},",
+            f"        sensitive={sensitive!r},",
+            *((f"        direct_identifiers={direct[1:]!r},",) * bool(direct[1:])),
+            "    )",
+        ]
+    lines += [f"    series.publish({table!r}, {output!r})", "    print(*series.verify().problems, sep='\\n')"]
+    return Same(
+        command=_first(plan) + "\n".join(commands),
+        spec="# Ledgers and series have no spec file: the ledger remembers what a series was started with.",
+        python="\n".join(lines),
     )
 
 
@@ -232,6 +364,8 @@ def _said(value: Any, imported: set[str]) -> str:
         return (
             f"[{inside}]" if isinstance(value, list) or all(isinstance(one, str) for one in value) else f"({inside},)"
         )
+    if type(value).__name__ == "Hierarchy":
+        return repr(value.source)  # its file, beside the table
     if not is_dataclass(value) or isinstance(value, type):
         return repr(value)
     taken = [one for one in fields(value) if one.init]

@@ -86,7 +86,6 @@ def serve(
             server.should_exit = True
 
         studio.stop = stop
-        studio.workshop.warm_up()
         address = guard.entrance
         opened(address)
         if browser:
@@ -116,6 +115,8 @@ def studio_of(
 def _listening(port: int) -> socket.socket:
     """Return a socket that nobody outside this machine can reach."""
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    if os.name == "posix":  # the port of a studio that was just closed may be taken again; elsewhere it would be shared
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((_LOOPBACK, port))
     except OSError as error:

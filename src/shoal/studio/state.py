@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shoal.studio.requests import Requests
     from shoal.studio.work import Job, Outcome, Workshop
 
-__all__ = ["OrderedRelease", "Studio", "Waiting"]
+__all__ = ["OrderedRelease", "OrderedWork", "Studio", "Waiting"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +47,18 @@ class OrderedRelease:
     """What was asked for."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class OrderedWork:
+    """Work on a series that was asked for."""
+
+    key: str
+    """The piece of work."""
+    title: str
+    """What people are told that it does."""
+    folder: str | None
+    """The folder of the release that it makes; None where it makes none."""
+
+
 @dataclass(kw_only=True)
 class Studio:
     """The state of one studio."""
@@ -67,8 +79,20 @@ class Studio:
     """The last release that was asked for."""
     levels: Mapping[str, str] | None = None
     """The levels of protection to compare, as they were typed; None as long as nobody asked."""
+    ways: bool = False
+    """Whether somebody asked to compare algorithms."""
+    attack: Mapping[str, str] | None = None
+    """How the release is attacked; None as long as nobody asked."""
+    together: Mapping[str, Any] | None = None
+    """Which releases are attacked together; None as long as nobody asked."""
+    ledger: str = ""
+    """The ledger that is open, by its name in the folder."""
+    ordered: OrderedWork | None = None
+    """What was asked for last of a series."""
     values_shown: bool = False
     """Whether somebody asked to see values of the table."""
+    columns_shown: set[str] = field(default_factory=set)
+    """The columns of which somebody asked to see the values, to group them by hand."""
     count: int = 0
     """Releases that were asked for."""
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -132,5 +156,5 @@ class Studio:
     def close(self) -> None:
         """End everything, and forget what was dropped."""
         self.workshop.close()
-        self.places.forget()
+        self.places.close()
         self.stop()

@@ -16,7 +16,11 @@ __all__ = [
     "ColumnRole",
     "Explained",
     "Goal",
+    "PROPOSALS",
+    "OfferedTree",
     "coarsening_in_words",
+    "date_form_in_words",
+    "work_in_words",
 ]
 
 
@@ -108,6 +112,7 @@ STEPS = (
     ("goal", "Goal"),
     ("coarser", "Coarser"),
     ("compare", "Compare"),
+    ("attack", "Attack it"),
     ("publish", "Publish"),
 )
 """The screens in their order: their path, and their title."""
@@ -120,6 +125,82 @@ class Explained:
     title: str
     meaning: str
 
+
+@dataclass(frozen=True, kw_only=True)
+class OfferedTree:
+    """A hierarchy that can be proposed for a column."""
+
+    how: str
+    """Its name in forms."""
+    title: str
+    meaning: str
+    kinds: tuple[str, ...]
+    """For which kinds of columns, as inspections call them."""
+    fields: tuple[tuple[str, str, str], ...] = ()
+    """What it asks for: the name of a field, what it is called, and an example."""
+    sensitive: bool = False
+    """Whether it needs a column that must stay private."""
+
+
+_NUMBERS = ("number",)
+_NAMES = ("category", "identifier", "text", "boolean")
+PROPOSALS = (
+    OfferedTree(
+        how="intervals",
+        title="Steps of one width",
+        meaning="0 to 9, 10 to 19, ...; on the next level twice as wide, and so on.",
+        kinds=_NUMBERS,
+        fields=(("width", "Width", "10"),),
+    ),
+    OfferedTree(
+        how="cuts",
+        title="Cut where you say",
+        meaning="The numbers at which something begins: 18, 30, 65. For a coarser level, some of them behind a "
+        "semicolon: 18, 30, 65; 65",
+        kinds=_NUMBERS,
+        fields=(("cuts", "Cuts", "18, 30, 65; 65"),),
+    ),
+    OfferedTree(
+        how="quantiles",
+        title="As many people in each",
+        meaning="Ranges that hold about as many records each; on the next level two of them are one.",
+        kinds=_NUMBERS,
+        fields=(("parts", "How many", "8"),),
+    ),
+    OfferedTree(
+        how="dates",
+        title="Months, quarters, years",
+        meaning="A day becomes its month, then its quarter, then its year.",
+        kinds=("date",),
+    ),
+    OfferedTree(
+        how="prefixes",
+        title="First characters",
+        meaning="Codes lose one character after the other from the right: postal codes, codes of diseases.",
+        kinds=(*_NAMES, *_NUMBERS),
+    ),
+    OfferedTree(
+        how="rare",
+        title="Rare with rare",
+        meaning="The two rarest values become one, the next two, and so on: no group stays small.",
+        kinds=_NAMES,
+    ),
+    OfferedTree(
+        how="together",
+        title="What says the same",
+        meaning="Values whose people have much the same private values become one: little is lost for whoever wants to "
+        "know what one has to do with the other.",
+        kinds=_NAMES,
+        sensitive=True,
+    ),
+    OfferedTree(
+        how="by hand",
+        title="By hand",
+        meaning="You say which values belong together, and what the group is called.",
+        kinds=(*_NAMES, *_NUMBERS, "date"),
+    ),
+)
+"""The hierarchies that the studio can propose."""
 
 EXPLAINED: Mapping[str, Explained] = {
     "bytes": Explained(title="Size", meaning="How large the file is. Nothing of it was read yet."),
@@ -168,6 +249,93 @@ EXPLAINED: Mapping[str, Explained] = {
     "left": Explained(
         title="Values left",
         meaning="How many different values the column has afterwards. Fewer values make larger groups, and say less.",
+    ),
+    "coarse_loss": Explained(
+        title="Loss by making columns coarser",
+        meaning="What the coarser columns lose already, before any group is made: 0% when every value is as it was, "
+        "100% when nothing of a column is left, on average over the columns that others may know. What the groups cost "
+        "comes on top; the screen Compare tells it.",
+    ),
+    "nodes": Explained(
+        title="Groups of values",
+        meaning="How many different values the column would have on this level of its hierarchy.",
+    ),
+    "rarest": Explained(
+        title="The smallest of them",
+        meaning="How few records share one value on this level, this column alone. Fewer than the goal asks for is no "
+        "mistake: other columns and the groups come afterwards.",
+    ),
+    "too_few": Explained(
+        title="Records with a value that is too rare",
+        meaning="The share of the records whose value on this level fewer records have than the smallest group of the "
+        "goal.",
+    ),
+    "records": Explained(title="Records", meaning="How many records of the table have the value."),
+    "success": Explained(
+        title="How often the attack is right",
+        meaning="The share of the people of the table about whom it is right, with the range in which it would lie for "
+        "95 of 100 tables like this one.",
+    ),
+    "baseline": Explained(
+        title="By guessing alone",
+        meaning="How often somebody would be right who has only the published list of values and knows nobody. What an "
+        "attack gets beyond that is what it learned.",
+    ),
+    "control": Explained(
+        title="About people who are not in it",
+        meaning="How often the same attack is right about people who are not in the release. What it learns of them is "
+        "knowledge of the world, not a disclosure; only the difference comes from being in the table.",
+    ),
+    "identifier": Explained(
+        title="What names each person",
+        meaning="Somebody who attacks has a list of people with their names, and what others may know of them. Here it "
+        "is your own table: nobody can know more.",
+    ),
+    "ledger": Explained(
+        title="Ledger",
+        meaning="A file that remembers how each person was published, encrypted. Without it the next release could "
+        "contradict the last one, and both together would betray people. Back it up after every release, and its key, "
+        "in another place.",
+    ),
+    "m": Explained(
+        title="How many values nobody can tell apart (m)",
+        meaning="In every release each group has at least m different private values, the same ones for a person in "
+        "every release: whoever has all releases is sure of nobody's with more than 1 in m. This is called "
+        "m-invariance.",
+    ),
+    "counterfeits": Explained(
+        title="Counterfeits",
+        meaning="Rows of people who are not there. They stand where somebody left and nobody fitting came. "
+        "A list of how many each group has is published, so that counts can be put right.",
+    ),
+    "people": Explained(title="People", meaning="The people of the table that this release was made from."),
+    "changed": Explained(
+        title="New and gone", meaning="People who were not in the release before, and people of it who are not in this."
+    ),
+    "before_values": Explained(title="Before", meaning="How many different values the column had in your table."),
+    "after_values": Explained(
+        title="After", meaning="How many different entries the column has in the release: values, ranges, sets, stars."
+    ),
+    "stars": Explained(title="Stars", meaning="The share of the cells of the column that are hidden altogether."),
+    "spread": Explained(
+        title="How the values are spread",
+        meaning="The share of the records with each value, or range of values: above in your table, below as the "
+        "release tells it. A range or a set counts for its values in equal parts; of stars nothing is assumed.",
+    ),
+    "algorithm": Explained(
+        title="Algorithm",
+        meaning="How the groups are made. All of them keep what was asked for, and are verified by the same code; they "
+        "differ in what is lost and in how long they take.",
+    ),
+    "least": Explained(
+        title="At least",
+        meaning="So many cells must become less precise in any release of this table that is as safe: it was proved.",
+    ),
+    "recoded": Explained(title="Cells less precise", meaning="How many cells are not published exactly as they were."),
+    "drawing": Explained(
+        title="Risk against loss",
+        meaning="Each point is a level of protection. Further left fewer people are found, further up less is lost. A "
+        "line above a point, where there is one, is what every release of this table loses at least.",
     ),
     "classes": Explained(
         title="Groups",
@@ -299,5 +467,83 @@ def coarsening_in_words(words: str) -> str:
     kind, _, value = words.partition(":")
     if kind == "date":
         return f"the {value} only" if value == "year" else f"year and {value}"
+    if kind == "level":
+        file, _, number = value.rpartition(":")
+        return f"level {number} of {file.rpartition('/')[2]}"
     fixed = {"": "as it is", "any": "nothing of it: every value becomes the same", "zip3": "the first 3 digits"}
     return fixed.get(kind) or COARSENINGS.get(kind, words).format(value)
+
+
+_DATE_PARTS = {
+    "%d": "day",
+    "%m": "month",
+    "%Y": "year",
+    "%y": "year in two digits",
+    "%b": "month by name",
+    "%B": "month by name",
+    "%H": "hour",
+    "%M": "minute",
+    "%S": "second",
+}
+
+
+def date_form_in_words(form: str) -> str:
+    """Return how dates are written, for people who do not know the signs of strptime.
+
+    Examples
+    --------
+    >>> date_form_in_words("%d.%m.%Y")
+    'day.month.year'
+    """
+    for sign, part in _DATE_PARTS.items():
+        form = form.replace(sign, part)
+    return form
+
+
+_WORK = {
+    "starting": "getting ready",
+    "read": "reading the table",
+    "coarsen": "making columns coarser",
+    "coarsenings": "trying what fits each column",
+    "encode": "sorting the values",
+    "partition": "making groups",
+    "recode": "making cells less precise",
+    "verify": "verifying every cell",
+    "bound": "proving how little must be lost",
+    "certify": "writing down what was achieved",
+    "write": "writing the files",
+    "before": "counting the groups as they are",
+    "after": "counting the groups afterwards",
+    "loss": "measuring what is lost",
+    "hierarchy": "making the hierarchy",
+    "levels": "measuring each level",
+    "attack": "attacking",
+    "links": "looking for links",
+    "features": "getting ready to learn",
+    "ledger": "opening the ledger",
+    "link": "finding everybody in the ledger",
+    "generalize": "making groups",
+    "remember": "remembering who was published how",
+    "combinations": "trying which columns tell people apart",
+    "special uniques": "looking for people who stand out by few facts",
+    "log-linear": "estimating who is alone among all people",
+    "forest": "learning from the release",
+    "measure": "measuring what is lost",
+    **dict.fromkeys(
+        ("annealing", "cascade", "cluster", "hilbert", "nearest neighbours", "parts", "patterns", "prices", "rounding"),
+        "making groups",
+    ),
+    **dict.fromkeys(("program", "restricted program"), "looking for the best groups"),
+}
+"""What the steps of work are called that people see."""
+
+
+def work_in_words(step: str) -> str:
+    """Return what a step of work does.
+
+    Examples
+    --------
+    >>> work_in_words("verify"), work_in_words("cluster"), work_in_words("k = 5, l = 2")
+    ('verifying every cell', 'making groups', 'k = 5, l = 2')
+    """
+    return _WORK.get(step, step)

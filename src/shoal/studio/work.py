@@ -12,6 +12,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ShoalError, place_of
 from shoal.studio.voice import SCREENS
+from shoal.studio.words import work_in_words
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -63,7 +65,13 @@ class Job:
     def to_dict(self) -> dict[str, Any]:
         """Return how far it is."""
         seconds = round(time.monotonic() - self.since, 1)
-        return {"title": self.title, "step": self.step, "done": self.done, "total": self.total, "seconds": seconds}
+        return {
+            "title": self.title,
+            "step": work_in_words(self.step),
+            "done": self.done,
+            "total": self.total,
+            "seconds": seconds,
+        }
 
 
 class Workshop:
@@ -178,6 +186,7 @@ def _serve(pipe: Connection) -> None:
     signal.signal(signal.SIGTERM, _leave)
     import shoal.studio.jobs
 
+    warnings.simplefilter("ignore")
     logging.getLogger("shoal").setLevel(logging.CRITICAL)  # the screens tell it, in the words of their readers
     shoal.studio.jobs.warm_up()
     while True:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from math import prod
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.table.cells_kernel import count_into_cells
+from shoal.table.rows_of_cells import RowsOfCells
 from shoal.table.sorting_kernel import cell_runs, dense_ranks, sort_by_key
 
 if TYPE_CHECKING:
@@ -20,6 +23,12 @@ __all__ = ["EquivalenceClasses", "mixed_radix_keys"]
 
 _KEY_LIMIT = 1 << 62
 """Keys of rows stay below this, so that they fit into 63 bits."""
+_COUNTED = 1 << 23
+"""Rows are counted by key, rather than sorted, where there are at most so many keys."""
+_KEYS_PER_ROW = 4
+"""The same, for each row."""
+_BLOCK = 1 << 14
+"""Rows whose keys are put together at a time: they stay in the caches meanwhile."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -31,8 +40,8 @@ class EquivalenceClasses:
     Section 5.1), so algorithms do their arithmetic on cells.
     """
 
-    order: NDArray[np.int32]
-    """The rows, sorted; rows of one cell stand together, in the order of the table."""
+    rows: RowsOfCells
+    """Which rows stand in which cell."""
     cell_starts: NDArray[np.int32]
     """Where each cell starts in `order`; one more than there are cells."""
     cell_values: NDArray[np.int32]
@@ -41,6 +50,16 @@ class EquivalenceClasses:
     """Where each class starts among the cells; one more than there are classes."""
     weights: NDArray[np.int64] | None = None
     """How many rows each of `order` stands for, in its order; None: one each."""
+
+    @property
+    def order(self) -> NDArray[np.int32]:
+        """The rows, sorted; rows of one cell stand together, in the order of the table."""
+        return self.rows.order
+
+    @property
+    def first_rows(self) -> NDArray[np.int32]:
+        """The first row of each cell."""
+        return self.rows.first
 
     @property
     def count(self) -> int:
@@ -80,9 +99,10 @@ class EquivalenceClasses:
         if self.weights is None:
             return self
         ends = np.concatenate(([0], np.cumsum(self.weights)))
+        starts = ends[self.cell_starts].astype(np.int32)
         return EquivalenceClasses(
-            order=np.arange(ends[-1], dtype=np.int32),
-            cell_starts=ends[self.cell_starts].astype(np.int32),
+            rows=RowsOfCells(starts, order=np.arange(ends[-1], dtype=np.int32)),
+            cell_starts=starts,
             cell_values=self.cell_values,
             class_starts=self.class_starts,
         )
@@ -114,19 +134,39 @@ class EquivalenceClasses:
             codes, size = sensitive
             radix = max(size, 1)
             columns.append((codes, radix))
-        keys, bits = mixed_radix_keys(columns, rows)
-        keys, order = sort_by_key(keys, np.arange(rows, dtype=np.int32), bits)
-        cell_starts, cell_values, class_starts = cell_runs(keys, radix)
+        space = prod(max(size, 1) for _, size in columns)
+        if space <= min(_COUNTED, _KEYS_PER_ROW * rows):
+            keys = _combined(columns, rows, np.int32)
+            cell_starts, cell_values, class_starts = count_into_cells(keys, space, radix)
+            members = RowsOfCells(cell_starts, cells=keys)
+        else:
+            keys, bits = mixed_radix_keys(columns, rows)
+            keys, order = sort_by_key(keys, np.arange(rows, dtype=np.int32), bits)
+            cell_starts, cell_values, class_starts = cell_runs(keys, radix)
+            members = RowsOfCells(cell_starts, order=order)
         return cls(
-            order=order,
+            rows=members,
             cell_starts=cell_starts,
             cell_values=cell_values,
             class_starts=class_starts,
-            weights=None if counts is None else counts[order],
+            weights=None if counts is None else counts[members.order],
         )
 
     def __repr__(self) -> str:
-        return f"EquivalenceClasses(rows={len(self.order)}, cells={len(self.cell_values)}, classes={self.count})"
+        return f"EquivalenceClasses(rows={len(self.rows)}, cells={len(self.cell_values)}, classes={self.count})"
+
+
+def _combined(
+    columns: Sequence[tuple[NDArray[np.integer], int]], rows: int, dtype: type[np.signedinteger]
+) -> NDArray[Any]:
+    """Combine columns, the product of whose domains a type can hold, as `mixed_radix_keys` does."""
+    keys = np.zeros(rows, dtype=dtype)
+    for begin in range(0, rows, _BLOCK):
+        some = keys[begin : begin + _BLOCK]
+        for codes, size in columns:
+            some *= max(size, 1)
+            some += codes[begin : begin + _BLOCK]
+    return keys
 
 
 def mixed_radix_keys(columns: Sequence[tuple[NDArray[np.integer], int]], rows: int) -> tuple[NDArray[np.int64], int]:
@@ -148,6 +188,9 @@ def mixed_radix_keys(columns: Sequence[tuple[NDArray[np.integer], int]], rows: i
     bits : int
         Every key is below 2**bits. The last column is the least significant digit: `key % size` is its code.
     """
+    space = prod(max(size, 1) for _, size in columns)
+    if space < _KEY_LIMIT:
+        return _combined(columns, rows, np.int64), (space - 1).bit_length()
     keys = np.zeros(rows, dtype=np.int64)
     space = 1
     for codes, size in columns:

@@ -22,6 +22,8 @@ __all__ = ["KEYED", "fingerprint", "new_salt"]
 
 _WINDOW = 1 << 22
 """Rows whose codes are added at a time, where each stands for many."""
+_FEW = 1 << 16
+"""Values whose text is joined here: the import of Arrow, whose buffers hold it already, takes longer."""
 KEYED = "HMAC-SHA-256 of the canonical form of the input's rows, with the salt in salt.txt as its key"
 """How a certificate says what its hash of the input is."""
 
@@ -58,7 +60,7 @@ def fingerprint(table: Table, order: NDArray[np.integer] | None = None, *, key: 
         _add_text(form, f"{role}\0{column.name}", _as_text(column.dictionary))
     by_cell = order is None
     if order is None:  # rows of one cell are alike: each once, and how many they are
-        order = table.classes.order[table.classes.cell_starts[:-1]]
+        order = table.classes.first_rows
         form.update(f"cells\0{len(order)}\0".encode())
         form.update(table.classes.cell_counts.astype("<i4").tobytes())
     else:
@@ -82,10 +84,12 @@ def _add_text(form: hmac.HMAC, header: str, text: pl.Series) -> None:
     form.update(f"{header}\0{len(text)}\0".encode())
     lengths = text.str.len_bytes().cast(pl.Int64).fill_null(-1).to_numpy()
     form.update(lengths.astype("<i8").tobytes())
-    arrow = text.fill_null("").rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
-    content = arrow.buffers()[2]
-    if content is not None:
-        form.update(memoryview(content)[: int(lengths[lengths > 0].sum())])
+    written = text.fill_null("")
+    if len(written) <= _FEW:
+        form.update("".join(written).encode())
+        return
+    content = written.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()).buffers()[2]
+    form.update(memoryview(content)[: int(lengths[lengths > 0].sum())])
 
 
 def _as_text(values: pl.Series) -> pl.Series:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from shoal.errors import ColumnError, near_matches
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Schema"]
 
+REST = "rest"
+"""In place of the insensitive columns: all that have no other role."""
 _ROLES = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive")
 
 
@@ -32,6 +34,16 @@ class Schema:
     def published(self) -> tuple[str, ...]:
         """The columns of a release, in the order of their roles."""
         return self.quasi_identifiers + self.sensitive + self.insensitive
+
+    def with_rest(self, columns: Sequence[str]) -> Schema:
+        """Return the schema with the columns of a table that have no role as insensitive ones, where it asks for that.
+
+        It does where its insensitive columns are `"rest"`, and the table has no column of that name.
+        """
+        if self.insensitive != (REST,) or REST in columns:
+            return self
+        named = {*self.quasi_identifiers, *self.sensitive, *self.direct_identifiers}
+        return replace(self, insensitive=tuple(name for name in columns if name not in named))
 
     def check(self, columns: Sequence[str]) -> None:
         """Check the roles against the columns that a table has: every column has exactly one.

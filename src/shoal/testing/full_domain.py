@@ -187,15 +187,20 @@ def loss_of_node(
     ways: Sequence[Ways],
     metric: str,
     k: int = 1,
+    *,
+    weights: Sequence[Fraction | int] | None = None,
 ) -> Fraction | float:
     """Return a metric of what a node publishes, by its definition; lower is better (one minus the precision).
 
-    `k` is what the request asks of every class, for the average class size.
+    `k` is what the request asks of every class, for the average class size; `weights` are those of the attributes, for
+    the metrics that are sums over cells.
     """
     n, d = len(rows), len(ways)
+    weight = [Fraction(1)] * d if weights is None else [Fraction(each) for each in weights]
     sizes = Counter(node.cells).values()
     if metric == "stars":
-        return Fraction(sum(cell is STAR for cells in node.cells for cell in cells))
+        starred = [w for cells in node.cells for cell, w in zip(cells, weight, strict=True) if cell is STAR]
+        return sum(starred, Fraction(0))
     if metric == "suppressed_tuples":
         return Fraction(sum(STAR in cells for cells in node.cells))
     if metric == "discernability":
@@ -205,11 +210,11 @@ def loss_of_node(
     if metric == "precision":
         heights = [max(len(next(iter(way.values()))) - 1, 1) for way in ways]
         gone = [
-            Fraction(1) if cell is STAR else Fraction(step, height)
+            w * (Fraction(1) if cell is STAR else Fraction(step, height))
             for cells, steps in zip(node.cells, node.steps, strict=True)
-            for cell, step, height in zip(cells, steps, heights, strict=True)
+            for cell, step, height, w in zip(cells, steps, heights, weight, strict=True)
         ]
-        return sum(gone, Fraction(0)) / len(gone) if gone else Fraction(0)
+        return sum(gone, Fraction(0)) / (n * sum(weight)) if gone else Fraction(0)
     columns = [[row[a] for row in rows] for a in range(d)]
     covered = [
         [_below(cells[a], columns[a], ways[a], node.levels[a], row[a]) for a in range(d)]
@@ -217,13 +222,13 @@ def loss_of_node(
     ]
     if metric == "gcp":
         cells_lost = [
-            Fraction(1) if node.cells[row][a] is STAR else _penalty(covered[row][a], columns[a])
+            weight[a] * (Fraction(1) if node.cells[row][a] is STAR else _penalty(covered[row][a], columns[a]))
             for row in range(n)
             for a in range(d)
         ]
-        return sum(cells_lost, Fraction(0)) / len(cells_lost) if cells_lost else Fraction(0)
+        return sum(cells_lost, Fraction(0)) / (n * sum(weight)) if cells_lost else Fraction(0)
     if metric == "non_uniform_entropy":
-        return _entropy(columns, covered)
+        return _entropy(columns, covered, weight)
     if metric == "kl_divergence":
         release = [
             tuple(STAR if cell is STAR else inside for cell, inside in zip(cells, each, strict=True))
@@ -247,12 +252,14 @@ def _penalty(inside: Collection[Any], column: Sequence[Any]) -> Fraction:
     return Fraction(len(inside) - 1, values - 1) if len(inside) > 1 else Fraction(0)
 
 
-def _entropy(columns: Sequence[Sequence[Any]], covered: Sequence[Sequence[Collection[Any]]]) -> float:
+def _entropy(
+    columns: Sequence[Sequence[Any]], covered: Sequence[Sequence[Collection[Any]]], weights: Sequence[Fraction]
+) -> float:
     lost, most = [], []
     for a, column in enumerate(columns):
         counts = Counter(column)
         for row, value in enumerate(column):
             inside = sum(counts[other] for other in covered[row][a])
-            lost.append(math.log2(inside / counts[value]))
-            most.append(math.log2(len(column) / counts[value]))
+            lost.append(float(weights[a]) * math.log2(inside / counts[value]))
+            most.append(float(weights[a]) * math.log2(len(column) / counts[value]))
     return math.fsum(lost) / math.fsum(most) if math.fsum(most) > 0 else 0.0

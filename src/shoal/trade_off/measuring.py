@@ -124,6 +124,7 @@ def tradeoff(
     told = progress or silent
     told("read", 0, 1)
     opened = open_data(data, delimiter=given["delimiter"], encoding=given["encoding"], sheet=given["sheet"])
+    schema = schema.with_rest(opened.frame.columns)
     check_recodable(schema, opened.frame.columns, given)
     if not schema.quasi_identifiers:
         raise ColumnError("Name at least one quasi-identifier: without one there is nothing to protect, or to lose.")

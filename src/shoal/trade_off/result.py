@@ -10,6 +10,8 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal._figures import svg_element, write_picture
+from shoal._language import gettext as _
+from shoal._language import language, marked, numeral
 from shoal._unpicklable import Unpicklable
 from shoal._validation import exact_fraction
 from shoal._words import listed, number, percent
@@ -166,7 +168,7 @@ class TradeOff(Unpicklable):
             "cells kept": [_share(choice.kept_share) for choice in shown],
             "at most": [_share(choice.kept_share_at_most) for choice in shown],
             "loss": [_share(choice.loss) for choice in shown],
-            "seconds": [_NONE if choice.seconds is None else f"{choice.seconds:.2f}" for choice in shown],
+            "seconds": [_NONE if choice.seconds is None else numeral(f"{choice.seconds:.2f}") for choice in shown],
         }
         optional = ("sure of a value", "at most")
         return {name: cells for name, cells in table.items() if name not in optional or set(cells) != {_NONE}}
@@ -181,10 +183,14 @@ class TradeOff(Unpicklable):
 
     def sentences(self) -> tuple[str, ...]:
         """Return what the figures mean: the risk as it was, what protection costs, the knee, and what is beaten."""
-        before = (
-            f"In the {number(self.rows)} rows as they came, somebody who knows {listed(self.quasi_identifiers)} of a "
-            f"person finds the right row with a probability of {percent(self.before.average)} on average; "
-            f"{percent(self.before.sample_uniques)} of the rows are alone."
+        before = _(
+            "In the {rows} rows as they came, somebody who knows {known} of a person finds the right row with a "
+            "probability of {average} on average; {alone} of the rows are alone."
+        ).format(
+            rows=number(self.rows),
+            known=listed(self.quasi_identifiers),
+            average=percent(self.before.average),
+            alone=percent(self.before.sample_uniques),
         )
         said = [before]
         first, last = self.able[0], self.able[-1]
@@ -192,19 +198,25 @@ class TradeOff(Unpicklable):
             said.append(f"{_told(first)}; {_told(last)}.")
         if self.knee is not None:
             said.append(
-                f"The knee is at {self.knee.text}: up to it more protection costs less than beyond it. It says where "
-                "the curve bends, not which risk is acceptable."
+                _(
+                    "The knee is at {level}: up to it more protection costs less than beyond it. It says where the "
+                    "curve bends, not which risk is acceptable."
+                ).format(level=self.knee.text)
             )
         elif self.along is not None and len(self.front) > 2:
-            said.append("The curve has no clear knee: no step of protection costs clearly more than those before it.")
+            said.append(
+                _("The curve has no clear knee: no step of protection costs clearly more than those before it.")
+            )
         beaten = [choice.text for choice in self.able if choice not in self.front]
         if beaten:
             said.append(
-                f"Beaten: {listed(beaten)}. Another level protects at least as well and loses no more, because "
-                "algorithms do not always find the best release."
+                _(
+                    "Beaten: {levels}. Another level protects at least as well and loses no more, because algorithms "
+                    "do not always find the best release."
+                ).format(levels=listed(beaten))
             )
         if self.ended == "interrupted":
-            said.append("The work was interrupted: levels that were not measured are missing.")
+            said.append(_("The work was interrupted: levels that were not measured are missing."))
         return tuple(said)
 
     def plot(self, ax: Sequence[Axes] | None = None) -> Sequence[Axes]:
@@ -228,15 +240,17 @@ class TradeOff(Unpicklable):
     def _for_report(self, chosen: Choice | None) -> TradeOffFacts:
         table = {"level": [], **{name: cells for name, cells in self.columns().items() if name != "level"}}
         for choice in self.choices:
-            marks = [mark for mark in (self.mark(choice), "chosen" if choice is chosen else "") if mark]
-            table["level"].append(f"{choice.text} ({', '.join(marks)})" if marks else choice.text)
+            marks = [mark for mark in (self.mark(choice), marked("chosen") if choice is chosen else "") if mark]
+            told = ", ".join(_(mark) for mark in marks)
+            table["level"].append(f"{choice.text} ({told})" if marks else choice.text)
         return TradeOffFacts(
-            title="Protection and loss",
+            title=_("Protection and loss"),
             sentences=self.sentences(),
-            header=tuple(title.capitalize() for title in table),
+            header=tuple(_(title)[:1].upper() + _(title)[1:] for title in table),
             rows=tuple(zip(*table.values(), strict=True)),
-            caption="Each level was released and verified; risk is on the left, what is kept and lost on the right.",
+            caption=_("Each level was released and verified; risk is on the left, what is kept and lost on the right."),
             picture=svg_element(self.plot()[0]),
+            language=language(),
         )
 
     def _repr_html_(self) -> str:
@@ -257,12 +271,24 @@ class TradeOff(Unpicklable):
 
 
 _NONE = "-"
+_TITLES = (
+    *(marked("level"), marked("highest risk"), marked("average risk"), marked("sure of a value")),
+    *(marked("cells kept"), marked("at most"), marked("loss"), marked("seconds")),
+    *(marked("knee"), marked("beaten"), marked("no release")),
+)
+"""The titles of the table's columns, and what is said of a level."""
 
 
 def _told(choice: Choice) -> str:
-    return (
-        f"{choice.text} leaves {_one_in(choice.smallest_class)} at worst and {_share(choice.average_risk)} on average, "
-        f"keeps {_share(choice.kept_share)} of the cells as they are and loses {_share(choice.loss)} of the information"
+    return _(
+        "{level} leaves {highest} at worst and {average} on average, keeps {kept} of the cells as they are and loses "
+        "{lost} of the information"
+    ).format(
+        level=choice.text,
+        highest=_one_in(choice.smallest_class),
+        average=_share(choice.average_risk),
+        kept=_share(choice.kept_share),
+        lost=_share(choice.loss),
     )
 
 
@@ -271,7 +297,7 @@ def _share(value: float | None) -> str:
 
 
 def _one_in(people: int | None) -> str:
-    return _NONE if people is None else f"1 in {number(people)}"
+    return _NONE if people is None else _("1 in {many}").format(many=number(people))
 
 
 def _same(value: Any, given: Any) -> bool:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal._progress import Clock
+from shoal._progress import Clock, Progress, silent
 from shoal._validation import OneOf, validate
 from shoal.errors import InfeasibleError, UsageError
-from shoal.metrics import METRICS, gcp, kl_divergence, non_uniform_entropy
-from shoal.publish import encoded_columns, encoded_table
+from shoal.metrics import METRICS, gcp, kl_divergence, ncp, non_uniform_entropy
+from shoal.models import KAnonymity
+from shoal.opening import open_data, roles
+from shoal.publish import all_options, encoded_columns, encoded_table, meant, requested, rows_to_publish
 from shoal.recoding import Recoding, compose, recode
 from shoal.stages import STEPS, drawn, partition_and_recode
 from shoal.table import Schema
@@ -24,13 +26,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.algorithms import Algorithm
+    from shoal.hierarchy import Coarsening
     from shoal.opening import OpenedData
     from shoal.stages import Encoded, Prepared, Request
     from shoal.table import Table
     from shoal.tuning.ladders import Ladder, Rung
     from shoal.tuning.search import Node
 
-__all__ = ["LOSSES", "Evaluator", "check_loss", "loss_of_recoding"]
+__all__ = ["LOSSES", "Evaluator", "check_loss", "coarsening_losses", "loss_of_recoding"]
 
 LOSSES = tuple(name for name, metric in METRICS.items() if metric.tunable)
 """The metrics that can be minimized."""
@@ -139,13 +142,75 @@ class Evaluator:
 
     def _loss_of_coarsening(self, prepared: Prepared) -> float:
         """Return what the coarsening loses alone: as if the coarse table were published as it is."""
-        coarse, original = prepared.table, prepared.original
-        classes = coarse.classes
-        rows_of_class = np.diff(classes.cell_starts[classes.class_starts])
-        groups = np.empty(coarse.rows, dtype=np.int32)
-        groups[classes.order] = np.repeat(np.arange(classes.count, dtype=np.int32), rows_of_class)
-        composed = compose(original, coarse, recode(coarse, groups, classes.count, star=self.request.star))
-        return loss_of_recoding(self.loss, original, composed, groups)
+        composed, groups = _only_coarsened(prepared)
+        return loss_of_recoding(self.loss, prepared.original, composed, groups)
 
     def __repr__(self) -> str:
         return f"Evaluator(rows={len(self.rows)}, ladders={len(self.ladders)})"
+
+
+def _only_coarsened(prepared: Prepared) -> tuple[Recoding, NDArray[np.int32]]:
+    """Return the coarse table as if it were published as it is: in the values of the original, with its classes."""
+    coarse = prepared.table
+    classes = coarse.classes
+    rows_of_class = np.diff(classes.cell_starts[classes.class_starts])
+    groups = np.empty(coarse.rows, dtype=np.int32)
+    groups[classes.order] = np.repeat(np.arange(classes.count, dtype=np.int32), rows_of_class)
+    recoded = recode(coarse, groups, classes.count, star=prepared.request.star)
+    return compose(prepared.original, coarse, recoded), groups
+
+
+def coarsening_losses(
+    data: Any,
+    *,
+    quasi_identifiers: Sequence[str],
+    coarsen: Mapping[str | tuple[str, ...], Coarsening],
+    dates: Mapping[str, str] | None = None,
+    decimal: str | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    progress: Progress | None = None,
+) -> dict[str, float]:
+    """Return what coarsenings lose alone, before a table is anonymized.
+
+    Parameters
+    ----------
+    data, quasi_identifiers, coarsen, dates, decimal, delimiter, encoding, sheet
+        As for `shoal.anonymize`.
+    progress : callable, optional
+        Called with (step, done, total) now and then.
+
+    Returns
+    -------
+    dict of str to float
+        The normalized certainty penalty of each quasi-identifier, from 0 (every value as it was) to 1 (nothing left):
+        what `release.metrics.ncp` would say if the coarse table were published as it is.
+
+    Raises
+    ------
+    UsageError
+        The call or the data is wrong; the message says what to change.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Bins
+    >>> table = pl.DataFrame({"age": [20, 25, 30, 40], "sex": ["f", "m", "f", "m"]})
+    >>> coarsening_losses(table, quasi_identifiers=["age", "sex"], coarsen={"age": Bins(10)})
+    {'age': 0.125, 'sex': 0.0}
+    """
+    given = all_options(coarsening_losses, {"coarsen": coarsen, "dates": dates, "decimal": decimal})
+    told = progress or silent
+    told("read", 0, 2)
+    opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
+    schema = roles(quasi_identifiers, None)
+    schema.check_known(opened.frame.columns)
+    opened = replace(opened, frame=opened.frame.select(schema.quasi_identifiers))
+    request = requested(schema, KAnonymity(1), "auto", given)
+    opened = meant(opened, request, given)
+    frame, rows = rows_to_publish(opened.frame, schema, given["missing_sensitive"])
+    told("measure", 1, 2)
+    encoded = encoded_table(frame, request, Clock(STEPS))
+    prepared = drawn(encoded, replace(request, seed=0), opened, rows)
+    return ncp(_only_coarsened(prepared)[0])

@@ -10,13 +10,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from shoal._figures import svg_element, write_picture
+from shoal._language import gettext as _
+from shoal._language import language, marked, numeral
 from shoal._unpicklable import Unpicklable
+from shoal.certificate import coarsenings_for_readers
 from shoal.metrics import METRICS
 from shoal.publish import anonymize
 from shoal.report import TradeOffFacts
 from shoal.report.notebook import PRIVATE, card
 from shoal.report.sentences import number, percent
-from shoal.stages import coarsenings_for_readers
 from shoal.tuning.picture import plot_trade_off
 from shoal.tuning.words import in_words
 
@@ -36,11 +38,18 @@ __all__ = ["Setting", "Tuning", "trade_off_of"]
 
 _Key = TypeVar("_Key")
 
+_TITLES = (
+    *(marked("setting"), marked("cells kept"), marked("loss"), marked("by coarsening")),
+    *(marked("by anonymization"), marked("stars")),
+    marked("untouched"),
+)
+"""The titles of the table's columns, and what the setting without a coarsening is called."""
+
 _ENDS = {
-    "complete": "every setting was tried",
-    "settled": "nothing better was in sight",
-    "time": "the time was over",
-    "interrupted": "it was interrupted",
+    "complete": marked("every setting was tried"),
+    "settled": marked("nothing better was in sight"),
+    "time": marked("the time was over"),
+    "interrupted": marked("it was interrupted"),
 }
 
 
@@ -264,46 +273,62 @@ class Tuning(Unpicklable):
 
     def sentences(self) -> tuple[str, ...]:
         """Return what was searched and how that ended, and what is recommended."""
-        tried = f"{number(len(self.settings))} of {number(self.size)} settings were tried"
-        if self.stand_in is not None:
-            tried = (
-                f"{number(self.screened)} of {number(self.size)} settings were looked at with {self.stand_in}, which "
-                f"is quick, and the {number(len(self.settings))} most promising ones were tried"
+        tried = (
+            _("{tried} of {all} settings were tried in {seconds} s, until {ended}.")
+            if self.stand_in is None
+            else _(
+                "{screened} of {all} settings were looked at with {algorithm}, which is quick, and the {tried} most "
+                "promising ones were tried in {seconds} s, until {ended}."
             )
-        return f"{tried} in {self.seconds:.1f} s, until {_ENDS[self.ended]}.", self._recommendation()
+        ).format(
+            tried=number(len(self.settings)),
+            screened=number(self.screened),
+            all=number(self.size),
+            algorithm=self.stand_in,
+            seconds=numeral(f"{self.seconds:.1f}"),
+            ended=_(_ENDS[self.ended]),
+        )
+        return tried, self._recommendation()
 
     def _recommendation(self) -> str:
         best, untouched = self.best, self.untouched
-        what = "no coarsening" if best is untouched else best.text
-        unit = "" if self.loss == "kl_divergence" else " of the information"
         said = (
-            f"Recommended: {what}. It keeps {percent(best.kept_share or 0.0)} of the cells as they are and loses "
-            f"{self.shown_loss(best.loss)}{unit} ({METRICS[self.loss].title})"
+            _("Recommended: {what}. It keeps {kept} of the cells as they are and loses {loss} ({metric})")
+            if self.loss == "kl_divergence"
+            else _(
+                "Recommended: {what}. It keeps {kept} of the cells as they are and loses {loss} of the information "
+                "({metric})"
+            )
+        ).format(
+            what=_("no coarsening") if best is untouched else best.text,
+            kept=percent(best.kept_share or 0.0),
+            loss=self.shown_loss(best.loss),
+            metric=_(METRICS[self.loss].title),
         )
         if len(self.settings) == 1:
-            return f"{said}; there was no time to try a coarsening."
+            return said + _("; there was no time to try a coarsening.")
         if best is untouched:
-            return f"{said}; every coarsening that was tried loses more."
+            return said + _("; every coarsening that was tried loses more.")
         if untouched.loss is None:
-            return f"{said}; without a coarsening there is no release."
-        return (
-            f"{said}, in place of {percent(untouched.kept_share or 0.0)} kept and {self.shown_loss(untouched.loss)} "
-            "lost without a coarsening."
+            return said + _("; without a coarsening there is no release.")
+        return said + _(", in place of {kept} kept and {loss} lost without a coarsening.").format(
+            kept=percent(untouched.kept_share or 0.0), loss=self.shown_loss(untouched.loss)
         )
 
     def _for_report(self) -> TradeOffFacts:
         table = self.columns()
         table["setting"] = [
-            f"{text} (best)" if setting is self.best else text
+            f"{_(text)} ({_('best')})" if setting is self.best else _(text)
             for text, setting in zip(table["setting"], self.trade_off, strict=True)
         ]
         return TradeOffFacts(
-            title="How coarse was best",
-            caption="The settings that no other one beats in both kinds of loss, from the finest to the coarsest.",
+            title=_("How coarse was best"),
+            caption=_("The settings that no other one beats in both kinds of loss, from the finest to the coarsest."),
             sentences=self.sentences(),
-            header=tuple(title.capitalize() for title in table),
+            header=tuple(_(title)[:1].upper() + _(title)[1:] for title in table),
             rows=tuple(zip(*table.values(), strict=True)),
             picture=svg_element(self.plot()),
+            language=language(),
         )
 
     def _repr_html_(self) -> str:

@@ -124,6 +124,7 @@ def tune(
     told("read", 0, 1)
     opened = open_data(data, delimiter=given["delimiter"], encoding=given["encoding"], sheet=given["sheet"])
     schema = roles(quasi_identifiers, sensitive, given["direct_identifiers"], given["insensitive"])
+    schema = schema.with_rest(opened.frame.columns)
     schema.check(opened.frame.columns)
     asked = requested(schema, privacy, algorithm, given)
     if asked.requirement.population is not None:

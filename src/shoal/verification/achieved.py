@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from shoal.models.population import Population
     from shoal.models.release_counts import PeopleCounts
 
-__all__ = ["Achieved", "achieved", "measure"]
+__all__ = ["STATED_DIGITS", "Achieved", "achieved", "measure"]
 
-_DIGITS = 4
+STATED_DIGITS = 4
+"""Decimals of what is stated: rounded against the publisher, never in favour."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,12 +232,12 @@ def achieved(
     return Achieved(
         k=k,
         groups=groups,
-        l_frequency=rounded_down(1 / alpha, _DIGITS),
+        l_frequency=rounded_down(1 / alpha, STATED_DIGITS),
         l_distinct=min(int(groups_of.distinct.min()) for groups_of in counts),
-        l_entropy=min(largest_entropy_l(groups_of, _DIGITS) for groups_of in counts),
-        alpha=rounded_up(alpha, _DIGITS),
+        l_entropy=min(largest_entropy_l(groups_of, STATED_DIGITS) for groups_of in counts),
+        alpha=rounded_up(alpha, STATED_DIGITS),
         t={
-            name: rounded_up(largest_distance(groups_of, EqualDistance()), _DIGITS)
+            name: rounded_up(largest_distance(groups_of, EqualDistance()), STATED_DIGITS)
             for name, groups_of in zip(sensitive, counts, strict=True)
         },
         closeness=_by_distance(counts, sensitive, [one for one in parts if isinstance(one, GroupModel)]),
@@ -256,6 +257,6 @@ def _by_distance(
         stated = {name: one for name, one in zip(sensitive, measured, strict=True) if one is not None}
         for described, _ in list(stated.values())[:1]:
             found.append(
-                {**described, "t": {name: rounded_up(largest, _DIGITS) for name, (_, largest) in stated.items()}}
+                {**described, "t": {name: rounded_up(largest, STATED_DIGITS) for name, (_, largest) in stated.items()}}
             )
     return tuple(found)

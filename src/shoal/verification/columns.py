@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal._messages import Phrase, Suggestion, text_of
-from shoal.errors import NotUnderstoodError
+from shoal.errors import DataError, NotUnderstoodError
 from shoal.verification.cells import Cell, cell_text, loose_cell, read_cell
 from shoal.verification.meaning import KINDS, Meaning
 from shoal.verification.scales import is_plain_number, moment_of, number_of, period_of
@@ -39,7 +39,16 @@ if TYPE_CHECKING:
     from shoal._messages import Part, Voice
     from shoal.verification.scales import Position, Scale
 
-__all__ = ["ReadingProblem", "ReadColumn", "ReadTable", "how_to_say", "not_understood", "read_column", "read_table"]
+__all__ = [
+    "ReadColumn",
+    "ReadTable",
+    "ReadingProblem",
+    "check_true_values",
+    "how_to_say",
+    "not_understood",
+    "read_column",
+    "read_table",
+]
 
 _YEAR = re.compile(r"[0-9]{4}")
 _UNNAMED = re.compile(r"(node )*level [0-9]+, node [0-9]+")
@@ -465,6 +474,50 @@ def not_understood(problems: Sequence[ReadingProblem]) -> NotUnderstoodError:
     return NotUnderstoodError(
         said, *(Phrase(" ", problem) for problem in problems), columns=tuple(problem.column for problem in problems)
     )
+
+
+def check_true_values(column: ReadColumn, given: pl.Series, whose: str) -> None:
+    """Check that people have true values in a column, not cells of the release that stand for several values.
+
+    Parameters
+    ----------
+    column : ReadColumn
+        Of the release.
+    given : polars.Series
+        The column of the people.
+    whose : str
+        Who they are, for the message.
+
+    Raises
+    ------
+    DataError
+        Where a cell of the people stands for several values in the release.
+    """
+    import polars as pl
+
+    if given.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return
+    coarse = [
+        label
+        for label, one in zip(column.labels, column.sub_domains, strict=True)
+        if label is not None and _stands_for_several(one, column.scale)
+    ]
+    wrong = int(given.cast(pl.String).is_in(coarse).sum())
+    if wrong:
+        raise DataError(
+            f"The column '{column.name}' of {whose} has stars, intervals, sets or nodes as the release has, in "
+            f"{wrong:,} row(s): what such a row stands for is not one value. Give the table as it was before it was "
+            "generalized or suppressed."
+        )
+
+
+def _stands_for_several(found: SubDomain, scale: str) -> bool:
+    """Return whether nobody has such a cell as a true value; text that looks like an interval may be one."""
+    if isinstance(found, Listed):
+        return len(found.texts) > 1
+    if isinstance(found, Span | Between):
+        return scale != "text" and not (isinstance(found, Span) and found.low == found.high)
+    return True
 
 
 def read_column(column: pl.Series, meaning: Meaning, *, star: str = "*", beside: pl.Series | None = None) -> ReadColumn:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 __all__ = [
     "COUNTERFEITS",
     "ReadRelease",
+    "columns_said",
     "file_digest",
+    "find_published",
     "read_certificate",
     "read_counterfeits",
     "read_published",
@@ -30,7 +32,7 @@ __all__ = [
 
 COUNTERFEITS = "counterfeits.csv"
 """The file that says how many counterfeits the groups of a release of a series have."""
-_NAMES = ("release.csv", "release.parquet")
+_NAMES = ("release.csv", "release.parquet", "release.xlsx", "release.ods")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -46,8 +48,7 @@ class ReadRelease:
 
     def columns(self, role: str) -> tuple[str, ...]:
         """Return the columns with a role ("quasi_identifiers", "sensitive") as the certificate names them."""
-        said = self.certificate.get("columns") or self.certificate.get("input") or {}
-        return tuple(said.get(role) or ())
+        return columns_said(self.certificate, role)
 
     def meanings(
         self,
@@ -97,6 +98,37 @@ def read_published(path: str | Path, *, delimiter: str | None = None, encoding: 
     )
 
 
+def columns_said(certificate: Mapping[str, Any], role: str) -> tuple[str, ...]:
+    """Return the columns that have a role ("quasi_identifiers", "sensitive") by a certificate."""
+    said = certificate.get("columns") or certificate.get("input") or {}
+    return tuple(said.get(role) or ())
+
+
+def find_published(path: str | Path) -> tuple[str | Path, Mapping[str, Any]]:
+    """Return the file of a published table, and the certificate of that very file; empty where there is none.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder of a release, or a file; any other source is returned as it is.
+
+    Raises
+    ------
+    DataError
+        Where a file of a release folder is missing, or is not the one that its certificate names.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        return path, _beside(folder)
+    certificate = read_certificate(folder / "certificate.json") if (folder / "certificate.json").is_file() else {}
+    named = _named_files(certificate)
+    if not named and not any((folder / name).is_file() for name in _NAMES):
+        return path, {}  # a table in several files
+    table = folder / _table_name(folder, named)
+    _check_file(table, named)
+    return table, certificate
+
+
 def _beside(path: Path) -> Mapping[str, Any]:
     """Return the certificate beside a file, where it is of this very file."""
     certificate = path.with_name("certificate.json")
@@ -126,7 +158,7 @@ def _table_name(folder: Path, named: Mapping[str, Any]) -> str:
     """Return the name of the file with the published table."""
     found = [name for name in _NAMES if (name in named if named else (folder / name).exists())]
     if not found:
-        raise DataError(f"The folder '{folder}' holds no release.csv or release.parquet. Name the file of the release.")
+        raise DataError(f"The folder '{folder}' holds no table of a release ({', '.join(_NAMES)}). Name its file.")
     if len(found) > 1:
         raise DataError(
             f"The folder '{folder}' holds {' and '.join(found)}, and no certificate says which of them is the release. "

@@ -155,6 +155,13 @@ WARNINGS: Mapping[str, WarningKind] = _listed(
         by=_INSPECT,
     ),
     WarningKind(
+        code="recoded_cells",
+        title="The table looks like a release",
+        when="A column of text has stars, intervals, masked codes or sets in 5% of the records or more.",
+        why="What was taken away cannot be counted: groups that look safe may not be, and figures of risk are too low.",
+        by=_INSPECT,
+    ),
+    WarningKind(
         code="no_sensitive",
         title="No column looks sensitive",
         when="No column looks as if people would not want it to be known of them.",

@@ -81,7 +81,9 @@ def published_warnings(
                 code="mostly_stars",
                 column=name,
                 found=f"{percent(stars[name] / rows)} of the records show a star for '{name}'.",
-                advice=Phrase("Make it coarser first, and more of it can stay: ", coarser(name), "."),
+                advice=Phrase("Make it coarser still, or drop it (", _dropped(name), ").")
+                if name in coarse
+                else Phrase("Make it coarser first, and more of it can stay: ", coarser(name), "."),
             )
         elif name not in coarse:
             yield from _large_sets(frame.get_column(name), coarser, each)

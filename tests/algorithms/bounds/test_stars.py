@@ -2,6 +2,7 @@
 
 from collections import Counter
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -201,8 +202,36 @@ def test_charging_each_row_by_itself_is_the_dual_program_before_its_first_step(m
     rng = np.random.default_rng(seed)
     changing = rng.integers(0, encoded.classes.cell_counts + 1).astype(np.int32)
     cells, items = stars._Cells.of(encoded, relaxed), np.flatnonzero(changing)
-    patterns = [*((a,) for a in range(4)), (0, 1), (0, 1, 2, 3)]
-    sharing = stars._dual_bound(stars._items(cells, patterns, items, changing), relaxed.l, target=10**6, steps=0)
-    alone = stars._stars_without_sharing(cells, items, changing[items])
+    level = cells.fewest_stars(items)
+    assert level.min() == 1
+    assert level.max() > 1
+    families = [stars._Family(starred=(a,), stars=1) for a in range(4)]
+    families += [stars._Family(starred=(0, 1, 2, 3), stars=most) for most in stars._rest(1, level)]
+    sharing = stars._dual_bound(stars._items(cells, families, items, changing, level), relaxed.l, target=1, steps=0)
+    alone = stars._stars_without_sharing(cells, items, changing, level)
     assert sharing == alone
-    assert changing.sum() < alone < 2 * changing.sum()
+    assert alone > changing.sum()
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "models", [[KAnonymity(6)], [LDiversity(3), KAnonymity(5)], [LDiversity(3, variant="distinct")]]
+)
+def test_the_fewest_stars_of_a_row_are_those_of_its_smallest_pattern_with_a_group(models, seed):
+    table = datasets.census(120, quasi_identifiers=4, seed=seed)
+    encoded = encode(table, Schema(quasi_identifiers=tuple(table.columns[:-1]), sensitive=("income",)))
+    relaxed = stars.Relaxation.of(Requirement.of(models, ("income",)), table.height)
+    cells = stars._Cells.of(encoded, relaxed)
+    rows = table.rows()
+    level = cells.fewest_stars(np.arange(len(cells.values)))
+    for place, first in enumerate(encoded.classes.first_rows.tolist()):
+
+        def fits(starred, first=first):
+            agreeing = [row for row in rows if all(row[a] == rows[first][a] for a in range(4) if a not in starred)]
+            counts = sorted(Counter(row[-1] for row in agreeing).values())
+            parts = (sum(min(count, height) for count in counts) for height in range(1, counts[-1] + 1))
+            large = any(part >= max(relaxed.k, relaxed.l * height) for height, part in enumerate(parts, 1))
+            return large and len(counts) >= relaxed.distinct
+
+        fewest = next(n for n in range(1, 5) if any(fits(starred) for starred in combinations(range(4), n)))
+        assert level[place] == fewest

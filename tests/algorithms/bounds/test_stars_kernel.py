@@ -72,7 +72,7 @@ def test_projection_on_the_simplex(point, before, after):
 class Families:
     """The dual of a table by definition: items that must change, and where each lies in every family of patterns."""
 
-    def __init__(self, codes, l, *, largest):
+    def __init__(self, codes, l, *, largest, k=1):
         """Families of all patterns with at most `largest` stars, and one of all others where there are some."""
         d = codes.quasi_identifiers.shape[1]
         counts = Counter(zip(codes.rows, codes.values, strict=True))
@@ -80,7 +80,8 @@ class Families:
         must = {}
         for row in sorted(set(codes.rows)):
             held = [counts[row, v] for v in range(m)]
-            for v, (had, kept) in enumerate(zip(held, phase_one(held, l), strict=True)):
+            kept_of = phase_one(held, l) if sum(phase_one(held, l)) >= k else [0] * m
+            for v, (had, kept) in enumerate(zip(held, kept_of, strict=True)):
                 if had > kept:
                     must[row, v] = had - kept
         self.rows = np.array(list(must.values()), dtype=np.int64)
@@ -100,10 +101,15 @@ class Families:
         self.pair_of = np.array([[pairs.index(place) for place in row] for row in places], dtype=np.int32)
         starts = [sum(pair[:2] < cell for pair in pairs) for cell in cells]
         self.pair_starts = np.array([*starts, len(pairs)], dtype=np.int64)
+        together = [
+            sum(rows for of, rows in zip(self.cell_of, self.rows, strict=True) if c in of) for c in range(len(cells))
+        ]
+        self.company = np.array([max(1, k / rows) for rows in together])
 
     def items(self):
         """The same for the kernels."""
-        return Items(self.cell_of, self.pair_of, self.stars, self.pair_starts, self.rows)
+        company = np.floor(self.company * WEIGHT_UNIT).astype(np.int64)
+        return Items(self.cell_of, self.pair_of, self.stars, self.pair_starts, self.rows, company)
 
     def owners(self):
         """The cell of every pair."""
@@ -113,7 +119,7 @@ class Families:
         """The dual objective in plain Python."""
         prices = [
             min(
-                stars * (lam[cell] + l * beta[pair])
+                stars * (self.company[cell] * lam[cell] + l * beta[pair])
                 for stars, cell, pair in zip(self.stars.tolist(), *places, strict=True)
                 if cell >= 0
             )
@@ -126,9 +132,10 @@ class Families:
 def duals(draw, *, max_rows=8):
     l = draw(st.sampled_from([2, 2, 3]))
     codes = draw(code_tables(min_rows=4, max_rows=max_rows, min_columns=2, max_columns=4, l=l))
-    families = Families(codes, l, largest=draw(st.integers(1, codes.quasi_identifiers.shape[1])))
+    k = draw(st.sampled_from([1, 2, 3, 4]))
+    families = Families(codes, l, largest=draw(st.integers(1, codes.quasi_identifiers.shape[1])), k=k)
     assume(len(families.rows))
-    return codes, l, families
+    return codes, l, k, families
 
 
 @BOTH
@@ -136,8 +143,10 @@ def duals(draw, *, max_rows=8):
 @given(st.data())
 def test_weak_duality(run, data):
     # Any weights that sum to at most one unit a cell bound the stars of every release from below.
-    codes, l, families = data.draw(duals())
-    optimum = optimal_partition(codes.rows, codes.values, lambda group: frequency_diverse(group, l))[0]
+    codes, l, k, families = data.draw(duals())
+    optimum = optimal_partition(
+        codes.rows, codes.values, lambda group: frequency_diverse(group, l) and len(group) >= k
+    )[0]
     weight = st.integers(0, 3) | st.integers(0, 1000)
     cells, pairs = len(families.pair_starts) - 1, int(families.pair_starts[-1])
     for _ in range(3):
@@ -155,7 +164,7 @@ def test_weak_duality(run, data):
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_raised_weights_are_on_the_simplices_and_no_worse(run, data):
-    codes, l, families = data.draw(duals(max_rows=14))
+    codes, l, _, families = data.draw(duals(max_rows=14))
     cells, pairs = len(families.pair_starts) - 1, int(families.pair_starts[-1])
     lost = data.draw(st.booleans())
     if lost and families.cell_of.shape[1] > 1:  # some projections cannot hold a group
@@ -177,6 +186,7 @@ def test_raised_weights_find_a_common_group(run):
     # Three rows that must change lie in one cell of one star, two of them with the same value: a group that holds
     # them has four rows at l = 2, which lam = 1 alone does not see.
     one_family = {"cell_of": [[0], [0]], "pair_of": [[0], [1]], "stars": [1], "pair_starts": [0, 2], "rows": [2, 1]}
+    one_family["company"] = [WEIGHT_UNIT]
     kinds = {"cell_of": np.int32, "pair_of": np.int32}
     items = Items(**{name: np.array(values, dtype=kinds.get(name, np.int64)) for name, values in one_family.items()})
     lam, beta = run["raise_weights"](items, scale_of_cells(items), 2.0, np.ones(1), np.zeros(2), 4.0, 100, 0.05)

@@ -1,5 +1,6 @@
 """Full-domain generalization: the optimum of exhaustive search, whatever the model, the metric and the limit."""
 
+import time
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -13,6 +14,7 @@ import shoal
 from shoal.algorithms import FullDomain, Problem
 from shoal.algorithms.full_domain.full_domain import Task
 from shoal.algorithms.full_domain.lattice_costs import COSTS
+from shoal.algorithms.full_domain.lattice_search import Budget
 from shoal.disclosure_risk import population_uniques
 from shoal.errors import InfeasibleError, ParameterError
 from shoal.hierarchy import Hierarchy
@@ -450,6 +452,24 @@ def test_local_recoding_is_never_worse_than_global_and_its_groups_are_acceptable
             assert case.accepts(np.flatnonzero(found.groups == group).tolist())
         assert sum(each["rows"] for each in found.facts["rounds"]) <= case.rows_count
     assert gained >= 3
+
+
+def test_a_search_may_end_a_few_nodes_beyond_its_descent():
+    ended = 0
+    for case in cases([KAnonymity(2), LDiversity(2, variant="distinct")], 12, first=400):
+        task = Task.of(case.problem(), "gcp")
+        rows = task.judge.classes.rows
+        found = []
+        for beyond in (0, 2, None):
+            search = task.search(task.judge.classes, rows)
+            budget = Budget(nodes=10_000, until=time.perf_counter() + 60, beyond=beyond)
+            found.append(search.run(budget, "full-domain", lambda *_: None))
+        descended, short, whole = found
+        assert descended.evaluated <= short.evaluated <= descended.evaluated + 2 + len(task.lattice.levels)
+        assert whole.proven
+        assert descended.cost >= short.cost >= whole.cost >= max(one.bound for one in found)
+        ended += not short.proven
+    assert ended, "some of these lattices are larger than that"
 
 
 def test_local_recoding_keeps_to_the_limit():

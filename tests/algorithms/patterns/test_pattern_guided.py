@@ -122,10 +122,68 @@ def test_methods_agree_on_larger_tables(problem_of, data):
     costs = {
         method: solve(problem_of, instance, **METHODS[method])[0] for method in METHODS if method != "fixed-parameter"
     }
-    assert costs["program"] == costs["matching"] <= costs["improved"] <= costs["greedy"] or (
-        costs["program"] == costs["matching"] <= min(costs["improved"], costs["greedy"])
+    assert costs["program"] == costs["matching"] <= costs["improved"] <= costs["greedy"] <= 3 * costs["program"]
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "size", "k", "seed"),
+    [(60, 3, 4, 3, 1), (60, 3, 4, 3, 2), (90, 3, 5, 5, 1), (90, 3, 5, 5, 2), (150, 4, 3, 4, 1), (240, 3, 6, 6, 2)],
+)
+def test_the_program_finds_what_the_plain_integer_program_finds(problem_of, n, d, size, k, seed):
+    rng = np.random.default_rng([seed, n])
+    rows = [tuple(row) for row in np.minimum(rng.geometric(0.4, size=(n, d)) - 1, size - 1).tolist()]
+    starred = [[bool(mask >> a & 1) for a in range(d)] for mask in range(2**d)]
+    cost, found = solve(problem_of, (rows, starred, k, None), optimal=True, time_limit=300)
+    assert found.facts["gap"] == 0
+    assert cost == _by_plain_program(rows, starred, k)
+
+
+def _by_plain_program(rows, starred, k):
+    """Return the fewest stars by the integer program over all row types and outputs, with nothing left out."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    types = sorted(Counter(rows).items())
+    outputs = sorted(
+        {tuple(-1 if star else v for v, star in zip(row, stars, strict=True)) for row, _ in types for stars in starred}
     )
-    assert costs["greedy"] <= 3 * max(costs["program"], 0)
+    fits = [
+        (i, j)
+        for i, (row, _) in enumerate(types)
+        for j, out in enumerate(outputs)
+        if all(o in (-1, v) for o, v in zip(out, row, strict=True))
+    ]
+    n, m = len(fits), len(outputs)
+    served, enough = np.zeros((len(types), n + m)), np.zeros((m, n + m))
+    linked = np.zeros((n, n + m))
+    for at, (i, j) in enumerate(fits):
+        served[i, at] = enough[j, at] = linked[at, at] = 1
+        linked[at, n + j] = -types[i][1]
+    enough[:, n:] = -k * np.eye(m)
+    counts = [count for _, count in types]
+    solved = milp(
+        [float(outputs[j].count(-1)) for _, j in fits] + [0.0] * m,
+        constraints=[
+            LinearConstraint(served, counts, counts),
+            LinearConstraint(enough, 0),
+            LinearConstraint(linked, ub=0),
+        ],
+        bounds=Bounds(0, [float(types[i][1]) for i, _ in fits] + [1.0] * m),
+        integrality=np.ones(n + m),
+    )
+    assert solved.status == 0
+    return round(solved.fun)
+
+
+def test_the_improvement_never_makes_a_release_worse(problem_of):
+    better = 0
+    for seed in range(25):
+        frame = shoal.datasets.census(200, quasi_identifiers=7, seed=seed).drop("income")
+        starred = [[bool(mask >> a & 1) for a in range(7)] for mask in range(128)]
+        instance = (frame.rows(), starred, 2, None)
+        improved, greedy = (solve(problem_of, instance, **METHODS[name])[0] for name in ("improved", "greedy"))
+        assert improved <= greedy
+        better += improved < greedy
+    assert better > 15
 
 
 def theorem_4(k, m):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from math import comb
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,15 +32,21 @@ if TYPE_CHECKING:
 __all__ = ["LowerBound", "Relaxation", "lower_bound", "rows_that_can_stay", "scale_of_cells"]
 
 _DUAL_WORK = 4_000_000
-"""Operations that the dual ascent may take unless told otherwise."""
+"""Operations that the dual ascent may take unless told otherwise, on tables of any size."""
+_DUAL_WORK_PER_ROW = 40
+"""The same for each row of large tables."""
 _FEWEST_STEPS = 80
 """Fewer steps of the dual ascent do not get beyond where it starts."""
 _MOST_STEPS = 400
 """Steps of the dual ascent beyond which the bound hardly rises, at the usual amount of work."""
 _OVERDRAFT = 4
 """The ascent is left out where the fewest steps would take more than this multiple of the work."""
+_LEVEL_WORK = 2_000_000
+"""Cells times patterns up to which it is looked how many stars each row needs."""
 _PAIRS_WORK = 1_000_000
 """Operations up to which patterns of two stars have a family each."""
+_MOST_COMPANY = 1 << 14
+"""Rows that a row is charged at most, so that products of weights stay below 2**63."""
 _TOLERANCE = 0.05
 """Families this near to the least price of an item (relatively) share it in a step of the ascent."""
 _PAIRS_ATTRIBUTES = 20
@@ -86,7 +93,7 @@ class Relaxation:
         return cls(k=max(k, distinct, -(-l.numerator // l.denominator)), l=l, distinct=distinct)
 
 
-def lower_bound(table: Table, requirement: Requirement, *, target: int, work: int = _DUAL_WORK) -> LowerBound:
+def lower_bound(table: Table, requirement: Requirement, *, target: int, work: int | None = None) -> LowerBound:
     """Bound the cost of every release of a table from below.
 
     Parameters
@@ -96,8 +103,9 @@ def lower_bound(table: Table, requirement: Requirement, *, target: int, work: in
         It is feasible for the table.
     target : int
         Stars of a release that was found: the bound cannot exceed it, and stops there.
-    work : int
-        How many elementary operations the dual program may take; more make the bound tighter.
+    work : int, optional
+        How many elementary operations the dual program may take; more make the bound tighter. By default they grow
+        with the rows.
 
     Returns
     -------
@@ -113,10 +121,15 @@ def lower_bound(table: Table, requirement: Requirement, *, target: int, work: in
     tuples, why = _fewest_tuples(relaxed, moved, keep, classes.class_sizes)
     if len(table.quasi_identifiers) < 2:
         return LowerBound(stars=tuples, suppressed_tuples=tuples, why=why)
+    work = _usual_work(table) if work is None else work
     stars = _stars_of(table, relaxed, classes.cell_counts - keep, target=target, work=work)
     if stars > tuples:
         why = "rows that no group of identical rows can hold, priced by the cheapest projections that could hold them"
     return LowerBound(stars=max(stars, tuples), suppressed_tuples=tuples, why=why)
+
+
+def _usual_work(table: Table) -> int:
+    return max(_DUAL_WORK, _DUAL_WORK_PER_ROW * table.rows)
 
 
 def rows_that_can_stay(table: Table, relaxed: Relaxation) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -157,18 +170,40 @@ def _stars_of(table: Table, relaxed: Relaxation, changing: NDArray[np.int32], *,
     """Bound the stars of the rows that must change, `changing` of each cell."""
     cells = _Cells.of(table, relaxed)
     items = np.flatnonzero(changing)
+    level = cells.fewest_stars(items)
     d = len(cells.codes)
-    patterns: list[tuple[int, ...]] = [(a,) for a in range(d)]
+    families = [_Family(starred=(a,), stars=1) for a in range(d)]
     if 2 < d <= _PAIRS_ATTRIBUTES and len(items) * d * d <= _PAIRS_WORK:
-        patterns += combinations(range(d), 2)
-    patterns.append(tuple(range(d)))
+        families += [_Family(starred=pair, stars=2) for pair in combinations(range(d), 2)]
+    families += [_Family(starred=tuple(range(d)), stars=stars) for stars in _rest(families[-1].stars, level)]
     # Fewer steps than `_FEWEST_STEPS` do not get beyond where they start: spend more work on them, or none. On small
     # tables, where steps cost next to nothing, they are close to the best that can be had after some hundreds.
-    size = len(items) * len(patterns)
-    steps = max(_FEWEST_STEPS, min(work // size, _MOST_STEPS * max(work // _DUAL_WORK, 1)))
-    if relaxed.l == 1 or steps * size > _OVERDRAFT * work:
-        return _stars_without_sharing(cells, items, changing[items])
-    return _dual_bound(_items(cells, patterns, items, changing), relaxed.l, target=target, steps=steps)
+    size = len(items) * len(families)
+    usual = _usual_work(table)
+    steps = max(_FEWEST_STEPS, min(work // size, _MOST_STEPS * max(work // usual, 1)))
+    if steps * size > _OVERDRAFT * work:
+        return _stars_without_sharing(cells, items, changing, level)
+    if relaxed.l == 1:  # nothing is shared by value: the weights are best as they start
+        steps = 0
+    return _dual_bound(_items(cells, families, items, changing, level), relaxed.l, target=target, steps=steps)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Family:
+    """Patterns of stars whose groups are priced by the projections that they are in."""
+
+    starred: tuple[int, ...]
+    """The attributes that are starred; all of them where no projection is told from another."""
+    stars: int
+    """How many stars a row has."""
+
+
+def _rest(before: int, level: NDArray[np.int64]) -> range:
+    """Return the numbers of stars of the families beyond those with `before` of them.
+
+    The last one stands for all patterns of more stars, too.
+    """
+    return range(before + 1, max(before + 1, int(level.max(initial=0))) + 1)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -188,7 +223,7 @@ class _Cells:
     @classmethod
     def of(cls, table: Table, relaxed: Relaxation) -> _Cells:
         classes = table.classes
-        representatives = classes.order[classes.cell_starts[:-1]]
+        representatives = classes.first_rows
         return cls(
             codes=[column.codes[representatives] for column in table.quasi_identifiers],
             sizes=[column.size for column in table.quasi_identifiers],
@@ -215,6 +250,25 @@ class _Cells:
         keys, cells = sort_by_key(keys, cells, bits)
         return keys, cells
 
+    def fewest_stars(self, items: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Return for each of some cells the fewest stars of a pattern whose projection can hold a group of it.
+
+        At least: where there are too many patterns, those of the fewest stars alone are looked at.
+        """
+        d, n = len(self.codes), len(self.values)
+        level = np.ones(len(items), dtype=np.int64)
+        left, work = np.arange(len(items)), 0
+        for stars in range(1, d):
+            work += n * comb(d, stars)
+            if work > _LEVEL_WORK or len(left) == 0:
+                break
+            able = np.zeros(n, dtype=np.bool_)
+            for pattern in combinations(range(d), stars):
+                able |= self.viable(*self.projected(pattern))
+            left = left[~able[items[left]]]
+            level[left] = stars + 1
+        return level
+
     def viable(self, keys: NDArray[np.int64], cells: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return for each cell whether its projection can hold a group; see `projected`."""
         l, k, distinct = self.relaxed.l, self.relaxed.k, self.relaxed.distinct
@@ -224,53 +278,77 @@ class _Cells:
         return able
 
 
-def _stars_without_sharing(cells: _Cells, items: NDArray[np.intp], rows: NDArray[np.int32]) -> int:
-    """Charge each row one star where some projection with one can hold a group of it, else two.
+def _stars_without_sharing(
+    cells: _Cells, items: NDArray[np.intp], changing: NDArray[np.int32], level: NDArray[np.int64]
+) -> int:
+    """Charge each row the fewest stars that it can have, and its part of the fewest rows that have them.
 
-    It is what the dual program says before its first step.
+    It is what the dual program says before its first step, where pairs of stars have no families of their own.
     """
-    one = np.zeros(len(items), dtype=np.bool_)
+    k, rows = cells.relaxed.k, changing[items].astype(np.int64)
+    least = np.full(len(items), np.iinfo(np.int64).max)
+    rest = _rest(1, level)
+    for stars in rest:
+        able = (level <= stars) | (stars == rest[-1])
+        least[able] = np.minimum(least[able], stars * _company(rows[able].sum(keepdims=True), k))
     for a in range(len(cells.codes)):
-        if one.all():
-            break
-        one |= cells.viable(*cells.projected((a,)))[items]
-    return 2 * int(rows.sum()) - int(rows[one].sum())
+        keys, sorted_cells = cells.projected((a,))
+        held = cells.viable(keys, sorted_cells)[sorted_cells] & (changing[sorted_cells] > 0)
+        keys, sorted_cells = keys[held], sorted_cells[held]
+        number = np.cumsum(np.diff(keys // cells.m, prepend=-1) != 0) - 1
+        together = np.bincount(number, weights=changing[sorted_cells]).astype(np.int64)
+        charge = np.full(len(changing), least.max(initial=0), dtype=np.int64)
+        charge[sorted_cells] = _company(together, k)[number]
+        least = np.minimum(least, charge[items])
+    return int(-(-int((rows * least).sum()) // WEIGHT_UNIT))
+
+
+def _company(rows: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+    """Return how many rows there are at least for each of those that could be together, of which there are so many."""
+    company = WEIGHT_UNIT * min(k, _MOST_COMPANY) // np.maximum(rows, 1)
+    return np.asarray(np.maximum(WEIGHT_UNIT, company), dtype=np.int64)
 
 
 def _items(
-    table: _Cells, patterns: list[tuple[int, ...]], items: NDArray[np.intp], changing: NDArray[np.int32]
+    table: _Cells,
+    families: list[_Family],
+    items: NDArray[np.intp],
+    changing: NDArray[np.int32],
+    level: NDArray[np.int64],
 ) -> Items:
-    """Sort the items (cells with rows that must change, so many of each) into the projections of every pattern.
+    """Sort the items (cells with rows that must change, so many of each) into the projections of every family.
 
-    Patterns with one star have a family each, those with two as well where that is not too much work; all others share
-    one family, as if any rows could meet there. Only projections and values of items are numbered.
+    Only projections and values of items are numbered.
     """
-    cell_of = np.empty((len(items), len(patterns)), dtype=np.int32)
+    cell_of = np.empty((len(items), len(families)), dtype=np.int32)
     pair_of = np.empty_like(cell_of)
     pair_starts: list[NDArray[np.int64]] = []
     cells = pairs = 0
-    for f, stars in enumerate(patterns):
-        if len(stars) == 1:
-            keys, sorted_cells = table.projected(stars)
+    for f, family in enumerate(families):
+        if family.stars == 1:
+            keys, sorted_cells = table.projected(family.starred)
             # Weights on what no item is would only take from the others.
             held = (table.viable(keys, sorted_cells) & (changing > 0))[sorted_cells]
             keys, sorted_cells = keys[held], sorted_cells[held]
         else:
-            keys, sorted_cells = table.projected(stars, items.astype(np.int32))
+            able = items if f == len(families) - 1 else items[level <= family.stars]
+            keys, sorted_cells = table.projected(family.starred, able.astype(np.int32))
         pair, cell, starts = _runs_of(keys, sorted_cells, table.m, len(changing))
         cell_of[:, f] = np.where(cell[items] >= 0, cell[items] + cells, -1)
         pair_of[:, f] = pair[items] + pairs
         pair_starts.append(starts[:-1] + pairs)
         cells += len(starts) - 1
         pairs += int(starts[-1])
-    least = [len(stars) for stars in patterns]
-    least[-1] = least[-2] + 1
+    held = cell_of >= 0
+    rows = changing[items].astype(np.int64)
+    together = np.bincount(cell_of[held], weights=np.repeat(rows, held.sum(axis=1)), minlength=cells)
     return Items(
         cell_of=cell_of,
         pair_of=pair_of,
-        stars=np.array(least, dtype=np.int64),
+        stars=np.array([family.stars for family in families], dtype=np.int64),
         pair_starts=np.concatenate([*pair_starts, [pairs]]).astype(np.int64),
-        rows=changing[items].astype(np.int64),
+        rows=rows,
+        company=_company(together.astype(np.int64), table.relaxed.k),
     )
 
 
@@ -295,9 +373,12 @@ def _dual_bound(items: Items, l: Fraction, *, target: int, steps: int) -> int:
     lam = np.ones(len(items.pair_starts) - 1)
     beta = np.zeros(int(items.pair_starts[-1]))
     scale = scale_of_cells(items)
-    lam, beta = raise_weights(items, scale, float(l), lam, beta, float(target), steps, _TOLERANCE)
-    lam, beta = (np.floor(weights * (WEIGHT_UNIT - 1)).astype(np.int64) for weights in (lam, beta))
-    total = bound_of_weights(items, l.numerator, l.denominator, lam, beta)
+    if steps:
+        lam, beta = raise_weights(items, scale, float(l), lam, beta, float(target), steps, _TOLERANCE)
+    # Where nothing was raised they are whole numbers.
+    unit = WEIGHT_UNIT - 1 if steps else WEIGHT_UNIT
+    rounded = [np.floor(weights * unit).astype(np.int64) for weights in (lam, beta)]
+    total = bound_of_weights(items, l.numerator, l.denominator, *rounded)
     return int(-(-int(total) // WEIGHT_UNIT))
 
 

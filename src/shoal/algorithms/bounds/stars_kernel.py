@@ -35,6 +35,9 @@ class Items(NamedTuple):
     pair_starts: NDArray[np.int64]
     """The pairs of cell c are `pair_starts[c]:pair_starts[c + 1]`."""
     rows: NDArray[np.int64]
+    company: NDArray[np.int64]
+    """Rows that the groups of cell c have at least for each item row that is in one of them, in units of
+    1 / WEIGHT_UNIT: k over the item rows that the cell could hold, where these are fewer than k."""
 
 
 @kernel
@@ -133,13 +136,13 @@ def _deflected(lam_step, beta_step, lam_last, beta_last, pair_starts, scale):
 def raise_weights(items, scale, l, lam, beta, target, steps, tolerance):
     """Raise the dual bound by projected subgradient steps towards `target`; return the best weights found.
 
-    A group in cell c with n_v rows of value v has at least `sum_v n_v * (lam[c] + l * beta[c, v])` rows when lam and
-    beta are a convex combination. `lam` and `beta` are where it starts, and change. A step shares each item among the
-    families that are within `tolerance` of its least (relatively), is as long as the rows of each cell allow
-    (`scale[c]`: what a step of the cell is divided by), and is deflected by the last one where they disagree (Camerini,
-    Fratta, Maffioli 1975).
+    Groups in cell c with n_v rows of value v have at least `sum_v n_v * (company[c] * lam[c] + l * beta[c, v])` rows
+    when lam and beta are a convex combination. `lam` and `beta` are where it starts, and change. A step shares each
+    item among the families that are within `tolerance` of its least (relatively), is as long as the rows of each cell
+    allow (`scale[c]`: what a step of the cell is divided by), and is deflected by the last one where they disagree
+    (Camerini, Fratta, Maffioli 1975).
     """
-    cell_of, pair_of, stars, pair_starts, rows = items
+    cell_of, pair_of, stars, pair_starts, rows, company = items
     families = cell_of.shape[1]
     cells, pairs = lam.size, beta.size
     best_lam = np.empty(cells, np.float64)
@@ -162,7 +165,8 @@ def raise_weights(items, scale, l, lam, beta, target, steps, tolerance):
             for f in range(families):
                 share[f] = np.inf
                 if cell_of[i, f] >= 0:
-                    share[f] = stars[f] * (lam[cell_of[i, f]] + l * beta[pair_of[i, f]])
+                    many = company[cell_of[i, f]] / WEIGHT_UNIT
+                    share[f] = stars[f] * (many * lam[cell_of[i, f]] + l * beta[pair_of[i, f]])
                     least = min(least, share[f])
             value += rows[i] * least
             near = 0
@@ -172,7 +176,7 @@ def raise_weights(items, scale, l, lam, beta, target, steps, tolerance):
             part = rows[i] / near
             for f in range(families):
                 if share[f] <= least * (1.0 + tolerance):
-                    lam_step[cell_of[i, f]] += part * stars[f]
+                    lam_step[cell_of[i, f]] += part * stars[f] * (company[cell_of[i, f]] / WEIGHT_UNIT)
                     beta_step[pair_of[i, f]] += part * stars[f] * l
         if value > best:
             best = value
@@ -204,6 +208,7 @@ def bound_of_weights(items, num, den, lam, beta):
         for f in range(items.stars.size):
             c = items.cell_of[i, f]
             if c >= 0:
-                least = min(least, items.stars[f] * (lam[c] + num * beta[items.pair_of[i, f]] // den))
+                many = lam[c] * items.company[c] // WEIGHT_UNIT
+                least = min(least, items.stars[f] * (many + num * beta[items.pair_of[i, f]] // den))
         total += items.rows[i] * least
     return total

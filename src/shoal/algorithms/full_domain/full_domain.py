@@ -14,8 +14,9 @@ References
 
 from __future__ import annotations
 
+import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -33,14 +34,15 @@ from shoal._validation import (
 )
 from shoal.algorithms.base import TIME_LIMIT, Guarantee, Partition
 from shoal.algorithms.full_domain.lattice import Judge, Lattice
-from shoal.algorithms.full_domain.lattice_costs import COSTS, CellCost, CellLosses, cost_of, places_of
+from shoal.algorithms.full_domain.lattice_costs import COSTS, OF_CELLS, CellCost, CellLosses, cost_of, places_of
 from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED
 from shoal.algorithms.full_domain.lattice_search import Budget, Search
 from shoal.errors import InfeasibleError
-from shoal.metrics import METRICS, Metrics
+from shoal.metrics import METRICS, Metrics, ncp
 from shoal.recoding import STAR_LEVEL, recode
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from numbers import Real
 
     from numpy.typing import NDArray
@@ -49,18 +51,28 @@ if TYPE_CHECKING:
     from shoal.algorithms.full_domain.lattice import Classes, Node
     from shoal.algorithms.full_domain.lattice_search import Best
     from shoal.models import Requirement
+    from shoal.recoding import Recoding
 
 __all__ = ["FullDomain", "Task"]
 
-_CHARGES = (1 / 32, 1.0)
-"""What a suppressed cell counts in the first round of local recoding, of what a star loses: where later rounds are to
-win some of it back, the first ones need not spoil many rows to save a few."""
+_CHARGES = (1 / 64, 3 / 1000), (1 / 16, 0.0), (1.0, 0.0)
+"""What a suppressed cell counts in the first rounds of local recoding, of what a star loses, and the least share of all
+rows that one of them groups: where later rounds are to win some of the rows back, the first ones need not spoil many to
+save a few, and should not be spent on few."""
 _GROWTH = 1.125
 """What it is multiplied by when a round makes no group more."""
+_BEYOND = 32
+"""Nodes that a round evaluates beyond a descent, where a suppressed cell counts a part; at its full loss the
+first round finds the optimum, so that local recoding never loses more."""
 _ROUND_SHARE = 6
 """A round may take one in this many of the seconds that are left."""
+_SHARE_OF_COUNTED = 2
+"""The same where the nodes of a round are few: so that hardly ever the clock ends it."""
 
 _COSTS = [f"{name} (maximized)" if METRICS[name].higher_is_better else name for name in COSTS]
+
+_WEIGHED_LOCALLY = ("gcp", "stars")
+"""The metrics in which local recoding weighs attributes."""
 
 _ANY_STAR = "\ue000star"
 """A symbol to measure with, that is no value of a table."""
@@ -104,9 +116,11 @@ class FullDomain:
     * levels that publish the same as the one below do not count, nor do names of the root below the last level;
     * ties go to the node of the lowest global certainty penalty, then to the first in the order of levels.
 
-    In local recoding by a metric that is a sum over cells, the rounds are run twice: with a suppressed cell at its full
-    loss, and at a small part of it that grows from round to round; the better result stays. A group is published at its
-    lowest common ancestors where that loses no more.
+    In local recoding by a metric that is a sum over cells, the rounds are run three times: with a suppressed cell at
+    its full loss, and at two small parts of it that grow as rounds find no group; with the smallest, a round groups at
+    least three in a thousand of all rows as long as that can be. With both, a round evaluates few nodes beyond a
+    descent from the top. The best result stays. A group is published at its lowest common ancestors where that loses
+    no more.
     """
 
     suppression_limit: Real | float = field(
@@ -142,6 +156,8 @@ class FullDomain:
     """It climbs hierarchies: a column without one gets one that is made of its values."""
     judges_releases: ClassVar[bool] = True
     """It serves models of the release as a whole, too."""
+    keeps_to_limits: ClassVar[bool] = True
+    """It publishes attributes at the levels that `limits` allow; suppressed rows are stars all the same."""
 
     def __post_init__(self) -> None:
         validate_declared(self.name, self)
@@ -155,6 +171,15 @@ class FullDomain:
             "time_limit": float(self.time_limit),
             "most_nodes": int(self.most_nodes),
         }
+
+    @property
+    def no_weights(self) -> str | None:
+        """Why attributes have no weights in its loss, in words that follow "because"; None: they have."""
+        if self.cost not in OF_CELLS:
+            return f"attributes have weights only in a cost that is a sum over cells: {', '.join(OF_CELLS)}"
+        if self.local and self.cost not in _WEIGHED_LOCALLY:
+            return f"local recoding weighs attributes for {' and '.join(_WEIGHED_LOCALLY)} only"
+        return None
 
     def unsupported(self, requirement: Requirement) -> str | None:
         """Return why a requirement cannot be served, in words that follow "because"."""
@@ -210,16 +235,16 @@ class Task:
     @classmethod
     def of(cls, problem: Problem, cost: str) -> Task:
         """Lay out a problem and a metric."""
-        table, levels = problem.table, problem.levels
-        lattice = Lattice.of(levels)
-        penalty = CellLosses.of("gcp", lattice, levels, table)
+        table, levels, preferred = problem.table, problem.levels, problem.preferences
+        lattice = Lattice.of(levels, [preferred.limits.get(column.name) for column in table.quasi_identifiers])
+        penalty = CellLosses.of("gcp", lattice, levels, table, preferred.weights)
         summed = cost in ("precision", "non_uniform_entropy", "stars")
         return cls(
             problem=problem,
             lattice=lattice,
             judge=Judge.of(problem, combinations=cost == "kl_divergence"),
             places=places_of(lattice),
-            cells=CellLosses.of(cost, lattice, levels, table) if summed else penalty,
+            cells=CellLosses.of(cost, lattice, levels, table, preferred.weights) if summed else penalty,
             penalty=penalty,
             cost=cost,
         )
@@ -289,8 +314,11 @@ class _Layers:
 
 
 def _guarantee(task: Task, best: Best) -> Guarantee:
-    metric = task.cost
+    preferred = task.problem.preferences
+    metric = f"{task.cost}, with weights of attributes" if preferred.weights else task.cost
     what = "full-domain generalizations of these hierarchies (any name of a root is a star)"
+    if preferred.limits:
+        what += " within the limits of their levels"
     if best.proven:
         return Guarantee(text=f"Optimal for this metric ({metric}) among {what}, within the suppression limit.")
     found, bound = task.value(best.cost), task.value(best.bound)
@@ -352,16 +380,19 @@ def _local(task: Task, most: int, budget: Budget, asked: FullDomain) -> Partitio
     charges = _CHARGES if task.cost in ("gcp", "precision", "non_uniform_entropy") else _CHARGES[-1:]
     began = time.perf_counter()
     results: list[tuple[float, int, bool, _Layers, list[dict[str, int]]]] = []
-    for number, charge in enumerate(charges):
+    for number, (charge, fewest) in enumerate(charges):
         share = Budget(
             nodes=budget.nodes,
+            beyond=_BEYOND if charge < 1 else None,
             until=budget.until if number == len(charges) - 1 else began + 0.8 * (budget.until - began),
         )
 
-        layers, rounds = _rounds(task, most, charge, share, (number, len(charges)))
+        fewest_rows = int(fewest * problem.table.rows)
+        layers, rounds = _rounds(task, most, charge, fewest_rows, share, (number, len(charges)))
         if layers is None:
             continue
-        results += [(_loss(task, layers, tight=tight), number, tight, layers, rounds) for tight in (False, True)]
+        ways = (False,) if problem.preferences.limits else (False, True)  # common ancestors may be below a limit
+        results += [(_loss(task, layers, tight=tight), number, tight, layers, rounds) for tight in ways]
     if not results:
         raise _infeasible_locally(task, asked)
     problem.progress(asked.name, 1, 1)
@@ -378,7 +409,7 @@ def _local(task: Task, most: int, budget: Budget, asked: FullDomain) -> Partitio
             "value": 1 - value if task.cost == "precision" else value,
             "nodes": task.lattice.size,
             "rounds": rounds,
-            "charge": charges[number],
+            "charge": charges[number][0],
             "lowest_common_ancestors": tight,
         },
         least=None if tight else np.array(layers.least, dtype=np.int32).reshape(len(layers.least), -1),
@@ -386,11 +417,12 @@ def _local(task: Task, most: int, budget: Budget, asked: FullDomain) -> Partitio
 
 
 def _rounds(
-    task: Task, most: int, charge: float, budget: Budget, part: tuple[int, int]
+    task: Task, most: int, charge: float, fewest: int, budget: Budget, part: tuple[int, int]
 ) -> tuple[_Layers | None, list[dict[str, int]]]:
     """Search, and search again what was suppressed, until all of it would be suppressed again.
 
-    Returns no layers where more than `most` rows are left in the end.
+    A round groups at least `fewest` rows as long as that can be. Returns no layers where more than `most` rows are left
+    in the end.
     """
     layers = _Layers(task)
     rounds: list[dict[str, int]] = []
@@ -403,9 +435,13 @@ def _rounds(
     while layers.left.any():
         classes = layers.rest
         now = time.perf_counter()
-        share = Budget(nodes=budget.nodes, until=now + (budget.until - now) / _ROUND_SHARE)
-        search = task.search(classes, classes.rows, charge)
+        parts = _ROUND_SHARE if budget.beyond is None else _SHARE_OF_COUNTED
+        share = replace(budget, until=now + (budget.until - now) / parts)
+        search = task.search(classes, max(classes.rows - fewest, 0), charge)
         best = search.run(share, FullDomain.name, progress)
+        if fewest and best.node is None:
+            fewest = 0
+            continue
         if best.suppressed == classes.rows and charge < 1:
             charge = min(_GROWTH * charge, 1.0)
             continue
@@ -437,10 +473,25 @@ def _loss(task: Task, layers: _Layers, *, tight: bool) -> float:
         largest_set=problem.largest_set,
         least=least,
     )
+    weights = problem.preferences.weights
+    if weights:
+        return _weighed(recoded, task.cost, weights)
     value = getattr(Metrics(problem.table, recoded, layers.groups), task.cost)
     if value is None:  # a divergence that takes too long
         return float("inf")
     return 1 - value if task.cost == "precision" else float(value)
+
+
+def _weighed(recoded: Recoding, cost: str, weights: Mapping[str, Fraction]) -> float:
+    """Return a metric of a recoding with weights of attributes: those that local recoding has weights for."""
+    weight = [float(weights.get(column.name, 1)) for column in recoded.columns]
+    if cost == "stars":
+        stars = [float(recoded.sizes[column.stars].sum()) for column in recoded.columns]
+        return math.fsum(each * count for each, count in zip(weight, stars, strict=True))
+    lost = ncp(recoded)
+    return math.fsum(each * lost[column.name] for each, column in zip(weight, recoded.columns, strict=True)) / (
+        math.fsum(weight) or 1.0
+    )
 
 
 def _infeasible_locally(task: Task, asked: FullDomain) -> InfeasibleError:

@@ -47,16 +47,29 @@ class Lattice:
     """For each of them the node of each code."""
     lowest: tuple[tuple[NDArray[np.int32], ...], ...]
     """For each of them the lowest level at which each code's node has the same name."""
+    bottom: Node
+    """The lowest node that is searched: that of the values themselves, unless levels have limits."""
+    ceiling: Node
+    """The highest node that is searched: that of stars everywhere, unless levels have limits."""
 
     @classmethod
-    def of(cls, levels: Sequence[Levels]) -> Lattice:
+    def of(cls, levels: Sequence[Levels], limits: Sequence[tuple[int, int] | None] | None = None) -> Lattice:
         """Return the lattice of all attributes.
 
         Left out is a level that joins no values which the one below does not join, and a level below the last whose
         only node reads as a star.
+
+        Parameters
+        ----------
+        levels : sequence of Levels
+        limits : sequence of pairs or None, optional
+            The lowest and the highest level that each attribute may be published at; None: any.
         """
-        usable = tuple(_usable(each) for each in levels)
+        found = [_usable(each, limit) for each, limit in zip(levels, limits or [None] * len(levels), strict=True)]
+        usable = tuple(kept for kept, _, _ in found)
         return cls(
+            bottom=tuple(low for _, low, _ in found),
+            ceiling=tuple(high for _, _, high in found),
             levels=usable,
             nodes=tuple(tuple(each.nodes[level] for level in kept) for each, kept in zip(levels, usable, strict=True)),
             lowest=tuple(
@@ -69,28 +82,31 @@ class Lattice:
         """The node of stars everywhere."""
         return tuple(len(kept) - 1 for kept in self.levels)
 
-    @cached_property
-    def bottom(self) -> Node:
-        """The node of the values themselves."""
-        return (0,) * len(self.levels)
-
     @property
     def size(self) -> int:
-        """Number of nodes."""
-        return prod(len(kept) for kept in self.levels)
+        """Number of nodes that are searched."""
+        return prod(high - low + 1 for low, high in zip(self.bottom, self.ceiling, strict=True))
 
     def __repr__(self) -> str:
         return f"Lattice(heights={self.top})"
 
 
-def _usable(levels: Levels) -> tuple[int, ...]:
+def _usable(levels: Levels, limit: tuple[int, int] | None) -> tuple[tuple[int, ...], int, int]:
+    """Return the levels that differ, and the places among them of the lowest and of the highest one within a limit.
+
+    The values themselves and stars are always among them: rolling up starts from these, and suppressed rows are stars.
+    """
+    least, most = limit or (0, levels.height)
     kept: list[int] = []
-    for level in range(levels.height):
+    for level in range(least, min(most + 1, levels.height)):
         if (levels.lowest[level] == levels.height).any():
             continue
         if not kept or levels.nodes[level].max() != levels.nodes[kept[-1]].max():
             kept.append(level)
-    return (*kept, levels.height)
+    within = len(kept) + (most == levels.height or not kept)  # a level that reads as a star is one
+    below = [] if least == 0 else [0]
+    every = [*below, *kept, levels.height]
+    return tuple(every), len(below), len(below) + within - 1
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

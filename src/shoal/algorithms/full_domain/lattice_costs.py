@@ -18,6 +18,7 @@ from shoal.algorithms.full_domain.lattice_kernel import log_densities
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from shoal.recoding import Levels
     from shoal.table import Table
 
-__all__ = ["COSTS", "CellLosses", "LatticeCost", "Evaluation", "cost_of"]
+__all__ = ["COSTS", "OF_CELLS", "CellLosses", "LatticeCost", "Evaluation", "cost_of"]
 
 _BITS = 60
 """Bits that the sum of all losses may take, in whole numbers."""
@@ -102,8 +103,8 @@ class CellLosses:
 
     losses: tuple[tuple[NDArray[np.int64], ...], ...]
     """By attribute and level of the lattice, for each node."""
-    star: int
-    """The loss of a star."""
+    stars: tuple[int, ...]
+    """The loss of a star, by attribute."""
     unit: float
     """The loss that 1 stands for."""
     norm: float
@@ -112,8 +113,11 @@ class CellLosses:
     """What is taken off the sum."""
 
     @classmethod
-    def of(cls, name: str, lattice: Lattice, levels: Sequence[Levels], table: Table) -> CellLosses:
-        """Return the losses of cells by a metric."""
+    def of(
+        cls, name: str, lattice: Lattice, levels: Sequence[Levels], table: Table, weights: Mapping[str, Fraction]
+    ) -> CellLosses:
+        """Return the losses of cells by a metric, times the weights of their attributes (1 unless given)."""
+        weight = [float(weights.get(column.name, 1)) for column in table.quasi_identifiers]
         counts = [np.bincount(column.codes, minlength=column.size) for column in table.quasi_identifiers]
         raw: list[list[NDArray[np.float64]]] = []
         for a, kept in enumerate(lattice.levels):
@@ -131,20 +135,29 @@ class CellLosses:
                     of_node[:] = math.log2(table.rows) if name == "non_uniform_entropy" else 1.0
                 raw[-1].append(of_node)
         most = math.log2(table.rows) if name == "non_uniform_entropy" else 1.0
-        cells = max(table.rows * len(levels), 1)
+        cells = max(table.rows * math.fsum(weight), 1.0)
         scale = 2.0 ** (_BITS - math.ceil(math.log2(cells * max(most, 1.0))) - 1)
-        base, norm = 0, float(cells)
+        scales = [scale * each for each in weight]
+        base, norm = 0, cells
         if name == "non_uniform_entropy":
             own = [count * np.log2(count) for count in counts]
-            base = sum(int((count * np.rint(np.log2(count) * scale).astype(np.int64)).sum()) for count in counts)
+            base = sum(
+                int((count * np.rint(np.log2(count) * of_column).astype(np.int64)).sum())
+                for count, of_column in zip(counts, scales, strict=True)
+            )
             norm = math.fsum(
-                table.rows * most - float(bits.sum()) for bits, count in zip(own, counts, strict=True) if len(count) > 1
+                each * (table.rows * most - float(bits.sum()))
+                for each, bits, count in zip(weight, own, counts, strict=True)
+                if len(count) > 1
             )
         elif name == "stars":
             norm = 1.0
         return cls(
-            losses=tuple(tuple(np.rint(each * scale).astype(np.int64) for each in of_column) for of_column in raw),
-            star=round(most * scale),
+            losses=tuple(
+                tuple(np.rint(each * times).astype(np.int64) for each in of_column)
+                for of_column, times in zip(raw, scales, strict=True)
+            ),
+            stars=tuple(round(most * times) for times in scales),
             unit=1 / scale,
             norm=norm or 1.0,
             base=base,
@@ -153,14 +166,21 @@ class CellLosses:
     def charged(self, factor: float) -> CellLosses:
         """Return the same with a suppressed cell at a part of its loss, but never below what it loses without."""
         return CellLosses(
-            losses=self.losses, star=round(self.star * factor), unit=self.unit, norm=self.norm, base=self.base
+            losses=self.losses,
+            stars=tuple(round(star * factor) for star in self.stars),
+            unit=self.unit,
+            norm=self.norm,
+            base=self.base,
         )
 
     def surcharges(self) -> NDArray[np.int64]:
         """Return what suppressing a cell adds to its loss, by attribute, level and node in one array."""
-        flat = [each for of_column in self.losses for each in of_column]
-        joined = np.concatenate(flat) if flat else np.empty(0, dtype=np.int64)
-        return np.maximum(self.star - joined, 0)
+        added = [
+            np.maximum(star - each, 0)
+            for star, of_column in zip(self.stars, self.losses, strict=True)
+            for each in of_column
+        ]
+        return np.concatenate(added) if added else np.empty(0, dtype=np.int64)
 
     def totals(self, lattice: Lattice, classes: Classes) -> tuple[tuple[int, ...], ...]:
         """Return what each level of each attribute loses on the rows of some classes."""
@@ -357,7 +377,7 @@ def cost_of(
     cells : CellLosses
         The losses by this metric, or by another one if it has none.
     """
-    if name in _OF_CELLS:
+    if name in OF_CELLS:
         return CellCost(name=name, cells=cells, totals=cells.totals(lattice, classes))
     return _OF_CLASSES[name](problem, lattice, judge, classes)
 
@@ -380,7 +400,7 @@ def _divergence(problem: Problem, lattice: Lattice, judge: Judge, classes: Class
     )
 
 
-_OF_CELLS = ("gcp", "precision", "non_uniform_entropy", "stars")
+OF_CELLS = ("gcp", "precision", "non_uniform_entropy", "stars")
 """Metrics that are sums over cells."""
 _OF_CLASSES: Mapping[str, Callable[[Problem, Lattice, Judge, Classes], LatticeCost]] = {
     "suppressed_tuples": lambda _, lattice, __, classes: SuppressedTuples(rows=classes.rows, top=lattice.top),
@@ -389,5 +409,5 @@ _OF_CLASSES: Mapping[str, Callable[[Problem, Lattice, Judge, Classes], LatticeCo
     "kl_divergence": _divergence,
 }
 """Metrics of other kinds."""
-COSTS = (*_OF_CELLS, *_OF_CLASSES)
+COSTS = (*OF_CELLS, *_OF_CLASSES)
 """The metrics of `shoal.metrics.METRICS` that can be minimized (precision: maximized)."""

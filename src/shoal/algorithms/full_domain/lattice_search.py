@@ -46,6 +46,8 @@ class Budget:
     """Nodes that may be evaluated."""
     until: float
     """When to stop, by `time.perf_counter`."""
+    beyond: int | None = None
+    """Nodes that may be evaluated once no single step makes the best node better; None where only `nodes` counts."""
 
     def left(self, evaluated: int) -> bool:
         """Return whether to go on."""
@@ -114,11 +116,13 @@ class Search:
         lattice = self._lattice
         progress(name, 0, _PARTS)
         self._descend(budget)
-        if lattice.size > budget.nodes:
+        if budget.beyond is not None:
+            budget = replace(budget, nodes=min(budget.nodes, len(self.known) + budget.beyond), beyond=None)
+        elif lattice.size > budget.nodes:
             self._exchange(budget)
         bound, settled = _NEVER, 0
         heap: list[tuple[_Bound, Node, Node]] = []
-        self._push(heap, lattice.bottom, lattice.top, self.known[lattice.top].added)
+        self._push(heap, lattice.bottom, lattice.ceiling, self.known[lattice.ceiling].added)
         while heap:
             if not budget.left(len(self.known)):
                 bound = heap[0][0]
@@ -272,12 +276,12 @@ class Search:
         yield (*low[:widest], cut + 1, *low[widest + 1 :]), high
 
     def _descend(self, budget: Budget) -> None:
-        """Go down from the top as long as one step makes the best node better."""
-        at = self._lattice.top
+        """Go down from the highest node as long as one step makes the best node better."""
+        at, bottom = self._lattice.ceiling, self._lattice.bottom
         self.evaluate(at)
         while budget.left(len(self.known)):
             for a in range(len(at)):
-                if at[a] > 0:
+                if at[a] > bottom[a]:
                     self.evaluate((*at[:a], at[a] - 1, *at[a + 1 :]))
             if self._best is None or self._best[2] == at:
                 return
@@ -295,14 +299,14 @@ class Search:
                 self.evaluate(node)
 
     def _neighbours(self, node: Node) -> Iterator[Node]:
-        top, d = self._lattice.top, len(node)
+        bottom, top, d = self._lattice.bottom, self._lattice.ceiling, len(node)
         for a in range(d):
             for b in range(d):
                 for up in (0, 1) if a != b else (1,):
                     changed = list(node)
                     changed[a] -= 1
                     changed[b] += up if a != b else 2
-                    if changed[a] >= 0 and changed[b] <= top[b]:
+                    if changed[a] >= bottom[a] and changed[b] <= top[b]:
                         yield tuple(changed)
 
 

@@ -91,6 +91,7 @@ def near_classes(
     chosen: NDArray[np.integer] | None = None,
     asking: NDArray[np.bool_] | None = None,
     stretches: int | None = None,
+    window: int = _WINDOW,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Near:
     """Return for each class those that lose least together with it.
@@ -108,6 +109,8 @@ def near_classes(
         The classes whose neighbours are looked for; all by default.
     stretches : int, optional
         How many stretches of classes are looked at for each class; the usual number by default.
+    window : int
+        Classes that stand at most so far away in the order of the codes are looked at first.
     progress : callable
         Called with the classes that are done, and their number.
     """
@@ -139,7 +142,7 @@ def near_classes(
         progress(first, len(queries))
         some = slice(first, first + _STRETCH)
         nearest_classes(
-            losses, begins, ends, queries[some], _WINDOW, looked_at, found[some], distances[some], unseen[some]
+            losses, begins, ends, queries[some], window, looked_at, found[some], distances[some], unseen[some]
         )
     near[numbers[queries]] = numbers[found]
     lost[numbers[queries]] = distances

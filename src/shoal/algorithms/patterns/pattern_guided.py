@@ -159,8 +159,12 @@ class PatternGuided:
         patterns = self.resolve(problem.table.schema.quasi_identifiers)
         costs, unit = patterns.costs(self.weights)
         rows = RowTypes.of(problem.table, problem.requirement)
-        found = Assignment(rows.codes, rows.counts, patterns.starred, costs, form.k)
-        _serve(found, problem, improve=self.improve)
+        ways = (False, True) if self.improve else (False,)
+        served = [Assignment(rows.codes, rows.counts, patterns.starred, costs, form.k) for _ in ways]
+        for one, improve in zip(served, ways, strict=True):
+            _serve(one, problem, improve=improve)
+        # What is shared out between two costs may leave less for later ones: then the plain choice stays.
+        found = min(reversed(served), key=lambda one: (one.waiting, one.cost()))
         bound, proof = None, None
         if self.optimal:
             from shoal.algorithms.patterns.optimum import prove  # what it needs is an extra

@@ -250,7 +250,7 @@ def _records(table: Table, compiled: CompiledRequirement, taxonomy: Taxonomy) ->
         rows[point] = np.arange(table.rows, dtype=np.int32)
         counts: NDArray[Any] = np.bincount(point, minlength=count)
     else:
-        rows, counts = table.classes.order[table.classes.cell_starts[:-1]], table.classes.cell_counts
+        rows, counts = table.classes.first_rows, table.classes.cell_counts
     d, kinds = len(table.quasi_identifiers), compiled.codes.shape[1]
     records = np.empty((len(rows), d + kinds + 2), dtype=np.int32)
     for a, column in enumerate(table.quasi_identifiers):

@@ -133,17 +133,18 @@ class Cascade:
         rows: NDArray[np.int32],
         moved: NDArray[np.int32],
         progress: Progress,
+        patterns: list[tuple[int, ...]] | None = None,
     ) -> None:
         self._table, self._form, self._groups, self._progress = table, form, groups, progress
         self._sizes = [column.size for column in table.quasi_identifiers]
         self._radix = max(table.sensitive[0].size, 1) if table.sensitive else 1
         self._next_group = int(groups.max(initial=-1)) + 1
-        self._patterns = star_patterns(self._sizes)
+        self._patterns = star_patterns(self._sizes) if patterns is None else patterns
         self._pattern_of_group = [0] * self._next_group
         cells = np.flatnonzero(moved)
         left = moved[cells].astype(np.int32)
         self._waiting = _Waiting(
-            codes=self._codes_of(table.classes.order[table.classes.cell_starts[cells]]),
+            codes=self._codes_of(table.classes.first_rows[cells]),
             values=table.classes.cell_values[cells],
             left=left,
             taken=np.zeros(len(cells), dtype=np.int32),
@@ -375,15 +376,10 @@ def split_rows(classes: EquivalenceClasses, keep: NDArray[np.int32]) -> tuple[ND
     rows : int32 array
         The others, in the order of the classes: cells stand together.
     """
-    starts, counts = classes.class_starts, classes.cell_counts
+    starts = classes.class_starts
     kept_by_class = np.add.reduceat(keep, starts[:-1]) if len(keep) else keep
     number = np.cumsum(kept_by_class > 0, dtype=np.int32) - np.int32(1)
-    of_cell = np.repeat(number, np.diff(starts))
-    position = np.arange(len(classes.order), dtype=np.int32) - np.repeat(classes.cell_starts[:-1], counts)
-    stays = position < np.repeat(keep, counts)
-    groups = np.empty(len(classes.order), dtype=np.int32)
-    groups[classes.order] = np.where(stays, np.repeat(of_cell, counts), np.int32(-1))
-    return groups, classes.order[~stays]
+    return classes.rows.split(keep, np.repeat(number, np.diff(starts)))
 
 
 def starred_attributes(table: Table, rows: NDArray[np.int32]) -> int:

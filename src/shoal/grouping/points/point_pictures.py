@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal._figures import new_axes
+from shoal._language import gettext as _
+from shoal._language import numeral
+from shoal._words import number
 from shoal.grouping.pictures import INK, SEPARATE
 
 if TYPE_CHECKING:
@@ -42,6 +45,7 @@ def plot_rectangles(rectangles: ArrayLike, weights: ArrayLike, k: int, ax: Axes 
     ax.add_collection(drawn)
     ax.autoscale_view()
     ax.set_aspect("equal", adjustable="datalim")
-    ax.get_figure().colorbar(drawn, ax=ax, label="records in units of k", shrink=0.8)  # type: ignore[union-attr]
-    ax.set_title(f"{len(ratios):,} rectangles, the largest {ratios.max():.3g} times k = {k:,}")
+    ax.get_figure().colorbar(drawn, ax=ax, label=_("records in units of k"), shrink=0.8)  # type: ignore[union-attr]
+    said = _("{count} rectangles, the largest {times} times k = {k}")
+    ax.set_title(said.format(count=number(len(ratios)), times=numeral(f"{ratios.max():.3g}"), k=number(k)))
     return ax

@@ -103,7 +103,69 @@ function choosing() {
   if ([...form.querySelectorAll("input:not([type=radio])")].some((one) => one.value !== one.defaultValue)) tell();
 }
 
+// A form whose choices are counted at once: the page that answers has the part that is put in place of the one shown.
+function counting() {
+  const form = byId("coarsenings");
+  if (!form) return;
+  let asked = 0;
+  const pause = (time) => new Promise((done) => window.setTimeout(done, time));
+  const count = async () => {
+    const mine = ++asked;
+    byId("seen").classList.add("busy");
+    const fields = new URLSearchParams(new FormData(form));
+    fields.set("do", "preview");
+    let answer = await fetch("/coarser", { method: "POST", body: fields });
+    for (;;) {
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (mine !== asked) return;
+      if (!page.getElementById("working")) {
+        if (!page.getElementById("seen")) { form.submit(); return; }  // it says what is wrong
+        for (const id of ["seen", "coarsenings"]) {
+          const focused = document.activeElement && document.activeElement.id;
+          byId(id).replaceWith(document.adoptNode(page.getElementById(id)));
+          if (focused && byId(focused)) byId(focused).focus();
+        }
+        counting();
+        return;
+      }
+      while ((await (await fetch("/work")).json()) !== null) await pause(200);
+      answer = await fetch("/coarser");
+    }
+  };
+  form.addEventListener("change", count);
+}
+
+function pointing() {
+  for (const point of document.querySelectorAll("[data-choose]")) {
+    const choose = () => byId(point.dataset.choose).requestSubmit();
+    point.addEventListener("click", choose);
+    point.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(); }
+    });
+  }
+}
+
+function opening() {
+  const place = byId("from-file");
+  if (!place) return;
+  place.hidden = false;
+  byId("tree").addEventListener("change", async (event) => {
+    if (!event.target.files.length) return;
+    const answer = await fetch(`/shape/file?column=${place.dataset.column}`, {
+      method: "POST",
+      headers: { "content-type": "application/octet-stream" },
+      body: event.target.files[0],
+    });
+    const text = await answer.text();
+    if (answer.ok) window.location.assign(text);
+    else byId("file-said").textContent = text;
+  });
+}
+
 dropping();
+counting();
+pointing();
+opening();
 working();
 copying();
 sliding();

@@ -1,4 +1,4 @@
-"""The pieces of work, as the worker process does them: calls of the public functions, with plain facts as answers."""
+"""Work on the table: looking at it, its risk, coarser columns, levels and ways to compare, and the release."""
 
 from __future__ import annotations
 
@@ -11,7 +11,17 @@ if TYPE_CHECKING:
 
     from shoal._progress import Progress
 
-__all__ = ["compare", "look", "measure", "preview", "publish", "rungs", "warm_up"]
+__all__ = [
+    "compare",
+    "compare_ways",
+    "look",
+    "measure",
+    "opened_as_meant",
+    "preview",
+    "publish",
+    "rungs",
+    "warm_up",
+]
 
 
 def warm_up() -> None:
@@ -77,20 +87,34 @@ def _sentences(found: Any) -> dict[str, str]:
 
 
 def rungs(
-    *, content: Mapping[str, Any], arguments: Callable[[Mapping[str, Any]], dict[str, Any]], progress: Progress
+    *,
+    content: Mapping[str, Any],
+    arguments: Callable[[Mapping[str, Any]], dict[str, Any]],
+    trees: Mapping[str, Sequence[str]],
+    progress: Progress,
 ) -> dict[str, list[list[Any]]]:
-    """Return the coarsenings that fit each quasi-identifier, and how many values each of them leaves."""
-    from shoal.hierarchy import coarsen_columns
+    """Return the coarsenings that fit each quasi-identifier, and how many values each of them leaves.
+
+    `trees` has the file of the hierarchy of a column and what commands call it, for columns that have one.
+    """
+    from shoal.hierarchy import Hierarchy, coarsen_columns
     from shoal.tuning import ladder_of
 
-    frame, names = _meant(arguments({**content, "coarsen": {}}), progress)
-    found = {}
+    frame, names = opened_as_meant(arguments({**content, "coarsen": {}}), progress)
+    found: dict[str, list[list[Any]]] = {}
+    roots: set[str] = set()
     for place, name in enumerate(names):
         progress("coarsenings", place, len(names))
         column = frame.get_column(name)
         found[name] = [["", column.drop_nulls().n_unique()]]
-        for rung in ladder_of(column).rungs:
-            if rung.words is not None:
+        ladders = [ladder_of(column)]
+        if name in trees:
+            file, shown = trees[name]
+            tree = Hierarchy.from_csv(file)
+            ladders.insert(0, ladder_of(column, tree=tree, file=shown))
+            roots.add(f"level:{shown}:{tree.height}")  # named like a star: "any" says it
+        for rung in (rung for ladder in ladders for rung in ladder.rungs):
+            if rung.words is not None and rung.words not in (*roots, *(words for words, _ in found[name])):
                 after = coarsen_columns(column.to_frame(), {name: rung.coarsening}, [name]).frame.to_series()
                 found[name].append([rung.words, after.drop_nulls().n_unique()])
     return found
@@ -103,16 +127,21 @@ def preview(
     k: int,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Return how easily people are found before and after the columns are made coarser, without any grouping yet."""
+    """Return how easily people are found before and after the columns are made coarser, and what that loses.
+
+    Nothing is grouped yet. Coarsenings that draw themselves, maps among them, come with their pictures.
+    """
     from shoal.assessment import risk
     from shoal.hierarchy import coarsen_columns
+    from shoal.tuning import coarsening_losses
 
     asked = arguments(content)
-    frame, names = _meant(asked, progress)
-    after = coarsen_columns(frame, asked.get("coarsen") or {}, names).frame
-    told = {}
-    for place, (when, table) in enumerate({"before": frame, "after": after}.items()):
-        progress(when, place, 2)
+    frame, names = opened_as_meant(asked, progress)
+    made = asked.get("coarsen") or {}
+    coarser = coarsen_columns(frame, made, names)
+    told: dict[str, Any] = {}
+    for place, (when, table) in enumerate({"before": frame, "after": coarser.frame}.items()):
+        progress(when, place, 3)
         found = risk(table.select(names), quasi_identifiers=names, threshold=Fraction(1, k), combinations=1)
         told[when] = {
             "classes": found.classes,
@@ -121,10 +150,13 @@ def preview(
             "average": found.prosecutor.average,
             "below": found.prosecutor.records_above,
         }
+    progress("loss", 2, 3)
+    told["loss"] = coarsening_losses(frame.select(names), quasi_identifiers=names, coarsen=made)
+    told["pictures"] = {columns: draw() for columns, draw in coarser.pictures.items()}
     return told
 
 
-def _meant(asked: Mapping[str, Any], progress: Progress) -> tuple[Any, list[str]]:
+def opened_as_meant(asked: Mapping[str, Any], progress: Progress) -> tuple[Any, list[str]]:
     """Return the table of a request with dates and numbers in place of text, and its quasi-identifiers."""
     from shoal.opening import open_data, roles, understood
 
@@ -160,7 +192,48 @@ def compare(
         "levels": [{"k": one.k, "l": one.l} for one in found.choices],
         "sentences": list(found.sentences()),
         "failed": [f"{one.text}: {one.error.told(SCREENS)}" for one in found.choices if one.error is not None],
+        "points": [
+            None
+            if one.release is None
+            else {
+                "risk": one.average_risk,
+                "loss": one.loss,
+                "least": one.release.certificate.cost.to_dict()["lower_bound"].get("gcp"),
+            }
+            for one in found.choices
+        ],
         "picture": svg_file(found.plot()[0]),
+    }
+
+
+def compare_ways(
+    *,
+    content: Mapping[str, Any],
+    arguments: Callable[[Mapping[str, Any]], dict[str, Any]],
+    progress: Progress,
+) -> dict[str, Any]:
+    """Make a release with each algorithm that can, verify it, and return what each loses; none of them is written."""
+    from shoal.comparison import compare as compare_algorithms
+    from shoal.studio.voice import SCREENS
+
+    asked = arguments({name: value for name, value in content.items() if name != "algorithm"})
+    for name in ("algorithm", "engine", "memory"):
+        asked.pop(name, None)
+    found = compare_algorithms(asked.pop("data"), progress=progress, **asked)
+    cells = [row["algorithm"] for row in found.measured]
+    return {
+        "rows": [
+            {
+                "algorithm": row["algorithm"],
+                "loss": row["gcp"],
+                "recoded": row["recoded_cells"],
+                "least": row["lower_bound_recoded_cells"],
+                "groups": row["groups"],
+                "seconds": row["seconds"],
+            }
+            for row in found.measured
+        ],
+        "failed": [f"{name}: {error.told(SCREENS)}" for name, error in found.errors.items() if name not in cells],
     }
 
 
@@ -174,15 +247,36 @@ def publish(
     """Make a release, verify it and write it; return its full certificate and what each column lost."""
     from shoal._messages import spoken_to
     from shoal.publish import anonymize
+    from shoal.report import distributions
     from shoal.studio.voice import SCREENS
 
     release = anonymize(progress=progress, **arguments(content))
     progress("write", 0, 1)
     with spoken_to(SCREENS):  # what is advised in the report and the certificate
         certificate = release.save(Path(folder)).to_dict()
+    recoding, metrics = release.metrics.recoding, release.metrics
     return {
         "certificate": certificate,
-        "loss": dict(release.metrics.ncp),
+        "columns": [
+            {
+                "name": column.name,
+                "before": int(table.size - table.has_missing),
+                "after": release.published.get_column(column.name).drop_nulls().n_unique(),
+                "kept": float(recoding.sizes[column.kept].sum()) / max(recoding.rows, 1),
+                "stars": float(recoding.sizes[column.stars].sum()) / max(recoding.rows, 1),
+                "loss": metrics.ncp[column.name],
+            }
+            for column, table in zip(recoding.columns, metrics.table.quasi_identifiers, strict=True)
+        ],
+        "spread": [
+            {
+                "name": one.name,
+                "told": one.told,
+                "bars": [{"label": bar.label, "before": bar.before, "after": bar.after} for bar in one.bars],
+            }
+            for one in distributions(metrics.table, recoding)
+        ],
+        "loss": dict(metrics.ncp),
         "warnings": [one.told(SCREENS) for one in release.warnings],
         "files": sorted(one.name for one in Path(folder).iterdir()),
         "private": sorted(one.name for one in Path(f"{folder}.private").iterdir()),

@@ -1,0 +1,384 @@
+"""The papers' figures, drawn from what the parts measured: `python -m benchmarks.figures` writes one SVG for each.
+
+Axes are the papers'; the curves are ours, on census-like tables in the place of the papers' extracts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.settings import ROOT
+
+__all__ = ["FIGURES", "Figure", "Panel", "draw", "main", "panels_of"]
+
+_SAID = (
+    "Written by `python -m benchmarks.figures` from the newest full run of each part; do not edit. The axes are the "
+    "papers'; the tables are census-like ones in the place of their extracts, so shapes can be compared, and numbers "
+    "cannot."
+)
+FOLDER = ROOT / "benchmarks" / "figures"
+_COLOURS = ("#1b5e8c", "#c2571a", "#3d7a3d", "#7d4a94", "#8a6d1f", "#5f6670")
+_MARKS = ("o", "s", "^", "D", "v", "x")
+_DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes: points of each curve."""
+
+    title: str
+    """OCC, SAL, FEMALE-1990, ..."""
+    curves: Mapping[str, Sequence[tuple[float, float]]]
+    """By name, in their order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A figure of a paper."""
+
+    name: str
+    """Of the file."""
+    title: str
+    """Which figure of which paper it stands beside."""
+    part: str
+    """The part that measured it."""
+    axes: tuple[str, str]
+    """What is on x and y."""
+    panels: Callable[[Mapping[str, Any]], list[Panel]]
+    """Find the points among the part's tables."""
+    scales: tuple[str, str] = ("linear", "linear")
+    """As in the paper."""
+    text: str = field(default="")
+    """What the paper says of it, and how ours differs."""
+
+
+def wide(start: str) -> Callable[[Mapping[str, Any]], list[Panel]]:
+    """Read a table whose first column is x and whose others are curves, named `TABLE curve`."""
+
+    def panels(tables: Mapping[str, Any]) -> list[Panel]:
+        found: dict[str, dict[str, list[tuple[float, float]]]] = {}
+        for table in _starting(tables, start):
+            for column, head in enumerate(table["header"][1:], 1):
+                panel, _, curve = str(head).partition(" ")
+                points = [(row[0], row[column]) for row in table["rows"] if row[column] is not None]
+                found.setdefault(panel, {})[curve] = points
+        return [Panel(title, curves) for title, curves in found.items()]
+
+    return panels
+
+
+def long(
+    pattern: Callable[[str], str | None],
+    x: str,
+    y: str,
+    by: str,
+    only: Callable[[Mapping[str, Any]], bool] | None = None,
+) -> Callable[[Mapping[str, Any]], list[Panel]]:
+    """Read tables with a line for each point; `pattern` gives the panel of a table's title, or None."""
+
+    def panels(tables: Mapping[str, Any]) -> list[Panel]:
+        found: dict[str, dict[str, list[tuple[float, float]]]] = {}
+        for title, table in tables.items():
+            panel = pattern(title)
+            if panel is None:
+                continue
+            curves = found.setdefault(panel, {})
+            for row in table["rows"]:
+                cells = dict(zip(table["header"], row, strict=True))
+                if cells[y] is not None and (only is None or only(cells)):
+                    curves.setdefault(str(cells[by]) if by else "ours", []).append((cells[x], cells[y]))
+        return [Panel(title, curves) for title, curves in found.items() if curves]
+
+    return panels
+
+
+def _starting(tables: Mapping[str, Any], start: str) -> Iterable[Mapping[str, Any]]:
+    return (table for title, table in tables.items() if title.startswith(start))
+
+
+def _names(tables: Mapping[str, Any]) -> list[Panel]:
+    """Read the overfull ratios of the names: a table for each, a column for each algorithm."""
+    return [
+        Panel(
+            title.partition(",")[0],
+            {
+                head: [(row[0], row[column]) for row in table["rows"]]
+                for column, head in enumerate(table["header"][1:], 1)
+            },
+        )
+        for title, table in tables.items()
+        if title.endswith("names")
+    ]
+
+
+def _counterfeits(tables: Mapping[str, Any]) -> list[Panel]:
+    """Read the counterfeits of each release, which are printed ten to a line."""
+    found: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for title, table in tables.items():
+        if "counterfeits (Figure 5)" in title:
+            counts = [int(one) for _, line in table["rows"] for one in str(line).split()]
+            name, balancing = title.partition(",")[0], title.partition(":")[0].rpartition(", ")[2]
+            found.setdefault(name, {})[balancing] = [(n, float(count)) for n, count in enumerate(counts, 1)]
+    return [Panel(name, curves) for name, curves in found.items()]
+
+
+def _errors(tables: Mapping[str, Any]) -> list[Panel]:
+    """Read the query errors over a history, for each number of people replaced."""
+    found: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for title, table in tables.items():
+        if "query error (Figure 7)" in title:
+            said = title.partition(":")[0].split(", ")
+            found.setdefault(said[0], {})[", ".join(said[2:])] = [(row[0], row[1]) for row in table["rows"]]
+    return [Panel(name, curves) for name, curves in found.items()]
+
+
+def _table(ending: str) -> Callable[[str], str | None]:
+    return lambda title: title.partition(":")[0] if ending in title else None
+
+
+_EDBT = "Xiao, Yi, Tao (EDBT 2010), Figure "
+_SIGMOD = "Xiao, Tao (SIGMOD 2007), Figure "
+FIGURES = (
+    Figure(
+        name="l-diversity-2-stars-over-l",
+        title=_EDBT + "2: average number of stars over l, d = 4",
+        part="paper",
+        axes=("l", "stars"),
+        panels=wide("Figure 2"),
+        text="The paper: TP and its TP+ stay below Hilbert, and TP+ below TP. Here, too; our default, with the cascade "
+        "in the place of Hilbert, leaves fewest.",
+    ),
+    Figure(
+        name="l-diversity-3-stars-over-d",
+        title=_EDBT + "3: average number of stars over d, l = 6",
+        part="paper",
+        axes=("d", "stars"),
+        panels=wide("Figure 3"),
+        text="The paper: TP+ is best for every d. Here its TP+ (`tp+ hilbert`) has more stars than Hilbert at d = 5 to "
+        "7: Hilbert stretches every domain to the same width, which the paper's refinement, as we read it, does not.",
+    ),
+    Figure(
+        name="l-diversity-4-time-over-l",
+        title=_EDBT + "4: time over l, d = 4",
+        part="paper",
+        axes=("l", "times over one group_by"),
+        panels=wide("Figure 4"),
+        text="The paper gives seconds of 2009. Here, as there, the work of TP grows with l.",
+    ),
+    Figure(
+        name="l-diversity-5-time-over-d",
+        title=_EDBT + "5: time over d, l = 6",
+        part="paper",
+        axes=("d", "times over one group_by"),
+        panels=wide("Figure 5"),
+        text="The group_by takes longer with d, too.",
+    ),
+    Figure(
+        name="l-diversity-6-time-over-n",
+        title=_EDBT + "6: time over n, d = 4, l = 6",
+        part="paper",
+        axes=("n", "times over one group_by"),
+        panels=wide("Figure 6"),
+        text="The paper: linear for TP. A constant ratio to a group_by is linear.",
+    ),
+    Figure(
+        name="l-diversity-7-divergence-over-l",
+        title=_EDBT + "7: KL-divergence over l, d = 4",
+        part="divergence",
+        axes=("l", "nats"),
+        panels=wide("Figure 7"),
+        text="The paper: TP+ loses much less than top-down specialization. Here, too.",
+    ),
+    Figure(
+        name="l-diversity-8-divergence-over-d",
+        title=_EDBT + "8: KL-divergence over d, l = 6",
+        part="divergence",
+        axes=("d", "nats"),
+        panels=wide("Figure 8"),
+        text="The paper: TP+ is below TDS for every d. Here TDS is lower on average at d = 1 of SAL.",
+    ),
+    Figure(
+        name="l-diversity-phases",
+        title="Xiao, Yi, Tao (EDBT 2010), Section 6: how often each phase ended TP",
+        part="paper",
+        axes=("l", "tables"),
+        panels=lambda tables: [
+            Panel(
+                "SAL and OCC, tables of every d",
+                {
+                    str(head): [(row[0], row[column]) for row in table["rows"] if row[0] != "all"]
+                    for column, head in enumerate(table["header"][1:], 1)
+                },
+            )
+            for table in _starting(tables, "How often each phase")
+        ],
+        text="The paper: phase three never runs on its tables.",
+    ),
+    Figure(
+        name="geography-7-overfull-ratio",
+        title="Du, Eppstein, Goodrich, Lueker (2009), Figure 7: overfull ratio over k",
+        part="figure7",
+        axes=("k", "largest class / k"),
+        panels=_names,
+        scales=("log", "linear"),
+        text="The paper: Spread is better than Fold, and a random order often better than a sorted one. `ours` is "
+        "proven optimal for nearly every k, where it lies on the lower bound.",
+    ),
+    Figure(
+        name="m-invariance-4-vulnerable",
+        title=_SIGMOD + "4: people whose value is certain, when l-diverse tables are published again and again",
+        part="republish",
+        axes=("r", "vulnerable people"),
+        panels=long(_table("l-diversity by Mondrian"), "r", "vulnerable people", "l"),
+        text="A curve for each l. The paper: nearly 100,000 for l = 2, fewer for larger l and r, never none.",
+    ),
+    Figure(
+        name="m-invariance-5-counterfeits",
+        title=_SIGMOD + "5: counterfeits of each release, r = 5,000, m = 10",
+        part="republish",
+        axes=("release", "counterfeits"),
+        panels=_counterfeits,
+        text="The paper: at most 10 (OCC) and 12 (SAL). Signatures that are drawn independently of quasi-identifiers "
+        "(`independent`, the default) have more late in a series; `fewest` is the paper's aim.",
+    ),
+    Figure(
+        name="m-invariance-6a-counterfeits-over-r",
+        title=_SIGMOD + "6a: average counterfeits over r, m = 10",
+        part="republish",
+        axes=("r", "average counterfeits"),
+        panels=long(_table("over r"), "r", "average counterfeits", "balancing"),
+        text="The paper: none from r = 20,000 on.",
+    ),
+    Figure(
+        name="m-invariance-6b-counterfeits-over-m",
+        title=_SIGMOD + "6b: average counterfeits over m, r = 5,000",
+        part="republish",
+        axes=("m", "average counterfeits"),
+        panels=long(_table("over m"), "m", "average counterfeits", "balancing"),
+        text="The paper: never above 2.5.",
+    ),
+    Figure(
+        name="m-invariance-7-error-over-time",
+        title=_SIGMOD + "7: query error over the releases, theta = 10 %, m = 10",
+        part="republish",
+        axes=("release", "median relative error"),
+        panels=_errors,
+        text="The paper: at most 10 % for r = 5,000 and r = 40,000.",
+    ),
+    Figure(
+        name="m-invariance-8a-error-over-theta",
+        title=_SIGMOD + "8a: query error over theta, r = 5,000, m = 10",
+        part="republish",
+        axes=("theta in %", "average error"),
+        panels=long(_table("over theta"), "theta in %", "average query error", "balancing"),
+        text="The paper: the larger the queries, the smaller the error.",
+    ),
+    Figure(
+        name="m-invariance-8b-error-over-m",
+        title=_SIGMOD + "8b: query error over m, theta = 10 %, r = 5,000",
+        part="republish",
+        axes=("m", "average error"),
+        panels=long(_table("over m"), "m", "average query error", "balancing"),
+        text="The paper: a smaller m allows more accurate answers.",
+    ),
+    Figure(
+        name="m-invariance-9a-seconds-over-r",
+        title=_SIGMOD + "9a: seconds of a generalization over r, m = 10",
+        part="republish",
+        axes=("r", "seconds"),
+        panels=long(_table("over r"), "r", "average s", "balancing"),
+        text="The paper: at most 12 s.",
+    ),
+    Figure(
+        name="m-invariance-9b-seconds-over-m",
+        title=_SIGMOD + "9b: seconds of a generalization over m, r = 5,000",
+        part="republish",
+        axes=("m", "seconds"),
+        panels=long(_table("over m"), "m", "average s", "balancing"),
+        text="The paper: less for a larger m, which needs fewer buckets.",
+    ),
+    Figure(
+        name="t-closeness-loss-over-t",
+        title="Liang, Yuan (2013) has no experiments: loss over t on Adult, k = 5",
+        part="closeness",
+        axes=("t", "gcp in %"),
+        panels=long(lambda title: "Adult" if title.startswith("Adult") else None, "t", "gcp", "algorithm"),
+        text="The paper's example tables are tests of the product.",
+    ),
+    Figure(
+        name="patterns-stars-over-k",
+        title="Bredereck, Nichterlein, Niedermeier (2013): stars over k on Adult, eight attributes, every pattern",
+        part="patterns",
+        axes=("k", "stars"),
+        panels=long(
+            lambda title: "Adult" if title.startswith("Adult, eight attributes") else None, "k", "stars", "algorithm"
+        ),
+        text="The paper: pattern-guided greedy leaves fewer stars than Mondrian's suppression.",
+    ),
+)
+"""Every figure, in the order of the papers."""
+
+
+def panels_of(figure: Figure, results: Path) -> tuple[list[Panel], str]:
+    """Return the panels of a figure from the newest full run of its part, and of which commit that is; none: no run."""
+    path = results / f"{figure.part}.json"
+    if not path.exists():
+        return [], ""
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    return figure.panels(stored["figures"]), stored["machine"]["commit"]
+
+
+def draw(figure: Figure, panels: Sequence[Panel], path: Path) -> None:
+    """Write a figure as SVG; the same points give the same bytes."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure as Canvas
+
+    with mpl.rc_context({"svg.hashsalt": figure.name, "svg.fonttype": "none", "font.size": 9}):
+        canvas = Canvas(figsize=(4.2 * len(panels), 3.2), layout="constrained")
+        for axes, panel in zip(canvas.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+            for at, (name, points) in enumerate(panel.curves.items()):
+                style = {"color": _COLOURS[at % 6], "linestyle": _DASHES[at % 6], "linewidth": 1.2}
+                marks = {"marker": _MARKS[at % 6], "markersize": 3.5} if len(points) < 25 else {}
+                axes.plot(*zip(*points, strict=True), label=name, **style, **marks)
+            axes.set(title=panel.title, xlabel=figure.axes[0], ylabel=figure.axes[1])
+            axes.set(xscale=figure.scales[0], yscale=figure.scales[1])
+            if figure.scales[1] == "linear":
+                axes.set_ylim(bottom=0)
+            axes.grid(visible=True, color="#dddddd", linewidth=0.6)
+            axes.set_axisbelow(True)
+            axes.spines[["top", "right"]].set_visible(False)
+            if len(panel.curves) > 1:
+                axes.legend(fontsize=8, frameon=False)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        canvas.savefig(path, format="svg", metadata={"Date": None, "Title": figure.title})
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Draw every figure whose part was measured, and write the page that shows them."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.figures", description=__doc__)
+    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
+    parser.add_argument("--folder", type=Path, default=FOLDER)
+    options = parser.parse_args(arguments)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    lines = ["# The papers' figures", "", _SAID]
+    for figure in FIGURES:
+        panels, commit = panels_of(figure, options.results)
+        lines += ["", f"## {figure.title}", ""]
+        if panels:
+            draw(figure, panels, options.folder / f"{figure.name}.svg")
+            curves = ", ".join(dict.fromkeys(curve for panel in panels for curve in panel.curves))
+            lines += [f"![{figure.axes[1]} over {figure.axes[0]}: {curves}]({figure.name}.svg)", ""]
+            lines += [f"{figure.text} (Part `{figure.part}`, commit {commit}.)"]
+        else:
+            lines += [f"{figure.text} The part `{figure.part}` has no full run yet."]
+    (options.folder / "README.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print(f"{options.folder / 'README.md'}")
+
+
+if __name__ == "__main__":
+    main()

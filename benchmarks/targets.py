@@ -1,0 +1,111 @@
+"""Every target that was ever set, with its limit as it was set: the list that the summary is held against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+__all__ = ["TARGETS", "Named"]
+
+
+@dataclass(frozen=True)
+class Named:
+    """A target, whether or not it was measured."""
+
+    part: str
+    """The part that measures it."""
+    what: str
+    """What it is called there; `*` stands for anything."""
+    limit: str
+    """The limit, as it was set."""
+
+    def fits(self, what: str) -> bool:
+        """Return whether a measured target is this one."""
+        return fnmatchcase(what, self.what.replace("[", "[[]"))
+
+
+TARGETS = (
+    Named("speed", "encode + partition, tp, d = 4, over one group_by", "1.5 x"),
+    Named("speed", "encode + partition, tp+, d = 4, over one group_by", "4 x"),
+    Named("speed", "encode + partition, tp+, d = 7, over one group_by", "12 x"),
+    Named("speed", "anonymize(), tp, d = 4, over one group_by", "8 x, then 2.5 x"),
+    Named("speed", "anonymize(), tp+, d = 4, over one group_by", "12 x, then 2.5 x"),
+    Named("speed", "encode + partition, *: 6,000,000 rows over 600,000", "12 x; tp 11 x"),
+    Named("speed", "anonymize(), *: 6,000,000 rows over 600,000", "12 x"),
+    Named("speed", "peak memory of anonymize(), *", "6 times the Arrow size and 300 MB"),
+    Named("speed", "shoal version", "0.4 s"),
+    Named("speed", "shoal anonymize, CSV of 30,000 rows, kernels compiled before", "3 s"),
+    Named("speed", "shoal anonymize, CSV of 30,000 rows, the very first time", "20 s"),
+    Named("stars", "SAL: tp+ / tp+ hilbert, l = 2..10, d = 4", "0.40"),
+    Named("stars", "SAL: tp+ / tp+ hilbert, d = 1..7, l = 6", "0.40"),
+    Named("stars", "OCC: tp+ / tp+ hilbert, l = 2..10, d = 4", "0.40"),
+    Named("stars", "OCC: tp+ / tp+ hilbert, d = 1..7, l = 6", "0.40"),
+    Named("stars", "*: tp+ / bound, d = 1, l = 6", "1.03"),
+    Named("stars", "*: tp+ / bound, d = 2, l = 6", "1.03"),
+    Named("stars", "*: tp+ / bound, d = 3, l = 6", "1.03"),
+    Named("stars", "*: tp+ / bound, d = 4, l = 6", "1.03"),
+    Named("stars", "*: tp+ / bound, d = 7, l = 6", "1.35"),
+    Named("stars", "*: tp+ / bound, d = 4, l = 2..10", "1.03; with an effort of a minute 1.15"),
+    Named("divergence", "KL-divergence of tp+ over that of tds, averages over the grid, SAL", "1"),
+    Named("divergence", "KL-divergence of tp+ over that of tds, averages over the grid, OCC", "1"),
+    Named("divergence", "TDS on 600,000 rows, d = 7, l = 6", "10 s"),
+    Named("emd", "100,000 groups, equal distance", "50 ms"),
+    Named("emd", "100,000 groups, ordered distance", "50 ms"),
+    Named("exact", "exact, 14 distinct rows", "1 s"),
+    Named("exact", "exact, 16 distinct rows", "3 s"),
+    Named("exact", "exact, 18 distinct rows", "30 s"),
+    Named("exact", "milp, gap after two minutes at most", "2 %"),
+    Named("matching", "200 rows of Adult, proven optimal, slowest", "60 s"),
+    Named("matching", "4,000 rows with two sensitive values, proven optimal", "60 s"),
+    Named("closeness", "Adult, t = 0.2, k = 5: gcp", "40 %"),
+    Named("closeness", "Adult, t = 0.2, k = 5", "10 s"),
+    Named("figure7", "*: share of k without a proof", "5 %"),
+    Named("figure7", "*: farthest above the lower bound", "1 %"),
+    Named("figure7", "*: slowest k", "1 s"),
+    Named("figure7", "*: values of k for which a rival is better", "0"),
+    Named("regions", "counties, k = *: excess, over half of the tree's", "half"),
+    Named("regions", "counties, k = *: wall time", "5 s"),
+    Named("regions", "maps of libpysal, 10 minutes each: not proven, of 30", "3"),
+    Named("points", "10,000,000 * points, seconds", "10 s"),
+    Named("points", "10,000,000 * points, memory", "2 GB"),
+    Named("points", "* points, largest / bound of Theorem 4", "1"),
+    Named("points", "*: seconds per point at *", "linear growth"),
+    Named("ordered", "1,000,000 *, seconds", "2 s"),
+    Named("patterns", "greedy, 600,000 rows, over one group_by", "25 x"),
+    Named("patterns", "*, 10,000,000 rows", "60 s"),
+    Named("patterns", "Adult, k = *: improved greedy over the bound", "1.10"),
+    Named("patterns", "Adult, k = *: improved greedy over Mondrian", "1"),
+    Named("patterns", "Adult, k = 5, at most three stars: gap of the program within ten minutes", "1 %, then 2 %"),
+    Named("patterns", "300 rows of Adult, k = 5, at most three stars, *: gap", "0 %"),
+    Named("patterns", "500 rows of Adult, k = 5, at most three stars, *: gap", "0 %"),
+    Named("patterns", "1,500 rows of Adult, k = 5, at most three stars, *: gap", "0.7 %"),
+    Named("republish", "*: average counterfeits", "2.5"),
+    Named("republish", "*: most counterfeits of a release", "12"),
+    Named("republish", "*: median seconds", "1 s"),
+    Named("republish", "*: vulnerable people", "0"),
+    Named("republish", "*: greatest confidence", "1/m"),
+    Named("republish", "*: worst query error", "0.1; then 0.12"),
+    Named("republish", "*: whole publish into SQLite", "3 s"),
+    Named("full-domain", "Adult, * attributes, k = 5, limit 5%: the optimum", "2 s"),
+    Named("full-domain", "Adult, * attributes, k = 5, limit 100%: the optimum", "2 s"),
+    Named("local", "Adult, with intervals and sets, k = 5: gcp of cluster", "1.1 %"),
+    Named("local", "Adult, with intervals and sets, l = 3 (distinct), k = 5: gcp of cluster", "1.5 %"),
+    Named("local", "Adult, with hierarchies, k = 5: gcp of cluster", "2.5 %; then 2.40 % by leaves"),
+    Named(
+        "local", "Adult, with hierarchies, l = 3 (distinct), k = 5: gcp of cluster", "4.5 %; then 2.6 % over all leaves"
+    ),
+    Named("local", "600,000 census-like rows, with intervals, *", "15 s"),
+    Named("tune", "Adult, l = *: KL-divergence after TP+ with the best coarsening, over that without any", "below 1"),
+    Named("tune", "Adult, l = *: found after", "60 s"),
+    Named("compiling", "compiling what tp+ uses, CPU", "8 s"),
+    Named("compiling", "compiling what mondrian uses, CPU", "12 s"),
+    Named("compiling", "compiling what cluster uses, CPU", "20 s"),
+    Named("compiling", "compiling what sabre uses, CPU", "20 s"),
+    Named("automatic", "auto behind the best algorithm of its time, the worst of * requests", "3 %"),
+    Named("risk", "everything but special uniques and log-linear models", "10 group_bys"),
+    Named("risk", "special uniques of 100,000 rows, up to 4 of 8 columns", "60 s"),
+    Named("risk", "wildcards, the release alone", "10 group_bys"),
+    Named("risk", "wildcards, and a population", "10 group_bys"),
+    Named("attacks", "linking 600,000 rows with as many people", "minutes"),
+)
+"""By part, in the order of the parts. A target that no part measures yet is in the summary as one that was not run."""

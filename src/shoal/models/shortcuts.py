@@ -1,0 +1,59 @@
+"""The models that people ask for most, by the letters that the papers call their parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from shoal._messages import Suggestion
+from shoal.errors import ParameterError
+from shoal.models.anonymity import KAnonymity
+from shoal.models.closeness import TCloseness
+from shoal.models.diversity import LDiversity
+
+if TYPE_CHECKING:
+    from shoal.models.base import PrivacyModel
+
+__all__ = ["asked_models"]
+
+
+def asked_models(
+    privacy: PrivacyModel | Sequence[PrivacyModel] | None, *, k: Any = None, l: Any = None, t: Any = None
+) -> PrivacyModel | Sequence[PrivacyModel]:
+    """Return the models that are asked for, by letters or as objects, or both.
+
+    Parameters
+    ----------
+    privacy : PrivacyModel or sequence of PrivacyModel, optional
+    k, l, t : numbers, optional
+        Those of k-anonymity, l-diversity and t-closeness.
+
+    Raises
+    ------
+    ParameterError
+        Where none is asked for, or a number is none that its model can have.
+
+    Examples
+    --------
+    >>> asked_models(None, k=5, l=2)
+    [KAnonymity(k=5), LDiversity(l=2, kind='frequency', c=None)]
+    """
+    letters = ((KAnonymity, k), (LDiversity, l), (TCloseness, t))
+    short: list[Any] = [model(number) for model, number in letters if number is not None]
+    if privacy is None and not short:
+        raise ParameterError(
+            "Say what a release must satisfy: ",
+            Suggestion("k", 10),
+            ", ",
+            Suggestion("l", 4),
+            ", ",
+            Suggestion("t", 0.2),
+            ", or models, ",
+            Suggestion("privacy", "shoal.KAnonymity(10)", python="privacy=shoal.KAnonymity(10)"),
+            ".",
+        )
+    if not short:
+        assert privacy is not None
+        return privacy
+    given: list[Any] = [] if privacy is None else list(privacy) if isinstance(privacy, Sequence) else [privacy]
+    return [*given, *short]

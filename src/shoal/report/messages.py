@@ -1,0 +1,101 @@
+"""Every message of the reports, for those who translate them: `python -m shoal.report.messages` renews the catalogues.
+
+It adds what is new to `src/shoal/locale/CODE.po` with an empty translation, and leaves out what no report says now.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shoal._language import ENGLISH, languages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from babel.messages import Catalog
+
+__all__ = ["messages", "renew"]
+
+_SOURCES = Path(__file__).parents[1]
+_OPTIONS = {"trimmed": "true", "newstyle_gettext": "true"}
+_KEYWORDS = {"_": None, "gettext": None, "marked": None, "ngettext": (1, 2)}
+
+_HEADER = """msgid ""
+msgstr ""
+"Language: {code}\\n"
+"Plural-Forms: {plurals}\\n"
+"Content-Type: text/plain; charset=utf-8\\n"
+
+"""
+
+
+def messages() -> Catalog:
+    """Return a catalogue without translations, with every message of the reports."""
+    from babel.messages import Catalog
+
+    found = Catalog()
+    for message in (*_extracted(), *_listed()):
+        if message:  # none where what is looked up is no literal: it is listed elsewhere
+            found.add(message)
+    return found
+
+
+def _extracted() -> Iterator[str | tuple[str, ...]]:
+    """Yield the messages that stand in templates and modules, within a call that looks them up."""
+    from babel.messages.extract import extract
+    from jinja2.ext import babel_extract
+
+    for path in sorted(_SOURCES.rglob("*.j2")):
+        with path.open("rb") as file:
+            for _, _, message, _ in babel_extract(file, ("_", "gettext", "ngettext"), (), _OPTIONS):
+                forms = (message,) if isinstance(message, str) else tuple(form for form in message or () if form)
+                yield forms if len(forms) > 1 else "".join(forms)
+    for path in sorted(_SOURCES.rglob("*.py")):
+        if "shoal._language" in path.read_text(encoding="utf-8"):
+            with path.open("rb") as file:
+                for _, message, _, _ in extract("python", file, _KEYWORDS):
+                    yield message
+
+
+def _listed() -> Iterator[str]:
+    """Yield what the lists of measures, metrics, warnings and attacks say that reports show."""
+    from shoal.attacks import ATTACKS
+    from shoal.disclosure_risk import MEASURES
+    from shoal.metrics import METRICS
+    from shoal.report.page import EXPLAINED
+    from shoal.warnings import WARNINGS
+
+    for measure in MEASURES:
+        if measure.name in EXPLAINED:
+            yield from (measure.title, measure.meaning, measure.assumptions)
+    for metric in METRICS.values():
+        if not metric.of_cost:
+            yield from (metric.title, metric.meaning)
+    for warning in WARNINGS.values():
+        if "release" in warning.by:
+            yield from (warning.title, warning.why)
+    for attack in ATTACKS.values():
+        yield from (attack.title, attack.meaning)
+
+
+def renew(folder: Path = _SOURCES / "locale") -> None:
+    """Write every catalogue of a folder again, with all messages and no others."""
+    from babel.messages.pofile import read_po, write_po
+
+    now = messages()
+    for code in languages():
+        path = folder / f"{code}.po"
+        if code == ENGLISH or not path.exists():
+            continue
+        with path.open("rb") as file:
+            catalogue = read_po(file, locale=code)
+        catalogue.update(now, no_fuzzy_matching=True, update_header_comment=False)
+        catalogue.obsolete.clear()
+        with path.open("wb") as file:
+            file.write(_HEADER.format(code=code, plurals=catalogue.plural_forms).encode())
+            write_po(file, catalogue, width=120, no_location=True, omit_header=True)
+
+
+if __name__ == "__main__":
+    renew()

@@ -1,0 +1,173 @@
+"""The screen of attacks: what somebody finds out who knows everything that others may know, next to a baseline."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import ShoalError, UsageError
+from shoal.studio import jobs, same
+from shoal.studio.looking import decided_on, mark_of, named_in
+from shoal.studio.pages import page
+from shoal.studio.state import Studio, Waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["attacks", "set_attack", "set_together"]
+
+_PLAIN = (
+    "The attacks of the command line take dates as 2025-12-31 and numbers as 3.14: write yours so for them. The "
+    "program below reads them as they are."
+)
+"""Said where a table is written otherwise."""
+_MOST_TOGETHER = 12
+"""Releases that are attacked together, at most."""
+_LARGEST_CERTIFICATE = 20_000_000
+"""Bytes of a certificate that is looked at."""
+
+
+def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
+    """Return the screen; nothing is attacked until somebody asks, for it takes as long as a release."""
+    looked = decided_on(studio, "attack")
+    if isinstance(looked, Waiting):
+        return looked
+    plan = studio.plan
+    found = together = None
+    if studio.attack is not None:
+        found = _found(studio)
+        if isinstance(found, Waiting):
+            return found
+    if studio.together is not None:
+        together = _together(studio)
+        if isinstance(together, Waiting):
+            return together
+    from shoal.attacks import ATTACKS
+
+    return page(
+        "attack.html.j2",
+        studio,
+        step="attack",
+        found=found,
+        together=together,
+        known=ATTACKS,
+        named=plan.names_of("direct_identifier"),
+        of=mark_of(plan.names_of("direct_identifier")),
+        sensitive=plan.names_of("sensitive"),
+        asked=studio.attack or {"identifier": "", "others": "", "learn": "yes"},
+        asked_together=studio.together or {"releases": [], "tables": [], "identifier": ""},
+        releases=_releases(studio),
+        tables=[one.name for one in studio.places.listed()],
+        written=_written(studio),
+        note=_PLAIN if _is_written_otherwise(looked) else "",
+        same=_same(studio),
+    )
+
+
+def _is_written_otherwise(looked: Mapping[str, Any]) -> bool:
+    """Whether the commands of attacks would take dates or numbers of the table for text."""
+    dated = any(one["date_format"] not in (None, "%Y-%m-%d") for one in looked["columns"])
+    return dated or looked.get("decimal") is not None
+
+
+def _written(studio: Studio) -> Path | None:
+    """Return the folder of the last release where it is one of what is decided now."""
+    made = studio.publication
+    if made is None or made.plan != studio.plan:
+        return None
+    done = studio.workshop.outcome(made.key)
+    return None if done is None or done.error is not None or not made.folder.is_dir() else made.folder
+
+
+def _found(studio: Studio) -> Any:
+    """Return what the attacks found on the release that would be published now, or that was."""
+    asked, folder = studio.attack or {}, _written(studio)
+    others = asked.get("others", "")
+    arguments = {
+        "content": studio.plan.work,
+        "arguments": studio.requests.arguments,
+        "folder": None if folder is None else str(folder),
+        "identifier": asked.get("identifier", ""),
+        "others": str(studio.places.table(others)) if others else "",
+        "learn": asked.get("learn") == "yes",
+    }
+    return studio.facts("attack", "Attacking the release", jobs.attack, arguments, back="/attack")
+
+
+def _together(studio: Studio) -> Any:
+    asked: Mapping[str, Any] = studio.together or {}
+    home = studio.places.home
+    tables = [str(studio.places.table(one)) if one else studio.plan.source for one in asked["tables"]]
+    arguments = {
+        "content": studio.plan.work,
+        "arguments": studio.requests.arguments,
+        "releases": [str(home / one) for one in asked["releases"]],
+        "tables": tables,
+        "identifier": asked["identifier"],
+    }
+    return studio.facts("attack", "Attacking several releases together", jobs.intersect, arguments, back="/attack")
+
+
+def set_attack(studio: Studio, form: Mapping[str, str]) -> str:
+    """Attack what would be published now, or what was."""
+    plan = studio.plan
+    identifier = named_in(form, plan.names_of("direct_identifier")) or ""
+    others = form.get("others", "").strip()
+    if others:
+        studio.places.table(others)
+    studio.requests.arguments(plan.work)  # says what is wrong with it
+    studio.attack = {"identifier": identifier, "others": others, "learn": "yes" if form.get("learn") else "no"}
+    return "/attack"
+
+
+def set_together(studio: Studio, form: Mapping[str, str]) -> str:
+    """Attack several releases together."""
+    known = [one["name"] for one in _releases(studio)]
+    chosen = [at for at, _ in enumerate(known) if f"release-{at}" in form]
+    if form.get("releases", "") != "|".join(known):
+        raise UsageError("The releases of the folder have changed since that page was made. Load it again.")
+    if not 2 <= len(chosen) <= _MOST_TOGETHER:
+        raise UsageError(f"Choose two releases or more, at most {_MOST_TOGETHER}.")
+    identifier = named_in(form, studio.plan.names_of("direct_identifier"))
+    if identifier is None:
+        raise UsageError("Say which column names each person: without one nobody is known to be the same.")
+    tables = [form.get(f"table-{at}", "") for at in chosen]
+    for one in tables:
+        if one:
+            studio.places.table(one)
+    studio.together = {"releases": [known[at] for at in chosen], "tables": tables, "identifier": identifier}
+    return "/attack"
+
+
+def _releases(studio: Studio) -> list[dict[str, Any]]:
+    """Return the releases in the folder that have the columns of the plan: their folder, and what they promise."""
+    plan, found = studio.plan, []
+    for folder in studio.places.folders():
+        path = folder / "certificate.json"
+        if folder.name.endswith(".private") or not path.is_file() or path.stat().st_size > _LARGEST_CERTIFICATE:
+            continue
+        try:
+            columns = json.loads(path.read_text(encoding="utf-8")).get("columns") or {}
+            same_columns = set(columns.get("quasi_identifiers") or ()) == set(plan.names_of("quasi_identifier"))
+        except (OSError, ValueError, AttributeError, TypeError):
+            continue
+        if same_columns and list(columns.get("sensitive") or ()) == plan.names_of("sensitive"):
+            found.append({"name": folder.name})
+    return found
+
+
+def _same(studio: Studio) -> same.Same | None:
+    folder = _written(studio)
+    named = studio.places.free_folder() if folder is None else folder.name
+    try:
+        return same.of_attacking(
+            studio.plan,
+            studio.requests,
+            asked=studio.attack or {},
+            together=studio.together,
+            output=named,
+            made=folder is not None,
+        )
+    except ShoalError:
+        return None

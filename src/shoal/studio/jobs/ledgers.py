@@ -1,0 +1,117 @@
+"""Work with ledgers: what series there are, and their releases; starting, publishing, checking and taking back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shoal._progress import Progress
+
+__all__ = ["look_at_ledger", "publish_next", "start_series", "take_back", "verify_series"]
+
+
+def look_at_ledger(*, ledger: str, stamp: Sequence[int], progress: Progress) -> dict[str, Any]:
+    """Return the series of a ledger with their releases; `stamp` tells one state of the file from another."""
+    from shoal.republication import Ledger
+
+    progress("ledger", 0, 1)
+    with Ledger(ledger, wait=0) as opened:
+        found = []
+        for name in opened.names:
+            series = opened.series(name)
+            columns = series.columns
+            found.append({
+                "name": name,
+                "m": series.m,
+                "identifier": columns.identifier,
+                "quasi_identifiers": list(columns.quasi_identifiers),
+                "sensitive": list(columns.sensitive),
+                "releases": [one.to_dict() for one in series.history()],
+            })  # fmt: skip
+        return {
+            "series": found,
+            "warnings": list(opened.warnings),
+            "key": opened.key_file,
+            "anchor": opened.anchor_file,
+        }
+
+
+def start_series(
+    *,
+    ledger: str,
+    name: str,
+    m: int,
+    identifier: str,
+    quasi_identifiers: Sequence[str],
+    sensitive: Sequence[str],
+    direct_identifiers: Sequence[str],
+    progress: Progress,
+) -> dict[str, Any]:
+    """Start a series; the ledger is made where there is none."""
+    from shoal.republication import Ledger
+
+    progress("ledger", 0, 1)
+    with Ledger(ledger, create=True) as opened:
+        series = opened.start(
+            name,
+            m=m,
+            identifier=identifier,
+            quasi_identifiers=quasi_identifiers,
+            sensitive=sensitive,
+            direct_identifiers=direct_identifiers,
+        )
+        return {"said": [f"The series '{name}' is started.", *series.notes], "problems": []}
+
+
+def publish_next(
+    *,
+    ledger: str,
+    series: str,
+    source: str,
+    folder: str,
+    reading: Mapping[str, Any],
+    missing_sensitive: str,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Make the next release of a series, verify it and write it."""
+    from shoal.republication import Ledger
+
+    how: Any = missing_sensitive
+    given = {name: value for name, value in reading.items() if name in ("delimiter", "encoding")}
+    with Ledger(ledger) as opened:
+        made = opened.series(series).publish(source, folder, missing_sensitive=how, progress=progress, **given)
+        certificate = made.certificate.to_dict()
+    return {
+        "said": [f"Release {made.number} of '{series}' is written.", certificate["guarantee"]["text"], *made.notes],
+        "problems": [],
+        "counts": dict(made.counts),
+        "people": made.frame.height - certificate["cost"]["counterfeits"],
+        "counterfeits": certificate["cost"]["counterfeits"],
+        "loss": certificate["cost"]["gcp"],
+        "number": made.number,
+    }
+
+
+def verify_series(*, ledger: str, series: str, progress: Progress) -> dict[str, Any]:
+    """Check a whole series again: seals, hashes of files, and what the published cells show."""
+    from shoal.republication import Ledger
+
+    progress("verify", 0, 1)
+    with Ledger(ledger, wait=0) as opened:
+        found = opened.series(series).verify()
+    checked = sum(one.checked for one in found.releases)
+    problems = list(found.problems)
+    said = [] if problems else [f"Nothing is wrong: {checked} of {len(found.releases)} releases were looked at again."]
+    return {"said": said, "problems": problems}
+
+
+def take_back(*, ledger: str, series: str, progress: Progress) -> dict[str, Any]:
+    """Take back the last release of a series, which nobody outside has seen."""
+    from shoal.republication import Ledger
+
+    progress("ledger", 0, 1)
+    with Ledger(ledger) as opened:
+        taken = opened.series(series).rollback(unpublished=True)
+    where = f" Its folders are still there; remove them: {taken.folder}" if taken.folder else ""
+    return {"said": [f"Release {taken.number} of '{series}' was taken back.{where}"], "problems": []}

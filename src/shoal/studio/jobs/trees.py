@@ -1,0 +1,163 @@
+"""Work on the hierarchy of one column: it is made step by step, written, and measured level by level."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import UsageError
+from shoal.studio.jobs.tables import opened_as_meant
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from shoal._progress import Progress
+    from shoal.hierarchy import Hierarchy
+
+__all__ = ["shape"]
+
+
+def shape(
+    *,
+    content: Mapping[str, Any],
+    arguments: Callable[[Mapping[str, Any]], dict[str, Any]],
+    column: str,
+    steps: Sequence[Mapping[str, Any]],
+    path: str,
+    k: int,
+    show: bool,
+    level: int,
+    find: str,
+    most: int,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Make the hierarchy of a column as steps say, write it, and return what each level leaves and loses."""
+    import polars as pl
+
+    from shoal.hierarchy import Level, OneValue, coarsen_columns
+    from shoal.hierarchy.columns import encoded
+    from shoal.table.text import dictionary_text
+    from shoal.tuning import coarsening_losses
+
+    asked = arguments(content)
+    frame, _ = opened_as_meant(asked, progress)
+    values = frame.get_column(column)
+    sensitive = asked.get("sensitive")
+    other = frame.get_column(sensitive if isinstance(sensitive, str) else sensitive[0]) if sensitive else None
+    progress("hierarchy", 0, 1)
+    tree: Hierarchy | None = None
+    for step in steps:
+        tree = _after(tree, step, values, other)
+    if tree is None:
+        raise UsageError("No hierarchy was proposed yet.")
+    coded = encoded(values)
+    if coded is not None:
+        tree.positions(dictionary_text(coded.dictionary).to_list(), column=column)  # says how many values it misses
+    _write(tree, path)
+    rows = max(values.len(), 1)
+    levels = []
+    for number in range(tree.height + 1):
+        progress("levels", number, tree.height + 1)
+        # The root is named like a star: everything the same has words of its own.
+        made: Any = {} if number == 0 else {column: OneValue() if number == tree.height else Level(tree, number)}
+        after = coarsen_columns(frame.select(column), made, [column]).frame.to_series().drop_nulls()
+        counts = after.value_counts()["count"]
+        losses = coarsening_losses(frame.select(column), quasi_identifiers=[column], coarsen=made)
+        levels.append({
+            "left": len(counts),
+            "smallest": int(counts.min() or 0),  # type: ignore[arg-type]
+            "below": float(counts.filter(counts < k).sum()) / rows,
+            "loss": losses[column],
+        })  # fmt: skip
+    facts: dict[str, Any] = {"levels": levels, "missing": values.null_count(), "nodes": [], "hidden": 0}
+    if show and tree.height > 0 and coded is not None:
+        level = min(max(level, 1), max(tree.height - 1, 1))
+        fine = coarsen_columns(frame.select(column), {column: Level(tree, level - 1)}, [column]).frame.to_series()
+        records = dict(fine.cast(pl.String).drop_nulls().value_counts().iter_rows()) if level > 1 else _records(values)
+        above = {row[level - 1]: row[min(level, tree.height)] for row in tree.rows()}
+        named = list(enumerate(tree.labels[level - 1]))
+        wanted = [one for one in named if find.casefold() in one[1].casefold()]
+        wanted.sort(key=lambda one: -records.get(one[1], 0))
+        facts["nodes"] = [[place, text, records.get(text, 0), above[text]] for place, text in wanted[:most]]
+        facts["hidden"] = max(len(wanted) - most, 0)
+    return facts
+
+
+def _records(values: pl.Series) -> dict[str, int]:
+    """Return how many records have each value, as the text that hierarchies have."""
+    import numpy as np
+
+    from shoal.hierarchy.columns import encoded
+    from shoal.table.text import dictionary_text
+
+    column = encoded(values)
+    if column is None:
+        return {}
+    counts = np.bincount(column.codes, minlength=column.size)
+    texts = dictionary_text(column.dictionary).to_list()
+    return {text: int(count) for text, count in zip(texts, counts.tolist(), strict=True) if text is not None}
+
+
+def _after(
+    tree: Hierarchy | None, step: Mapping[str, Any], values: pl.Series, other: pl.Series | None
+) -> Hierarchy | None:
+    """Return the hierarchy after a step."""
+    from shoal.hierarchy import Hierarchy, join_nodes, with_level
+
+    if step["do"] == "propose":
+        return _proposed(step, values, other)
+    if step["do"] == "file":
+        return Hierarchy.from_csv(step["path"])
+    if tree is None:
+        raise UsageError("No hierarchy was proposed yet.")
+    if step["do"] == "level":
+        return with_level(tree, min(int(step["level"]), tree.height))
+    level = int(step["level"])
+    if level >= tree.height:
+        tree = with_level(tree, min(level, tree.height))
+    names = tree.labels[level - 1]
+    return join_nodes(tree, [names[at] for at in step["nodes"] if at < len(names)], step["name"], level=level)
+
+
+def _proposed(step: Mapping[str, Any], values: pl.Series, other: pl.Series | None) -> Hierarchy:
+    from shoal import hierarchy
+
+    how = step["how"]
+    if how == "intervals":
+        return hierarchy.interval_hierarchy(values, _number("The width", step.get("width", "")))
+    if how == "cuts":
+        levels = [one for one in step.get("cuts", "").split(";") if one.strip()]
+        cuts = [[_number("A cut", cut) for cut in one.split(",")] for one in levels]
+        return hierarchy.cut_hierarchy(values, *cuts)
+    if how == "quantiles":
+        return hierarchy.quantile_hierarchy(values, int(_number("The number of parts", step.get("parts", "8"))))
+    if how == "together" and other is not None:
+        return hierarchy.co_occurrence_hierarchy(values, other)
+    makers: Mapping[str, Callable[[Any], Hierarchy]] = {
+        "dates": hierarchy.date_hierarchy,
+        "prefixes": hierarchy.prefix_hierarchy,
+        "rare": hierarchy.frequency_hierarchy,
+        "by hand": hierarchy.flat_hierarchy,
+    }
+    if how not in makers:
+        raise UsageError("That is no hierarchy that can be proposed. Choose one of the list.")
+    return makers[how](values)
+
+
+def _number(what: str, text: str) -> Any:
+    from shoal._validation import number_in
+
+    found: Any = number_in(text.strip().replace(",", ".") if text.count(",") == 1 and "." not in text else text.strip())
+    if isinstance(found, str):
+        raise UsageError(f"{what} must be a number.")
+    return found
+
+
+def _write(tree: Hierarchy, path: str) -> None:
+    """Write the file as a whole or not at all: the worker may be stopped at any time."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_name(f"{target.name}.part")
+    tree.to_csv(unfinished)
+    unfinished.replace(target)

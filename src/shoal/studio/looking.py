@@ -1,0 +1,105 @@
+"""What screens have in common: the table they speak of, roles of columns, forms of old pages, the same release."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import ShoalError, UsageError
+from shoal.studio import jobs, same
+from shoal.studio.state import Studio, Waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from shoal.studio.plan import Plan
+
+__all__ = [
+    "DEMO",
+    "check_mark",
+    "decided_on",
+    "k_of",
+    "looked_at",
+    "mark_of",
+    "named_in",
+    "promises_of",
+    "same_release",
+]
+
+DEMO = "patients.csv"
+"""The made-up table that comes along."""
+
+
+def looked_at(studio: Studio, step: str) -> Any:
+    """Return what an inspection found of the table, or what comes first."""
+    plan = studio.plan
+    if not plan.source:
+        return Waiting(path="/")
+    arguments = {
+        "source": plan.source,
+        "demo": DEMO if plan.demo else None,
+        "reading": plan.read_arguments,
+        "show_values": studio.values_shown,
+    }
+    return studio.facts(step, f"Looking at {plan.shown}", jobs.look, arguments, back="/")
+
+
+def decided_on(studio: Studio, step: str) -> Any:
+    """Return the same for screens that need columns with roles: whoever has none is led to their screen."""
+    looked = looked_at(studio, step)
+    if not isinstance(looked, Waiting) and not studio.plan.decided:
+        return Waiting(path="/columns")
+    return looked
+
+
+def mark_of(names: Sequence[str]) -> str:
+    """Return what tells a list of columns from others: fields of forms are numbered, and a page may be an old one."""
+    return hashlib.sha256(json.dumps([*names]).encode()).hexdigest()[:16]
+
+
+def check_mark(form: Mapping[str, str], names: Sequence[str]) -> None:
+    """Refuse a form that was made for other columns.
+
+    Raises
+    ------
+    UsageError
+        Where it was.
+    """
+    if form.get("of", "") != mark_of(names):
+        raise UsageError("That page was made for other columns: another window has changed them since. Load it again.")
+
+
+def named_in(form: Mapping[str, str], names: Sequence[str]) -> str | None:
+    """Return the column that a form chose among some, by its number; None where it chose none of them.
+
+    Raises
+    ------
+    UsageError
+        Where the form was made for other columns.
+    """
+    check_mark(form, names)
+    given = form.get("identifier", "")
+    return names[int(given)] if given.isdecimal() and len(given) < 6 and int(given) < len(names) else None
+
+
+def promises_of(studio: Studio, plan: Plan) -> list[str]:
+    """Return what the models of a plan promise to one person."""
+    from shoal.report import promise
+
+    models = studio.requests.arguments(plan.work)["privacy"]
+    return [promise(model.to_dict(), plan.names_of("sensitive")) for model in models]
+
+
+def same_release(studio: Studio, plan: Plan) -> same.Same | None:
+    """Return what makes the release; None where something of it is still wrong, as its screen says when it is sent."""
+    try:
+        return same.of_publishing(plan, studio.requests, output=studio.places.free_folder())
+    except ShoalError:
+        return None
+
+
+def k_of(plan: Plan) -> int:
+    """Return the smallest group that is asked for, as a number; what is usual where nothing readable was typed."""
+    given = plan.privacy.get("k", "")
+    return max(int(given), 1) if given.isdecimal() else 5

@@ -1,0 +1,299 @@
+"""The screens of coarser columns: what fits each of them, and the hierarchy of one, made by hand or proposed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import UsageError
+from shoal.studio import jobs
+from shoal.studio.looking import check_mark, decided_on, k_of, mark_of, same_release
+from shoal.studio.pages import page
+from shoal.studio.plan import Plan, ShapedTree
+from shoal.studio.state import Studio, Waiting
+from shoal.studio.words import PROPOSALS, coarsening_in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "add_file",
+    "change_shape",
+    "coarser",
+    "hierarchy_file",
+    "picture_of_coarsening",
+    "set_coarser",
+    "shape",
+    "show_shape",
+    "use_level",
+]
+
+_MOST_NODES = 300
+"""Nodes that a page lists."""
+_MOST_STEPS = 500
+
+
+def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
+    """Return the screen of the columns that are made coarser, with what that does to the groups."""
+    looked = decided_on(studio, "coarser")
+    if isinstance(looked, Waiting):
+        return looked
+    plan = studio.plan
+    plain = Plan(**{**vars(plan), "coarsen": {}}).work
+    made = {name: [tree.path, tree.name] for name, tree in plan.trees.items() if Path(tree.path).is_file()}
+    arguments = {"content": plain, "arguments": studio.requests.arguments, "trees": made}
+    offered = studio.facts("coarser", "Finding what fits each column", jobs.rungs, arguments, back="/goal")
+    if isinstance(offered, Waiting):
+        return offered
+    seen = _seen(studio, "coarser")
+    if isinstance(seen, Waiting):
+        return seen
+    return page(
+        "coarser.html.j2",
+        studio,
+        step="coarser",
+        offered=_with_own(offered, plan),
+        seen=seen,
+        of=mark_of(plan.names_of("quasi_identifier")),
+        most=_with_most_values(offered, plan),
+        k=k_of(plan),
+        same=same_release(studio, plan),
+    )
+
+
+def _seen(studio: Studio, step: str) -> Any:
+    """Return the classes before and after the columns are made coarser, and what that loses."""
+    plan = studio.plan
+    arguments = {"content": plan.work, "arguments": studio.requests.arguments, "k": k_of(plan)}
+    return studio.facts(step, "Counting the groups", jobs.preview, arguments, back="/goal")
+
+
+def _with_most_values(offered: Mapping[str, list[list[Any]]], plan: Plan) -> list[str]:
+    """Return the two columns that have the most values as they are coarsened now."""
+    left = {name: dict(rungs).get(plan.coarsen.get(name, "")) or 0 for name, rungs in offered.items()}
+    return sorted(left, key=lambda name: -left[name])[:2]
+
+
+def _with_own(offered: Mapping[str, list[list[Any]]], plan: Plan) -> dict[str, list[list[Any]]]:
+    """Return the offers, with a choice of the plan's own that is none of them."""
+    found = {}
+    for name, rungs in offered.items():
+        own = plan.coarsen.get(name, "")
+        found[name] = rungs if own in [words for words, _ in rungs] else [*rungs, [own, None]]
+    return found
+
+
+def set_coarser(studio: Studio, form: Mapping[str, str]) -> str:
+    """Make the columns of a form coarser."""
+    names = studio.plan.names_of("quasi_identifier")
+    check_mark(form, names)
+    coarsen = dict(studio.plan.coarsen)
+    for place, name in enumerate(names):
+        coarsen[name] = form.get(f"coarsen-{place}", coarsen.get(name, ""))
+    _coarsen(studio, coarsen)
+    return {"preview": "/coarser", "compare": "/compare"}.get(form.get("do", ""), "/publish")
+
+
+def _coarsen(studio: Studio, coarsen: Mapping[str, str]) -> None:
+    """Take coarsenings over, unless something is wrong with one of them."""
+    before = studio.plan
+    for name, words in coarsen.items():
+        own = before.trees.get(name)
+        if words != before.coarsen.get(name, "") and not (own is not None and words.startswith(f"level:{own.name}:")):
+            studio.places.check_named(words)
+    studio.requests.arguments(Plan(**{**vars(before), "coarsen": coarsen}).work)  # says what is wrong with it
+    told = [
+        f"{name}: {coarsening_in_words(words)}"
+        for name, words in coarsen.items()
+        if words != before.coarsen.get(name, "")
+    ]
+    studio.history.change(", ".join(told[:3]) or "Coarser", coarsen=coarsen)
+
+
+def picture_of_coarsening(studio: Studio, number: str) -> str | None:
+    """Return the picture of a coarsening that draws itself, a map for example; None where there is none."""
+    seen = _seen(studio, "coarser") if studio.plan.decided else None
+    if seen is None or isinstance(seen, Waiting) or not number.isdecimal():
+        return None
+    pictures = [*seen["pictures"].values()]
+    return pictures[int(number)] if len(number) < 6 and int(number) < len(pictures) else None
+
+
+def shape(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
+    """Return the screen of one column's hierarchy: proposals, its levels with what each costs, groups by hand."""
+    looked = decided_on(studio, "coarser")
+    if isinstance(looked, Waiting):
+        return looked
+    plan = studio.plan
+    names = plan.names_of("quasi_identifier")
+    place = _place(query.get("column", "0"), len(names))
+    name = names[place]
+    tree, found = plan.trees.get(name), None
+    if tree is not None:
+        found = _found(studio, name, tree, query)
+        if isinstance(found, Waiting):
+            return found
+    kind = next(one["kind"] for one in looked["columns"] if one["name"] == name)
+    return page(
+        "shape.html.j2",
+        studio,
+        step="coarser",
+        name=name,
+        place=place,
+        of=mark_of(names),
+        proposals=[one for one in PROPOSALS if kind in one.kinds],
+        sensitive=plan.names_of("sensitive"),
+        found=found,
+        tree=tree,
+        most=_MOST_NODES,
+        level=_level_of(query, found),
+        find=query.get("find", ""),
+        shown=name in studio.columns_shown,
+        now=plan.coarsen.get(name, ""),
+        k=k_of(plan),
+        same=same_release(studio, plan),
+    )
+
+
+def _level_of(query: Mapping[str, str], found: Mapping[str, Any] | None) -> int:
+    given = query.get("level", "1")
+    highest = max(len(found["levels"]) - 2, 1) if found else 1
+    return min(max(int(given), 1), highest) if given.isdecimal() and len(given) < 4 else 1
+
+
+def _found(studio: Studio, name: str, tree: ShapedTree, query: Mapping[str, str]) -> Any:
+    """Return what the worker says of a hierarchy; it makes it first."""
+    plan = studio.plan
+    given = query.get("level", "1")
+    arguments = {
+        "content": Plan(**{**vars(plan), "coarsen": {}}).work,
+        "arguments": studio.requests.arguments,
+        "column": name,
+        "steps": [dict(one) for one in tree.steps],
+        "path": tree.path,
+        "k": k_of(plan),
+        "show": name in studio.columns_shown,
+        "level": int(given) if given.isdecimal() and len(given) < 4 else 1,
+        "find": query.get("find", "")[:100],
+        "most": _MOST_NODES,
+    }
+    try:
+        return studio.facts("coarser", f"Shaping {name}", jobs.shape, arguments, back="/coarser")
+    except UsageError:
+        _without_last_step(studio, name)
+        raise
+
+
+def _without_last_step(studio: Studio, name: str) -> None:
+    """Take back a step that made no hierarchy, so that the screen is there again."""
+    tree = studio.plan.trees[name]
+    trees = {other: one for other, one in studio.plan.trees.items() if other != name}
+    if len(tree.steps) > 1:
+        trees[name] = _tree(studio, name, tree.steps[:-1])
+    studio.history.change(f"{name}: the last step made no hierarchy", trees=trees)
+
+
+def _place(given: str, count: int) -> int:
+    if not (given.isdecimal() and len(given) < 6 and int(given) < count):
+        raise UsageError("There is no such column among those that others may know. Choose one on the screen Coarser.")
+    return int(given)
+
+
+def _tree(studio: Studio, name: str, steps: tuple[Mapping[str, Any], ...]) -> ShapedTree:
+    """Return a hierarchy with its file; the same steps have the same one, and others another one."""
+    made_of = json.dumps([studio.plan.source, studio.plan.reading, name, steps], sort_keys=True, default=dict)
+    key = hashlib.sha256(made_of.encode()).hexdigest()[:16]
+    plain = re.sub(r"[^\w.-]+", "-", name).strip(".-")[:60] or "column"
+    taken = {one.name for other, one in studio.plan.trees.items() if other != name}
+    called = next(one for one in _names_for(plain) if one not in taken)
+    return ShapedTree(steps=steps, path=str(studio.places.kept_beside(key, called)))
+
+
+def _names_for(plain: str) -> list[str]:
+    return [f"{plain}.hierarchy.csv", *(f"{plain}-{number}.hierarchy.csv" for number in range(2, 5_000))]
+
+
+def change_shape(studio: Studio, form: Mapping[str, str]) -> str:
+    """Propose a hierarchy, join nodes of it, or add a level."""
+    names = studio.plan.names_of("quasi_identifier")
+    check_mark(form, names)
+    place = _place(form.get("column", ""), len(names))
+    name = names[place]
+    level = form.get("level", "1") if re.fullmatch(r"\d{1,3}", form.get("level", "1")) else "1"
+    back = f"/shape?column={place}&level={level}"
+    do = form.get("do", "")
+    if do == "propose":
+        step: dict[str, Any] = {"do": "propose", "how": form.get("how", "")}
+        step |= {one: form[one].strip() for one in ("width", "cuts", "parts") if form.get(one, "").strip()}
+        _shaped(studio, name, (step,), f"{name}: a hierarchy was proposed")
+        return f"/shape?column={place}"
+    tree = studio.plan.trees.get(name)
+    if tree is None:
+        return back
+    if do == "level":
+        _shaped(studio, name, (*tree.steps, {"do": "level", "level": int(level)}), f"{name}: a level more")
+    elif do == "join":
+        # What a node is called is known to the worker; the page numbers the nodes of a level in its order.
+        chosen = [int(key.removeprefix("node-")) for key in form if re.fullmatch(r"node-\d{1,7}", key)]
+        if not chosen:
+            raise UsageError("Choose the values, or the groups, that belong together.")
+        step = {"do": "join", "level": int(level), "nodes": chosen, "name": form.get("name", "").strip()[:200]}
+        if not step["name"]:
+            raise UsageError("Give the group a name: it is what is published.")
+        _shaped(studio, name, (*tree.steps, step), f"{name}: a group by hand")
+    return back
+
+
+def _shaped(studio: Studio, name: str, steps: tuple[Mapping[str, Any], ...], told: str) -> None:
+    if len(steps) > _MOST_STEPS:
+        raise UsageError("That are many steps. Save the hierarchy as a file, change the file, and open it here.")
+    studio.history.change(told, trees={**studio.plan.trees, name: _tree(studio, name, steps)})
+
+
+def show_shape(studio: Studio, form: Mapping[str, str]) -> str:
+    """Show the values of one column, or hide them again."""
+    names = studio.plan.names_of("quasi_identifier")
+    check_mark(form, names)
+    place = _place(form.get("column", ""), len(names))
+    if form.get("show") == "yes":
+        studio.columns_shown.add(names[place])
+    else:
+        studio.columns_shown.discard(names[place])
+    return f"/shape?column={place}"
+
+
+def use_level(studio: Studio, form: Mapping[str, str]) -> str:
+    """Coarsen a column: to a level of its hierarchy, or as the words of the command line say."""
+    names = studio.plan.names_of("quasi_identifier")
+    check_mark(form, names)
+    place = _place(form.get("column", ""), len(names))
+    name = names[place]
+    words = form.get("words", "").strip()
+    level = form.get("level", "")
+    tree = studio.plan.trees.get(name)
+    if not words and tree is not None and re.fullmatch(r"\d{1,3}", level):
+        words = f"level:{tree.name}:{level}" if level != "0" else ""
+    _coarsen(studio, {**studio.plan.coarsen, name: words})
+    return "/coarser" if form.get("do") != "stay" else f"/shape?column={place}"
+
+
+def add_file(studio: Studio, column: str, content: bytes) -> str:
+    """Take a hierarchy from a file that was dropped: ARX's form, a line for each value."""
+    names = studio.plan.names_of("quasi_identifier")
+    place = _place(column, len(names))
+    name = names[place]
+    key = hashlib.sha256(content).hexdigest()[:16]
+    path = studio.places.kept_beside(f"from-{key}", "hierarchy.csv")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    _shaped(studio, name, ({"do": "file", "path": str(path)},), f"{name}: a hierarchy from a file")
+    return f"/shape?column={place}"
+
+
+def hierarchy_file(studio: Studio, name: str) -> Path | None:
+    """Return the file of a hierarchy that was made here; None where there is none of that name."""
+    found = next((tree.path for tree in studio.plan.trees.values() if tree.name == name), None)
+    return None if found is None or not Path(found).is_file() else Path(found)

@@ -1,0 +1,140 @@
+"""The screens of a release: what will be done, the work, and what was achieved, what it cost and what may leave."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shoal.errors import UsageError
+from shoal.studio import jobs, same
+from shoal.studio.looking import decided_on, promises_of, same_release
+from shoal.studio.pages import page
+from shoal.studio.state import OrderedRelease, Studio, Waiting
+from shoal.studio.words import FILES, ROLES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["cancel", "publish", "publishing", "released"]
+
+_BACK = ("/", "/columns", "/risk", "/goal", "/coarser", "/compare", "/publish", "/attack", "/series", "/release")
+
+
+def publishing(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
+    """Return the screen before a release is made: everything that was decided, in sentences."""
+    plan = studio.plan
+    if studio.publication is not None and studio.workshop.job is not None and studio.workshop.job.lasting:
+        return Waiting(step="publish", job=studio.workshop.job, back="/publish")
+    looked = decided_on(studio, "publish")
+    if isinstance(looked, Waiting):
+        return looked
+    return page(
+        "publish.html.j2",
+        studio,
+        step="publish",
+        folder=studio.places.free_folder(),
+        home=studio.places.home,
+        roles=[(role, plan.names_of(role.name)) for role in ROLES],
+        sentences=promises_of(studio, plan),
+        same=same_release(studio, plan),
+        ended=_ended(studio, query),
+        last=_last(studio),
+        rows=looked["rows"],
+    )
+
+
+def _last(studio: Studio) -> str | None:
+    """Return the folder of the last release, where there is one."""
+    done = None if studio.publication is None else studio.workshop.outcome(studio.publication.key)
+    return (
+        studio.publication.folder.name
+        if studio.publication is not None and done is not None and not done.error
+        else None
+    )
+
+
+def _ended(studio: Studio, query: Mapping[str, str]) -> str | None:
+    """Return how the last release ended, where there is something to say."""
+    if studio.publication is None:
+        return None
+    if query.get("ended") == "cancelled":
+        return "Stopped. Nothing was written."
+    done = studio.workshop.outcome(studio.publication.key)
+    return None if done is None or query.get("ended") != "failed" else done.error
+
+
+def publish(studio: Studio, form: Mapping[str, str]) -> str:
+    """Start making the release."""
+    plan = studio.plan
+    if not plan.decided:
+        return "/columns"
+    folder = studio.places.folder(form.get("folder", ""))
+    content = plan.work
+    studio.requests.arguments(content)  # says what is wrong with it
+    studio.count += 1
+    key = f"publish:{studio.count}"
+    arguments = {"content": content, "arguments": studio.requests.arguments, "folder": str(folder)}
+    started = studio.workshop.start(key, f"Making the release “{folder.name}”", jobs.publish, arguments, lasting=True)
+    if not started:
+        raise UsageError("Another release is being made. Wait for it, or stop it.")
+    studio.publication = OrderedRelease(key=key, folder=folder, plan=plan)
+    return "/release"
+
+
+def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
+    """Return the screen of a release: what was achieved, what it cost, what may leave."""
+    made = studio.publication
+    if made is None:
+        return Waiting(path="/publish")
+    job = studio.workshop.job
+    if job is not None and job.key == made.key:
+        return Waiting(step="publish", job=job, back="/publish")
+    done = studio.workshop.outcome(made.key)
+    if done is None:
+        return Waiting(path="/publish")
+    if done.error is not None:
+        return Waiting(path="/publish?ended=failed")
+    from shoal.report import achieved_for, model_title, promise
+
+    certificate = done.facts["certificate"]
+    sensitive = made.plan.names_of("sensitive")
+    return page(
+        "release.html.j2",
+        studio,
+        step="publish",
+        made=made,
+        facts=done.facts,
+        certificate=certificate,
+        files=FILES,
+        tables=[one for one in done.facts["files"] if one not in FILES],
+        listed=[one for one in FILES if one in done.facts["files"]],
+        promises=[
+            (model_title(one), promise(one, sensitive), achieved_for(one, certificate["achieved"]))
+            for one in certificate["requested"]
+        ],
+        same=same.of_publishing(made.plan, studio.requests, output=made.folder.name),
+    )
+
+
+def cancel(studio: Studio, form: Mapping[str, str]) -> str:
+    """Stop what runs."""
+    stopped = studio.workshop.cancel()
+    made = studio.publication
+    if stopped is not None and made is not None and stopped.key == made.key:
+        if made.folder.exists():  # it had its name already: that cannot be undone
+            raise UsageError(
+                f"The release was in place already, in the folder '{made.folder.name}', when it was stopped: it is "
+                "whole and verified. Remove the folder and the private one beside it if you do not want it."
+            )
+        return "/publish?ended=cancelled"
+    if stopped is not None:  # what was asked for and stopped is not begun again by a look at its screen
+        name = stopped.key.partition(":")[0]
+        if name == jobs.compare.__name__:
+            studio.levels = None
+        elif name == jobs.compare_ways.__name__:
+            studio.ways = False
+        elif name == jobs.attack.__name__:
+            studio.attack = None
+        elif name == jobs.intersect.__name__:
+            studio.together = None
+    back = form.get("back", "/")
+    return back if back in _BACK else "/"

@@ -1,0 +1,174 @@
+"""The screen of series: ledgers, what was published of a table that changes, and the next release."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import ShoalError, UsageError
+from shoal.studio import jobs, same
+from shoal.studio.looking import decided_on, mark_of, named_in
+from shoal.studio.pages import page
+from shoal.studio.state import OrderedWork, Studio, Waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["act_on_series", "open_ledger", "releases_of_series", "start"]
+
+_USUAL = "releases.db"
+_LONGEST_NAME = 100
+_CLOSED = "No ledger is open. Choose one, or start a series."
+
+
+def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
+    """Return the screen of the open ledger: its series, their history, and what can be done next."""
+    ordered = studio.ordered
+    if ordered is not None and studio.workshop.job is not None and studio.workshop.job.key == ordered.key:
+        return Waiting(step="series", job=studio.workshop.job, back="/series")
+    plan, looked = studio.plan, None
+    if plan.source and plan.decided:
+        looked = decided_on(studio, "series")
+        if isinstance(looked, Waiting):
+            return looked
+    ended = None if ordered is None else studio.workshop.outcome(ordered.key)
+    found = problem = None
+    if studio.ledger:
+        try:
+            found = _ledger(studio)
+        except ShoalError as error:  # what was done with it is told all the same
+            from shoal.studio.voice import SCREENS
+
+            problem = error.told(SCREENS)
+        if isinstance(found, Waiting):
+            return found
+    return page(
+        "series.html.j2",
+        studio,
+        step="series",
+        found=found,
+        problem=problem,
+        ended=ended,
+        ordered=ordered,
+        ledgers=studio.places.ledgers(),
+        named=plan.names_of("direct_identifier"),
+        of=mark_of(plan.names_of("direct_identifier")),
+        sensitive=plan.names_of("sensitive"),
+        quasi=plan.names_of("quasi_identifier"),
+        others=plan.names_of("insensitive"),
+        folder=studio.places.free_folder(),
+        m=_m_of(plan.privacy),
+        usual=_USUAL,
+        home=studio.places.home,
+        same=_same(studio, found),
+    )
+
+
+def _m_of(privacy: Mapping[str, str]) -> str:
+    given = privacy.get("l", "")
+    return given if given.isdecimal() and int(given) >= 2 else "4"
+
+
+def _ledger(studio: Studio) -> Any:
+    path = studio.places.ledger(studio.ledger)
+    if not path.is_file():
+        raise UsageError("There is no such ledger in this folder any longer.")
+    stamp = path.stat()
+    arguments = {"ledger": str(path), "stamp": [stamp.st_mtime_ns, stamp.st_size]}
+    return studio.facts("series", f"Opening {studio.ledger}", jobs.look_at_ledger, arguments, back="/series")
+
+
+def open_ledger(studio: Studio, form: Mapping[str, str]) -> str:
+    """Open a ledger of the folder."""
+    name = form.get("ledger", "").strip()
+    if not studio.places.ledger(name).is_file():
+        raise UsageError("There is no such ledger in this folder. Look at its name, or start a series.")
+    studio.ledger, studio.ordered = name, None
+    return "/series"
+
+
+def start(studio: Studio, form: Mapping[str, str]) -> str:
+    """Start a series of the open table, in a ledger that is there or a new one."""
+    plan = studio.plan
+    if not plan.decided or not plan.names_of("sensitive"):
+        raise UsageError(
+            "A series protects a private value of people whom others may know. Open the table of today, and say on the "
+            "screen Columns what its columns are."
+        )
+    identifier, m = named_in(form, plan.names_of("direct_identifier")), form.get("m", "").strip()
+    if identifier is None:
+        raise UsageError("Choose the column that names each person, the same in every release. It is never published.")
+    if not re.fullmatch(r"\d{1,3}", m) or int(m) < 2:
+        raise UsageError("The number of values that nobody can tell apart (m) must be a whole number, at least 2.")
+    ledger = form.get("ledger", "").strip()
+    arguments = {
+        "ledger": str(studio.places.ledger(ledger)),
+        "name": form.get("name", "").strip()[:_LONGEST_NAME],
+        "m": int(m),
+        "identifier": identifier,
+        "quasi_identifiers": plan.names_of("quasi_identifier"),
+        "sensitive": plan.names_of("sensitive"),
+        "direct_identifiers": [one for one in same.left_out_of_series(plan) if one != identifier],
+    }
+    _order(studio, f"Starting the series “{arguments['name']}”", jobs.start_series, arguments)
+    studio.ledger = ledger
+    return "/series"
+
+
+def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
+    """Publish the next release of a series, check the series, or take its last release back."""
+    if not studio.ledger:
+        raise UsageError(_CLOSED)
+    ledger, series = str(studio.places.ledger(studio.ledger)), form.get("series", "")
+    common = {"ledger": ledger, "series": series}
+    do = form.get("do", "")
+    if do == "publish":
+        plan = studio.plan
+        if not plan.source:
+            raise UsageError("Open the table of today first: everybody who is to be in the release, a line each.")
+        folder = studio.places.folder(form.get("folder", ""))
+        arguments = {
+            **common,
+            "source": plan.source,
+            "folder": str(folder),
+            "reading": dict(plan.reading),
+            "missing_sensitive": "drop" if form.get("drop") else "error",
+        }
+        _order(studio, f"Making the next release of “{series}”", jobs.publish_next, arguments, folder=folder.name)
+    elif do == "verify":
+        _order(studio, f"Checking the series “{series}”", jobs.verify_series, common)
+    elif do == "rollback":
+        if form.get("unpublished") != "yes":
+            raise UsageError(
+                "A release that somebody has cannot be taken back: the next one would contradict it. Say that nobody "
+                "outside has seen it, or leave it."
+            )
+        _order(studio, f"Taking back the last release of “{series}”", jobs.take_back, common)
+    return "/series"
+
+
+def _order(
+    studio: Studio, title: str, work: Callable[..., Any], arguments: Mapping[str, Any], *, folder: str | None = None
+) -> None:
+    """Start work that lasts: nothing that is only looked at takes its place."""
+    studio.count += 1
+    key = f"series:{studio.count}"
+    if not studio.workshop.start(key, title, work, arguments, lasting=True):
+        raise UsageError("A release is being made. Wait for it, or stop it.")
+    studio.ordered = OrderedWork(key=key, title=title, folder=folder)
+
+
+def _same(studio: Studio, found: Mapping[str, Any] | None) -> same.Same | None:
+    names = [one["name"] for one in found["series"]] if found else []
+    try:
+        return same.of_series(
+            studio.plan,
+            studio.requests,
+            ledger=studio.ledger or _USUAL,
+            series=names[0] if names else "admissions",
+            m=found["series"][0]["m"] if names and found else int(_m_of(studio.plan.privacy)),
+            started=bool(names),
+            output=studio.places.free_folder(),
+        )
+    except ShoalError:
+        return None

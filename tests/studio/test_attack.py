@@ -1,0 +1,121 @@
+"""The screen of attacks shows what the attacks of the library find, next to their baselines."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from shoal._words import percent
+from shoal.attacks import homogeneity_attack, intersection_attack, linking_attack
+from shoal.studio.looking import mark_of
+
+QUASI = ["age", "gender", "zip"]
+
+
+def test_nothing_is_attacked_until_somebody_asks(browser, home):
+    browser.decided()
+    assert "the attack is right" not in browser.look("/attack").text
+    assert not list(home.glob("*.private"))
+
+
+def test_a_written_release_is_attacked_as_at_the_command_line(browser, home):
+    browser.decided()
+    browser.send("/goal", {"k": "4", "recoding": "generalization"})
+    browser.send("/publish", {"folder": "made"})
+    page = browser.send("/attack", {"identifier": "0"}).text
+    people = pl.read_csv(home / "patients.csv")
+    linked = linking_attack(home / "made", people, identifier="name")
+    alike = homogeneity_attack(home / "made", targets=people)
+    for found in (linked, alike):
+        assert percent(found.rate) in page
+        assert percent(found.baseline.rate) in page
+        for sentence in found.sentences():
+            assert sentence.replace("'", "&#39;") in page
+    assert "The release <strong><bdi>made</bdi></strong> is attacked" in page
+    assert "shoal attack linking made --population patients.csv --id name" in page
+    assert not list(home.glob("release*")), "nothing is written"
+
+
+def test_what_would_be_published_is_attacked_without_being_written(browser, home):
+    browser.decided()
+    page = browser.send("/attack", {}).text
+    assert "without being written" in page
+    assert page.count("guessing is right") == 2
+    assert [one.name for one in home.iterdir()] == ["patients.csv"]
+
+
+def test_a_classifier_is_compared_with_people_outside(browser, home):
+    pytest.importorskip("sklearn")
+    browser.decided()
+    page = browser.send("/attack", {"learn": "on"}).text
+    assert "a fifth (24) was left out" in page
+    assert "about people who are not in it" in page
+    rows = (home / "patients.csv").read_text().splitlines()
+    (home / "others.csv").write_text("\n".join([rows[0], *rows[60:]]) + "\n")
+    page = browser.send("/attack", {"learn": "on", "others": "others.csv"}).text
+    assert "was left out" not in page
+    assert "about people who are not in it" in page
+
+
+def test_several_releases_are_attacked_together(browser, home):
+    browser.decided()
+    browser.send("/goal", {"k": "2", "l": "2", "recoding": "generalization"})
+    for folder in ("first", "second"):
+        browser.send("/publish", {"folder": folder})
+    page = browser.look("/attack").text
+    assert "first" in page
+    assert "Attack them together" in page
+    form = {"releases": "first|second", "release-0": "on", "release-1": "on", "identifier": "0"}
+    page = browser.send("/attack/together", form).text
+    people = pl.read_csv(home / "patients.csv")
+    found = intersection_attack(
+        [home / "first", home / "second"],
+        [people, people],
+        identifier="name",
+        quasi_identifiers=QUASI,
+        sensitive="disease",
+    )
+    assert f"Of {found.people} people in 2 releases" in page
+    assert percent(found.vulnerable / found.people) in page
+    assert percent(found.baseline.rate) in page
+    for wrong in (
+        {"release-0": "on"},
+        {"identifier": "7"},
+        {"releases": "first"},
+        {"of": "x"},
+        {"table-0": "../x.csv"},
+    ):
+        changed = {**form, **wrong}
+        if "release-0" in wrong:
+            del changed["release-1"]
+        assert browser.send("/attack/together", changed).status_code == 422
+
+
+def test_an_identifier_is_a_column_that_is_left_out(browser):
+    browser.decided()
+    assert browser.send("/attack", {"identifier": "0", "of": "0" * 16}).status_code == 422
+    assert browser.studio.attack is None
+    browser.send("/attack", {"identifier": "9"})
+    assert browser.studio.attack["identifier"] == ""
+
+
+def test_dates_and_numbers_are_read_as_they_are_written_and_nodes_are_understood(browser, home):
+    lines = ["name;born;cost;ward;disease"]
+    for row in range(120):
+        born = f"{1 + row % 28:02}.{1 + row % 12:02}.{1940 + row % 50}"
+        ward = ("north", "south", "west")[row % 3]
+        lines.append(f"P{row};{born};{row * 7 % 400},{row % 10}5;{ward};d{row * 7 % 5}")
+    (home / "german.csv").write_text("\n".join(lines) + "\n")
+    browser.enter()
+    browser.send("/open", {"path": "german.csv"})
+    browser.send("/columns", {f"role-{place}": role for place, role in enumerate(
+        ["direct_identifier", "quasi_identifier", "quasi_identifier", "quasi_identifier", "sensitive"]
+    )})  # fmt: skip
+    of = {"column": "2", "of": mark_of(browser.studio.plan.names_of("quasi_identifier"))}
+    browser.send("/shape", {**of, "do": "propose", "how": "by hand"})
+    browser.send("/shape", {**of, "do": "join", "level": "1", "node-0": "on", "node-1": "on", "name": "inland"})
+    assert "level 1 of ward.hierarchy.csv" in browser.send("/shape/use", {**of, "level": "1"}).text
+    page = browser.send("/attack", {"identifier": "0"}).text
+    assert page.count("guessing is right") == 2
+    assert "not understood" not in page
+    assert "take dates as 2025-12-31" in page

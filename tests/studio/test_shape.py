@@ -1,0 +1,177 @@
+"""Hierarchies of columns: proposed, made by hand, from files and as files, and what their levels cost."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import shoal
+from shoal import hierarchy
+from shoal.cli.main import app
+from shoal.tuning import coarsening_losses
+
+from .conftest import HERE
+
+AGE, GENDER, ZIP = "0", "1", "2"
+
+
+def figures(page: str) -> list[list[str]]:
+    """Return the cells of the table of levels."""
+    section = re.search(r'<section aria-labelledby="levels">.*?</section>', page, re.S).group()
+    rows = re.findall(r"<tr.*?</tr>", section.partition("<tbody>")[2], re.S)
+    cells = [re.findall(r'<td class="n">(.*?)</td>', row) for row in rows]
+    return [[cell.replace(",", "") for cell in row] for row in cells]
+
+
+@pytest.mark.parametrize(
+    ("column", "form", "made"),
+    [
+        (AGE, {"how": "intervals", "width": "10"}, lambda a: hierarchy.interval_hierarchy(a, 10)),
+        (AGE, {"how": "cuts", "cuts": "30, 40; 40"}, lambda a: hierarchy.cut_hierarchy(a, [30, 40], [40])),
+        (AGE, {"how": "quantiles", "parts": "4"}, lambda a: hierarchy.quantile_hierarchy(a, 4)),
+        (ZIP, {"how": "prefixes"}, hierarchy.prefix_hierarchy),
+        (GENDER, {"how": "rare"}, hierarchy.frequency_hierarchy),
+        (GENDER, {"how": "by hand"}, hierarchy.flat_hierarchy),
+    ],
+)
+def test_a_proposal_is_that_of_the_library_and_every_level_says_what_it_costs(browser, home, column, form, made):
+    browser.decided()
+    page = browser.send("/shape", {"column": column, "do": "propose", **form}).text
+    name = browser.studio.plan.names_of("quasi_identifier")[int(column)]
+    values = shoal.datasets and __import__("polars").read_csv(home / "patients.csv")[name]
+    tree = made(values)
+    levels = figures(page)
+    assert len(levels) == tree.height + 1
+    for number, (left, fewest, _, _) in enumerate(levels):
+        nodes = [row[number] for row in tree.rows() for _ in range((values.cast(str) == row[0]).sum())]
+        assert int(left) == len(set(nodes))
+        assert int(fewest) == min(nodes.count(node) for node in set(nodes))
+    assert levels[0][3] == "0%"
+    assert levels[-1][3] == "100%"
+
+
+def test_a_level_is_taken_shown_as_a_command_and_published(browser, home, monkeypatch):
+    browser.decided()
+    browser.send("/shape", {"column": AGE, "do": "propose", "how": "intervals", "width": "10"})
+    coarser = browser.send("/shape/use", {"column": AGE, "level": "1"})
+    assert "level 1 of age.hierarchy.csv" in coarser.text
+    assert "--coarsen age=level:age.hierarchy.csv:1" in coarser.text.replace("&#39;", "'")
+    assert "shoal.Level(&#39;age.hierarchy.csv&#39;, 1)" in coarser.text
+    file = browser.client.get("/hierarchy/age.hierarchy.csv")
+    assert "attachment" in file.headers["content-disposition"]
+    assert "Verified and written" in browser.send("/publish", {"folder": "made"}).text
+    published = (home / "made/release.csv").read_text()
+    assert "[20, 30)" in published
+    # The same at the command line, with the file that was saved.
+    monkeypatch.chdir(home)
+    (home / "age.hierarchy.csv").write_bytes(file.content)
+    (home / "release.toml").write_text(browser.client.get("/release.toml").text)
+    again = CliRunner().invoke(app, ["anonymize", "--spec", "release.toml", "--output", "again", "--seed", "1"])
+    assert again.exit_code == 0, again.stdout
+    assert "[20, 30)" in (home / "again/release.csv").read_text()
+
+
+def test_groups_by_hand_are_of_values_that_somebody_asked_to_see(browser):
+    browser.decided()
+    page = browser.send("/shape", {"column": ZIP, "do": "propose", "how": "by hand"}).text
+    assert "10002" not in page
+    page = browser.send("/shape/show", {"column": ZIP, "show": "yes"}).text
+    numbers = {text: at for at, text in re.findall(r'for="node-(\d+)"><bdi>(\d+)</bdi>', page)}
+    assert set(numbers) == {"10001", "10002", "10003"}
+    form = {"column": ZIP, "do": "join", "level": "1", "name": "north"}
+    assert "Choose the values" in browser.send("/shape", form).text
+    page = browser.send("/shape", {**form, f"node-{numbers['10001']}": "on", f"node-{numbers['10003']}": "on"}).text
+    assert page.count("<td><bdi>north</bdi></td>") == 2
+    assert [row[0] for row in figures(page)] == ["3", "2", "1"]
+    told = browser.client.get("/hierarchy/zip.hierarchy.csv").text
+    assert sorted(told.split()) == ["10001;north;*", "10002;10002;*", "10003;north;*"]
+    assert "10002" not in browser.send("/shape/show", {"column": ZIP, "show": "no"}).text
+    # Going back is undoing, of hierarchies too.
+    browser.send("/history", {"step": str(browser.studio.history.at - 1)})
+    assert [row[0] for row in figures(browser.look(f"/shape?column={ZIP}").text)] == ["3", "1"]
+    # A step that makes no hierarchy says so, and is taken back.
+    taken = browser.send("/shape", {**form, "name": "10002", f"node-{numbers['10001']}": "on"})
+    assert taken.status_code == 422
+    assert "10001" not in taken.text
+    assert [row[0] for row in figures(browser.look(f"/shape?column={ZIP}").text)] == ["3", "1"]
+
+
+def test_more_levels_and_groups_of_groups(browser):
+    browser.decided()
+    browser.send("/shape", {"column": AGE, "do": "propose", "how": "intervals", "width": "10"})
+    browser.send("/shape/show", {"column": AGE, "show": "yes"})
+    height = len(browser.studio.plan.trees["age"].steps)
+    page = browser.send("/shape", {"column": AGE, "do": "level", "level": "2"}).text
+    assert len(browser.studio.plan.trees["age"].steps) == height + 1
+    page = browser.look(f"/shape?column={AGE}&level=2").text
+    assert "[20, 30)" in page
+    assert "Group of level 1" in page
+    assert "[30, 40)" not in browser.look(f"/shape?column={AGE}&level=2&find=20").text
+
+
+def test_hierarchies_come_from_files_and_go_to_files(browser, home):
+    browser.decided()
+    content = b"F;person;*\nM;person;*\n"
+    headers = {"origin": HERE, "content-type": "application/octet-stream"}
+    answer = browser.client.post(f"/shape/file?column={GENDER}", content=content, headers=headers)
+    assert (answer.status_code, answer.text) == (200, f"/shape?column={GENDER}")
+    assert [row[0] for row in figures(browser.look(answer.text).text)] == ["2", "1", "1"]
+    assert browser.client.get("/hierarchy/gender.hierarchy.csv").content == content
+    assert shoal.Hierarchy.from_csv(Path(browser.studio.plan.trees["gender"].path)).height == 2
+    assert browser.client.get("/hierarchy/other.csv").status_code == 404
+    before = browser.studio.plan.trees["gender"]
+    browser.client.post(f"/shape/file?column={GENDER}", content=b"F;*\n", headers=headers)
+    wrong = browser.look(f"/shape?column={GENDER}")
+    assert "misses 1 of the 2 values" in wrong.text
+    assert browser.client.post("/shape/file?column=9", content=content, headers=headers).status_code == 422
+    browser.send("/history", {"step": str(next(
+        at for at, (_, plan) in enumerate(browser.studio.history.steps) if plan.trees.get("gender") == before
+    ))})  # fmt: skip
+    assert [row[0] for row in figures(browser.look(f"/shape?column={GENDER}").text)] == ["2", "1", "1"]
+
+
+def test_the_preview_says_what_coarser_columns_lose(browser, home):
+    browser.decided()
+    page = browser.send("/coarser", {"coarsen-0": "bins:20", "coarsen-1": "any", "coarsen-2": "", "do": "preview"}).text
+    names = ["age", "gender", "zip"]
+    coarsen = {"age": shoal.Bins(20), "gender": hierarchy.OneValue()}
+    losses = coarsening_losses(str(home / "patients.csv"), quasi_identifiers=names, coarsen=coarsen)
+    total = sum(losses.values()) / 3
+    row = re.search(r"Loss so far.*?</tr>", page, re.S).group()
+    assert f"{100 * total:.1f}%" in row
+    assert losses["gender"] == 1
+
+
+def test_coarsenings_that_draw_themselves_are_shown(browser, home):
+    browser.decided()
+    page = browser.send("/coarser", {"coarsen-0": "", "coarsen-1": "", "coarsen-2": "labels:50", "do": "preview"})
+    assert 'src="/coarser/0.svg"' in page.text
+    drawn = browser.client.get("/coarser/0.svg")
+    assert drawn.headers["content-type"].startswith("image/svg+xml")
+    assert "<svg" in drawn.text
+    assert "sandbox" in drawn.headers["content-security-policy"]
+    assert browser.client.get("/coarser/9.svg").status_code == 404
+    assert browser.client.get("/coarser/x.svg").status_code == 404
+
+
+def test_an_old_page_shapes_no_other_column(browser):
+    browser.decided()
+    form = {"of": "0" * 16, "column": AGE, "do": "propose", "how": "intervals", "width": "10"}
+    assert browser.send("/shape", form).status_code == 422
+    assert browser.send("/shape/use", {"of": "0" * 16, "column": AGE, "words": "any"}).status_code == 422
+    assert not browser.studio.plan.trees
+    assert browser.look("/shape?column=77").status_code == 422
+    assert browser.look("/shape?column=x").status_code == 422
+
+
+def test_what_was_made_is_gone_when_the_studio_is_closed(browser, monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    browser.decided()
+    browser.send("/shape", {"column": ZIP, "do": "propose", "how": "by hand"})
+    path = Path(browser.studio.plan.trees["zip"].path)
+    assert path.is_file()
+    browser.studio.places.close()
+    assert not list(tmp_path.glob("shoal-studio-*"))
