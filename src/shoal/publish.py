@@ -254,17 +254,21 @@ def anonymize(
         try:
             recoded = _recoded(opened, request, by, clock)
         except InfeasibleError:
-            if opened.origin is None:
-                raise
-            with clock.step("read"):  # the message names rows
-                opened = meant(opened.origin, request, options)
-            recoded = _recoded(opened, request, by, clock)
+            recoded = _recoded(_by_rows(opened, request, options, clock), request, by, clock)
         release = verified(recoded, clock)
     if by.streams and isinstance(release, CountedRelease):
         release = source.released(release)
     if output is not None:
         release.save(output)
     return release
+
+
+def _by_rows(opened: OpenedData, request: Request, options: Options, clock: Clock) -> OpenedData:
+    """Return the rows of a table that was counted in memory; else let the error pass that is being handled."""
+    if opened.origin is None:
+        raise  # noqa: PLE0704
+    with clock.step("read"):  # the message names rows
+        return meant(opened.origin, request, options)
 
 
 def _recoded(opened: OpenedData, request: Request, by: Engine, clock: Clock) -> Recoded:
