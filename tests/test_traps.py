@@ -86,7 +86,7 @@ class TestRequestsThatCannotBe:
             ({"privacy": shoal.MUniqueness(2)}, UnsupportedError, "None can"),
             ({"privacy": []}, ParameterError, "at least one privacy model"),
             ({"privacy": 4}, ParameterError, "Got int"),
-            ({"privacy": None}, ParameterError, "Got NoneType"),
+            ({"privacy": None}, ParameterError, "Say what a release must satisfy"),
             ({"privacy": shoal.LDiversity}, ParameterError, "Got the class LDiversity"),
             ({"privacy": [shoal.KAnonymity(2), "l"]}, ParameterError, "Got str"),
             ({"sensitive": None, "insensitive": ["disease"]}, ParameterError, "needs a sensitive attribute"),

@@ -8,6 +8,7 @@ from typing import Any
 __all__ = ["setup"]
 
 _NOTE = re.compile(r"\[(\d+)\]_")
+_ELSEWHERE = re.compile(r":ref:`([^`<]*?)\s*(?:<[^`>]*>)?`")
 _REFERENCE = re.compile(r"^\.\. \[(\d+)\] ")
 
 
@@ -22,6 +23,12 @@ def _read(app: Any, kind: str, name: str, found: object, options: object, lines:
         lines[at] = "``".join(parts)
 
 
+def _alone(app: Any, kind: str, name: str, found: Any, options: object, lines: list[str]) -> None:
+    """Keep the words alone where a method that comes from another package refers to pages of its own site."""
+    if not str(getattr(found, "__module__", "shoal")).startswith("shoal"):
+        lines[:] = [_ELSEWHERE.sub(r"\1", line) for line in lines]
+
+
 def _open(app: Any, kind: str, name: str, found: object, options: object, lines: list[str]) -> None:
     """Keep the reader of numpydoc sections from taking what stands before a colon for a type."""
     if kind in ("attribute", "data", "property"):
@@ -31,5 +38,6 @@ def _open(app: Any, kind: str, name: str, found: object, options: object, lines:
 def setup(app: Any) -> dict[str, bool]:
     """Register it with Sphinx, before and behind the reader of numpydoc sections."""
     app.connect("autodoc-process-docstring", _open, priority=100)
+    app.connect("autodoc-process-docstring", _alone, priority=100)
     app.connect("autodoc-process-docstring", _read, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

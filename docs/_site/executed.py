@@ -54,7 +54,7 @@ class _Executed(SphinxTransform):
                 text = comment[1].strip() if comment else ""
                 skipped = skipped or text == "skip: next"
                 if text.startswith("show: "):
-                    self._show(node, folder / text.removeprefix("show: ").strip())
+                    self._show(node, Path(text.removeprefix("show: ").strip()))
             elif skipped:
                 skipped = False
             else:
@@ -79,6 +79,7 @@ class _Executed(SphinxTransform):
             node.parent.insert(node.parent.index(node) + 1, shown)
 
     def _show(self, node: nodes.raw, file: Path) -> None:
+        # The folder of the page is the current one, and its name, which is random, stays out of the addresses.
         target = Path(self.app.outdir, "_shown", self.env.docname.removeprefix(_FOLDER), *file.parts[-2:])
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, target)

@@ -154,17 +154,19 @@ def _command(path: str, command: Any) -> list[str]:
         name = one.metavar or (one.name or "").upper()
         if one.param_type_name == "argument":
             words.append(name)
-            panels.setdefault("Arguments", []).append(f"| `{name}` | {_cell(one.help)} |")
+            panels.setdefault("Arguments", []).append(_row(name, one.help))
         elif not getattr(one, "hidden", False):
             flags = ", ".join([*one.opts, *one.secondary_opts])
             shown = flags if one.is_flag else f"{flags} {_metavar(one)}"
-            panels.setdefault(getattr(one, "rich_help_panel", None) or "Options", []).append(
-                f"| `{shown.replace('|', chr(92) + '|')}` | {_cell(one.help)} |"
-            )
+            panels.setdefault(getattr(one, "rich_help_panel", None) or "Options", []).append(_row(shown, one.help))
     lines = ["```text", " ".join(["shoal", path, *words, "[OPTIONS]"]), "```", "", _told(command)]
     for panel, rows in panels.items():
         lines += [f"**{panel}**", "", "| option | meaning |", "|---|---|", *rows, ""]
     return lines
+
+
+def _row(shown: str, told: str | None) -> str:
+    return f"| `{shown.replace('|', chr(92) + '|')}` | {_cell(told)} |"
 
 
 def _metavar(option: Any) -> str:
@@ -189,7 +191,7 @@ def _catalogues() -> dict[str, str]:
 
     def table(*header: str, rows: Iterator[tuple[str, ...]]) -> str:
         lines = [header, ("---",) * len(header), *rows]
-        return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+        return "{.wordy}\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
     return {
         "table-algorithms.txt": table(

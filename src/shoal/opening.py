@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -130,7 +131,7 @@ def judged(
     own = getattr(data, "public_certificate", None)
     if own is not None:
         data, certificate = data.data, own.to_dict()
-    elif isinstance(data, str | PathLike) and (quasi_identifiers is None or Path(data).is_dir()):
+    elif isinstance(data, str | PathLike) and (quasi_identifiers is None or os.path.isdir(data)):
         data, certificate = find_published(data if isinstance(data, str) else Path(data))
     if quasi_identifiers is None:
         quasi_identifiers = columns_said(certificate, "quasi_identifiers")

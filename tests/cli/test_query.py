@@ -47,7 +47,7 @@ def test_a_question_to_a_file_of_any_tool(shoal: Any, folders: Path) -> None:
     assert shoal(*words).json["count"] == pytest.approx(1 + 1 / 2)
     assert shoal(*words, "--domain", "age=[20, 29]").json["count"] == pytest.approx(1 + 1 / 10)
     assert shoal(*words, "--domain", "age").json["exit_code"] == 2
-    assert "holds no release.csv" in shoal("query", folders, "age = 20").err
+    assert "holds no table of a release" in shoal("query", folders, "age = 20").err
     assert "character 6" in shoal("query", folders / "q1", "age = ").err
 
 

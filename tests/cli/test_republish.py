@@ -88,8 +88,9 @@ def test_a_series_from_the_first_release_to_the_last(
     assert taken.code == 0
     assert "Release 3 was taken back" in taken.out
     assert "remove them" in taken.out
-    after = " ".join(shoal("republish", "history", ledger).out.split())
-    assert f"3 withdrawn: its number is not given again; its folder is not removed: {tmp_path / 'out3'}" in after
+    after = "".join(shoal("republish", "history", ledger).out.split())  # a long path is broken where the line ends
+    said = f"3 withdrawn: its number is not given again; its folder is not removed: {tmp_path / 'out3'}"
+    assert "".join(said.split()) in after
     assert shoal("republish", "recover", ledger).out.strip() == "Nothing was interrupted."
     assert shoal("republish", "recover", ledger, "--json").json == {"recovered": []}
 

@@ -34,7 +34,7 @@ RARE = {
     "common": {"acceptable"},
     "exact": {"close_vectors"},
     "matching": {"pair_costs", "potentials"},
-    "covering": {"collect_covering"},
+    "covering": {"collect_covering", "count_meeting"},
     "grouping": {"spread_out", "carve_parts", "connected_sets", "lightest_set"},
     "metrics": {"count_rows", "estimate_rows"},
     "republication": {"balance_in_order"},

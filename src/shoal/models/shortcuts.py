@@ -36,7 +36,7 @@ def asked_models(
     Examples
     --------
     >>> asked_models(None, k=5, l=2)
-    [KAnonymity(k=5), LDiversity(l=2, kind='frequency', c=None)]
+    [KAnonymity(5), LDiversity(2)]
     """
     letters = ((KAnonymity, k), (LDiversity, l), (TCloseness, t))
     short: list[Any] = [model(number) for model, number in letters if number is not None]

@@ -49,6 +49,7 @@ def _environment() -> Environment:
         factor=sentences.factor,
         listed=sentences.listed,
         as_sentence=lambda text: text[:1].upper() + text[1:],
+        translated=_,  # `_` in a template takes a percent sign for a placeholder
         day=day,
         known=lambda value: known(str(value)),
         breakable=_breakable,

@@ -76,7 +76,7 @@ class Anonymizer(_base.TransformerMixin, _base.BaseEstimator):  # type: ignore[m
     >>> people = shoal.datasets.census(400, quasi_identifiers=["age", "gender"], seed=1)
     >>> anonymizer = shoal.sklearn.Anonymizer(["age", "gender"], k=5)
     >>> anonymizer.fit_transform(people).columns
-    ['age_low', 'age_high', 'gender', 'income']
+    ['age_low', 'age_high', 'gender_low', 'gender_high', 'income']
     """
 
     def __init__(
