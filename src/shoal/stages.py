@@ -31,7 +31,7 @@ from shoal.release_of_cells import CountedRelease
 from shoal.release_of_runs import ReleaseOfRuns, rows_of_runs
 from shoal.request import Request
 from shoal.table import KEYED, check_seen_apart
-from shoal.verification import check_faithful, declared_meanings, names_read_as, verify
+from shoal.verification import check_faithful, check_same_rows, declared_meanings, names_read_as, verify
 from shoal.warnings import how_to_coarsen, original_warnings, published_warnings
 
 if TYPE_CHECKING:
@@ -410,7 +410,7 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
 
 def _checked(published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepared) -> Achieved:
     """Check a published table against what was asked and what it was made of; everything that is checked is here."""
-    request, schema = prepared.request, prepared.request.schema
+    request, schema, opened, times = prepared.request, prepared.request.schema, prepared.opened, _times(prepared, rows)
     if published.height != prepared.table.rows:
         raise InternalError("a release has more or fewer rows than were to be published")
     achieved = verify(
@@ -419,18 +419,20 @@ def _checked(published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepare
         sensitive=schema.sensitive,
         requirement=request.requirement,
         published=schema.published,
-        times=_times(prepared, rows),
+        times=times,
         fitting=prepared.fitting(),
     )
     check_faithful(
         published,
-        prepared.opened.frame,
+        opened.frame,
         rows,
         meanings=prepared.meanings,
         unchanged=schema.sensitive + schema.insensitive,
         star=request.star,
         coded_before={column.name: (column.codes, column.dictionary) for column in prepared.coded},
     )
+    if opened.origin is not None and times is not None:  # what the rows stand for was counted, and not by us
+        check_same_rows(opened.as_it_came[list(schema.published)][rows], times, opened.origin.frame)
     return achieved
 
 

@@ -13,8 +13,9 @@ from tests.engines.test_conformance import LOCAL, MODELS, asked, facts_of, of, r
 
 import shoal
 from shoal.engines import histogram
-from shoal.errors import InfeasibleError, InternalError, ReleaseUnsafeError
+from shoal.errors import InfeasibleError, ReleaseUnsafeError
 from shoal.release_of_runs import ReleaseOfRuns
+from shoal.stages import Prepared
 
 
 @pytest.fixture
@@ -150,9 +151,15 @@ def test_what_cannot_be_met_names_the_rows(counted: Any) -> None:
     assert errors[0] == errors[1]
 
 
-@pytest.mark.parametrize("column", ["age", "sex", "area", "s0"])
-@pytest.mark.parametrize("change", ["a row elsewhere", "another value", "a missing value"])
-def test_cells_that_are_not_those_of_the_table_are_refused(
+CHANGES = ("a row elsewhere", "counts of two cells", "another order", "values of two cells", "a value", "a null")
+
+
+@pytest.mark.parametrize(
+    ("column", "change"),
+    # A sensitive value that is missing is refused before anything is made of it.
+    [pair for pair in itertools.product(("age", "sex", "area", "s0"), CHANGES) if pair != ("s0", "a null")],
+)
+def test_cells_that_are_not_those_of_the_table_make_no_release(
     counted: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, column: str, change: str
 ) -> None:
     frame = table(1, rows=300).drop_nulls()
@@ -160,20 +167,66 @@ def test_cells_that_are_not_those_of_the_table_are_refused(
     counting = histogram.collected
 
     def spoiled(lazy: pl.LazyFrame) -> pl.DataFrame:
-        cells = counting(lazy)
-        values, times = cells[column], cells["rows"].to_list()
-        if change == "a row elsewhere":  # the sum stays
-            other = next(place for place in range(cells.height) if values[place] != values[0])
-            times[0], times[other] = times[0] + 1, times[other] - 1
-            return cells.with_columns(pl.Series("rows", times))
-        told = [None if change == "a missing value" else next(one for one in values if one != values[0]), *values[1:]]
-        return cells.with_columns(pl.Series(column, told, dtype=values.dtype))
+        cells = counting(lazy)  # whose columns have numbers
+        return _spoiled(cells.sort(cells.columns), str(("age", "sex", "area", "s0").index(column)), change)
 
     assert isinstance(counted(frame, **arguments), ReleaseOfRuns)
     monkeypatch.setattr("shoal.engines.histogram.collected", spoiled)
-    with pytest.raises(InternalError, match="more or less often than the table"):
+    with pytest.raises(ReleaseUnsafeError, match="not those of the table") as error:
         counted(frame, **arguments, output=tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+    assert not any(str(value) in str(error.value).split() for value in frame[column].unique())
+    assert list(tmp_path.iterdir()) == []
+
+
+def _spoiled(cells: pl.DataFrame, column: str, change: str) -> pl.DataFrame:
+    """Return cells with one thing changed, of which most leave the sum of the counts, and some all marginals."""
+    values, times = cells[column].to_list(), cells["rows"].to_list()
+    others = [place for place in range(cells.height) if values[place] != values[0]]
+    if change == "a row elsewhere":
+        other = next(place for place in others if times[place] > 1)
+        times[0], times[other] = times[0] + 1, times[other] - 1
+    elif change == "counts of two cells":
+        other = next(place for place in others if times[place] != times[0])
+        times[0], times[other] = times[other], times[0]
+    elif change == "another order":  # the counts stay where they were
+        times = times[::-1]
+        assert times != cells["rows"].to_list()
+    elif change == "values of two cells":  # as often as before, so that no column shows it
+        rest = [name for name in cells.columns if name not in (column, "rows")]
+        alike = (place for place in others if times[place] == times[0])
+        other = next(place for place in alike if cells[rest].row(place) != cells[rest].row(0))
+        values[0], values[other] = values[other], values[0]
+    else:
+        values[0] = values[others[0]] if change == "a value" else None
+    spoiled = cells.with_columns(pl.Series(column, values, dtype=cells.schema[column]), pl.Series("rows", times))
+    assert not spoiled.sort(cells.columns).equals(cells.sort(cells.columns))
+    return spoiled
+
+
+def test_a_plan_for_other_numbers_of_rows_makes_no_release(
+    counted: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = table(1, rows=300).drop_nulls()
+    arguments = asked(frame, MODELS["k"], algorithm="mondrian")
+    entries = Prepared.entries
+
+    def spoiled(self: Prepared, rows: Any, counts: Any) -> Prepared:
+        fewer, more = np.argmax(counts), np.argmin(counts)
+        counts[fewer], counts[more] = counts[fewer] - 1, counts[more] + 1
+        return entries(self, rows, counts)
+
+    monkeypatch.setattr(Prepared, "entries", spoiled)
+    with pytest.raises(ReleaseUnsafeError, match="not those of the table"):
+        counted(frame, **arguments, output=tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_that_are_patterns_are_names(counted: Any) -> None:
+    frame = table(1, rows=300).drop_nulls().drop("name").rename({"age": "*", "sex": "^s.*"})
+    arguments = {"quasi_identifiers": ["*", "^s.*", "area"], "sensitive": "s0", "k": 3, "seed": 1}
+    by_cell, by_row = (made(frame, **arguments, algorithm="mondrian") for made in (counted, shoal.anonymize))
+    assert isinstance(by_cell, ReleaseOfRuns)
+    same(by_cell, by_row)
 
 
 def test_values_that_are_equal_in_more_than_one_form_are_counted_as_one(counted: Any) -> None:
