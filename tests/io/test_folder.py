@@ -565,3 +565,23 @@ class TestCrashesBetweenTwoFolders:
             return
         with pytest.raises(OutputError, match="exists already"):
             check_free(target) if how == "check_free" else write_folder(target, NEW, private=PRIVATE)
+
+
+def test_a_file_that_a_writer_puts_there_while_the_folder_is_removed_is_removed_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removed = module.shutil.rmtree
+    calls = []
+
+    def while_another_writes(folder: Path, **options: bool) -> None:
+        calls.append(folder)
+        removed(folder, **options)
+        if len(calls) == 1:
+            folder.mkdir()
+            (folder / "part").write_text("late")
+
+    monkeypatch.setattr(module.shutil, "rmtree", while_another_writes)
+    with pytest.raises(KeyboardInterrupt), staged_folder(tmp_path / "out", {"a": lambda path: path.write_text("a")}):
+        raise KeyboardInterrupt
+    assert len(calls) == 2
+    assert os.listdir(tmp_path) == []

@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import shutil
+import time
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,8 @@ _SIGNS_OF_OURS = ("certificate.json", "result.json")
 _PRIVATE = ".private"
 _STAGED, _BOTH, _ASIDE = "shoal-new", "shoal-both", "shoal-old"
 """Purposes of hidden folders: one that will appear; one that will appear after its private one; one that was there."""
+_REMOVALS = 20
+"""How often the removal of a folder is tried, a tenth of a second apart."""
 
 
 def private_folder(target: str | Path) -> Path:
@@ -306,7 +309,7 @@ def _publish(places: Sequence[_Place], *, force: bool) -> None:
         if places[0].staged.exists():
             _take_back(places)
         for place in places:
-            shutil.rmtree(place.aside, ignore_errors=True)
+            _remove(place.aside)
 
 
 def _take_back(places: Sequence[_Place]) -> None:
@@ -339,11 +342,11 @@ def _finish(target: Path, token: str, *, remove: bool) -> None:
             public.staged.rename(public.target)
         for place in (public, private):
             if place.aside.exists() and place.target.exists():
-                shutil.rmtree(place.aside, ignore_errors=True)
+                _remove(place.aside)
             elif place.aside.exists():
                 place.aside.rename(place.target)
         for path in staged if remove and _has_locks() else ():
-            shutil.rmtree(path, ignore_errors=True)
+            _remove(path)
     finally:
         for lock in locks:
             if lock is not None:
@@ -359,7 +362,7 @@ def _staging(places: Sequence[_Place], shown: str) -> Iterator[ExitStack]:
         with _explaining(shown, places[0].target.parent):
             for place in reversed(places):
                 place.staged.mkdir(0o700 if place.private else 0o777)
-                removal.callback(shutil.rmtree, place.staged, ignore_errors=True)
+                removal.callback(_remove, place.staged)
                 locks.append(_lock(place.staged))
         yield removal
     finally:
@@ -409,6 +412,15 @@ def _leftovers(target: Path) -> list[Path]:
     with suppress(OSError):
         return sorted(target.parent / name for name in os.listdir(target.parent) if ours.fullmatch(name))
     return []
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder. A writer that has not seen yet that it was stopped may put a file there meanwhile: once more."""
+    for _ in range(_REMOVALS):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(0.1)
 
 
 def _to_disk(path: Path) -> None:

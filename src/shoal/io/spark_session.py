@@ -66,6 +66,8 @@ _LOGS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 """Where pyspark logs errors of queries, with the cells that they quote."""
 _PATIENCE = 60.0
 """Seconds that tasks have to end after their job was cancelled."""
+_QUIET_LOOKS = 10
+"""How often in succession no task must be seen: Spark tells of a task a moment after it began to run."""
 
 
 def is_spark_frame(data: object) -> bool:
@@ -264,12 +266,16 @@ def _cancel(context: Any, group: str, thread: threading.Thread) -> None:
     """Cancel the jobs of a thread, and wait until none of their tasks runs, which may write still."""
     end = time.monotonic() + _PATIENCE
     tracker = context.statusTracker()
-    while time.monotonic() < end:
+    quiet = 0
+    while time.monotonic() < end and quiet < _QUIET_LOOKS:
+        over = False
         with suppress(*_pyspark_errors()):
             context.cancelJobGroup(group)  # the thread may start another one meanwhile
-            if not thread.is_alive() and not _running(tracker, group):
-                return
+            over = not thread.is_alive() and not _running(tracker, group)
+        quiet = quiet + 1 if over else 0
         thread.join(0.05)
+        if over:
+            time.sleep(0.05)
 
 
 def _running(tracker: Any, group: str) -> int:

@@ -433,8 +433,8 @@ def reading(parameters: Mapping[str, Any]) -> list[str]:
     if parameters["recoding"] == "generalization":
         said.append(
             _(
-                "A cell such as [21, 25] is an interval with both ends, one such as {a, b} a set: the record has one "
-                "of these values."
+                "A cell such as [21, 25] is an interval with both ends, one such as [21, 26) an interval without the "
+                "end on the right, one such as {a, b} a set: the record has one of these values."
             )
         )
     coarse = [listed(name.split(",")) for name in parameters["coarsen"]]

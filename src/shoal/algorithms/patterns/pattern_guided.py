@@ -39,6 +39,7 @@ _EVERY_PATTERN = 12
 _MANY_PATTERNS = 1 << 12
 _ROUNDS = 4
 _IMPROVED_WORK = 1 << 31
+"""Distinct rows times patterns up to which the greedy choice is improved."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,8 @@ class PatternGuided:
         patterns = self.resolve(problem.table.schema.quasi_identifiers)
         costs, unit = patterns.costs(self.weights)
         rows = RowTypes.of(problem.table, problem.requirement)
-        ways = (False, True) if self.improve else (False,)
+        improvable = self.improve and len(rows.counts) * len(costs) <= _IMPROVED_WORK
+        ways = (False, True) if improvable else (False,)
         served = [Assignment(rows.codes, rows.counts, patterns.starred, costs, form.k) for _ in ways]
         for one, improve in zip(served, ways, strict=True):
             _serve(one, problem, improve=improve)
@@ -202,7 +204,6 @@ def _most_stars(d: int) -> int | None:
 def _serve(found: Assignment, problem: Problem, *, improve: bool) -> None:
     """Algorithm 1: the patterns in the order of their cost, each takes every projection with k rows that wait."""
     costs = found.costs
-    improve = improve and len(found.types) * len(costs) <= _IMPROVED_WORK
     levels = np.unique(costs)
     steps = len(levels) + (_ROUNDS if improve else 0)
     for step, level in enumerate(levels):
