@@ -32,6 +32,7 @@ from benchmarks import (
     republish,
     risk,
     rivals,
+    rows,
     speed,
     stars,
     starting,
@@ -47,6 +48,7 @@ __all__ = ["main"]
 
 _PARTS: dict[str, Callable[[Settings], Part]] = {
     "speed": speed.measure,
+    "rows": rows.measure,
     "stars": stars.measure,
     "paper": paper.measure,
     "divergence": divergence.measure,
@@ -153,7 +155,9 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--adult", type=Path, help="a copy of the Adult table, fields separated by ';'")
     parser.add_argument("--counties", type=Path, help="a folder with the graph of the US counties")
     parser.add_argument("--arx", type=Path, help="a jar of ARX, to be measured beside the other tools")
-    parser.add_argument("--against", type=Path, help="sources that whole commands are compared with")
+    parser.add_argument(
+        "--against", type=Path, help="sources, such as ../before/src, that whole commands are compared with"
+    )
     parser.add_argument("--results", type=Path, help="folder for the figures, and for RESULTS.md")
     return parser
 

@@ -27,6 +27,10 @@ class Settings:
     """Rows of the census-like tables."""
     many_rows: int = 6_000_000
     """Rows of the long table that shows how time and memory grow."""
+    drawn_rows: int = 5_000_000
+    """Rows of the largest table that is drawn from Adult."""
+    against: Path | None = None
+    """The sources of another checkout, which whole processes are measured against."""
     csv_rows: int = 30_000
     """Rows of the CSV file of the command line's measurements."""
     figure_rows: tuple[int, ...] = (100_000, 200_000, 300_000, 400_000, 500_000, 600_000)
@@ -97,8 +101,6 @@ class Settings:
     """How long another tool may take; one that takes longer is not asked for more than that."""
     arx: Path | None = None
     """A jar of ARX, which is measured where it is given."""
-    against: Path | None = None
-    """Other sources that whole commands are compared with, as `git worktree add` makes them."""
     quick: bool = False
     """Whether this is a short run, whose figures do not enter RESULTS.md."""
     results: Path = ROOT / "benchmarks" / "results"

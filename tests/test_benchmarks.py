@@ -45,6 +45,7 @@ MODULES = (
     "results",
     "risk",
     "rivals",
+    "rows",
     "same_releases",
     "settings",
     "speed",
@@ -177,7 +178,7 @@ def test_auto_is_measured_beside_what_it_could_have_taken(benchmarks, settings):
     part = benchmarks.automatic.measure(replace(settings, rows=150, quick=True))
     (grid,) = part.figures.values()
     assert [(row[0], row[1]) for row in grid["rows"][:2]] == [("150, stars", "k = 10"), ("150, stars", "l = 4")]
-    assert {row[2] for row in grid["rows"]} == {"m-approximation", "tp+", "cluster", "cluster, effort 50"}
+    assert {row[2] for row in grid["rows"]} == {"m-approximation", "tp+", "cluster"}
     for row in grid["rows"]:
         assert 0 <= row[5] <= max(100 * (row[3] / min(lost for lost in row[6::2] if lost is not None) - 1), 0) + 1e-9
     assert part.targets[0].measured == max(row[5] for row in grid["rows"])
@@ -367,6 +368,24 @@ def test_starting_is_measured_in_cpu_of_all_processes(benchmarks, tmp_path):
     nested = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}])"
     assert idle < 0.3, "sleep is no work"
     assert benchmarks.starting.cpu_of(["-c", nested], environment, tmp_path) >= 0.5
+
+
+def test_whole_processes_are_measured_against_another_tree(benchmarks, settings):
+    part = benchmarks.rows.measure(replace(settings, against=ROOT / "src"))
+    (grid,) = part.figures.values()
+    (row,) = grid["rows"]  # the census-like table: there is no copy of Adult
+    found = dict(zip(grid["header"], row, strict=True))
+    assert found["run"] == "census-like, d = 4, l = 6, tp+, Parquet, 200 rows"
+    assert found["ratio"] == found["seconds"] / found["there"]
+    assert found["gcp %"] == found["at most"] > 0
+    assert min(found["CPU"], found["CPU there"]) > 0.1
+    assert found["peak MB"] > 50
+    assert not part.targets  # small tables are start-up
+    frame = pl.DataFrame({"a": range(1000), "b": [row % 2 for row in range(1000)]})
+    drawn = benchmarks.rows._drawn(frame, 5_000, 0)
+    assert drawn.equals(benchmarks.rows._drawn(frame, 5_000, 0))
+    changed = (drawn["a"] % 2 != drawn["b"]).mean()
+    assert 0.1 < changed < 0.2  # half of 1 - 0.85**2
 
 
 def test_a_run_prints_keeps_and_summarises_its_figures(benchmarks, settings, monkeypatch, capsys, tmp_path):

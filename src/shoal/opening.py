@@ -54,6 +54,8 @@ class OpenedData(Unpicklable):
     counts: NDArray[np.int64] | None = None
     """How many rows of the input each row of the frame stands for, where those that are alike are there once; None: one
     each. Columns that are not looked at are empty then."""
+    origin: OpenedData | None = None
+    """The input row by row, where this is what was counted of it in memory; None: there is nothing else."""
 
     @property
     def rows(self) -> int:

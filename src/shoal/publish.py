@@ -15,8 +15,8 @@ from shoal._messages import Suggestion
 from shoal._progress import Clock, Progress, shown_progress
 from shoal._validation import Boolean, Constraint, Integer, OneOf, Optional, Symbol, validate
 from shoal.algorithms import PREFERENCES, Preferences, choose
-from shoal.engines import ENGINES, chosen_engine, count_cells, partition_cells
-from shoal.errors import ColumnError, DataError, ParameterError, near_matches
+from shoal.engines import ENGINES, cells_in_memory, chosen_engine, count_cells, partition_cells
+from shoal.errors import ColumnError, DataError, InfeasibleError, ParameterError, near_matches
 from shoal.hierarchy import as_hierarchy, automatic_hierarchy, coarsen_columns, tree_after
 from shoal.models import Requirement, asked_models
 from shoal.opening import open_data, roles, understood
@@ -39,10 +39,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.algorithms import Algorithm
+    from shoal.engines import Engine
     from shoal.hierarchy import Coarsening, Hierarchy
     from shoal.models import PrivacyModel
     from shoal.opening import OpenedData
     from shoal.release import Release
+    from shoal.stages import Recoded
     from shoal.table import Column
 
 __all__ = [
@@ -241,21 +243,39 @@ def anonymize(
                 check_recodable(schema, source.columns, options)
                 request = requested(schema, privacy, algorithm, options)
                 by.check(request)
-                opened = count_cells(source, schema, by.budget)
+                opened = meant(count_cells(source, schema, by.budget), request, options)
             else:
                 opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
                 schema = schema.with_rest(opened.frame.columns)
                 check_recodable(schema, opened.frame.columns, options)
                 request = requested(schema, privacy, algorithm, options)
-            opened = meant(opened, request, options)
-        prepared = prepare(opened, request, clock)
-        recoded = partition_cells(prepared, by, clock) if by.streams else partition_and_recode(prepared, clock)
+                counted = cells_in_memory(opened, request)
+                opened = meant(opened if counted is None else counted, request, options)
+        try:
+            recoded = _recoded(opened, request, by, clock)
+        except InfeasibleError:
+            recoded = _recoded(_by_rows(opened, request, options, clock), request, by, clock)
         release = verified(recoded, clock)
-    if isinstance(release, CountedRelease):
+    if by.streams and isinstance(release, CountedRelease):
         release = source.released(release)
     if output is not None:
         release.save(output)
     return release
+
+
+def _by_rows(opened: OpenedData, request: Request, options: Options, clock: Clock) -> OpenedData:
+    """Return the rows of a table that was counted in memory; else let the error pass that is being handled."""
+    if opened.origin is None:
+        raise  # noqa: PLE0704
+    with clock.step("read"):  # the message names rows
+        return meant(opened.origin, request, options)
+
+
+def _recoded(opened: OpenedData, request: Request, by: Engine, clock: Clock) -> Recoded:
+    """Prepare, partition and recode an input: cells with counts, or rows."""
+    prepared = prepare(opened, request, clock)
+    counted = opened.counts is not None
+    return partition_cells(prepared, by, clock) if counted else partition_and_recode(prepared, clock)
 
 
 def requested(

@@ -16,6 +16,7 @@ import numpy as np
 
 from shoal._language import written_in
 from shoal._messages import Phrase
+from shoal._on_demand import OnDemand
 from shoal._unpicklable import Unpicklable
 from shoal._validation import Boolean, Instance, OneOf, Optional, validate
 from shoal.analysis import ForAnalysts
@@ -53,12 +54,12 @@ if TYPE_CHECKING:
     from shoal.metrics import Metrics
     from shoal.models import Requirement
     from shoal.report import PublicFacts, TradeOffFacts
-    from shoal.table import Schema
+    from shoal.table import Schema, Table
     from shoal.verification import Meaning
     from shoal.verification.counting import Fitting
     from shoal.warnings import Remark
 
-__all__ = ["Release"]
+__all__ = ["Release", "read_back", "sha256_of", "write_text"]
 
 _REPORTED = ("gcp", "discernability", "mean_class_size", "average_class_size")
 """The metrics on the page: those that take no time to compute."""
@@ -73,7 +74,7 @@ class Release(ForAnalysts, Unpicklable):
 
     _instead: ClassVar[str] = "Pickle its data, or save it to a folder."
 
-    frame: pl.DataFrame
+    frame: OnDemand[pl.DataFrame] = OnDemand()
     """The published table as Polars; recoded columns are categories (`data` has them as text)."""
     schema: Schema
     """The roles of the input's columns."""
@@ -83,9 +84,9 @@ class Release(ForAnalysts, Unpicklable):
     """Private: what was asked, achieved, guaranteed and bounded; costs and bounds depend on the original table."""
     metrics: Metrics
     """Information loss against the original table, before any coarsening; computed when it is first asked for."""
-    rows: NDArray[np.int32]
+    rows: OnDemand[NDArray[np.int32]] = OnDemand()
     """Private: the original row number of each published row. Never publish it."""
-    table_rows: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    table_rows: OnDemand[NDArray[np.int32]] = OnDemand()
     """Private: the original row number of each row of the table that losses are measured against."""
     salt: str = ""
     """Private: the key of the certificate's hash of the input, as hexadecimal digits; `shoal.provenance` takes it."""
@@ -107,6 +108,9 @@ class Release(ForAnalysts, Unpicklable):
     @cached_property
     def data(self) -> Any:
         """The published table, as the same kind of table that came in."""
+        return self._restored()
+
+    def _restored(self) -> Any:
         import polars as pl
 
         shown = self.published
@@ -119,6 +123,11 @@ class Release(ForAnalysts, Unpicklable):
 
         return [column.name for column in self.metrics.recoding.columns if column.labels.dtype == pl.String]
 
+    @property
+    def _table_of_rows(self) -> Table | None:
+        """The table that losses are measured against, row by row as `table_rows` has them; None where it is cells."""
+        return self.metrics.table
+
     def _handed_on(self, frame: pl.DataFrame) -> Any:
         """Return a table with the rows of `frame` as the caller's kind of table."""
         return self.restore(frame)
@@ -126,15 +135,21 @@ class Release(ForAnalysts, Unpicklable):
     @property
     def published(self) -> pl.DataFrame:
         """The published table as it is saved: dates and numbers as in the input, where nothing else is among them."""
-        return (
-            as_written(self.frame, self.forms, star=self.certificate.parameters["star"]) if self.forms else self.frame
-        )
+        return self._as_written(self.frame)
+
+    def _as_written(self, frame: pl.DataFrame) -> pl.DataFrame:
+        return as_written(frame, self.forms, star=self.certificate.parameters["star"]) if self.forms else frame
+
+    @property
+    def _distinct(self) -> pl.DataFrame:
+        """The published table; where rows that are alike are kept once (`_times`), each of them once."""
+        return self.frame
 
     @cached_property
     def plan(self) -> ReleasePlan:
         """Private: which published form each class of values became; `shoal.apply` publishes other tables by it."""
         models = self.requirement.models
-        return ReleasePlan.of(self.frame, self.schema, models, self.certificate, self.metrics, self.meanings)
+        return ReleasePlan.of(self._distinct, self.schema, models, self.certificate, self.metrics, self.meanings)
 
     @property
     def warnings(self) -> Sequence[Remark]:
@@ -256,9 +271,9 @@ class Release(ForAnalysts, Unpicklable):
             PLAN: lambda path: write_text(path, self.plan.to_json()),
             "certificate.json": write_certificate,
         }
-        shown = self.published
+        shown, columns = self._as_written(self._distinct), self._distinct.columns
         safe = spreadsheet_safe and name.endswith(".csv")
-        names = spreadsheet_names(self.frame.columns) if safe else self.frame.columns
+        names = spreadsheet_names(columns) if safe else columns
         write_folder(Path(folder), files, private=private, force=force)
         return written["full"]
 
@@ -308,7 +323,7 @@ class Release(ForAnalysts, Unpicklable):
         classes = self.metrics.recoding.classes
         # Rows of one class look alike to readers, and as many classes as they see groups are these groups.
         known = classes.sizes if classes.count == certificate.achieved["groups"] else None
-        return public_facts(certificate.to_dict(), self.frame, known, self._times, about=about)
+        return public_facts(certificate.to_dict(), self._distinct, known, self._times, about=about)
 
     @property
     def _times(self) -> NDArray[np.int64] | None:
@@ -316,19 +331,27 @@ class Release(ForAnalysts, Unpicklable):
         return None
 
     def _verify_written(self, path: Path, *, names: Sequence[str], shown: pl.DataFrame) -> None:
-        """Verify a file from its cells; its columns have these names, which a spreadsheet-safe file changes.
+        """Verify a file from its cells; its columns have these names, which a spreadsheet-safe file changes."""
+        self._verify_rows(path, names=names, shown=shown)
+
+    def _verify_rows(self, path: Path, *, names: Sequence[str], shown: pl.DataFrame) -> None:
+        """Verify a file row by row.
 
         Where a model looks at sensitive values, they must be those of the table that it was to show.
         """
         # What we wrote needs no guessing of how it was written.
         written = read(path, delimiter=",", encoding="utf-8") if path.suffix == ".csv" else read(path)
         if written.columns == list(names):
-            written.columns = self.frame.columns
-            if written.height == self.frame.height and any(model.reads_values for model in self.requirement.models):
+            written.columns = self._distinct.columns
+            if written.height == shown.height and any(model.reads_values for model in self.requirement.models):
                 sensitive = self.schema.sensitive
                 written = written.with_columns(
-                    _read_back(written[name], shown[name], self.frame[name]) for name in sensitive
+                    read_back(written[name], shown[name], self.frame[name]) for name in sensitive
                 )
+        self._verify_read(written, None)
+
+    def _verify_read(self, written: pl.DataFrame, times: NDArray[np.int64] | None) -> None:
+        """Verify what was read of a file: its rows, or each row that is different with how often it is there."""
         achieved = verify(
             written,
             quasi_identifiers=self.schema.quasi_identifiers,
@@ -336,8 +359,10 @@ class Release(ForAnalysts, Unpicklable):
             requirement=self.requirement,
             published=self.schema.published,
             fitting=self.fitting,
+            times=times,
         )
-        if written.height != self.frame.height or achieved.to_dict() != self.certificate.achieved:
+        rows = written.height if times is None else int(times.sum())
+        if rows != self.metrics.recoding.rows or achieved.to_dict() != self.certificate.achieved:
             raise ReleaseUnsafeError(
                 "The written file is not the release that was verified: its rows or what they achieve differ from the "
                 "certificate. Nothing was published."
@@ -419,7 +444,7 @@ def write_text(path: Path, text: str) -> None:
     path.write_text(text + "\n", encoding="utf-8")
 
 
-def _read_back(written: pl.Series, shown: pl.Series, published: pl.Series) -> pl.Series:
+def read_back(written: pl.Series, shown: pl.Series, published: pl.Series) -> pl.Series:
     """Return a column of a file as what it was written from, where text does not say that.
 
     Text does not tell declared categories and times, nor dates and numbers in forms of their own (`shown`).

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from shoal.table import Table
+
 __all__ = ["CountedRelease"]
 
 _FILE_ROWS = 1 << 20
@@ -75,6 +77,10 @@ class CountedRelease(Release):
         """Rows of the published table."""
         return int(self.counts.sum())
 
+    @property
+    def _table_of_rows(self) -> Table | None:
+        return None
+
     def _batches(self, shown: pl.DataFrame, size: int) -> Iterator[pl.DataFrame]:
         """Yield the rows of the published table, so many at a time."""
         for cells, times in windows(self.counts, size):
@@ -104,7 +110,8 @@ class CountedRelease(Release):
         import polars as pl
 
         times = _unlike(names)
-        scanned = pl.scan_parquet(sorted(path.iterdir()), hive_partitioning=False, glob=False)
+        files = sorted(path.iterdir()) if path.is_dir() else [path]
+        scanned = pl.scan_parquet(files, hive_partitioning=False, glob=False)
         if scanned.collect_schema().names() != list(names):
             raise ReleaseUnsafeError("The written files have other columns than the release. Nothing was published.")
         plain = shown.with_columns(pl.col(pl.Enum, pl.Categorical).cast(pl.String)).with_columns(
@@ -139,7 +146,7 @@ class CountedRelease(Release):
         import polars as pl
 
         for name in self.schema.sensitive if any(model.reads_values for model in self.requirement.models) else ():
-            pairs = pl.DataFrame([plain[name].alias("shown"), self.frame[name].alias("meant")]).unique()
+            pairs = pl.DataFrame([plain[name].alias("shown"), self._distinct[name].alias("meant")]).unique()
             if pairs["shown"].n_unique() != pairs.height:
                 raise ReleaseUnsafeError(f"The files tell other values of '{name}' apart. Nothing was published.")
             shown = found[name].alias("shown").to_frame()
@@ -155,14 +162,14 @@ class CountedRelease(Release):
         """Return what a notebook shows of it: no more than the published table tells."""
         from shoal.report.notebook import card_of_release
 
-        first = next(self._batches(self.published, _SHOWN_ROWS))
+        first = next(self._batches(self._as_written(self._distinct), _SHOWN_ROWS))
         return card_of_release(self._public_facts(self.public_certificate, None), first)
 
     def __repr__(self) -> str:
-        achieved = self.certificate.achieved
+        achieved, cells = self.certificate.achieved, self._distinct.height
         return (
-            f"{type(self).__name__}(rows={self.height}, cells={self.frame.height}, "
-            f"algorithm={self.certificate.algorithm!r}, k={achieved['k']}, stars={self.certificate.cost.stars})"
+            f"{type(self).__name__}(rows={self.height}, cells={cells}, algorithm={self.certificate.algorithm!r}, "
+            f"k={achieved['k']}, stars={self.certificate.cost.stars})"
         )
 
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from shoal.algorithms import NO_PREFERENCES, Preferences, Problem, loss_bound, lower_bound, populations_of
+from shoal.algorithms import Problem, loss_bound, lower_bound, populations_of
 from shoal.certificate import Certificate, Cost, coarsenings_for_readers
 from shoal.disclosure_risk import fitting, reidentification
 from shoal.errors import InfeasibleError, InternalError
@@ -28,8 +28,10 @@ from shoal.population import people_of_nodes
 from shoal.recoding import canonical_order, check_coverage, compose, published_frame, recode
 from shoal.release import Release
 from shoal.release_of_cells import CountedRelease
+from shoal.release_of_runs import ReleaseOfRuns, rows_of_runs
+from shoal.request import Request
 from shoal.table import KEYED, check_seen_apart
-from shoal.verification import check_faithful, declared_meanings, names_read_as, verify
+from shoal.verification import check_faithful, check_same_rows, declared_meanings, names_read_as, verify
 from shoal.warnings import how_to_coarsen, original_warnings, published_warnings
 
 if TYPE_CHECKING:
@@ -37,14 +39,14 @@ if TYPE_CHECKING:
 
     from shoal._messages import Part
     from shoal._progress import Clock
-    from shoal.algorithms import Algorithm, Partition
+    from shoal.algorithms import Partition
     from shoal.algorithms.base import PeopleOfNodes
-    from shoal.hierarchy import Coarsening, Hierarchy
+    from shoal.hierarchy import Hierarchy
     from shoal.io import Forms
     from shoal.models import Requirement
     from shoal.opening import OpenedData
     from shoal.recoding import Recoding
-    from shoal.table import Column, Schema, Table
+    from shoal.table import Column, Table
     from shoal.verification import Achieved, Meaning
     from shoal.verification.counting import Fitting
     from shoal.warnings import Remark
@@ -65,46 +67,6 @@ STEPS = ("read", "coarsen", "encode", "partition", "recode", "verify", "bound", 
 """The steps of a release, as progress and certificates name them."""
 _SHOWN_ROWS = 20
 """Row numbers that a message lists; the error itself has them all."""
-
-
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Request:
-    """What is asked for a table, checked and with an algorithm chosen."""
-
-    schema: Schema
-    """The roles of its columns."""
-    requirement: Requirement
-    """What every group, and the release, must satisfy."""
-    algorithm: Algorithm
-    """What partitions the table."""
-    reason: str
-    """Why that one, in words."""
-    recoding: Literal["suppression", "generalization"]
-    """How a partition is recoded."""
-    largest_set: int
-    """For generalization: a set of more values becomes a star."""
-    star: str
-    """What a suppressed cell shows."""
-    keep_order: bool
-    """Whether the rows stay in the order of the input."""
-    missing_sensitive: str
-    """What a missing sensitive value is: an error, a value like any other, or a reason to leave the row out."""
-    seed: int | None
-    """For reproducible experiments; None: randomness comes from the operating system."""
-    coarsen: Mapping[str | tuple[str, ...], Coarsening]
-    """What is made less precise beforehand."""
-    hierarchies: Mapping[str, Hierarchy]
-    """The hierarchies of quasi-identifiers as they were given: over the values before any coarsening."""
-    preferences: Preferences = NO_PREFERENCES
-    """What else is asked of the algorithm."""
-
-    @property
-    def climbs(self) -> bool:
-        """Whether every quasi-identifier needs a hierarchy, built automatically where none was given."""
-        return self.recoding == "generalization" and bool(getattr(self.algorithm, "hierarchical", False))
-
-    def __repr__(self) -> str:
-        return f"Request({list(self.requirement.models)!r}, algorithm={self.algorithm.name!r})"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -267,6 +229,8 @@ class Recoded:
     whole: Prepared | None = None
     """What was prepared, where `prepared` has entries of a plan in its place: so many rows of a cell in one group each.
     None: they are the same."""
+    cells: NDArray[np.integer] | None = None
+    """The row of `whole` that each row of `prepared` is of; None: they are the same."""
     engine: Mapping[str, Any] = field(default_factory=lambda: {"name": "memory", "parts": 1})
     """How the groups were found, as the certificate says it."""
 
@@ -409,7 +373,13 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         came, alike = opened.as_it_came, opened.reads_alike
         original = whole.original if alike else encoded_as_it_came(came, request.schema, opened.counts)
         digest, salt = input_hash(came, original, counts=opened.counts)
-        metrics = Metrics(prepared.original, recoded.composed, partition.groups, k=request.requirement.k)
+        metrics = Metrics(
+            prepared.original,
+            recoded.composed,
+            partition.groups,
+            k=request.requirement.k,
+            as_rows=opened.origin is not None,
+        )
         cost = Cost.of(recoding, bound, gcp=metrics.gcp, least=least)
         risk = _risk(prepared, achieved)
         warnings = _warnings(published, rows, prepared, achieved)
@@ -430,12 +400,17 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         meanings=prepared.meanings,
     )
     times = _times(prepared, rows)
-    return release if times is None else CountedRelease.of(release, times)
+    if times is None:
+        return release
+    if opened.origin is None or recoded.cells is None:
+        return CountedRelease.of(release, times)
+    placed = partial(rows_of_runs, opened.origin.frame, opened.frame, whole.rows[recoded.cells[rows]], times)
+    return ReleaseOfRuns.of_runs(release, times, placed)
 
 
 def _checked(published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepared) -> Achieved:
     """Check a published table against what was asked and what it was made of; everything that is checked is here."""
-    request, schema = prepared.request, prepared.request.schema
+    request, schema, opened, times = prepared.request, prepared.request.schema, prepared.opened, _times(prepared, rows)
     if published.height != prepared.table.rows:
         raise InternalError("a release has more or fewer rows than were to be published")
     achieved = verify(
@@ -444,18 +419,20 @@ def _checked(published: pl.DataFrame, rows: NDArray[np.int32], prepared: Prepare
         sensitive=schema.sensitive,
         requirement=request.requirement,
         published=schema.published,
-        times=_times(prepared, rows),
+        times=times,
         fitting=prepared.fitting(),
     )
     check_faithful(
         published,
-        prepared.opened.frame,
+        opened.frame,
         rows,
         meanings=prepared.meanings,
         unchanged=schema.sensitive + schema.insensitive,
         star=request.star,
         coded_before={column.name: (column.codes, column.dictionary) for column in prepared.coded},
     )
+    if opened.origin is not None and times is not None:  # what the rows stand for was counted, and not by us
+        check_same_rows(opened.as_it_came[list(schema.published)][rows], times, opened.origin.frame)
     return achieved
 
 
@@ -493,13 +470,13 @@ def _warnings(
         coarser=coarser,
         times=_times(prepared, rows),
     )
-    places = pl.Series(prepared.rows)
+    places, came = pl.Series(prepared.rows), opened.origin or opened
     looked = {
-        name: opened.frame.get_column(name).alias("")
+        name: came.frame.get_column(name).alias("")
         for name in (*schema.direct_identifiers, *schema.insensitive)
-        if opened.counts is None  # else they were not looked at
+        if came.counts is None  # else they were not looked at
     }
-    if len(places) < opened.frame.height:
+    if opened.counts is None and len(places) < opened.frame.height:
         looked = {name: column.gather(places) for name, column in looked.items()}
     return (*found, *original_warnings(looked, opened.unread))
 

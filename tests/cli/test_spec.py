@@ -264,6 +264,9 @@ def test_every_parameter_of_an_algorithm_can_be_said() -> None:
     assert patient == GeneralizationVectors(gap=0.1, time_limit=5)
     (quick,) = request_of({"algorithm": "cluster", "effort": "10"}).chosen()
     assert quick == Cluster(effort=10)
+    assert request_of({"k": "5", "recoding": "generalization", "effort": "10"}).chosen() == [Cluster(effort=10)]
+    with pytest.raises(UsageError, match="--effort needs an algorithm that has one"):  # auto takes m-approximation
+        request_of({"k": "5", "effort": "10"}).chosen()
     with pytest.raises(UsageError, match=r"No algorithm has a parameter 'efort'. Did you mean 'effort'"):
         ReleaseSpec(parameters={"efort": 3}).chosen("cluster")
     with pytest.raises(UsageError, match="--param gap needs an algorithm that has one: milp"):

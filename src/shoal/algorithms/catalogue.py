@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from shoal.algorithms.preferences import Preferences
     from shoal.models import Requirement
 
-__all__ = ["ALGORITHMS", "CATALOGUE", "LIKE_THE_TABLE", "PROVING", "Entry", "Exposure", "choose", "unsupported"]
+__all__ = ["ALGORITHMS", "CATALOGUE", "PROVING", "Entry", "Exposure", "choose", "unsupported"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,10 +145,6 @@ PROVING = tuple(entry.algorithm.name for entry in CATALOGUE if entry.proves)
 """Those that prove an optimum."""
 
 
-LIKE_THE_TABLE = Cluster(effort=50)
-"""What `auto` takes where groups must be like the table: SABRE and then clustering, together in SABRE's time."""
-
-
 def choose(
     algorithm: str | Algorithm, requirement: Requirement, recoding: str, preferences: Preferences = NO_PREFERENCES
 ) -> tuple[Algorithm, str]:
@@ -236,7 +232,7 @@ def _automatic(requirement: Requirement, recoding: str, preferences: Preferences
         return ALGORITHMS["full-domain"], "a model of the release as a whole, which it alone decides about"
     lost = "fewest stars" if recoding == "suppression" else "smallest sub-domains"
     if requirement.compares_with_table:
-        return LIKE_THE_TABLE, f"groups that must be like the table, by {recoding}: {lost} in our trials"
+        return ALGORITHMS["cluster"], f"groups that must be like the table, by {recoding}: {lost} in our trials"
     form = requirement.frequency_form() if recoding == "suppression" else None
     if form is not None and form.l == 1:
         return ALGORITHMS["m-approximation"], "k-anonymity by suppression: fewest stars within a factor d"

@@ -151,12 +151,12 @@ class ForAnalysts:
         """
         if target not in self.schema.published:
             raise ColumnError(f"The release has no column '{target}'. {near_matches(target, self.schema.published)}")
-        if len(self.table_rows) != self.frame.height or self._times is not None:
+        table = self._table_of_rows
+        if table is None or len(self.table_rows) != self.frame.height:
             raise ParameterError(
                 "The utility is measured of a release that was made in memory. Make one of a sample of the table, with "
                 "engine='memory'."
             )
-        table = self.metrics.table
         places = np.argsort(self.table_rows)[np.searchsorted(np.sort(self.table_rows), self.rows)]
         columns = [
             one.dictionary.gather(one.codes).alias(one.name) for one in (*table.quasi_identifiers, *table.sensitive)

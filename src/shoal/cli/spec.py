@@ -20,7 +20,7 @@ import msgspec
 import typer
 
 from shoal._validation import parameters_of
-from shoal.algorithms import ALGORITHMS
+from shoal.algorithms import ALGORITHMS, PREFERENCES, choose
 from shoal.cli import options
 from shoal.cli.coarsenings import beside, coarsenings_of, columns_and_words, limits_of, weights_of
 from shoal.cli.declared import Declared, declared_in, of_parameter
@@ -28,6 +28,7 @@ from shoal.cli.options import names_in
 from shoal.cli.privacy import Privacy, key_of
 from shoal.errors import UsageError, near_matches
 from shoal.io.readers import STANDARD_INPUT
+from shoal.models import Requirement
 
 if TYPE_CHECKING:
     from shoal._validation import Parameter
@@ -267,6 +268,8 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         names = algorithms or (self.algorithm or unnamed,)
         said = {name: self._given(key) for key, (name, _) in FLAGGED.items()}
         said |= {name.replace("-", "_"): value for name, value in (self.parameters or {}).items()}
+        if names == ("auto",) and any(value is not None for value in said.values()):
+            names = self._meant_by_auto({change for change, value in said.items() if value is not None})
         changed: dict[str, Any] = {}
         for change, value in said.items():
             if value is None:
@@ -282,6 +285,18 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 read = parameters_of(able[name])[change].value_of(value)
                 changed[name] = replace(changed.get(name, ALGORITHMS[name]), **{change: read})
         return [changed.get(name, name) for name in names]
+
+    def _meant_by_auto(self, changes: set[str]) -> tuple[str, ...]:
+        """Return the name of the algorithm that `auto` picks where it has parameters that were given, else `auto`."""
+        try:
+            models = self.requested_models()
+        except UsageError:  # which is said where the models are needed
+            return ("auto",)
+        if any(self._given(name) for name in PREFERENCES if name in self.__struct_fields__):
+            return ("auto",)
+        told = tuple(getattr(self, "sensitive", None) or ())
+        picked, _ = choose("auto", Requirement.of(models, told), self.recoding or "suppression")
+        return (picked.name,) if changes & set(parameters_of(picked)) else ("auto",)
 
     def _given(self, key: str) -> Any:
         return getattr(self, key)

@@ -5,7 +5,7 @@ the algorithms of shoal partition them, and an engine counts the written files a
 """
 
 from shoal.engines.choice import ENGINES, Engine, chosen_engine
-from shoal.engines.histogram import count_and_place_cells, count_cells
+from shoal.engines.histogram import cells_in_memory, count_and_place_cells, count_cells
 from shoal.engines.memory import MemoryBudget, bytes_of
 from shoal.engines.planning import partition_cells
 from shoal.engines.sources import OnSpark, Source, Streamed
@@ -18,6 +18,7 @@ __all__ = [
     "Source",
     "Streamed",
     "bytes_of",
+    "cells_in_memory",
     "chosen_engine",
     "count_and_place_cells",
     "count_cells",

@@ -13,9 +13,9 @@ from shoal.errors import ParameterError
 from shoal.io import bytes_to_read, is_folder_of_parquet, is_spark_frame, scan_spark, scan_table
 
 if TYPE_CHECKING:
-    from shoal.stages import Request
+    from shoal.request import Request
 
-__all__ = ["ENGINES", "Engine", "chosen_engine"]
+__all__ = ["ENGINES", "Engine", "chosen_engine", "streaming_obstacle"]
 
 ENGINES = ("auto", "memory", "stream", "spark")
 """What the `engine` of a request may be."""
@@ -76,52 +76,60 @@ class Engine:
         """
         if not self.streams:
             return
-        fetched = "data.toArrow() in place of the frame" if self.of_frame else ""
-        whole = Suggestion("engine", "memory", python=fetched)
-        if request.schema.insensitive:
-            raise ParameterError(
-                "A table that is read in pieces has no insensitive columns: its rows are worked on as cells with "
-                "counts. Drop them by naming them among ",
-                Suggestion("direct_identifiers"),
-                ", or read the table as a whole with ",
+        obstacle = streaming_obstacle(request, of_frame=self.of_frame)
+        if obstacle is not None:
+            raise obstacle
+
+
+def streaming_obstacle(request: Request, *, of_frame: bool = False) -> ParameterError | None:
+    """Return the error for what of a request cannot be done with cells and their counts; says what to do instead."""
+    fetched = "data.toArrow() in place of the frame" if of_frame else ""
+    whole = Suggestion("engine", "memory", python=fetched)
+    if request.schema.insensitive:
+        return ParameterError(
+            "A table that is read in pieces has no insensitive columns: its rows are worked on as cells with "
+            "counts. Drop them by naming them among ",
+            Suggestion("direct_identifiers"),
+            ", or read the table as a whole with ",
+            whole,
+            ".",
+        )
+    if request.keep_order:
+        return ParameterError(
+            "A table that is read in pieces does not keep its order. Leave that out, or read the table as a whole "
+            "with ",
+            whole,
+            ".",
+        )
+    for key, coarsening in request.coarsen.items():
+        described = coarsening.to_dict() if hasattr(coarsening, "to_dict") else {}
+        if described.get("coarsening") not in _OF_VALUES or described.get("quantiles") is not None:
+            columns = key if isinstance(key, str) else ", ".join(key)
+            return ParameterError(
+                f"The coarsening of {columns} looks at how many rows have each value, which is not done where a "
+                "table is read in pieces. Say the cuts or the classes yourself (shoal.Bins(cuts=...), a level of a "
+                "hierarchy), or read the table as a whole with ",
                 whole,
                 ".",
             )
-        if request.keep_order:
-            raise ParameterError(
-                "A table that is read in pieces does not keep its order. Leave that out, or read the table as a whole "
-                "with ",
-                whole,
-                ".",
-            )
-        for key, coarsening in request.coarsen.items():
-            described = coarsening.to_dict() if hasattr(coarsening, "to_dict") else {}
-            if described.get("coarsening") not in _OF_VALUES or described.get("quantiles") is not None:
-                columns = key if isinstance(key, str) else ", ".join(key)
-                raise ParameterError(
-                    f"The coarsening of {columns} looks at how many rows have each value, which is not done where a "
-                    "table is read in pieces. Say the cuts or the classes yourself (shoal.Bins(cuts=...), a level of a "
-                    "hierarchy), or read the table as a whole with ",
-                    whole,
-                    ".",
-                )
-        if request.requirement.population is not None:
-            raise ParameterError(
-                "Models that ask about a population are not served where a table is read in pieces. Read it as a whole "
-                "with ",
-                whole,
-                ".",
-            )
-        without = [name for name in request.schema.quasi_identifiers if name not in request.hierarchies]
-        if request.climbs and without:
-            raise ParameterError(
-                f"{request.algorithm.name} needs a hierarchy for each quasi-identifier, and none is made where a table "
-                f"is read in pieces. Give one for '{without[0]}' with ",
-                Suggestion("hierarchies"),
-                ", or read the table as a whole with ",
-                whole,
-                ".",
-            )
+    if request.requirement.population is not None:
+        return ParameterError(
+            "Models that ask about a population are not served where a table is read in pieces. Read it as a whole "
+            "with ",
+            whole,
+            ".",
+        )
+    without = [name for name in request.schema.quasi_identifiers if name not in request.hierarchies]
+    if request.climbs and without:
+        return ParameterError(
+            f"{request.algorithm.name} needs a hierarchy for each quasi-identifier, and none is made where a table "
+            f"is read in pieces. Give one for '{without[0]}' with ",
+            Suggestion("hierarchies"),
+            ", or read the table as a whole with ",
+            whole,
+            ".",
+        )
+    return None
 
 
 def chosen_engine(engine: str, memory: int | str | None, data: Any) -> Engine:
@@ -164,4 +172,6 @@ def chosen_engine(engine: str, memory: int | str | None, data: Any) -> Engine:
         name = "memory" if fits and not is_folder_of_parquet(data) and memory is None else "stream"
         if not fits:
             _log.info("The table takes about %s: it is read in pieces.", in_words(size))
-    return Engine(name=name, budget=MemoryBudget(max(allowed, 10**9)), of_frame=of_frame)
+    # What is read as a whole takes what it needs.
+    budget = MemoryBudget(1 << 62 if name == "memory" else max(allowed, 10**9))
+    return Engine(name=name, budget=budget, of_frame=of_frame)

@@ -78,12 +78,15 @@ def partition_cells(prepared: Prepared, engine: Engine, clock: Clock) -> Recoded
         plan = _Plan(cells=cells, counts=counts, partition=partition, recoding=replace(recoding, sizes=sizes)).merged()
         if not np.array_equal(rows_by_code(plan.cells, table.rows, plan.counts), rows):
             raise InternalError("a plan has other rows than the table")
-    facts = {"name": engine.name, "parts": len(division.parts), "cells": table.rows, "memory": engine.budget.memory}
+    facts = {"name": engine.name, "parts": len(division.parts), "cells": table.rows}
+    if engine.streams:
+        facts["memory"] = engine.budget.memory
     return Recoded(
         prepared=prepared.entries(plan.cells, plan.counts),
         partition=plan.partition,
         recoding=plan.recoding,
         whole=prepared,
+        cells=plan.cells,
         engine=facts,
     )
 
@@ -141,10 +144,16 @@ def _solved(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Partition]:
     """Let the algorithm partition the rows of a part; return the cell and the rows of each entry, with its groups."""
     request, table = prepared.request, prepared.table
-    of_row = np.repeat(part, kept[part])
-    if table.told_apart:  # chance decides between rows that differ in what the algorithm does not see
-        of_row = prepared.rng.permutation(of_row)
-    rows = table.entries(of_row, None)
+    if division.whole and not table.told_apart:
+        # The rows in the order of their cells, so that they are grouped already.
+        of_row = np.repeat(table.classes.order, kept[table.classes.order])
+        rows = table.entries(of_row, None)
+        rows.__dict__["classes"] = table.classes.of_each_row()
+    else:
+        of_row = np.repeat(part, kept[part])
+        if table.told_apart:  # chance decides between rows that differ in what the algorithm does not see
+            of_row = prepared.rng.permutation(of_row)
+        rows = table.entries(of_row, None)
     if not division.whole:
         rows = replace(rows, totals=_totals(table))
     problem = replace(prepared.problem(clock), table=rows)
@@ -153,10 +162,15 @@ def _solved(
     except InfeasibleError as error:
         raise InfeasibleError(error) from None  # rows of cells have no numbers in the input
     partition.check(rows.rows, len(rows.quasi_identifiers))
-    keys = of_row * partition.count + partition.groups
-    keys, counts = np.unique(keys, return_counts=True)
+    # Rows of a cell in one group mostly stand together: they are counted as runs first.
+    starts = np.ones(len(of_row), dtype=np.bool_)
+    starts[1:] = (of_row[1:] != of_row[:-1]) | (partition.groups[1:] != partition.groups[:-1])
+    begin = np.flatnonzero(starts)
+    keys = of_row[begin].astype(np.int64) * partition.count + partition.groups[begin]
+    keys, place = np.unique(keys, return_inverse=True)
+    counts = rows_by_code(place, len(keys), np.diff(begin, append=len(of_row)))
     cells, groups = np.divmod(keys, partition.count)
-    return cells, counts.astype(np.int64), replace(partition, groups=groups.astype(np.int32))
+    return cells, counts, replace(partition, groups=groups.astype(np.int32))
 
 
 def _totals(table: Table) -> tuple[NDArray[np.int64], ...]:

@@ -1,5 +1,6 @@
 """Input and output: frames of other libraries, files and databases to read, files and release folders to write."""
 
+from shoal.io.delimited import read_delimited
 from shoal.io.folder import (
     StagedFolder,
     check_free,
@@ -42,6 +43,7 @@ __all__ = [
     "pinned_session",
     "private_folder",
     "read",
+    "read_delimited",
     "read_lines",
     "reads_alike",
     "read_table",

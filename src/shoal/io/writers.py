@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from shoal.errors import DataError, OutputError
 from shoal.io.frames import PANDAS_INDEX
 from shoal.io.workbooks import write_workbook
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import polars as pl
+    from numpy.typing import NDArray
 
 __all__ = ["FORMATS", "spreadsheet_names", "write_table"]
 
@@ -25,10 +28,18 @@ FORMATS = ("csv", "parquet", "xlsx", "ods")
 # OWASP's list (CSV Injection); "-1" and "+1" among them: nobody can tell the sign of a number from that of a formula.
 # Full-width signs too: spreadsheets in East Asian settings take them for plain ones.
 _FORMULA = r"^'*[=+\-@\t\r\n\u{FF1D}\u{FF0B}\u{FF0D}\u{FF20}]"
+_LINES = 1 << 16
+"""Different lines that are made at a time."""
 _SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
 
 
-def write_table(frame: pl.DataFrame, path: str | Path, *, spreadsheet_safe: bool = False) -> None:
+def write_table(
+    frame: pl.DataFrame,
+    path: str | Path,
+    *,
+    spreadsheet_safe: bool = False,
+    times: NDArray[np.int64] | None = None,
+) -> None:
     """Write a table in the format that the file's name ends in: `.csv`, `.parquet`, `.xlsx` or `.ods`.
 
     CSV is UTF-8 with commas and line feeds; a missing value (null or NaN) is an empty field, an empty text is `""`.
@@ -45,6 +56,8 @@ def write_table(frame: pl.DataFrame, path: str | Path, *, spreadsheet_safe: bool
         In CSV, put an apostrophe before every text that a spreadsheet would run as a formula: one that starts with
         `=`, `+`, `-`, `@`, a tab or a line end; column names too. Columns of the type of a number stay as they are. A
         text that has apostrophes before such a start gets one more, so that different texts stay different.
+    times : int64 array, optional
+        How often each row is written; once by default.
 
     Raises
     ------
@@ -61,12 +74,17 @@ def write_table(frame: pl.DataFrame, path: str | Path, *, spreadsheet_safe: bool
     suffix = path.suffix.lower()
     # A dictionary of categories may hold values that do not occur in the table.
     plain = frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
+    if suffix == ".csv" and times is not None and not _has_line_ends(plain):
+        text = _as_text(plain)
+        with _system_errors(path):
+            _write_lines(_spreadsheet_safe(text) if spreadsheet_safe else text, path, times)
+        return
+    if times is not None:
+        plain = plain[np.repeat(np.arange(plain.height, dtype=np.uint32), times)]
     if suffix == ".csv":
         text = _as_text(plain)
         with _system_errors(path):
-            # Readers drop a mark that comes first, so a name that starts with one is written after another one.
-            marked = bool(text.columns) and text.columns[0].startswith("\ufeff")
-            (_spreadsheet_safe(text) if spreadsheet_safe else text).write_csv(path, include_bom=marked)
+            (_spreadsheet_safe(text) if spreadsheet_safe else text).write_csv(path, include_bom=_marked(text))
     elif suffix == ".parquet":
         _check_storable(plain)
         with _system_errors(path):
@@ -76,6 +94,29 @@ def write_table(frame: pl.DataFrame, path: str | Path, *, spreadsheet_safe: bool
             write_workbook(plain, path)
     else:
         raise OutputError(f"'{path.name}' ends in none of {', '.join(FORMATS)}: those are what can be written.")
+
+
+def _marked(text: pl.DataFrame) -> bool:
+    """Return whether a mark comes first: readers drop one, so a name that starts with one is written after another."""
+    return bool(text.columns) and text.columns[0].startswith("\ufeff")
+
+
+def _has_line_ends(frame: pl.DataFrame) -> bool:
+    """Return whether a name or a cell has a line end, so that a record of CSV is not one line."""
+    import polars as pl
+
+    cells = (column.str.contains("\n", literal=True).any() for column in frame if column.dtype == pl.String)
+    return any("\n" in name for name in frame.columns) or any(cells)
+
+
+def _write_lines(text: pl.DataFrame, path: Path, times: NDArray[np.int64]) -> None:
+    """Write a table of which every record is a line, each line so many times: it is made once."""
+    with path.open("wb") as file:
+        file.write(text.head(0).write_csv(include_bom=_marked(text)).encode())
+        for first in range(0, text.height, _LINES):
+            lines = text[first : first + _LINES].write_csv(include_header=False).encode().split(b"\n")[:-1]
+            counts = times[first : first + _LINES].tolist()
+            file.writelines((line + b"\n") * count for line, count in zip(lines, counts, strict=True))
 
 
 def _check_storable(frame: pl.DataFrame) -> None:

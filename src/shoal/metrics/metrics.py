@@ -6,13 +6,14 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from shoal._unpicklable import Unpicklable
 from shoal.errors import UsageError
 from shoal.metrics import certainty, classes, counts, divergence, specificity
 from shoal.metrics.catalogue import METRICS
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from shoal.recoding import Recoding
@@ -40,6 +41,8 @@ class Metrics(Unpicklable):
     _: KW_ONLY
     k: int | None = None
     """The size that every class has at least by request, for the average class size; None where none was asked for."""
+    as_rows: bool = False
+    """Whether cells with counts may become rows for the metrics that know nothing of counts: they fit into memory."""
 
     @cached_property
     def stars(self) -> int:
@@ -99,14 +102,14 @@ class Metrics(Unpicklable):
     @cached_property
     def non_uniform_entropy(self) -> float:
         """Bits lost over the bits that stars everywhere would lose; see `shoal.metrics.non_uniform_entropy`."""
-        self._check_rows("non_uniform_entropy")
-        return specificity.non_uniform_entropy(self.table, self.recoding)
+        rows = self._rows("non_uniform_entropy")
+        return specificity.non_uniform_entropy(rows.table, self.recoding)
 
     @cached_property
     def divergence(self) -> divergence.Divergence:
         """KL-divergence, or why it was not computed; see `shoal.metrics.kl_divergence`."""
-        self._check_rows("kl_divergence")
-        return divergence.kl_divergence(self.table, self.recoding, self.groups)
+        rows = self._rows("kl_divergence")
+        return divergence.kl_divergence(rows.table, self.recoding, rows.groups)
 
     @property
     def kl_divergence(self) -> float | None:
@@ -116,12 +119,12 @@ class Metrics(Unpicklable):
     @cached_property
     def by_attribute(self) -> dict[str, dict[str, float]]:
         """Stars, recoded cells, certainty penalty, precision, non-uniform entropy, KL-divergence of each attribute."""
-        self._check_rows("by_attribute")
+        rows = self._rows("by_attribute")
         stars = counts.stars_by_attribute(self.recoding)
         recoded = counts.recoded_cells_by_attribute(self.recoding)
         precision = specificity.precision_by_attribute(self.recoding)
-        entropy = specificity.non_uniform_entropy_by_attribute(self.table, self.recoding)
-        marginal = divergence.kl_divergence_by_attribute(self.table, self.recoding)
+        entropy = specificity.non_uniform_entropy_by_attribute(rows.table, self.recoding)
+        marginal = divergence.kl_divergence_by_attribute(rows.table, self.recoding)
         return {
             name: {
                 "stars": stars[name],
@@ -134,13 +137,18 @@ class Metrics(Unpicklable):
             for name in stars
         }
 
-    def _check_rows(self, name: str) -> None:
-        """Check that the table is rows and not cells with counts, of which some metrics know nothing."""
-        if self.table.counts is not None:
+    def _rows(self, name: str) -> Metrics:
+        """Return the same of rows, each of which stands for itself: some metrics know nothing of counts."""
+        times = self.table.counts
+        if times is None:
+            return self
+        if not self.as_rows:
             raise UsageError(
                 f"{name} is measured of tables in memory only: this release was made of cells with counts. Take gcp, "
                 "ncp, stars, discernability or precision, or read the release and measure it as a table."
             )
+        rows = np.repeat(np.arange(self.table.rows), times)
+        return Metrics(self.table.entries(rows, None), self.recoding, self.groups[rows], k=self.k)
 
     def totals(self) -> dict[str, Any]:
         """Return the value of every metric of `METRICS`, by its name; computes those that were not asked for yet."""

@@ -94,6 +94,19 @@ class EquivalenceClasses:
         found, counts = np.unique(self.class_sizes, return_counts=True)
         return dict(zip(found.tolist(), counts.tolist(), strict=True))
 
+    def of_each_row(self) -> EquivalenceClasses:
+        """Return the classes where each row stands for itself: as many as there were, in this order."""
+        if self.weights is None:
+            return self
+        ends = np.concatenate(([0], np.cumsum(self.weights)))
+        starts = ends[self.cell_starts].astype(np.int32)
+        return EquivalenceClasses(
+            rows=RowsOfCells(starts, order=np.arange(ends[-1], dtype=np.int32)),
+            cell_starts=starts,
+            cell_values=self.cell_values,
+            class_starts=self.class_starts,
+        )
+
     @classmethod
     def of(
         cls,

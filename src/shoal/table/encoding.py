@@ -7,17 +7,18 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
+from shoal._on_demand import OnDemand
 from shoal._unpicklable import Unpicklable
 from shoal.errors import DataError
 from shoal.table.classes import EquivalenceClasses
 from shoal.table.natural_order import LONGEST_NUMBER, NUMBER, numeric_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Mapping
+    from collections.abc import Container, Mapping
 
     import polars as pl
     from numpy.typing import NDArray
@@ -36,28 +37,6 @@ _FEW = 1 << 14
 _ISO_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
 
-class _NumbersOnDemand:
-    """A field that may be given a function: it is called when the field is first read, and its result kept.
-
-    Exact fractions of hundreds of thousands of floats take seconds, and few privacy models look at them.
-    """
-
-    @overload
-    def __get__(self, column: None, owner: type) -> Numbers: ...
-    @overload
-    def __get__(self, column: Column, owner: type) -> Numbers: ...
-    def __get__(self, column: Column | None, owner: type) -> Numbers:
-        if column is None:
-            raise AttributeError  # the field has no default
-        held: Numbers | Callable[[], Numbers] = column.__dict__["numbers"]
-        if callable(held):
-            held = column.__dict__["numbers"] = held()
-        return held
-
-    def __set__(self, column: Column, value: Numbers | Callable[[], Numbers]) -> None:
-        column.__dict__["numbers"] = value
-
-
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Column(Unpicklable):
     """One column: a code per row, and the value that each code stands for."""
@@ -70,7 +49,7 @@ class Column(Unpicklable):
     alphabetically); every code occurs. A missing value, if there is one, is the last entry (null)."""
     ordered: bool
     """Whether the order of the values means something, so that an interval is a sensible sub-domain."""
-    numbers: _NumbersOnDemand = _NumbersOnDemand()
+    numbers: OnDemand[Numbers] = OnDemand()
     """The values as exact numbers (`tuple` of `Fraction`), by code (without the missing one), where the column is
     numeric, else None. May be given as a function that is called when the numbers are first asked for."""
     of_intervals: bool = False

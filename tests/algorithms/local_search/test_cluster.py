@@ -258,9 +258,24 @@ def test_what_it_says_of_itself():
     assert Cluster(effort=7).parameters() == {"effort": 7}
     assert Cluster().unsupported(Requirement.of([KAnonymity(2), TCloseness(0.1)], ["s"])) is None
     assert "monotone" in Cluster().unsupported(Requirement.of(MUniqueness(2), ["s"]))
-    for wrong in (-1, 1.5, None, True):
+    for wrong in (-1, 1.5, "much", True):
         with pytest.raises(ParameterError, match="'effort' parameter of cluster"):
             Cluster(effort=wrong)
+
+
+def test_the_default_effort_is_less_in_large_tables_and_half_beside_sabre():
+    def effort(rows, privacy):
+        columns, values = mixed(6, rows)
+        return Cluster().partition(problem(columns, values, privacy)).details["effort"]
+
+    assert effort(200, KAnonymity(3)) == 100
+    assert effort(200, [TCloseness(0.4), KAnonymity(3)]) == 50
+    usual = [
+        cluster._usual_effort(problem(*mixed(6, 50), KAnonymity(3)), rows) for rows in (1_000, 4_000, 13_657, 66_708)
+    ]
+    assert usual == [100, 34, 10, 27]
+    columns, values = mixed(6, 200)
+    assert Cluster(effort=3).partition(problem(columns, values, KAnonymity(3))).details["effort"] == 3
 
 
 @pytest.mark.parametrize("step", ["nearest neighbours", "cluster"])

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import validate_declared
+from shoal._validation import Optional, parameter, validate_declared
 from shoal.algorithms.base import Guarantee, Partition, monotone_only
 from shoal.algorithms.hilbert.hilbert import Hilbert
-from shoal.algorithms.local_search.groups import ALL_DONE, CUT_SHORT, EFFORT, WorkingPartition
+from shoal.algorithms.local_search.groups import ALL_DONE, CUT_SHORT, EFFORT, EFFORTS, WorkingPartition
 from shoal.algorithms.local_search.sabre import Sabre
 from shoal.algorithms.mondrian.mondrian import Mondrian
 from shoal.algorithms.tp.three_phase import ThreePhase
@@ -42,7 +42,14 @@ _SEARCHED = 20_000
 _LEAST = 500
 """Smaller tables are searched as long as one of this many rows, and at higher temperatures."""
 _DEFAULT = 100
-"""The effort unless told otherwise."""
+"""The effort unless told otherwise, in small tables, and what the limits of work are said for."""
+_MOVES = 136_000
+"""Moves that a search makes by default in tables of up to `_SEARCHED` rows that need something, or `_DEFAULT` a row."""
+_LEAST_DEFAULT, _MOST_OF_MANY = 10, 30
+"""The least default, and the largest where more rows need something."""
+_MORE_OF_MANY = 0.85
+"""The default of large tables grows with this power of the rows, of which fewer are searched then. The five figures
+were chosen for Adult and for 600,000 rows drawn from it (`python -m benchmarks rows`)."""
 _ROUNDS = 6
 """Rounds of moves and of new groups, at the usual effort; larger tables get fewer."""
 _TEMPERATURES = 0.03, 0.001
@@ -69,10 +76,11 @@ class Cluster:
 
     Parameters
     ----------
-    effort : int, default 100
+    effort : int, optional
         How long the search goes on: moves of rows that are tried for each row that needs something, fewer in large
         tables, and trials of new groups in proportion; from 0, which leaves the groups as they were grown, to
-        1,000,000.
+        1,000,000. By default 100 where few rows need something, and 10 to 30 where many do, so that the search takes
+        seconds; the certificate says which (`details`), and more buys less loss.
 
     Notes
     -----
@@ -105,7 +113,7 @@ class Cluster:
     bytes_per_row: ClassVar[int] = 200
     """Memory that a row takes meanwhile, in bytes, > 0."""
 
-    effort: int = field(default=_DEFAULT, metadata=EFFORT)
+    effort: int | None = field(default=None, metadata=parameter(Optional(EFFORTS), **EFFORT))
 
     name: ClassVar[str] = "cluster"
     """What users and certificates call it."""
@@ -148,10 +156,11 @@ class Cluster:
             min(width, max(work.classes.count - 1, 1)),
             lambda done, total: problem.progress("nearest neighbours", done, total),
         )
+        effort = _usual_effort(problem, len(work.active)) if self.effort is None else self.effort
         starts: dict[str, tuple[float, NDArray[np.int32]]] = {}
         others: tuple[Algorithm, ...] = (Mondrian(), Hilbert())
         if problem.requirement.compares_with_table:
-            others = (Sabre(effort=2 * self.effort),)
+            others = (Sabre(effort=2 * effort),)
         elif problem.recoding == "suppression" and problem.requirement.frequency_form() is not None:
             others = (*others, ThreePhase())
         if work.smallest <= _LARGEST_GROWN and not problem.requirement.compares_with_table:
@@ -165,12 +174,22 @@ class Cluster:
         chosen = min(starts, key=lambda name: starts[name][0])
         least, best = starts[chosen]
         work.set_groups_of_rows(best)
-        loss, found = _search(problem, work, self.effort)
+        loss, found = _search(problem, work, effort)
         details: dict[str, Any] = {f"{name}_loss": lost for name, (lost, _) in starts.items()}
         if loss < least:
             best = found
-        details |= {"started_from": chosen, "loss": min(loss, least)}
+        details |= {"started_from": chosen, "loss": min(loss, least), "effort": effort}
         return best, details, shortened or work.shortened
+
+
+def _usual_effort(problem: Problem, rows: int) -> int:
+    """Return the effort for so many rows that need something."""
+    if rows <= _SEARCHED:
+        usual = min(max(_MOVES // max(rows, 1), _LEAST_DEFAULT), _DEFAULT)
+    else:
+        usual = min(int(_LEAST_DEFAULT * (rows / _SEARCHED) ** _MORE_OF_MANY), _MOST_OF_MANY)
+    # SABRE searches for twice as long beforehand: together they take the time of one.
+    return usual // 2 if problem.requirement.compares_with_table else usual
 
 
 def _grow(work: WorkingPartition) -> float:

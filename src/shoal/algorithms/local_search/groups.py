@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal._validation import Integer, parameter
+from shoal._validation import Integer
 from shoal.algorithms.common.compiled import compile_requirement, populations_of
 from shoal.algorithms.hilbert.hilbert import curve_ranks
 from shoal.algorithms.local_search.dealing_kernel import count_failures, deal, deal_in_two, join_failing
@@ -22,22 +23,26 @@ from shoal.table.classes import mixed_radix_keys
 from shoal.table.sorting_kernel import sort_by_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
     from shoal.algorithms.base import Problem
     from shoal.algorithms.local_search.neighbourhood import Near
 
-__all__ = ["ALL_DONE", "CUT_SHORT", "EFFORT", "WorkingPartition"]
+__all__ = ["ALL_DONE", "CUT_SHORT", "EFFORT", "EFFORTS", "WorkingPartition"]
 
-EFFORT = parameter(
-    Integer(low=0, high=1_000_000),
-    "How long the local search goes on: moves that are tried for each row.",
-    flag="--effort",
-    metavar="NUMBER",
+EFFORT: Mapping[str, Any] = MappingProxyType(
+    {
+        "help": "How long the local search goes on: moves that are tried for each row; by the size of the table for "
+        "cluster, unless given, so that the default takes seconds.",
+        "flag": "--effort",
+        "metavar": "NUMBER",
+    }
 )
 """How algorithms that search locally declare their `effort`."""
+EFFORTS = Integer(low=0, high=1_000_000)
+"""What it may be."""
 
 ALL_DONE = "all of its work was done"
 CUT_SHORT = "its budget of work was spent: these are the best groups that were found until then"

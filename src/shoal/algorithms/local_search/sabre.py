@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import validate_declared
+from shoal._validation import parameter, validate_declared
 from shoal.algorithms.base import Guarantee, Partition, monotone_only
-from shoal.algorithms.local_search.groups import ALL_DONE, CUT_SHORT, EFFORT, WorkingPartition
+from shoal.algorithms.local_search.groups import ALL_DONE, CUT_SHORT, EFFORT, EFFORTS, WorkingPartition
 from shoal.algorithms.mondrian.mondrian import Mondrian
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Sabre:
     bytes_per_row: ClassVar[int] = 400
     """Memory that a row takes meanwhile, in bytes, > 0."""
 
-    effort: int = field(default=_DEFAULT, metadata=EFFORT)
+    effort: int = field(default=_DEFAULT, metadata=parameter(EFFORTS, **EFFORT))
 
     name: ClassVar[str] = "sabre"
     """What users and certificates call it."""

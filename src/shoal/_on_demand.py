@@ -1,0 +1,35 @@
+"""Fields of frozen dataclasses that may be given a function, which is called when the field is first read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, overload
+
+__all__ = ["OnDemand"]
+
+_T = TypeVar("_T")
+
+
+class OnDemand(Generic[_T]):
+    """A field that may be given a function: it is called when the field is first read, and its result kept.
+
+    What is declared so is no function itself. The field has no default.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, holder: None, owner: type) -> _T: ...
+    @overload
+    def __get__(self, holder: object, owner: type) -> _T: ...
+    def __get__(self, holder: object | None, owner: type) -> _T:
+        if holder is None:
+            raise AttributeError  # the field has no default
+        held: _T | Callable[[], _T] = holder.__dict__[self._name]
+        if callable(held):
+            held = holder.__dict__[self._name] = held()
+        return held
+
+    def __set__(self, holder: Any, value: _T | Callable[[], _T]) -> None:
+        holder.__dict__[self._name] = value
