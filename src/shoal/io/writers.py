@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from shoal.errors import DataError, OutputError
 from shoal.io.frames import PANDAS_INDEX
 from shoal.io.workbooks import write_workbook
@@ -16,8 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import polars as pl
+    from numpy.typing import NDArray
 
-__all__ = ["FORMATS", "spreadsheet_names", "write_table"]
+__all__ = ["FORMATS", "spreadsheet_names", "write_repeated", "write_table"]
 
 FORMATS = ("csv", "parquet", "xlsx", "ods")
 """What a table can be written as."""
@@ -76,6 +79,58 @@ def write_table(frame: pl.DataFrame, path: str | Path, *, spreadsheet_safe: bool
             write_workbook(plain, path)
     else:
         raise OutputError(f"'{path.name}' ends in none of {', '.join(FORMATS)}: those are what can be written.")
+
+
+def write_repeated(frame: pl.DataFrame, times: NDArray[np.int64], path: Path) -> None:
+    """Write each row of a table so often as Parquet, in this order; text is encoded once for each row of the table.
+
+    The file reads as one that `write_table` writes of as many rows. It has no statistics of text, which readers would
+    skip rows by.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The table; no value but those of its rows is in the file.
+    times : int64 array
+        How often each row is written, at least once.
+    path : Path
+        Where to write; an existing file is replaced.
+
+    Raises
+    ------
+    DataError
+        Where a column cannot be written as Parquet.
+    OSError
+        Where the system refuses.
+    """
+    import polars as pl
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    plain = frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
+    if not all(kind == pl.String or kind.is_integer() or kind == pl.Boolean for kind in plain.dtypes):
+        # Of other types Polars notes in the file what Parquet has no name for.
+        write_table(plain[np.repeat(np.arange(plain.height, dtype=np.uint32), times)], path)
+        return
+    _check_storable(plain)
+    place = pa.array(np.repeat(np.arange(plain.height, dtype=np.int32), times))
+    columns, without_text = [], []
+    for column in plain:
+        array = column.to_arrow()
+        if column.dtype == pl.String:
+            array = array.cast(pa.large_string()).dictionary_encode()
+        else:
+            without_text.append(column.name)
+        columns.append(array.take(place))
+    rows = pa.table(columns, names=plain.columns)
+    pq.write_table(
+        rows,
+        path,
+        compression="zstd",
+        row_group_size=max(rows.num_rows, 1),
+        store_schema=False,
+        write_statistics=without_text or False,
+    )
 
 
 def _check_storable(frame: pl.DataFrame) -> None:
