@@ -22,6 +22,7 @@ from benchmarks import (
     exact,
     figure7,
     full_domain,
+    large,
     local,
     matching,
     minimality,
@@ -74,6 +75,8 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "risk": risk.measure,
     "estimators": estimators.measure,
     "attacks": attacks.measure,
+    "large": large.measure,
+    "billion": large.measure_billion,
     "rivals": rivals.measure,
 }
 
@@ -90,7 +93,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = Settings.short() if options.quick else Settings()
     given = {
         name: getattr(options, name)
-        for name in ("rows", "tables", "raised_work", "workers", "adult", "counties", "arx", "against", "results")
+        for name in (
+            *("rows", "tables", "raised_work", "workers", "adult", "counties", "arx", "against", "results"),
+            *("large_rows", "most_rows", "large_folder"),
+        )
     }
     settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
     _print_machine()
@@ -158,6 +164,9 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument(
         "--against", type=Path, help="sources, such as ../before/src, that whole commands are compared with"
     )
+    parser.add_argument("--large-rows", type=int, help="rows of the table that is larger than memory")
+    parser.add_argument("--most-rows", type=int, help="rows of the largest table, of the part `billion`")
+    parser.add_argument("--large-folder", type=Path, help="where large tables are made, and removed again")
     parser.add_argument("--results", type=Path, help="folder for the figures, and for RESULTS.md")
     return parser
 

@@ -97,6 +97,16 @@ class Settings:
     """People in the tables whose originals are all enumerated."""
     enumerated_tables: int = 8
     """How many such tables."""
+    large_rows: int = 100_000_000
+    """Rows of the table that is larger than memory."""
+    most_rows: int = 1_000_000_000
+    """Rows of the largest table."""
+    spark_rows: int = 10_000_000
+    """Rows of the table that every engine publishes."""
+    parts_rows: int = 30_000_000
+    """Rows of the table of seven quasi-identifiers that is solved in parts."""
+    large_folder: Path | None = None
+    """Where large tables are made, and removed again; a temporary folder unless given."""
     rival_seconds: float = 300
     """How long another tool may take; one that takes longer is not asked for more than that."""
     arx: Path | None = None
@@ -132,5 +142,9 @@ class Settings:
             many_queries=200,
             queried_releases=2,
             tuning_seconds=10,
+            large_rows=2_000_000,
+            most_rows=4_000_000,
+            spark_rows=500_000,
+            parts_rows=300_000,
             rival_seconds=60,
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,8 +14,10 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import shoal
+from shoal.cli.main import app
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = (
@@ -33,6 +37,7 @@ MODULES = (
     "figures",
     "full_domain",
     "harness",
+    "large",
     "local",
     "machine",
     "matching",
@@ -40,6 +45,7 @@ MODULES = (
     "paper",
     "patterns",
     "plane",
+    "processes",
     "regions",
     "republish",
     "results",
@@ -99,6 +105,10 @@ def settings(benchmarks, tmp_path):
         many_queries=40,
         queried_releases=2,
         tuning_seconds=0.2,
+        large_rows=2_000,
+        most_rows=3_000,
+        spark_rows=1_500,
+        parts_rows=4_000,
         quick=True,
         results=tmp_path,
     )
@@ -386,6 +396,75 @@ def test_whole_processes_are_measured_against_another_tree(benchmarks, settings)
     assert drawn.equals(benchmarks.rows._drawn(frame, 5_000, 0))
     changed = (drawn["a"] % 2 != drawn["b"]).mean()
     assert 0.1 < changed < 0.2  # half of 1 - 0.85**2
+
+
+def test_what_a_process_takes_counts_those_that_it_started(benchmarks, monkeypatch):
+    taken_by = benchmarks.processes.taken_by
+    monkeypatch.setenv("LEAST", "none")
+    busy = "import time\nheld = b'x' * 150_000_000\nwhile time.process_time() < 0.4: pass"
+    started = f"subprocess.run([sys.executable, '-c', {busy!r}])"
+    nested = f"import os, subprocess, sys; os.environ['LEAST'] == 'some' and {started}"
+    alone = taken_by([benchmarks.processes.sys.executable, "-c", nested])
+    found = taken_by([benchmarks.processes.sys.executable, "-c", nested], {"LEAST": "some"}, cores=[0])
+    assert found.seconds >= found.user + found.system - 0.05 >= 0.3, "it had one core"
+    assert alone.user < found.user
+    if Path("/proc/self/status").exists():
+        assert alone.peak < 100e6
+        assert 150e6 < found.peak < 400e6
+    with pytest.raises(subprocess.CalledProcessError):
+        taken_by([benchmarks.processes.sys.executable, "-c", "raise SystemExit(3)"])
+
+
+def test_large_tables_are_published_beside_their_yardsticks(benchmarks, settings, tmp_path):
+    benchmarks.large.write_census(kept := tmp_path / "kept", 1_000, 4, 0)
+    assert pl.read_parquet(kept / "part-00000.parquet").height == 1_000
+    folder = tmp_path / "made"
+    part = benchmarks.large.measure_billion(replace(settings, large_folder=folder))
+    assert list(folder.iterdir()) == [], "what is made is removed"
+    measured = {target.what.partition(": ")[2]: target for target in part.targets}
+    assert measured["temporary files left behind"].measured == 0
+    assert 0.1 < measured["peak memory"].measured < measured["peak memory"].limit == 1.5
+    assert measured["time over one group_by and one copy"].limit == 3
+    assert measured["share of the time that is in no step"].met
+    whole, steps = (figure["rows"] for figure in part.figures.values())
+    assert [row[0] for row in whole] == ["one group_by", "one copy", "3,000 rows, d = 4"]
+    assert sum(steps[0][1:-1]) == pytest.approx(steps[0][-1])
+
+
+def test_engines_parts_and_cores_are_measured(benchmarks, settings, monkeypatch, tmp_path):
+    large, commands = benchmarks.large, []
+
+    def here(command, environment=None, *, cores=None):
+        """Do what a process would, in this one."""
+        commands.append((command[1:], cores))
+        if command[1] == "-c":
+            monkeypatch.setattr(sys, "argv", ["-c", *command[3:]])
+            exec(command[2], {})
+        else:
+            done = CliRunner().invoke(app, command[3:])
+            assert done.exit_code == 0, done.output
+        return benchmarks.processes.Taken(seconds=2.0, user=1.0, system=0.5, peak=10**9)
+
+    monkeypatch.setattr(large, "taken_by", here)
+    monkeypatch.setattr(large, "_PIECE", 900)
+    monkeypatch.setattr(large, "_without_spark", lambda: "there is no Java. Install version 17 or newer.")
+    monkeypatch.setattr(large.os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
+    monkeypatch.setattr(large.tempfile, "tempdir", str(tmp_path))
+    part = large.measure(replace(settings, many_rows=1_000, against=tmp_path))
+    measured = {target.what: target.measured for target in part.targets}
+    assert measured["1,500 rows, d = 4, in pieces: stars over those in memory"] == 1
+    assert 0 < measured["4,000 rows, d = 7, in pieces: loss over that of a tenth of the rows in memory"] < 1
+    assert measured["2,000 rows, d = 4: time over one group_by and one copy"] == 0.5
+    assert "**Spark was not measured: there is no Java." in part.text()
+    assert [cores for _, cores in commands if cores] == [[0], [0, 1]]
+    assert [row[:2] for row in next(iter(part.figures.values()))["rows"]][2] == [
+        "2,000 rows, d = 4, the other tree, in memory",
+        2_000,
+    ]
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("tmp")] == []
+    names = [target.what for target in part.targets]
+    named = [one for one in benchmarks.targets.TARGETS if one.part == "large"]
+    assert all(any(one.fits(name.replace("2,000", "100,000,000")) for one in named) for name in names)
 
 
 def test_a_run_prints_keeps_and_summarises_its_figures(benchmarks, settings, monkeypatch, capsys, tmp_path):
