@@ -38,6 +38,8 @@ MINUTES: dict[str, float] = {
     "risk": 1,
     "estimators": 4,
     "attacks": 2.5,
+    "large": 8,
+    "billion": 10,
     "rivals": 9,
 }
 """Minutes of each part on two cores of an AMD EPYC where nothing else runs, as docs/decisions/0094 derives them."""

@@ -897,4 +897,4 @@ def test_every_part_says_how_long_it_took_and_the_run_how_much_is_left(benchmark
 def test_a_full_run_ends_within_three_hours(benchmarks):
     parts = benchmarks.__main__._PARTS
     assert set(parts) <= set(benchmarks.durations.MINUTES), "every part has an estimate"
-    assert sum(benchmarks.durations.MINUTES[name] for name in parts) <= 150
+    assert sum(benchmarks.durations.MINUTES[name] for name in parts) <= 170
