@@ -6,6 +6,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,13 @@ import shoal
 
 ROOT = Path(shoal.__file__).parent
 SOURCES = {str(path.relative_to(ROOT.parent)): path for path in sorted(ROOT.rglob("*.py"))}
-TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in SOURCES.items()}
 MODULES = sorted(module.name for module in pkgutil.walk_packages([str(ROOT)], "shoal."))
+pytestmark = pytest.mark.xdist_group("house")  # so that one process parses every module, once
+
+
+@cache
+def tree_of(name: str) -> ast.Module:
+    return ast.parse(SOURCES[name].read_text(encoding="utf-8"))
 
 
 def test_the_public_names():
@@ -70,9 +76,9 @@ def test_importing_shoal_imports_nothing_heavy():
     assert run.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("name", TREES)
+@pytest.mark.parametrize("name", SOURCES)
 def test_every_module_says_what_it_is(name):
-    docstring = ast.get_docstring(TREES[name])
+    docstring = ast.get_docstring(tree_of(name))
     assert docstring, f"{name} has no docstring"
     assert docstring.splitlines()[0].endswith((".", ":")), "the first line is a sentence"
 
@@ -89,20 +95,22 @@ def test_every_listed_name_is_there(module):
         assert hasattr(imported, name), f"{module} lists {name}, which is not there"
 
 
-@pytest.mark.parametrize("name", [name for name in TREES if not name.startswith("shoal/cli/")])
+@pytest.mark.parametrize("name", [name for name in SOURCES if not name.startswith("shoal/cli/")])
 def test_only_the_command_line_prints(name):
     talk = ("print", "input", "breakpoint")
-    called = [node for node in ast.walk(TREES[name]) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    called = [
+        node for node in ast.walk(tree_of(name)) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    ]
     assert not [node.lineno for node in called if node.func.id in talk]
 
 
-@pytest.mark.parametrize("name", TREES)
+@pytest.mark.parametrize("name", SOURCES)
 def test_no_long_file_no_bare_except_nothing_left_undone(name):
     text = SOURCES[name].read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 600
     assert "TODO" not in text
     assert "FIXME" not in text
-    for node in ast.walk(TREES[name]):
+    for node in ast.walk(tree_of(name)):
         if isinstance(node, ast.ExceptHandler):
             assert node.type is not None, f"line {node.lineno}: a bare except"
         if isinstance(node, ast.Raise) and node.exc is not None:
@@ -113,10 +121,10 @@ MANY_PARAMETERS = {"shoal/assessment.py: risk", "shoal/auditing.py: audit", "sho
 """The verbs that take a table and all that may be asked of it, by keyword."""
 
 
-@pytest.mark.parametrize("name", [name for name in TREES if not name.endswith("_kernel.py")])
+@pytest.mark.parametrize("name", [name for name in SOURCES if not name.endswith("_kernel.py")])
 def test_functions_fit_a_screen_and_take_few_parameters(name):
     """At most 80 lines below the docstring, and 12 parameters outside the command line."""
-    for function in ast.walk(TREES[name]):
+    for function in ast.walk(tree_of(name)):
         if not isinstance(function, ast.FunctionDef):
             continue
         told = function.body[0].end_lineno - function.body[0].lineno + 1 if ast.get_docstring(function) else 0
@@ -129,10 +137,10 @@ def test_functions_fit_a_screen_and_take_few_parameters(name):
         assert count <= 12 or place in MANY_PARAMETERS or name.startswith("shoal/cli/"), place
 
 
-@pytest.mark.parametrize("name", [name for name in TREES if name.endswith("_kernel.py")])
+@pytest.mark.parametrize("name", [name for name in SOURCES if name.endswith("_kernel.py")])
 def test_kernels_take_what_belongs_together_as_one(name):
     """At most 12 parameters: arrays that belong together are a named tuple, whose fields say what they are."""
-    functions = [node for node in TREES[name].body if isinstance(node, ast.FunctionDef)]
+    functions = [node for node in tree_of(name).body if isinstance(node, ast.FunctionDef)]
     taken = {function.name: function.args.posonlyargs + function.args.args for function in functions}
     assert {called: len(arguments) for called, arguments in taken.items() if len(arguments) > 12} == {}
     assert [function.name for function in functions if function.args.kwonlyargs or function.args.vararg] == []
@@ -141,7 +149,8 @@ def test_kernels_take_what_belongs_together_as_one(name):
 def test_a_class_means_one_thing_in_the_tree():
     """Kernels have records of their own, and what tests use may be called like what they test."""
     homes: dict[str, list[str]] = {}
-    for name, tree in TREES.items():
+    for name in SOURCES:
+        tree = tree_of(name)
         if not name.endswith("_kernel.py") and not name.startswith("shoal/testing/"):
             for node in tree.body:
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
@@ -161,7 +170,8 @@ def test_the_options_of_a_request_are_the_parameters_of_anonymize():
 
 
 def test_kernels_are_functions_without_tricks():
-    for name, tree in TREES.items():
+    for name in SOURCES:
+        tree = tree_of(name)
         if not name.endswith("_kernel.py"):
             continue
         for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
@@ -171,7 +181,7 @@ def test_kernels_are_functions_without_tricks():
             assert nested == [function], f"{name}: {function.name} has a closure"
 
 
-OTHERS = [name for name in TREES if not name.startswith(("shoal/cli/", "shoal/republication/"))]
+OTHERS = [name for name in SOURCES if not name.startswith(("shoal/cli/", "shoal/republication/"))]
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -179,7 +189,7 @@ def test_only_the_command_line_speaks_of_its_flags(name):
     """Errors refer to parameters, and the voice of the command line calls them by their flags."""
     said = [
         (node.lineno, node.value)
-        for raised in ast.walk(TREES[name])
+        for raised in ast.walk(tree_of(name))
         if isinstance(raised, ast.Raise | ast.Return)
         for node in ast.walk(raised)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
@@ -190,7 +200,7 @@ def test_only_the_command_line_speaks_of_its_flags(name):
 @pytest.mark.parametrize("name", OTHERS)
 def test_parameters_are_refused_in_one_shape(name):
     """Whose parameter it is, and which, are known to the error, not written into its words."""
-    raised = [node for node in ast.walk(TREES[name]) if isinstance(node, ast.Raise)]
+    raised = [node for node in ast.walk(tree_of(name)) if isinstance(node, ast.Raise)]
     texts = [node for one in raised for node in ast.walk(one) if isinstance(node, ast.Constant)]
     assert [node.lineno for node in texts if isinstance(node.value, str) and "' parameter of " in node.value] == []
 

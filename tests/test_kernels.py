@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 import shoal
 
+pytestmark = pytest.mark.xdist_group("house")
+
 _ROOT = Path(shoal.__file__).parent
 _SOURCES = {str(path.relative_to(_ROOT)): path for path in sorted(_ROOT.rglob("*_kernel.py"))}
-_TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in _SOURCES.items()}
+
+
+@cache
+def _trees() -> dict[str, ast.Module]:
+    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in _SOURCES.items()}
 
 
 def compiled(tree: ast.Module) -> list[ast.FunctionDef]:
     return [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.decorator_list]
 
 
-_CALLED = {one.name for tree in _TREES.values() for one in compiled(tree)}
+@cache
+def _called() -> set[str]:
+    return {one.name for tree in _trees().values() for one in compiled(tree)}
 
 
 def is_literal(value: ast.expr) -> bool:
@@ -50,7 +59,7 @@ def literals_in(tree: ast.Module) -> list[str]:
             if isinstance(target, ast.Name)
         }
         for call in ast.walk(function):
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in _CALLED:
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in _called():
                 wrong = [
                     given
                     for given in call.args
@@ -60,10 +69,10 @@ def literals_in(tree: ast.Module) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("name", _TREES)
+@pytest.mark.parametrize("name", _SOURCES)
 def test_kernels_are_called_with_numbers(name: str) -> None:
     """Start counters as `ZERO` of `whole_kernel`, or `np.int64(0)`, and hand such numbers over."""
-    assert literals_in(_TREES[name]) == []
+    assert literals_in(_trees()[name]) == []
 
 
 def test_literals_are_found() -> None:

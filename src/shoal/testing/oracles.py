@@ -179,8 +179,9 @@ def earth_movers_distance(
     unit = math.lcm(*(one.denominator for one in exact.values()))
     cost = {pair: int(one * unit) for pair, one in exact.items()}
     flow = dict.fromkeys(cost, 0)
+    ways: list[_Way] = [(("from", i), ("to", j), (i, j), one) for (i, j), one in cost.items()]
     while any(supply.values()):
-        prices, came_from = _cheapest_ways(supply, flow, cost)
+        prices, came_from = _cheapest_ways(supply, flow, ways)
         end = min((j for j in demand if demand[j] > 0), key=lambda j: prices["to", j])
         way: list[tuple[str, Any]] = [("to", end)]
         while way[-1] in came_from:
@@ -196,7 +197,7 @@ def earth_movers_distance(
             flow[pair] -= amount
         supply[start] -= amount
         demand[end] -= amount
-    prices, _ = _cheapest_ways(dict.fromkeys(supply, 1), flow, cost)
+    prices, _ = _cheapest_ways(dict.fromkeys(supply, 1), flow, ways)
     for (i, j), one in cost.items():
         slack = prices["from", i] + one - prices["to", j]
         assert slack >= 0, "some way is cheaper than the prices say"
@@ -204,21 +205,28 @@ def earth_movers_distance(
     return Fraction(sum(flow[pair] * one for pair, one in cost.items()), unit * len(group) * len(table))
 
 
+_Place = tuple[str, Any]
+_Way = tuple[_Place, _Place, tuple[Any, Any], int]
+"""From where, to where, the pair of values, and what it costs."""
+
+
 def _cheapest_ways(
-    supply: dict[Any, int], flow: dict[Any, int], cost: dict[Any, int]
-) -> tuple[dict[tuple[str, Any], int], dict[tuple[str, Any], tuple[str, Any]]]:
+    supply: dict[Any, int], flow: dict[tuple[Any, Any], int], ways: list[_Way]
+) -> tuple[dict[_Place, int], dict[_Place, _Place]]:
     """Return the price of each place from wherever there is supply, and where one comes from (Bellman and Ford)."""
-    prices: dict[tuple[str, Any], int] = {("from", i): 0 for i, left in supply.items() if left > 0}
-    came_from: dict[tuple[str, Any], tuple[str, Any]] = {}
+    prices: dict[_Place, int] = {("from", i): 0 for i, left in supply.items() if left > 0}
+    came_from: dict[_Place, _Place] = {}
     changed = True
     while changed:
         changed = False
-        for (i, j), one in cost.items():
-            a, b = ("from", i), ("to", j)
-            if a in prices and (b not in prices or prices[a] + one < prices[b]):
-                prices[b], came_from[b], changed = prices[a] + one, a, True
-            if flow[i, j] and b in prices and (a not in prices or prices[b] - one < prices[a]):
-                prices[a], came_from[a], changed = prices[b] - one, b, True
+        for a, b, pair, one in ways:
+            here, there = prices.get(a), prices.get(b)
+            if here is not None and (there is None or here + one < there):
+                prices[b] = there = here + one
+                came_from[b], changed = a, True
+            if flow[pair] and there is not None and (here is None or there - one < here):
+                prices[a] = there - one
+                came_from[a], changed = b, True
     return prices, came_from
 
 
