@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 __all__ = ["measure"]
 
 _PEOPLE = 200_000
+_CLASSES = 50_000
+"""Classes of the population that follows a law."""
+_QUICK, _FULL = 50, 1_000
+"""Samples in a short run, and in a full one."""
+_QUICK_MODELS = _QUICK
+"""Samples that log-linear models are fitted to in a short run."""
 _FRACTIONS = (Fraction(1, 100), Fraction(1, 10), Fraction(1, 2))
 _ESTIMATES = ("pitman", "zayatz", "snb", "dankar")
 _CLOSE = 0.2
@@ -45,11 +51,11 @@ _MISSED = 0.07
 def measure(settings: Settings) -> Part:
     """Measure bias and coverage of the estimates."""
     part = Part(name="estimators", title="Estimates of risk")
-    samples = 50 if settings.quick else 1_000
+    samples = _QUICK if settings.quick else _FULL
     _uniques(part, samples)
     _individual(part, samples)
     _k_map(part, samples)
-    _log_linear(part, samples)
+    _log_linear(part, _QUICK_MODELS if settings.quick else _FULL)
     _intervals(part, 10 * samples)
     return part
 
@@ -64,7 +70,7 @@ def _uniques(part: Part, samples: int) -> None:
         f"census-like, {d} columns": _class_sizes(shoal.datasets.census(_PEOPLE, quasi_identifiers=d, seed=1), d)
         for d in (4, 5, 6)
     }
-    populations["slide negative binomial (0.3, 0.1)"] = 1 + rng.negative_binomial(0.3, 0.1, 50_000)
+    populations["slide negative binomial (0.3, 0.1)"] = 1 + rng.negative_binomial(0.3, 0.1, _CLASSES)
     rows: list[tuple[object, ...]] = []
     worst = dict.fromkeys(_BIASES, 0.0)
     for title, sizes in populations.items():
