@@ -6,12 +6,13 @@ STAMP := .venv/.installed
 # Tests start processes by the dozen: modules are compiled once, whatever the environment says of it.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo warm-up test check lint types imports docs pictures package bench bench-quick clean help
+.PHONY: demo warm-up test test-fast check lint types imports docs pictures package bench bench-quick clean help
 
 help:
 	@echo "make demo     anonymize a real table, print what was achieved, write a report to open"
 	@echo "make warm-up  compile all loops now, on all cores, rather than in first runs"
-	@echo "make test     run the whole test suite"
+	@echo "make test     run the whole test suite: some nine minutes on two cores"
+	@echo "make test-fast  one case of each test, without those that start processes: about a minute on two cores"
 	@echo "make check    lint, types, import rules, then the tests"
 	@echo "make docs     build the documentation: docs/_build/html/index.html"
 	@echo "make pictures take the pictures of the studio for the documentation again, in a browser"
@@ -39,6 +40,9 @@ test: warm-up
 	  echo "NO CHROMIUM WAS FOUND: the studio was NOT tested in a browser. Install it: apt-get install chromium"
 	@$(BIN)/python -c 'from shoal.io.spark_session import check_java; check_java()' 2>/dev/null || \
 	  echo "NO JAVA 17 WAS FOUND: the engine of Spark was NOT tested. Install it: apt-get install openjdk-17-jre-headless"
+
+test-fast: warm-up
+	$(BIN)/python -m pytest -n auto --dist loadgroup -q -m fast
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,45 @@ from hypothesis import HealthCheck, settings
 
 settings.register_profile("shoal", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shoal")
+
+
+SLOW = (
+    "algorithms/full_domain/test_preferences.py",
+    "algorithms/patterns/",
+    "algorithms/test_stored_optima.py",
+    "algorithms/tp/test_pattern_orders.py",
+    "cli/test_main.py",
+    "cli/test_warm_up.py",
+    "docs/",
+    "engines/",
+    "models/test_population.py",
+    "republication/ledger/",
+    "republication/test_bounds.py",
+    "studio/test_browser.py",
+    "studio/test_screens.py",
+    "studio/test_work.py",
+    "test_benchmarks.py",
+    "test_compiling.py",
+    "test_starting.py",
+)
+"""Folders and files of which no test is fast: searches for optima, and what starts processes, Spark or a browser."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark as fast the first case of each test, but for slow files; `-m fast` takes a tenth of the examples, too."""
+    here, seen = Path(__file__).parent, set()
+    for item in items:
+        case = (item.path, item.nodeid.partition("[")[0])
+        inside = item.path.relative_to(here).as_posix() if item.path.is_relative_to(here) else ""
+        if case in seen or inside.startswith(SLOW):
+            continue
+        seen.add(case)
+        item.add_marker("fast")
+        test = getattr(getattr(item, "obj", None), "__func__", getattr(item, "obj", None))
+        chosen = getattr(test, "_hypothesis_internal_use_settings", None)
+        if chosen is not None and config.getoption("markexpr") == "fast":
+            fewer = settings(chosen, max_examples=max(chosen.max_examples // 10, 5))
+            test._hypothesis_internal_use_settings = fewer  # type: ignore[union-attr]
 
 
 def pytest_collection_finish() -> None:
