@@ -711,7 +711,10 @@ def test_republication_is_measured_over_a_history(benchmarks, settings, tmp_path
     draws_its_figures(benchmarks, part, tmp_path)
     measured = {target.what: target.measured for target in part.targets}
     for name in ("OCC", "SAL"):
-        for balancing in ("independent", "fewest"):
+        costs = part.figures[f"{name}, the first release with m = 4: what smaller boxes could take away:"]["rows"]
+        assert [row[0] for row in costs] == ["independent", "independent, near values"]
+        assert all(row[1] > 0 and row[2] >= 0 and row[3] >= 0 for row in costs)
+        for balancing in ("independent", "fewest", "independent, near values"):
             what = f"{name}, m = 4, r = 500, {balancing}: "
             assert measured[what + "vulnerable people"] == 0
             assert measured[what + "greatest confidence"] <= 1 / 4
