@@ -728,6 +728,14 @@ def test_republication_is_measured_over_a_history(benchmarks, settings, tmp_path
         assert part.figures[f"{name}: l-diversity by Mondrian (Figure 4):"]["rows"][0][:3] == [1_000, 2, 3]
 
 
+def listed(benchmarks, part, told):
+    """Return whether the summary lists the very targets that a part measures."""
+    named = [one for one in benchmarks.targets.TARGETS if one.part == part]
+    return all(any(one.fits(what) for one in named) for what in told) and all(
+        any(one.fits(what) for what in told) for one in named
+    )
+
+
 def test_an_effort_never_leaves_more_stars_and_no_fewer_than_the_bound(benchmarks, settings):
     part = benchmarks.effort.measure(settings)
     assert [target.what.partition(":")[0] for target in part.targets] == ["SAL", "OCC"]
@@ -736,6 +744,8 @@ def test_an_effort_never_leaves_more_stars_and_no_fewer_than_the_bound(benchmark
         assert all(usual >= best >= bound > 0 for _, usual, best, bound, *_ in grid["rows"])
         best, bound = (sum(row[column] for row in grid["rows"]) for column in (2, 3))
         assert target.measured == pytest.approx(best / bound)
+    told = {target.what.replace("d = 2, l = 2..4", "d = 4, l = 2..10") for target in part.targets}
+    assert listed(benchmarks, "effort", told)
 
 
 def test_demanding_tables_are_published(benchmarks, settings, monkeypatch):
@@ -747,6 +757,12 @@ def test_demanding_tables_are_published(benchmarks, settings, monkeypatch):
     assert [target.limit for target in part.targets] == [1.03, 200, 200, 2.15]
     assert all(0 < row[2] <= 100 and row[3] > 0 for row in loss)
     assert part.targets[3].measured == large[0][1] / large[0][2] >= 1
+    full = {f"{rows // 200:,} rows": f"{rows:,} rows" for rows in (101_766, 99_762, 1_048_575)}
+    full["29 attributes"] = "299 attributes"
+    told = {target.what for target in part.targets}
+    for short, long in full.items():
+        told = {what.replace(short, long) for what in told}
+    assert listed(benchmarks, "demanding", told)
 
 
 def test_nobody_fits_two_groups_of_strict_mondrian(benchmarks, settings):
