@@ -60,6 +60,17 @@ def test_what_is_left_after_each_step_is_eligible_and_reaches_are_shorter_than_i
     assert mean_reach(steps) < mean_reach(assignments(counts, m, rng))
 
 
+def test_a_value_whose_partners_are_far_away_keeps_enough_of_them():
+    counts = np.array([1_000, *[30] * 5, *[40] * 25])  # most of the first value's rows need partners beyond any window
+    steps = near.assignments_of_near(counts, 2)
+    left = counts.copy()
+    for alpha, chosen in steps:
+        left[chosen] -= alpha
+        assert largest_m(left) >= 2
+    assert steps
+    assert left[0] > 500
+
+
 def test_few_rows_and_few_values_are_left_to_the_papers_way():
     assert near.assignments_of_near(np.array([9, 9, 9, 9, 9]), 2) == []
     assert near.assignments_of_near(np.array([0, 900, 900, 0]), 2) == []
