@@ -61,6 +61,10 @@ class Settings:
     """Operations that the lower bound may take where it is computed again with patience."""
     raised_l: tuple[int, ...] = (2, 4, 6, 8, 10)
     """The values of l for which it is computed again, at the fixed d."""
+    orders: int = 300
+    """Orders of TP+'s cascade that are tried with an effort; a table of 600,000 rows takes up to a minute."""
+    effort_tables: int = 1
+    """Choices of d quasi-identifiers, the first among them, on which they are tried."""
     workers: int = field(default_factory=lambda: min(usable_cores(), 8))
     """Processes side by side where stars, errors and attacks are counted; what is timed runs alone."""
     seed: int = 0
@@ -124,6 +128,7 @@ class Settings:
             enumerated_rows=4,
             enumerated_tables=4,
             tables=3,
+            orders=10,
             timed_tables=1,
             l_values=(2, 6, 10),
             raised_l=(6, 10),

@@ -167,8 +167,11 @@ def test_options_of_a_publish(shoal: Any, ledger: Path, quarters: list[Path], tm
     assert (changed.code, "have another sensitive value now" in " ".join(changed.err.split())) == (2, True)
     quarters[0].write_text(before.replace(f",{SECRET}-5\n", ",\n"))
     assert shoal(*words).code == 2
-    found = shoal(*words, "--missing-sensitive", "drop", "--json")
+    found = shoal(*words, "--signatures", "far")
+    assert (found.code, "--signatures" in found.err) == (2, True)
+    found = shoal(*words, "--missing-sensitive", "drop", "--signatures", "near", "--json")
     assert found.code == 0, found.err
+    assert found.json["parameters"]["signatures"] == "near"
     assert found.json["counts"]["missing_sensitive"] > 0
     assert len(found.json["notes"]) == 1
 

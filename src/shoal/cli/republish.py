@@ -95,6 +95,15 @@ Overlap = Annotated[
         "--overlap", metavar="error|allow", help="People who are in another series of the ledger: an error, or allowed."
     ),
 ]
+SignaturesOfNew = Annotated[
+    str,
+    typer.Option(
+        "--signatures",
+        metavar="any|near",
+        help="Sets of values for new people: any, or of values near each other, which answers queries for ranges of "
+        "values far better, and tells about how large a person's number is.",
+    ),
+]
 Anew = Annotated[
     bool,
     typer.Option("--anew", help="Your word that releases of another series of this name are of other people."),
@@ -198,6 +207,7 @@ def publish(
     series: SeriesName = None,
     missing_sensitive: MissingSensitive = "error",
     overlap: Overlap = "error",
+    signatures: SignaturesOfNew = "any",
     seed: options.Seed = None,
     key: Key = None,
     anchor: Anchor = None,
@@ -225,6 +235,7 @@ def publish(
             output,
             missing_sensitive=missing_sensitive,  # type: ignore[arg-type]
             overlap=overlap,  # type: ignore[arg-type]
+            signatures=signatures,  # type: ignore[arg-type]
             seed=seed,
             force=bool(force),
             format=format,

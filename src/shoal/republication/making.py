@@ -21,7 +21,7 @@ from shoal.republication.m_invariance.verification import (
     verify_release,
     verify_truth,
 )
-from shoal.republication.published import published_tables
+from shoal.republication.published import published_tables, value_order
 from shoal.stages import generator
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class RecodedPublication:
 
 
 def generalize_and_recode(
-    linked: LinkedTable, series: RecordedSeries, *, seed: int | None, clock: Clock
+    linked: LinkedTable, series: RecordedSeries, *, signatures: str, seed: int | None, clock: Clock
 ) -> RecodedPublication:
     """Group the rows so that every person keeps a signature, and recode the groups.
 
@@ -99,6 +99,8 @@ def generalize_and_recode(
         The rows, and what the series remembers of their people.
     series : RecordedSeries
         The series.
+    signatures : {"any", "near"}
+        Whether the values of new signatures are to lie near each other.
     seed : int, optional
         For reproducible experiments; by default randomness comes from the operating system.
     clock : Clock
@@ -120,6 +122,7 @@ def generalize_and_recode(
             m=series.m,
             rng=generator(seed),
             balancing=series.counterfeits,
+            near=value_order(linked.values) if signatures == "near" else None,
             progress=clock.progress,
         )
     with clock.step("recode"):

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from shoal.recoding import recode
+from shoal.table.natural_order import natural_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from shoal.republication.m_invariance.generalization import Generalization
     from shoal.table import Table
 
-__all__ = ["COUNT", "GROUP", "published_tables"]
+__all__ = ["COUNT", "GROUP", "published_tables", "value_order"]
 
 GROUP = "group_id"
 COUNT = "count"
@@ -71,6 +72,28 @@ def published_tables(
     with_counterfeits, count = np.unique(made.counterfeit_groups, return_counts=True)
     auxiliary = pl.DataFrame({GROUP: with_counterfeits.astype(np.int64) + 1, COUNT: count.astype(np.int64)})
     return pl.DataFrame(columns), auxiliary, recoding
+
+
+def value_order(values: Sequence[str]) -> NDArray[np.int64]:
+    """Return the codes of sensitive values in the order of the values: by the first attribute, then by the next.
+
+    Parameters
+    ----------
+    values : sequence of str
+        The sensitive values by code, as JSON lists with an entry for each attribute.
+
+    Examples
+    --------
+    >>> value_order(['["10"]', '["9"]', '["unknown"]']).tolist()
+    [1, 0, 2]
+    """
+    ranks: list[NDArray[np.int64]] = []
+    for texts in zip(*map(json.loads, values), strict=True):
+        distinct, code_of = np.unique(np.array(texts, dtype=object), return_inverse=True)
+        places = np.empty(len(distinct), dtype=np.int64)
+        places[natural_order(pl.Series(distinct.tolist(), dtype=pl.String))] = np.arange(len(distinct))
+        ranks.append(places[code_of])
+    return np.lexsort(ranks[::-1]).astype(np.int64)
 
 
 def _restored(texts: pl.Series, kind: pl.DataType) -> pl.Series:

@@ -71,6 +71,7 @@ class Series(Unpicklable):
         *,
         missing_sensitive: Literal["error", "drop"] = "error",
         overlap: Literal["error", "allow"] = "error",
+        signatures: Literal["any", "near"] = "any",
         seed: int | None = None,
         force: bool = False,
         format: str | None = None,  # noqa: A002
@@ -97,6 +98,12 @@ class Series(Unpicklable):
             What to do where people of the table are in another series of this ledger. The two know nothing of each
             other, so that the releases of both, together, may betray these people. "allow" is for another series
             that nobody outside has seen, or that protects columns which have nothing to do with those of this one.
+        signatures : {"any", "near"}
+            Which sets of sensitive values people get who are new, where the sets that are there do not suffice. With
+            "near" these values lie near each other in their natural order (numbers by size, text by the alphabet):
+            queries for ranges of values are answered far better, and the bound 1/m stays, but a set then tells about
+            how large a person's number is. It is chosen for each release; who is published keeps the set that
+            was given.
         seed : int, optional
             For reproducible experiments; by default randomness comes from the operating system.
         force, format, spreadsheet_safe
@@ -123,9 +130,12 @@ class Series(Unpicklable):
             The release failed its verification. Please report it.
         """
         options: dict[str, Any] = {"missing_sensitive": missing_sensitive}
-        validate("publish", {**options, "overlap": overlap, "seed": seed, "format": format}, _CONSTRAINTS)
+        asked = {"overlap": overlap, "signatures": signatures, "seed": seed, "format": format}
+        validate("publish", {**options, **asked}, _CONSTRAINTS)
         if overlap != "error":
             options["overlap"] = overlap
+        if signatures != "any":
+            options["signatures"] = signatures
         if output is not None:
             # What a crash left stays: it shows the ledger what had not appeared.
             check_free(Path(output), force=force, remove=False)
@@ -399,7 +409,8 @@ class Series(Unpicklable):
     ) -> tuple[Publication, RecordedRelease, list[bytes]]:
         """Make a release of linked rows: the publication, its record and what is remembered after it, encrypted."""
         seed = None if release.seed is None else int(release.seed)
-        recoded = generalize_and_recode(linked, series, seed=seed, clock=clock)
+        signatures = str(release.parameters.get("signatures", "any"))
+        recoded = generalize_and_recode(linked, series, signatures=signatures, seed=seed, clock=clock)
         made = verified_publication(recoded, clock)
         with clock.step("remember"):
             after, counts = linked.remembered(made.groups, release.number)
@@ -520,6 +531,7 @@ def _notes(counts: Mapping[str, int], *, first: bool) -> Iterator[str]:
 _CONSTRAINTS: dict[str, Constraint] = {
     "missing_sensitive": OneOf(("error", "drop")),
     "overlap": OneOf(("error", "allow")),
+    "signatures": OneOf(("any", "near")),
     "seed": Optional(Integer(low=0)),
     "format": Optional(OneOf(("csv", "parquet"))),
 }

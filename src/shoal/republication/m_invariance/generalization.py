@@ -24,6 +24,7 @@ from shoal.republication.m_invariance.balancing import (
     shared_out,
 )
 from shoal.republication.m_invariance.invariance_kernel import balance_in_order, slots_of, sorted_lists, split_buckets
+from shoal.republication.m_invariance.near import assignments_of_near
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -80,6 +81,7 @@ def generalize(
     m: int,
     rng: np.random.Generator,
     balancing: str = "independent",
+    near: NDArray[np.integer] | None = None,
     progress: Progress = silent,
 ) -> Generalization:
     """Group the rows of a release so that the sequence of releases stays m-invariant.
@@ -106,6 +108,9 @@ def generalize(
         algorithm, too. With "fewest" as many new rows as possible do, and with "paper" new rows in a random order, as
         in the paper. New rows go to buckets that are there already where they can, which spares later releases
         counterfeits, and else as in the paper's Figure 3; with "paper" always so.
+    near : array, optional
+        All sensitive codes in the order of their values. Where it is given, new signatures have values that lie near
+        each other in that order, as far as the numbers of new rows allow.
     progress : callable
         Called with (step, done, total) now and then.
 
@@ -136,7 +141,11 @@ def generalize(
     heights = _heights(filled, signatures)
     deficits = np.repeat(heights, signatures.sizes) - filled
     given = _balanced(supply, deficits, signatures, m, balancing, rng)
-    steps = _assigned(supply - _by_value(given, signatures.values, values), heights, signatures, m, balancing, rng)
+    rest = supply - _by_value(given, signatures.values, values)
+    steps = [] if balancing == "paper" else _to_known(rest, heights, signatures, m)
+    if near is not None:
+        steps += _near_each_other(rest - _of_steps(steps, values), near, m)
+    steps += assignments(rest - _of_steps(steps, values), m, rng)
     grown, bucket_of = _with_buckets_of(steps, signatures)
     heights = np.concatenate((heights, np.zeros(len(grown) - len(signatures), dtype=np.int64)))
     for (alpha, _), bucket in zip(steps, bucket_of, strict=True):
@@ -205,18 +214,22 @@ def _balanced(
     return shared_out(fewest_counterfeits(supply, demand, m), deficits, signatures, order)
 
 
-def _assigned(
-    rest: Counts, heights: Counts, signatures: Signatures, m: int, balancing: str, rng: np.random.Generator
-) -> Steps:
-    """Return the steps that assign the new rows that balance no bucket: to buckets that are there, or of their own.
+def _to_known(rest: Counts, heights: Counts, signatures: Signatures, m: int) -> Steps:
+    """Return the steps that assign new rows that balance no bucket to buckets that are there.
 
-    What decides is the same for every way to share out the values of a signature among its people.
+    What decides here, and for the other rows, is the same for every way to share out the values of a signature among
+    its people: numbers of rows, heights of buckets, and the order of the values.
     """
-    steps: Steps = []
-    if balancing != "paper" and heights.any():
-        standing = _by_value(np.repeat(heights, signatures.sizes), signatures.values, len(rest))
-        steps = assignments_to_known(rest, signatures, heights, m, standing + rest)
-    return steps + assignments(rest - _of_steps(steps, len(rest)), m, rng)
+    if not heights.any():
+        return []
+    standing = _by_value(np.repeat(heights, signatures.sizes), signatures.values, len(rest))
+    return assignments_to_known(rest, signatures, heights, m, standing + rest)
+
+
+def _near_each_other(rest: Counts, order: NDArray[np.integer], m: int) -> Steps:
+    """Return the steps that assign new rows to signatures of values near each other, `order` being that of values."""
+    found = assignments_of_near(rest[order], m)
+    return [(alpha, np.sort(order[places]).astype(np.int32)) for alpha, places in found]
 
 
 def _of_steps(steps: Steps, values: int) -> Counts:

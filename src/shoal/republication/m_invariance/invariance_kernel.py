@@ -15,6 +15,7 @@ __all__ = [
     "assign_to_known",
     "assign_values",
     "balance_in_order",
+    "largest_alpha",
     "slots_of",
     "sorted_lists",
     "split_buckets",
@@ -166,6 +167,15 @@ def _largest_alpha(left, order, rows, values, start, stop, m):
             alpha = min(alpha, (rows - m * left[v]) // s)
             break
     return alpha
+
+
+@kernel
+def largest_alpha(left, order, chosen, m):
+    """Return the most rows of each of some values that can go, so that the others stay m-eligible; 0 for none.
+
+    `left` says how many rows have each value, `order` lists the values, commonest first.
+    """
+    return _largest_alpha(left, order, np.int64(left.sum()), chosen, 0, chosen.size, m)
 
 
 @kernel
