@@ -340,4 +340,27 @@ def test_what_no_class_keeps_finds_more_rows_in_more_parts_where_they_can_be_cut
         assert more[1] < fitting[1]
     else:
         monkeypatch.setattr("shoal.engines.parts._cut", lambda *_: None)
+        assert solved(10)[0] > fitting[0], "rows that are too much alike are halved"
+        monkeypatch.setattr("shoal.engines.parts._halves", lambda *_: None)
         assert solved(10) == fitting, "as many as fit at once, where more cannot be cut"
+
+
+def test_rows_that_are_too_much_alike_are_halved(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Few(MemoryBudget):
+        def rows(self, cells: int, each: int = 1) -> int:
+            return 100
+
+    # The old have two values, and the young two others: no cut leaves both sides acceptable.
+    frame = pl.DataFrame({"age": ["old", "young"] * 500, "ill": ["a", "b", "c", "d"] * 250})
+    monkeypatch.setattr("shoal.engines.choice.MemoryBudget", Few)
+    monkeypatch.setattr("shoal.engines.parts._FEWEST_KEPT", 1)
+    monkeypatch.setattr("shoal.engines.parts._set_aside", lambda table, *_, **__: np.zeros(table.rows, dtype=np.int64))
+    asked = {"quasi_identifiers": ["age"], "sensitive": "ill", "l": 3, "algorithm": "tp+", "seed": 1}
+    release = shoal.anonymize(frame, engine="stream", **asked)
+    assert release.certificate.engine["parts"] == 16  # of 62 or 63 rows
+    made = release.data.collect()
+    assert sorted(made["ill"]) == sorted(frame["ill"])
+    assert not shoal.audit(made, quasi_identifiers=["age"], sensitive="ill", privacy=shoal.LDiversity(3)).failures
+    monkeypatch.setattr("shoal.engines.parts._halves", lambda *_: None)
+    with pytest.raises(DataError, match=r"cannot be told apart further.*1,000 rows"):
+        shoal.anonymize(frame, engine="stream", **asked)

@@ -150,7 +150,7 @@ class Algorithm(Protocol):
 
     One whose groups depend on the rows near them, so that parts of a table may be solved one after another, may say so
     with an attribute `divisible = True`: engines do that where a table does not fit into memory. How many bytes a row
-    takes meanwhile may be said with an attribute `bytes_per_row`.
+    takes meanwhile may be said with attributes `bytes_per_row`, and `bytes_per_code` for each quasi-identifier of it.
 
     One that minimizes a loss in which the attributes can have weights (`Problem.preferences`) says so with an attribute
     `no_weights`: None, or why it has none with its parameters, in words that follow "because". One that publishes

@@ -71,9 +71,9 @@ def available_memory() -> int:
         return 8 * 10**9
 
 
-def bytes_per_row(algorithm: object) -> int:
-    """Return the bytes that a row takes while an algorithm works on it."""
-    return int(getattr(algorithm, "bytes_per_row", _ROW))
+def bytes_per_row(algorithm: object, attributes: int) -> int:
+    """Return the bytes that a row of so many quasi-identifiers takes while an algorithm works on it."""
+    return int(getattr(algorithm, "bytes_per_row", _ROW)) + attributes * int(getattr(algorithm, "bytes_per_code", 0))
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,14 @@ may be solved part by part. Two steps, both decided by exact counts:
 
 * Of each large class (rows with the same quasi-identifiers) most rows become a group of their own where that is
   acceptable: it loses nothing. What the class cannot keep, and a proportional share of what it can, stays for others.
-* What is left is cut along the quasi-identifiers at medians, as Mondrian cuts, while both sides are acceptable.
+* What is left is cut along the quasi-identifiers at medians, as Mondrian cuts, while both sides are acceptable. Rows
+  that cannot be cut so, as they are too much alike, are halved: half of the rows of each cell are in either part.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -47,14 +48,23 @@ _SHARES = 1 << 20
 """In so many parts shares of classes are said."""
 
 
+class Part(NamedTuple):
+    """Rows that are solved together."""
+
+    cells: NDArray[np.int64]
+    """Their cells, each once."""
+    counts: NDArray[np.int64]
+    """How many rows of each of them there are, at least one."""
+
+
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Division:
     """How the rows of cells with counts are worked on."""
 
     aside: NDArray[np.int64]
     """For each cell: the rows that are in a group with all other such rows of their class, and with no others."""
-    parts: tuple[NDArray[np.int64], ...]
-    """The cells of each part, which are solved with the rows that are not set aside; every cell is in one part."""
+    parts: tuple[Part, ...]
+    """What is solved one after another; every row that is not set aside is in one part."""
 
     @property
     def whole(self) -> bool:
@@ -86,11 +96,11 @@ def divided(
     """
     assert table.counts is not None
     everything, cells = np.arange(table.rows, dtype=np.int64), table.rows
-    each = bytes_per_row(algorithm)
+    each = bytes_per_row(algorithm, len(table.quasi_identifiers))
     most, rows = budget.rows(cells, each), table.people
     nothing = np.zeros(cells, dtype=np.int64)
     if rows <= most:
-        return Division(aside=nothing, parts=(everything,))
+        return Division(aside=nothing, parts=(Part(everything, table.counts),))
     if undivided is not None:
         raise budget.refuse_rows(rows, cells, undivided, each)
     judge, form = _Judge(table, requirement), requirement.frequency_form()
@@ -101,28 +111,27 @@ def divided(
     for staying in (*more, most):  # as many as fit where more of them cannot be cut into parts
         aside = _set_aside(table, judge, form, able, least=least, most=staying)
         parts, uncut = _cut_up(table, judge, table.counts - aside, most)
-        if not len(uncut):
+        if not uncut:
             return Division(aside=aside, parts=tuple(parts))
     why = "Some rows cannot be told apart further without leaving the others too few"
-    raise budget.refuse_rows(int((table.counts - aside)[uncut].sum()), cells, why, each)
+    raise budget.refuse_rows(uncut, cells, why, each)
 
 
-def _cut_up(
-    table: Table, judge: _Judge, kept: NDArray[np.int64], most: int
-) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
-    """Return the cells of parts that have at most so many rows each, and those of a part that cannot be cut, if any."""
-    parts: list[NDArray[np.int64]] = []
-    waiting = [np.flatnonzero(kept > 0)]
+def _cut_up(table: Table, judge: _Judge, kept: NDArray[np.int64], most: int) -> tuple[list[Part], int]:
+    """Return parts that have at most so many rows each, and the rows of a part that cannot be cut, if there is one."""
+    parts: list[Part] = []
+    there = np.flatnonzero(kept > 0)
+    waiting = [Part(there, kept[there])]
     while waiting:
         part = waiting.pop()
-        if int(kept[part].sum()) <= most:
+        if (rows := int(part.counts.sum())) <= most:
             parts.append(part)
             continue
-        cut = _cut(table, judge, kept, part)
+        cut = _cut(table, judge, part) or _halves(table, judge, part)
         if cut is None:
-            return parts, part
+            return parts, rows
         waiting.extend(cut)
-    return parts, np.empty(0, dtype=np.int64)
+    return parts, 0
 
 
 class _Judge:
@@ -166,10 +175,10 @@ class _Judge:
                     result[found] &= model.acceptable(counted)
         return result
 
-    def accepts(self, cells: NDArray[np.int64], counts: NDArray[np.int64]) -> bool:
-        """Return whether some cells are acceptable as one group, and have a row."""
+    def accepts(self, part: Part) -> bool:
+        """Return whether some rows are acceptable as one group, and there is one."""
         chosen = np.zeros(self._table.rows, dtype=np.int64)
-        chosen[cells] = counts[cells]
+        chosen[part.cells] = part.counts
         one = np.zeros(self._table.rows, dtype=np.int64)
         return bool(chosen.any()) and bool(self.acceptable(one, chosen, 1)[0])
 
@@ -202,7 +211,7 @@ def _set_aside(
         aside = np.where(fits[of_row], tried, aside)
     aside[(stay == sizes)[of_row]] = 0
     everything = np.arange(table.rows, dtype=np.int64)
-    return aside if judge.accepts(everything, table.counts - aside) else np.zeros_like(aside)
+    return aside if judge.accepts(Part(everything, table.counts - aside)) else np.zeros_like(aside)
 
 
 def _fewest_together(table: Table, able: NDArray[np.int64], form: FrequencyForm | None) -> int:
@@ -260,22 +269,33 @@ def _largest_parts(table: Table, form: FrequencyForm | None) -> NDArray[np.int64
     return able
 
 
-def _cut(
-    table: Table, judge: _Judge, kept: NDArray[np.int64], part: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+def _cut(table: Table, judge: _Judge, part: Part) -> tuple[Part, Part] | None:
     """Return the two sides of the first cut that leaves both acceptable, of the attribute with the widest range first.
 
     Cuts are at the weighted median, or next to it. None where no attribute can be cut.
     """
     columns = table.quasi_identifiers
-    spreads = [len(np.unique(column.codes[part])) / column.size for column in columns]
+    spreads = [len(np.unique(column.codes[part.cells])) / column.size for column in columns]
     for a in sorted(range(len(columns)), key=lambda one: (-spreads[one], one)):
-        codes = columns[a].codes[part].astype(np.int64)
-        below = np.cumsum(rows_by_code(codes, columns[a].size, kept[part]))
+        codes = columns[a].codes[part.cells].astype(np.int64)
+        below = np.cumsum(rows_by_code(codes, columns[a].size, part.counts))
         median = int(np.searchsorted(below, below[-1] // 2))
         for last in (median, median - 1):
             left = codes <= last
-            sides = part[left], part[~left]
-            if all(len(side) and judge.accepts(side, kept) for side in sides):
+            sides = Part(part.cells[left], part.counts[left]), Part(part.cells[~left], part.counts[~left])
+            if all(judge.accepts(side) for side in sides):
                 return sides
     return None
+
+
+def _halves(table: Table, judge: _Judge, part: Part) -> tuple[Part, Part] | None:
+    """Return two parts with half of the rows of each cell, for rows that no quasi-identifier can divide.
+
+    Each sensitive value is in both as often, or once more in one. None where one of them is not acceptable.
+    """
+    values = table.sensitive[0].codes[part.cells] if table.sensitive else np.zeros(len(part.cells), dtype=np.int64)
+    order = np.argsort(values, kind="stable")
+    halved = np.empty_like(part.counts)
+    halved[order] = np.diff(np.cumsum(part.counts[order]) // 2, prepend=0)
+    sides = tuple(Part(part.cells[some > 0], some[some > 0]) for some in (halved, part.counts - halved))
+    return (sides[0], sides[1]) if all(judge.accepts(side) for side in sides) else None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from shoal._progress import Clock
     from shoal.engines.choice import Engine
-    from shoal.engines.parts import Division
+    from shoal.engines.parts import Division, Part
     from shoal.recoding import Recoding
     from shoal.stages import Prepared, Request
     from shoal.table import Table
@@ -61,7 +61,7 @@ def partition_cells(prepared: Prepared, engine: Engine, clock: Clock) -> Recoded
         entries = _Entries(table, division.aside)
         for number, part in enumerate(division.parts):
             clock.progress("partition", number, len(division.parts))
-            entries.add(*_solved(prepared, part, rows - division.aside, division, clock))
+            entries.add(*_solved(prepared, part, division, clock))
         cells, counts, partition = entries.partition(division)
     with clock.step("recode"):
         recoding = recode(
@@ -140,17 +140,17 @@ def _undivided(request: Request) -> str | None:
 
 
 def _solved(
-    prepared: Prepared, part: NDArray[np.int64], kept: NDArray[np.int64], division: Division, clock: Clock
+    prepared: Prepared, part: Part, division: Division, clock: Clock
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Partition]:
     """Let the algorithm partition the rows of a part; return the cell and the rows of each entry, with its groups."""
     request, table = prepared.request, prepared.table
     if division.whole and not table.told_apart:
         # The rows in the order of their cells, so that they are grouped already.
-        of_row = np.repeat(table.classes.order, kept[table.classes.order])
+        of_row = np.repeat(table.classes.order, part.counts[table.classes.order])
         rows = table.entries(of_row, None)
         rows.__dict__["classes"] = table.classes.of_each_row()
     else:
-        of_row = np.repeat(part, kept[part])
+        of_row = np.repeat(part.cells, part.counts)
         if table.told_apart:  # chance decides between rows that differ in what the algorithm does not see
             of_row = prepared.rng.permutation(of_row)
         rows = table.entries(of_row, None)

@@ -74,8 +74,10 @@ class ThreePhase:
 
     divisible: ClassVar[bool] = True
     """Parts of a table may be solved one after another, where it does not fit into memory."""
-    bytes_per_row: ClassVar[int] = 90
+    bytes_per_row: ClassVar[int] = 40
     """Memory that a row takes meanwhile, in bytes, > 0."""
+    bytes_per_code: ClassVar[int] = 5
+    """Memory that it takes for each quasi-identifier beside, in bytes, >= 0."""
 
     refine: str | None = field(
         default="cascade",
