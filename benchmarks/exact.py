@@ -92,7 +92,7 @@ def _show_program(part: Part, settings: Settings) -> None:
     )
     tasks = [
         (seed, skewed, distance, _PROGRAM_SECONDS)
-        for seed in range(settings.seed + 1, settings.seed + (2 if settings.quick else 3))
+        for seed in range(settings.seed + 1, settings.seed + (2 if settings.quick else 4))
         for skewed in (False, True)
         for distance in ("equal", "ordered")
     ]

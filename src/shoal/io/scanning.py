@@ -107,13 +107,20 @@ def _nothing_spilled() -> Iterator[None]:
         pl.Config.load(json.dumps({"environment": {_SPILLS_ABOVE: before}}))
 
 
+def _path_of(data: object) -> Path | None:
+    """Return the path that an input may be: no address, and no text of another kind.
+
+    It may still be too long for a name, where `Path.is_dir` fails and `os.path.isdir` says no.
+    """
+    if not isinstance(data, str | Path) or any(part in str(data) for part in ("\0", "\n", "://")):
+        return None
+    return Path(data).expanduser()
+
+
 def is_folder_of_parquet(data: object) -> bool:
     """Return whether an input is a folder with Parquet files in it."""
-    if not isinstance(data, str | Path) or "\0" in str(data) or "\n" in str(data):
-        return False
-    path = Path(data).expanduser()
-    # Not Path.is_dir, which fails where a text is too long for a name.
-    return os.path.isdir(path) and any(_is_part(file) for file in path.iterdir())
+    path = _path_of(data)
+    return path is not None and os.path.isdir(path) and any(_is_part(file) for file in path.iterdir())
 
 
 def parquet_files(folder: Path) -> list[Path]:
@@ -138,9 +145,9 @@ def parquet_files(folder: Path) -> list[Path]:
 
 def bytes_to_read(data: Any) -> int | None:
     """Return about how many bytes a table has in memory, as its files say; None where nothing says it."""
-    if not isinstance(data, str | Path) or "\0" in str(data) or "\n" in str(data) or "://" in str(data):
+    path = _path_of(data)
+    if path is None:
         return None
-    path = Path(data).expanduser()
     if os.path.isdir(path):
         return sum(_unpacked_size(file) for file in path.iterdir() if _is_part(file))
     if not os.path.isfile(path):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import jobs, same
-from shoal.studio.looking import decided_on, mark_of, named_in
+from shoal.studio.looking import decided_on, mark_of, named_in, what_was_asked
 from shoal.studio.pages import page
 from shoal.studio.state import Studio, Waiting
 
@@ -34,15 +34,12 @@ def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     if isinstance(looked, Waiting):
         return looked
     plan = studio.plan
-    found = together = None
-    if studio.attack is not None:
-        found = _found(studio)
-        if isinstance(found, Waiting):
-            return found
-    if studio.together is not None:
-        together = _together(studio)
-        if isinstance(together, Waiting):
-            return together
+    done = what_was_asked(
+        studio, None if studio.attack is None else _found, None if studio.together is None else _together
+    )
+    if isinstance(done, Waiting):
+        return done
+    found, together = done
     from shoal.attacks import ATTACKS
 
     return page(

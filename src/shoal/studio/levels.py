@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import jobs, same
-from shoal.studio.looking import decided_on
+from shoal.studio.looking import decided_on, what_was_asked
 from shoal.studio.pages import page
 from shoal.studio.state import Studio, Waiting
 from shoal.studio.words import COMPARED
@@ -28,15 +28,10 @@ def compare(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     if isinstance(looked, Waiting):
         return looked
     plan = studio.plan
-    found = ways = None
-    if studio.levels is not None:
-        found = _found(studio)
-        if isinstance(found, Waiting):
-            return found
-    if studio.ways:
-        ways = _ways(studio)
-        if isinstance(ways, Waiting):
-            return ways
+    done = what_was_asked(studio, None if studio.levels is None else _found, _ways if studio.ways else None)
+    if isinstance(done, Waiting):
+        return done
+    found, ways = done
     levels = studio.levels or {"k": _USUAL, "l": plan.privacy.get("l", "")}
     return page(
         "compare.html.j2",

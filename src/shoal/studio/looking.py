@@ -11,7 +11,7 @@ from shoal.studio import jobs, same
 from shoal.studio.state import Studio, Waiting
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from shoal.studio.plan import Plan
 
@@ -25,6 +25,7 @@ __all__ = [
     "named_in",
     "promises_of",
     "same_release",
+    "what_was_asked",
 ]
 
 DEMO = "patients.csv"
@@ -51,6 +52,17 @@ def decided_on(studio: Studio, step: str) -> Any:
     if not isinstance(looked, Waiting) and not studio.plan.decided:
         return Waiting(path="/columns")
     return looked
+
+
+def what_was_asked(studio: Studio, *asked: Callable[[Studio], Any] | None) -> list[Any] | Waiting:
+    """Return what pieces of work found, None where nobody asked for it; or the first one to wait for."""
+    found: list[Any] = []
+    for work in asked:
+        one = None if work is None else work(studio)
+        if isinstance(one, Waiting):
+            return one
+        found.append(one)
+    return found
 
 
 def mark_of(names: Sequence[str]) -> str:
