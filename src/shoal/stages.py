@@ -368,7 +368,7 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         if bound.stars > recoding.recoded_cells:
             raise InternalError("a lower bound exceeds what a release costs")
         # What coarsening lost is in the loss of the release, and depends on columns that the bound does not see.
-        least = None if prepared.encoded.coarsened else loss_bound(prepared.problem(clock), bound)
+        least = None if prepared.encoded.coarsened else loss_bound(prepared.problem(clock), bound, partition.guarantee)
     with clock.step("certify"):
         came, alike = opened.as_it_came, opened.reads_alike
         original = whole.original if alike else encoded_as_it_came(came, request.schema, opened.counts)

@@ -96,6 +96,9 @@ class Guarantee:
     """Stars (recoded cells) that this run proved every release to have at least; None where it proved nothing."""
     proof: str | None = None
     """How `stars_bound` was proven, in words; needed with it."""
+    loss_bound: float | None = None
+    """The global certainty penalty that this run proved every release to have at least, from 0 to 1; None where it
+    proved nothing."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

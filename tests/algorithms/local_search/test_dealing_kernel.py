@@ -3,7 +3,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from shoal.algorithms.local_search.dealing_kernel import count_failures, deal, deal_in_two, join_failing
+from shoal.algorithms.local_search.dealing_kernel import count_failures, deal, deal_in_two, free_failing, join_failing
 from shoal.algorithms.local_search.group_state_kernel import Asked
 
 
@@ -33,6 +33,25 @@ def test_failures_are_counted(seed):
         asked = order, begins, asked_of(values, 3, 3, 4)
         assert count_failures(*asked, 100) == failures
         assert count_failures(*asked, 0) == min(failures, 1)
+
+
+@pytest.mark.parametrize("kernel", [free_failing, free_failing.py_func])
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_of_failing_groups_are_freed(kernel, seed):
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 4, (40, 1)).astype(np.int32)
+    order = rng.permutation(40).astype(np.int32)
+    begins = np.array([0, 4, 9, 12, 20, 30, 33, 40], dtype=np.int64)
+    labels = np.empty(40, dtype=np.int32)
+    labels[order] = np.repeat(np.arange(7, dtype=np.int32), np.diff(begins))
+    before = labels.copy()
+    kernel(order, begins, asked_of(values, 4, 3, 4), labels)
+    freed = 0
+    for g in range(7):
+        kept = accepts(values[before == g, 0].tolist(), 4, 3)
+        assert (labels[before == g] == (g if kept else -1)).all()
+        freed += not kept
+    assert 0 < freed < 7
 
 
 @pytest.mark.parametrize("kernel", [deal, deal.py_func])

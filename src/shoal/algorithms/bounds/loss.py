@@ -3,6 +3,9 @@
 In an acceptable group every row is recoded together with enough others, and what it loses is at least what it loses
 with any one of them alone. So each row loses at least what it loses with the k-1st nearest row, and with so many that
 enough sensitive values are among them.
+
+With hierarchies for all attributes, rows are also priced by the cells of the lattice that groups may publish, which
+counts that rows share their neighbours: see `shoal.algorithms.cells`.
 """
 
 from __future__ import annotations
@@ -14,11 +17,12 @@ import numpy as np
 
 from shoal.algorithms.bounds.loss_kernel import sum_radii
 from shoal.algorithms.bounds.stars import Relaxation, rows_that_can_stay
+from shoal.algorithms.cells import LatticeCells, price
 from shoal.algorithms.local_search.loss_table import LossTable
 from shoal.algorithms.local_search.neighbourhood import RowClasses, near_classes
 
 if TYPE_CHECKING:
-    from shoal.algorithms.base import Problem
+    from shoal.algorithms.base import Guarantee, Problem
     from shoal.algorithms.bounds.stars import LowerBound
 
 __all__ = ["LossBound", "loss_bound"]
@@ -33,6 +37,10 @@ _FEWEST_STRETCHES = 8
 """Stretches that are looked at for one class, at least; where even these are too many, some classes are left out."""
 _WORK = 10_000_000
 """Stretches times attributes that are looked at for all classes."""
+_WORK_OF_LISTING = 6_000_000
+"""Classes that are looked at for the cells of the hierarchies."""
+_WORK_OF_PRICES = 30_000_000
+"""Pairs of a class and a cell that are looked at for prices."""
 _ROUNDING = 1e-9
 """What the bound is lowered by, in relation to it: sums of floating-point numbers may be off by far less."""
 
@@ -47,7 +55,7 @@ class LossBound:
     """What it rests on, in words."""
 
 
-def loss_bound(problem: Problem, stars: LowerBound) -> LossBound:
+def loss_bound(problem: Problem, stars: LowerBound, guarantee: Guarantee | None = None) -> LossBound:
     """Bound what every release of a table loses from below.
 
     Parameters
@@ -56,6 +64,8 @@ def loss_bound(problem: Problem, stars: LowerBound) -> LossBound:
         It is feasible. How the partition is recoded counts: `recoding`, `hierarchies` and `largest_set`.
     stars : LowerBound
         The bound on recoded cells of the same table and requirement; by suppression each of them loses all.
+    guarantee : Guarantee, optional
+        What the run of an algorithm proved. Where it proved a bound on the loss, cells are not priced again.
 
     Returns
     -------
@@ -72,7 +82,15 @@ def loss_bound(problem: Problem, stars: LowerBound) -> LossBound:
     why = "each row loses at least what it loses with the nearest rows that its group needs"
     if not all_looked_at:
         why += ", as far as a budget of work allowed to look for these"
-    return LossBound(gcp=max(total * (1 - _ROUNDING), 0.0) / cells, why=why)
+    least = max(total * (1 - _ROUNDING), 0.0) / cells
+    priced = guarantee.loss_bound if guarantee is not None else None
+    if priced is None:
+        listed = LatticeCells.of(problem, Relaxation.of(problem.requirement, table.people).k, work=_WORK_OF_LISTING)
+        if listed is not None:
+            priced = price(listed, work=_WORK_OF_PRICES).bound * (1 - _ROUNDING) / cells
+    if priced is None or priced <= least:
+        return LossBound(gcp=least, why=why)
+    return LossBound(gcp=priced, why="rows are priced by the cells of the hierarchies that groups around them publish")
 
 
 def _sum_of_radii(problem: Problem) -> tuple[float, bool]:

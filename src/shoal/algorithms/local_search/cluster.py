@@ -18,6 +18,7 @@ import numpy as np
 from shoal._validation import Optional, parameter, validate_declared
 from shoal.algorithms.base import Guarantee, Partition, monotone_only
 from shoal.algorithms.hilbert.hilbert import Hilbert
+from shoal.algorithms.local_search.from_cells import FromCells
 from shoal.algorithms.local_search.groups import ALL_DONE, CUT_SHORT, EFFORT, EFFORTS, WorkingPartition
 from shoal.algorithms.local_search.sabre import Sabre
 from shoal.algorithms.mondrian.mondrian import Mondrian
@@ -66,6 +67,9 @@ _WORK_OF_GROWING = 10_000_000_000
 """Codes that growing may look at: many times what tables of the usual width need."""
 _WORK_OF_SEARCH = 2_000_000_000
 """Codes and counts that the search may look at, at the usual effort."""
+_SURELY_BETTER = 0.9
+"""Where a search from cells loses less than this part of what the best other start loses, that is not searched from:
+searches from other starts were never so far ahead of those from cells."""
 _LARGEST_GROWN = 256
 """Groups that must have more rows are not grown row by row."""
 
@@ -102,6 +106,11 @@ class Cluster:
     * The search starts from Mondrian's or Hilbert's groups where these lose less than those that were grown, from those
       of TP+ where it serves the requirement and values become stars, and from SABRE's where groups must be like the
       table: never is more lost than by these.
+    * With hierarchies for all attributes, k-anonymity and models that it never breaks to add a row to a group (distinct
+      values, ranges) have another start: which cell of the lattice of hierarchies each row follows is annealed among
+      the cells that the prices of a Lagrangian relaxation leave, and what finds no cell grows groups as above. The
+      search goes on from there; unless it is far ahead it is made from the other start, too, and the better one counts.
+      The prices prove a bound on the loss of any release.
     * Looks at codes and counts are counted, in growing and in the search: where very many are needed (hundreds of
       attributes, groups of thousands of rows) it ends with the best groups so far, on any machine with the same, and
       the certificate says so.
@@ -136,19 +145,24 @@ class Cluster:
         table = problem.table
         groups = np.zeros(table.rows, dtype=np.int32)
         details: dict[str, Any] = {}
-        shortened = False
+        shortened, proven = False, None
         if table.rows and table.quasi_identifiers:
-            groups, details, shortened = self._clustered(problem)
+            groups, details, shortened, proven = self._clustered(problem)
         return Partition(
             groups=groups,
             count=int(groups.max(initial=-1)) + 1,
-            guarantee=Guarantee(text="Clustering is a heuristic: nothing is promised about the cost."),
+            guarantee=Guarantee(
+                text="Clustering is a heuristic: nothing is promised about the cost.", loss_bound=proven
+            ),
             details=details,
             facts={"search": CUT_SHORT if shortened else ALL_DONE},
         )
 
-    def _clustered(self, problem: Problem) -> tuple[NDArray[np.int32], dict[str, Any], bool]:
-        """Return the group of each row, what is worth knowing of the run, and whether it was cut short."""
+    def _clustered(self, problem: Problem) -> tuple[NDArray[np.int32], dict[str, Any], bool, float | None]:
+        """Return the group of each row, what is worth knowing of the run, whether it was cut short, and a bound.
+
+        The bound is on what a cell of the table loses on average in any release; None where none was proven.
+        """
         work = WorkingPartition(problem)
         shortened = False
         width = _NEAR if work.classes.count < _MANY else _NEAR_OF_MANY
@@ -173,13 +187,20 @@ class Cluster:
             shortened = shortened or start.facts.get("search") == CUT_SHORT
         chosen = min(starts, key=lambda name: starts[name][0])
         least, best = starts[chosen]
-        work.set_groups_of_rows(best)
-        loss, found = _search(problem, work, effort)
         details: dict[str, Any] = {f"{name}_loss": lost for name, (lost, _) in starts.items()}
-        if loss < least:
-            best = found
-        details |= {"started_from": chosen, "loss": min(loss, least), "effort": effort}
-        return best, details, shortened or work.shortened
+        candidates: dict[str, tuple[float, NDArray[np.int32]]] = {}
+        cells = FromCells.of(problem, work)
+        if cells is not None and effort:
+            start = _complete(work, *cells.groups(effort))
+            details["cells_loss"] = start[0]
+            candidates["cells"] = _searched(problem, work, start, effort)
+        if not candidates or candidates["cells"][0] > _SURELY_BETTER * least:
+            candidates[chosen] = _searched(problem, work, (least, best), effort)
+        name = min(candidates, key=lambda name: candidates[name][0])
+        loss, best = candidates[name]
+        details |= {"started_from": name, "loss": loss, "effort": effort}
+        proven = None if cells is None else cells.loss_bound
+        return best, details, shortened or work.shortened, proven
 
 
 def _usual_effort(problem: Problem, rows: int) -> int:
@@ -195,8 +216,13 @@ def _usual_effort(problem: Problem, rows: int) -> int:
 def _grow(work: WorkingPartition) -> float:
     """Grow groups from the rows that need something; return what is lost then."""
     labels, count = work.keep_classes()
-    near, lost = work.near, work.near_losses
-    free = work.active
+    return _grow_free(work, labels, count)
+
+
+def _grow_free(work: WorkingPartition, labels: NDArray[np.int32], count: int) -> float:
+    """Grow groups from the rows that are in none (-1); return what is lost then."""
+    free = np.flatnonzero(labels < 0).astype(np.int32)
+    near, lost = (work.near, work.near_losses) if len(free) == len(work.active) else work.near_free(free)
     work.allow(_WORK_OF_GROWING)
     while len(free) >= work.smallest and not work.spent:
         # Rows in dense parts choose first: those that find what they need near by.
@@ -210,6 +236,23 @@ def _grow(work: WorkingPartition) -> float:
         near, lost = work.near_free(free)
     work.allow(_WORK_OF_SEARCH)
     return work.place_rest(labels, count)
+
+
+def _complete(work: WorkingPartition, labels: NDArray[np.int32], count: int) -> tuple[float, NDArray[np.int32]]:
+    """Find groups for the rows that are in none (-1), new ones or those that there are, whichever loses less."""
+    work.allow(_WORK_OF_SEARCH)
+    placed = work.place_rest(labels.copy(), count), work.groups_of_rows()
+    grown = _grow_free(work, labels, count), work.groups_of_rows()
+    return min(placed, grown, key=lambda one: one[0])
+
+
+def _searched(
+    problem: Problem, work: WorkingPartition, start: tuple[float, NDArray[np.int32]], effort: int
+) -> tuple[float, NDArray[np.int32]]:
+    """Search from some groups; return what is lost, never more than at the start, and the group of each row."""
+    work.restart()
+    work.set_groups_of_rows(start[1])
+    return min(start, _search(problem, work, effort), key=lambda one: one[0])
 
 
 def _search(problem: Problem, work: WorkingPartition, effort: int) -> tuple[float, NDArray[np.int32]]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Codes = NDArray[np.int32]
     Counts = NDArray[np.int64]
 
-__all__ = ["count_failures", "deal", "deal_in_two", "join_failing"]
+__all__ = ["count_failures", "deal", "deal_in_two", "free_failing", "join_failing"]
 
 ATTEMPTS = 6
 """Ways of sharing a group out in two that are tried."""
@@ -91,6 +91,31 @@ def count_failures(order, begins, asked, enough):
         if failures > enough:
             break
     return failures
+
+
+@kernel
+def free_failing(order, begins, asked, labels):
+    """Take the rows of groups that are not acceptable out of them.
+
+    Parameters
+    ----------
+    order, begins, asked
+        See `count_failures`.
+    labels : int32[n]
+        Group of each row; -1 afterwards for those of such groups.
+    """
+    counts = np.zeros(asked.starts[asked.starts.size - 1], dtype=np.int64)
+    touched = np.empty(counts.size, dtype=np.int32)
+    for g in range(begins.size - 1):
+        distinct = ZERO
+        for i in range(begins[g], begins[g + 1]):
+            distinct = count_row(np.int64(order[i]), asked.sensitive, touched, distinct, counts)
+        if not acceptable(
+            begins[g + 1] - begins[g], touched, distinct, counts, asked.starts, asked.rules, asked.bounds
+        ):
+            for i in range(begins[g], begins[g + 1]):
+                labels[order[i]] = -1
+        distinct = clear(touched, distinct, counts)
 
 
 @kernel

@@ -11,7 +11,7 @@ import numpy as np
 from shoal._validation import Integer
 from shoal.algorithms.common.compiled import compile_requirement, populations_of
 from shoal.algorithms.hilbert.hilbert import curve_ranks
-from shoal.algorithms.local_search.dealing_kernel import count_failures, deal, deal_in_two, join_failing
+from shoal.algorithms.local_search.dealing_kernel import count_failures, deal, deal_in_two, free_failing, join_failing
 from shoal.algorithms.local_search.exchange_kernel import Partners, exchange_rows
 from shoal.algorithms.local_search.group_state_kernel import GROUP, LOSS, ROOM, SIZE, Asked, State, lay_out, measure
 from shoal.algorithms.local_search.growing_kernel import grow_groups, keep_acceptable
@@ -343,6 +343,23 @@ class WorkingPartition:
         """Send the rows of some groups elsewhere, see `dissolve_groups`."""
         log, partners = Log.of_dissolving(self._state), self._partners(self.near)
         return int(dissolve_groups(chosen, most, self.table.losses, self._asked, self._state, partners, log))
+
+    def free_failing(self, labels: NDArray[np.int32]) -> tuple[NDArray[np.int32], int]:
+        """Return groups (-1: none) without those that are not acceptable, numbered anew, and how many there are."""
+        grouped = np.flatnonzero(labels >= 0)
+        groups, told = np.unique(labels[grouped], return_inverse=True)
+        freed = np.full(self.rows, -1, dtype=np.int32)
+        freed[grouped] = told
+        order = grouped[np.argsort(told, kind="stable")].astype(np.int32)
+        begins = np.concatenate(([0], np.cumsum(np.bincount(told, minlength=len(groups))))).astype(np.int64)
+        free_failing(order, begins, self._asked, freed)
+        left, told = np.unique(freed[freed >= 0], return_inverse=True)
+        freed[freed >= 0] = told
+        return freed, len(left)
+
+    def restart(self) -> None:
+        """Begin the random numbers anew."""
+        self._random[0] = _SEED
 
     def place_rest(self, labels: NDArray[np.int32], count: int) -> float:
         """Lay a partition out whose last rows have no group (-1): they join near groups; return the loss.
