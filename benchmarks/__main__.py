@@ -22,6 +22,7 @@ from benchmarks import (
     exact,
     figure7,
     full_domain,
+    large,
     local,
     matching,
     minimality,
@@ -38,6 +39,8 @@ from benchmarks import (
     starting,
     tune,
 )
+from benchmarks.durations import minutes_of
+from benchmarks.harness import cpu_of_all_processes
 from benchmarks.machine import describe_load, describe_machine
 from benchmarks.results import Part, format_targets, is_measured, save_part, write_summary
 from benchmarks.settings import ROOT, Settings
@@ -72,6 +75,8 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "risk": risk.measure,
     "estimators": estimators.measure,
     "attacks": attacks.measure,
+    "large": large.measure,
+    "billion": large.measure_billion,
     "rivals": rivals.measure,
 }
 
@@ -88,20 +93,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = Settings.short() if options.quick else Settings()
     given = {
         name: getattr(options, name)
-        for name in ("rows", "tables", "raised_work", "workers", "adult", "counties", "arx", "against", "results")
+        for name in (
+            *("rows", "tables", "raised_work", "workers", "adult", "counties", "arx", "against", "results"),
+            *("large_rows", "most_rows", "large_folder"),
+        )
     }
     settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
     _print_machine()
+    left = list(options.parts or _PARTS)
+    if options.resume:
+        there = [name for name in left if is_measured(name, settings.results)]
+        left = [name for name in left if name not in there]
+        print(f"Measured at this commit already: {', '.join(there) or 'nothing'}.")
+    _print_left(left, settings)
     parts = []
-    for name in options.parts or _PARTS:
-        if options.resume and is_measured(name, settings.results):
-            print(f"{name}: measured at this commit already\n", flush=True)
-            continue
-        start = time.perf_counter()
-        part = _PARTS[name](settings)
+    while left:
+        name = left.pop(0)
+        part = _measured(name, settings)
         print(part.text(), flush=True)
         path = save_part(part, settings.results, quick=settings.quick)
-        print(f"{name}: {time.perf_counter() - start:.0f} s, figures in {path}\n", flush=True)
+        print(f"{name}: {part.seconds:.0f} s, {part.processor_seconds:.0f} s of CPU, figures in {path}")
+        _print_left(left, settings)
         parts.append(part)
     targets = [target for part in parts for target in part.targets]
     if targets:
@@ -112,6 +124,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         write_summary(settings.results, summary, _PARTS)
         print(f"The newest full run of every part is in {summary}.")
     return 0
+
+
+def _measured(name: str, settings: Settings) -> Part:
+    """Measure a part, and note how long that took."""
+    start, used = time.perf_counter(), cpu_of_all_processes()
+    part = _PARTS[name](settings)
+    part.seconds = round(time.perf_counter() - start, 1)
+    part.processor_seconds = round(cpu_of_all_processes() - used, 1)
+    return part
+
+
+def _print_left(names: Sequence[str], settings: Settings) -> None:
+    """Say how long the parts that are left will take; of a short run nobody needs to know."""
+    if names and not settings.quick:
+        minutes = sum(minutes_of(name, settings.results) for name in names)
+        print(f"Left: {', '.join(names)}; about {max(1, round(minutes))} minutes where nothing else runs.")
+    print(flush=True)
 
 
 def _options() -> argparse.ArgumentParser:
@@ -126,13 +155,18 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--rows", type=int, help="rows of the census-like tables")
     parser.add_argument("--tables", type=int, help="choices of d of the seven quasi-identifiers (default: all)")
     parser.add_argument("--raised-work", type=int, help="operations of the raised lower bound")
-    parser.add_argument("--workers", type=int, help="processes that count stars side by side")
+    parser.add_argument(
+        "--workers", type=int, help="processes side by side where nothing is timed (default: all cores, at most eight)"
+    )
     parser.add_argument("--adult", type=Path, help="a copy of the Adult table, fields separated by ';'")
     parser.add_argument("--counties", type=Path, help="a folder with the graph of the US counties")
     parser.add_argument("--arx", type=Path, help="a jar of ARX, to be measured beside the other tools")
     parser.add_argument(
         "--against", type=Path, help="sources, such as ../before/src, that whole commands are compared with"
     )
+    parser.add_argument("--large-rows", type=int, help="rows of the table that is larger than memory")
+    parser.add_argument("--most-rows", type=int, help="rows of the largest table, of the part `billion`")
+    parser.add_argument("--large-folder", type=Path, help="where large tables are made, and removed again")
     parser.add_argument("--results", type=Path, help="folder for the figures, and for RESULTS.md")
     return parser
 

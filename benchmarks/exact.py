@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from benchmarks.results import Grid, Part, Target
+from benchmarks.sweep import side_by_side
 from shoal.algorithms import ALGORITHMS, PROVING, Exact, GeneralizationVectors, Problem
 from shoal.models import KAnonymity, LDiversity, MetricDistance, Requirement, TCloseness
 from shoal.table import Schema, encode
@@ -24,6 +25,7 @@ __all__ = ["measure"]
 
 _ROWS = {14: 1.0, 16: 3.0, 18: 30.0}
 _PROGRAM_SECONDS = 120
+_QUICK = [name for name in ALGORITHMS if name not in PROVING]
 
 
 def measure(settings: Settings) -> Part:
@@ -84,32 +86,37 @@ def _show_exact(part: Part, settings: Settings) -> None:
 
 def _show_program(part: Part, settings: Settings) -> None:
     part.say(
-        f"`milp`, {_PROGRAM_SECONDS} seconds at most: 500 rows, three quasi-identifiers of four values, five sensitive "
-        "values, k = 5 and t = 0.3; uniform columns and skewed ones. The last columns: stars of the quick algorithms."
+        f"`milp`, {_PROGRAM_SECONDS} seconds at most, {settings.workers} programs at the same time: 500 rows, three "
+        "quasi-identifiers of four values, five sensitive values, k = 5 and t = 0.3; uniform columns and skewed ones. "
+        "The last columns: stars of the quick algorithms."
     )
-    quick = [name for name in ALGORITHMS if name not in PROVING]
-    rows: list[tuple[object, ...]] = []
-    worst = 0.0
-    for seed in range(settings.seed + 1, settings.seed + (2 if settings.quick else 4)):
-        for skewed in (False, True):
-            for distance in ("equal", "ordered"):
-                chance = Random(seed)
-                sizes = (4, 4, 4, 5)
-                columns = [[_value(chance, size, skewed=skewed) for _ in range(500)] for size in sizes]
-                problem = _problem(columns[:3], columns[3], [KAnonymity(5), TCloseness(0.3, distance=distance)])
-                start = time.perf_counter()
-                found = GeneralizationVectors(time_limit=_PROGRAM_SECONDS).partition(problem)
-                seconds = time.perf_counter() - start
-                ratio = float(found.guarantee.stars_ratio or 1)
-                gap = 100 * (1 - 1 / ratio)
-                worst = max(worst, gap)
-                stars = round(ratio * (found.guarantee.stars_bound or 0))
-                others = [_stars(problem, name) for name in quick]
-                shape = "skewed" if skewed else "uniform"
-                rows.append((seed, shape, distance, stars, found.guarantee.stars_bound, gap, seconds, *others))
+    tasks = [
+        (seed, skewed, distance, _PROGRAM_SECONDS)
+        for seed in range(settings.seed + 1, settings.seed + (2 if settings.quick else 3))
+        for skewed in (False, True)
+        for distance in ("equal", "ordered")
+    ]
+    rows = side_by_side(_solved, tasks, settings.workers)
+    worst = max(row[5] for row in rows)
     part.targets.append(Target(what="milp, gap after two minutes at most", limit=2.0, measured=worst, unit=" %"))
-    header = ("seed", "columns", "distance", "stars", "bound", "gap in %", "seconds", *quick)
+    header = ("seed", "columns", "distance", "stars", "bound", "gap in %", "seconds", *_QUICK)
     part.show(Grid(title="milp:", header=header, rows=rows))
+
+
+def _solved(task: tuple[int, bool, str, float]) -> list[tuple[Any, ...]]:
+    """Solve the program of one table, and partition it by the quick algorithms."""
+    seed, skewed, distance, limit = task
+    chance = Random(seed)
+    columns = [[_value(chance, size, skewed=skewed) for _ in range(500)] for size in (4, 4, 4, 5)]
+    problem = _problem(columns[:3], columns[3], [KAnonymity(5), TCloseness(0.3, distance=distance)])
+    start = time.perf_counter()
+    found = GeneralizationVectors(time_limit=limit).partition(problem)
+    seconds = time.perf_counter() - start
+    ratio = float(found.guarantee.stars_ratio or 1)
+    stars = round(ratio * (found.guarantee.stars_bound or 0))
+    shape = "skewed" if skewed else "uniform"
+    others = [_stars(problem, name) for name in _QUICK]
+    return [(seed, shape, distance, stars, found.guarantee.stars_bound, 100 * (1 - 1 / ratio), seconds, *others)]
 
 
 def _value(chance: Random, size: int, *, skewed: bool) -> int:

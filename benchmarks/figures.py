@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,19 +57,43 @@ class Figure:
     """What the paper says of it, and how ours differs."""
 
 
-def wide(start: str) -> Callable[[Mapping[str, Any]], list[Panel]]:
-    """Read a table whose first column is x and whose others are curves, named `TABLE curve`."""
+def wide(
+    start: str = "",
+    *,
+    ending: str = "",
+    named: Callable[[str, str], tuple[str, str]] = lambda _, head: (head.partition(" ")[0], head.partition(" ")[2]),
+    x: Callable[[Any], float | None] = lambda cell: cell,
+) -> Callable[[Mapping[str, Any]], list[Panel]]:
+    """Read the tables with such titles, whose first column is x and whose others are curves.
+
+    Parameters
+    ----------
+    start, ending : str
+        Of the titles.
+    named
+        The panel and the curve of a title and the head of a column; the words of `TABLE curve` if not given.
+    x
+        The point of a cell of the first column, or None for lines that are no points.
+    """
 
     def panels(tables: Mapping[str, Any]) -> list[Panel]:
         found: dict[str, dict[str, list[tuple[float, float]]]] = {}
-        for table in _starting(tables, start):
+        for title, table in tables.items():
+            if not (title.startswith(start) and title.endswith(ending)):
+                continue
             for column, head in enumerate(table["header"][1:], 1):
-                panel, _, curve = str(head).partition(" ")
-                points = [(row[0], row[column]) for row in table["rows"] if row[column] is not None]
-                found.setdefault(panel, {})[curve] = points
+                panel, curve = named(title, str(head))
+                points = [(x(row[0]), row[column]) for row in table["rows"] if row[column] is not None]
+                found.setdefault(panel, {})[curve] = [(at, y) for at, y in points if at is not None]
         return [Panel(title, curves) for title, curves in found.items()]
 
     return panels
+
+
+def _middle(cell: str) -> float:
+    """Return the middle of a subrange, `A to B`."""
+    low, _, high = cell.partition(" to ")
+    return (int(low) + int(high)) / 2
 
 
 def long(
@@ -95,25 +119,6 @@ def long(
         return [Panel(title, curves) for title, curves in found.items() if curves]
 
     return panels
-
-
-def _starting(tables: Mapping[str, Any], start: str) -> Iterable[Mapping[str, Any]]:
-    return (table for title, table in tables.items() if title.startswith(start))
-
-
-def _names(tables: Mapping[str, Any]) -> list[Panel]:
-    """Read the overfull ratios of the names: a table for each, a column for each algorithm."""
-    return [
-        Panel(
-            title.partition(",")[0],
-            {
-                head: [(row[0], row[column]) for row in table["rows"]]
-                for column, head in enumerate(table["header"][1:], 1)
-            },
-        )
-        for title, table in tables.items()
-        if title.endswith("names")
-    ]
 
 
 def _counterfeits(tables: Mapping[str, Any]) -> list[Panel]:
@@ -207,16 +212,11 @@ FIGURES = (
         title="Xiao, Yi, Tao (EDBT 2010), Section 6: how often each phase ended TP",
         part="paper",
         axes=("l", "tables"),
-        panels=lambda tables: [
-            Panel(
-                "SAL and OCC, tables of every d",
-                {
-                    str(head): [(row[0], row[column]) for row in table["rows"] if row[0] != "all"]
-                    for column, head in enumerate(table["header"][1:], 1)
-                },
-            )
-            for table in _starting(tables, "How often each phase")
-        ],
+        panels=wide(
+            "How often each phase",
+            named=lambda _, head: ("SAL and OCC, tables of every d", head),
+            x=lambda cell: None if cell == "all" else cell,
+        ),
         text="The paper: phase three never runs on its tables.",
     ),
     Figure(
@@ -224,7 +224,7 @@ FIGURES = (
         title="Du, Eppstein, Goodrich, Lueker (2009), Figure 7: overfull ratio over k",
         part="figure7",
         axes=("k", "largest class / k"),
-        panels=_names,
+        panels=wide(ending="names", named=lambda title, head: (title.partition(",")[0], head), x=_middle),
         scales=("log", "linear"),
         text="The paper: Spread is better than Fold, and a random order often better than a sorted one. `ours` is "
         "proven optimal for nearly every k, where it lies on the lower bound.",

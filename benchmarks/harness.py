@@ -23,6 +23,7 @@ __all__ = [
     "Memory",
     "Ratio",
     "command_seconds",
+    "cpu_of_all_processes",
     "median_seconds",
     "peak_memory",
     "processor_seconds_of",
@@ -82,6 +83,12 @@ def processor_seconds_of(action: Callable[[], object]) -> float:
     start = time.process_time()
     action()
     return time.process_time() - start
+
+
+def cpu_of_all_processes() -> float:
+    """Return the processor time of this process and of all that it started and that have ended, user and system."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
 
 
 def median_seconds(action: Callable[[], object], repeats: int) -> float:

@@ -28,7 +28,7 @@ _LIMIT = 60.0
 _TARGET_ROWS = 200
 _SEEDS = (None, 1, 2, 3, 4, 5)
 _LARGER = (400, 800, 1_600, 3_200, 8_000)
-_LONG = 600.0
+_LONG = 60.0
 _TWO_VALUES = 4_000
 
 

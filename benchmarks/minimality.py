@@ -17,6 +17,7 @@ import polars as pl
 
 import shoal
 from benchmarks.results import Grid, Part
+from benchmarks.sweep import side_by_side
 from shoal.attacks.minimality import largest_belief, possible_originals
 from shoal.errors import InfeasibleError
 from shoal.report import public_facts, render_public
@@ -62,17 +63,19 @@ def measure(settings: Settings) -> Part:
         "originals",
         *(f"{what}{kind}" for what in _SEEN for kind in (", share", ", most")),
     )
+    rng, people = np.random.default_rng(settings.seed), settings.enumerated_rows
+    tables = [
+        pl.DataFrame({"q": rng.integers(0, 3, people), "r": rng.integers(0, 2, people)})
+        for _ in range(settings.enumerated_tables)
+    ]
+    tasks = [(known, *way) for way in _WAYS for known in tables]
+    found = iter(side_by_side(_of_one_table, tasks, settings.workers))
     rows = []
     for algorithm, recoding in _WAYS:
-        rng = np.random.default_rng(settings.seed)
         totals = [Counter[str]() for _ in _SEEN]
         most = [Fraction(0)] * len(_SEEN)
-        for _ in range(settings.enumerated_tables):
-            known = {
-                "q": rng.integers(0, 3, settings.enumerated_rows),
-                "r": rng.integers(0, 2, settings.enumerated_rows),
-            }
-            for level, (exposed, originals, largest) in enumerate(exposure(pl.DataFrame(known), algorithm, recoding)):
+        for _ in tables:
+            for level, (exposed, originals, largest) in enumerate(next(found)):
                 totals[level].update(exposed=exposed, originals=originals)
                 most[level] = max(most[level], largest)
         figures = [
@@ -83,6 +86,10 @@ def measure(settings: Settings) -> Part:
         rows.append((algorithm, recoding, totals[0]["originals"], *figures))
     part.show(Grid(title="Confidence above 1/2:", header=header, rows=rows))
     return part
+
+
+def _of_one_table(task: tuple[pl.DataFrame, str, str]) -> list[list[tuple[int, int, Fraction]]]:
+    return [exposure(*task)]
 
 
 def exposure(known: pl.DataFrame, algorithm: str, recoding: str) -> list[tuple[int, int, Fraction]]:

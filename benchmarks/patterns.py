@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ import polars as pl
 import shoal
 from benchmarks.harness import median_seconds
 from benchmarks.results import Grid, Part, Target
+from benchmarks.sweep import side_by_side
 from shoal.algorithms import Problem
 from shoal.datasets import census
 from shoal.models import Requirement
@@ -32,8 +33,12 @@ _QI = ("age", "gender", "race", "marital_status", "birth_place", "education", "w
 _LIMIT_SECONDS = 600.0
 _ADULT = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation")
 _FEW = shoal.PatternRule(most_stars=3)
-_SAMPLES = ((300, 60.0, 0.0), (500, 60.0, 0.0), (1_500, 120.0, 0.7))
-"""Rows of a sample of Adult, seconds, and the gap in percent that is asked for."""
+_SAMPLES = ((300, 60.0), (500, 60.0))
+"""Rows of a sample of Adult that is to be proven, and seconds."""
+_LARGER_SAMPLE, _LARGER_SECONDS, _LARGER_GAP = 1_500, 120.0, 0.7
+"""Rows of a sample that is to be bounded, seconds, and the gap in percent that is asked for."""
+_Proof = tuple[pl.DataFrame, shoal.PatternRule | None, int, float]
+"""A table, its patterns, k, and seconds."""
 _BUSY = 4
 """Processes beside the proofs of the small samples."""
 
@@ -57,6 +62,12 @@ def _partition(frame: pl.DataFrame, algorithm: Algorithm, k: int) -> tuple[float
     table = encode(frame, Schema(quasi_identifiers=tuple(frame.columns)))
     found = algorithm.partition(Problem(table=table, requirement=requirement, rng=np.random.default_rng(1)))
     return time.perf_counter() - start, found.facts
+
+
+def _proven(task: _Proof) -> list[tuple[float, dict[str, float]]]:
+    """Return seconds and facts of a program, in a process beside others."""
+    frame, rule, k, limit = task
+    return [_partition(frame, shoal.PatternGuided(rule, optimal=True, time_limit=limit), k)]
 
 
 def _group_by(frame: pl.DataFrame) -> None:
@@ -91,12 +102,18 @@ def _speed(part: Part, settings: Settings) -> None:
 def _quality(part: Part, frame: pl.DataFrame, settings: Settings) -> None:
     limit = 10.0 if settings.quick else _LIMIT_SECONDS / 10
     rows: list[tuple[object, ...]] = []
-    for k in _K_VALUES[:2] if settings.quick else _K_VALUES:
+    values = _K_VALUES[:2] if settings.quick else _K_VALUES
+    tasks: list[_Proof] = [(frame, None, k, limit) for k in values]
+    if not settings.quick:
+        sample = frame.sample(_LARGER_SAMPLE, seed=1)
+        tasks = [(frame, _FEW, 5, _LIMIT_SECONDS), (sample, _FEW, 5, _LARGER_SECONDS), *tasks]
+    proofs = side_by_side(_proven, tasks, settings.workers)
+    few = proofs[: -len(values)]
+    for k, (took, best) in zip(values, proofs[-len(values) :], strict=True):
         asked = {"quasi_identifiers": frame.columns, "privacy": shoal.KAnonymity(k), "seed": 1}
         seconds, greedy = _partition(frame, shoal.PatternGuided(improve=False), k)
         rows.append((k, "greedy", greedy["cost"], None, seconds))
         seconds, improved = _partition(frame, shoal.PatternGuided(), k)
-        took, best = _partition(frame, shoal.PatternGuided(optimal=True, time_limit=limit), k)
         bound = best["cost_bound"]
         rows.append((k, "improved", improved["cost"], improved["cost"] / bound, seconds))
         rows.append((k, "patterns-optimal", best["cost"], best["cost"] / bound, took))
@@ -113,7 +130,7 @@ def _quality(part: Part, frame: pl.DataFrame, settings: Settings) -> None:
         ]
     part.show(
         Grid(
-            title=f"Adult, eight attributes, every pattern; optimal with {limit:.0f} s:",
+            title=f"Adult, eight attributes, every pattern; optimal with {limit:.0f} s, {settings.workers} at a time:",
             header=("k", "algorithm", "stars", "over the bound", "seconds"),
             rows=rows,
         )
@@ -135,10 +152,10 @@ def _quality(part: Part, frame: pl.DataFrame, settings: Settings) -> None:
             rows=counts,
         )
     )
-    _samples(part, frame, settings)
-    if settings.quick:
+    _samples(part, frame, settings, few[1:])
+    if not few:
         return
-    seconds, facts = _partition(frame, shoal.PatternGuided(_FEW, optimal=True, time_limit=_LIMIT_SECONDS), 5)
+    seconds, facts = few[0]
     part.targets.append(
         Target(
             what="Adult, k = 5, at most three stars: gap of the program within ten minutes",
@@ -150,14 +167,17 @@ def _quality(part: Part, frame: pl.DataFrame, settings: Settings) -> None:
     part.say(f"The program with at most three stars took {seconds:.0f} s.")
 
 
-def _samples(part: Part, frame: pl.DataFrame, settings: Settings) -> None:
-    """Prove samples of a table while other processes compute, and bound a larger one."""
+def _samples(
+    part: Part, frame: pl.DataFrame, settings: Settings, larger: Sequence[tuple[float, dict[str, float]]]
+) -> None:
+    """Prove samples of a table while other processes compute, and show them with a larger one that was bounded."""
+    found = []
+    for n, limit in _SAMPLES[: 1 if settings.quick else None]:
+        with _busy(_BUSY):
+            found.append((n, limit, _BUSY, 0.0, _proven((frame.sample(n, seed=1), _FEW, 5, limit))[0]))
+    found += [(_LARGER_SAMPLE, _LARGER_SECONDS, settings.workers - 1, _LARGER_GAP, one) for one in larger]
     rows: list[tuple[object, ...]] = []
-    for n, limit, asked in _SAMPLES[: 1 if settings.quick else None]:
-        beside = _BUSY if asked == 0 else 0
-        with _busy(beside):
-            algorithm = shoal.PatternGuided(_FEW, optimal=True, time_limit=limit)
-            seconds, facts = _partition(frame.sample(n, seed=1), algorithm, 5)
+    for n, limit, beside, asked, (seconds, facts) in found:
         gap = 100 * facts["gap"]
         rows.append((n, beside, facts["cost"], facts["cost_bound"], gap, seconds))
         what = f"{n:,} rows of Adult, k = 5, at most three stars, {limit:.0f} s, {beside} processes beside: gap"

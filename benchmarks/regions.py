@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.results import Grid, Part, Target
+from benchmarks.sweep import side_by_side
 from shoal.grouping import regions
 
 if TYPE_CHECKING:
@@ -87,31 +88,35 @@ def _spread(made: Any) -> float:
 
 
 def _examples(part: Part, settings: Settings) -> None:
-    rows: list[tuple[object, ...]] = []
     shares = _SHARES[::3] if settings.quick else _SHARES
     limit = 1.0 if settings.quick else _SECONDS_FOR_PROOF
-    for name, file, column in _EXAMPLES:
-        one = _libpysal(name, file, column)
-        for share in shares:
-            k = int(one.weights.sum() * share)
-            tree = regions(one.edges, one.weights, k, method="tree")
-            best = regions(one.edges, one.weights, k, seed=settings.seed)
-            start = time.perf_counter()
-            exact = regions(one.edges, one.weights, k, method="exact", seed=settings.seed, time_limit=limit)
-            rows.append(
-                (
-                    f"{name} {column}", k, tree.cost, best.cost, best.seconds, exact.cost,
-                    time.perf_counter() - start, exact.lower_bound, exact.gap, "optimal" if exact.optimal else "",
-                )
-            )  # fmt: skip
+    tasks = [(*example, share, limit, settings.seed) for example in _EXAMPLES for share in shares]
+    rows = side_by_side(_proven, tasks, settings.workers)
     header = ("map", "k", "tree", "best", "seconds", "exact", "seconds, exact", "bound", "gap", "note")
     title = f"Maps of libpysal: the largest class, for k from {shares[0]:.0%} to {shares[-1]:.0%} of all records:"
     part.show(Grid(title=title, header=header, rows=rows))
     proven = sum(row[-1] == "optimal" for row in rows)
-    part.say(f"Proven optimal: {proven} of {len(rows)}; the others are within their gap of the optimum.")
+    part.say(
+        f"Proven optimal: {proven} of {len(rows)}; the others are within their gap of the optimum. {settings.workers} "
+        "processes side by side."
+    )
     if not settings.quick:
         what = f"maps of libpysal, {limit / 60:.0f} minutes each: not proven, of {len(rows)}"
         part.targets.append(Target(what=what, limit=len(rows) - _PROVEN, measured=len(rows) - proven))
+
+
+def _proven(task: tuple[str, str, str, float, float, int]) -> list[tuple[object, ...]]:
+    """Divide a map by every method."""
+    name, file, column, share, limit, seed = task
+    one = _libpysal(name, file, column)
+    k = int(one.weights.sum() * share)
+    tree = regions(one.edges, one.weights, k, method="tree")
+    best = regions(one.edges, one.weights, k, seed=seed)
+    start = time.perf_counter()
+    exact = regions(one.edges, one.weights, k, method="exact", seed=seed, time_limit=limit)
+    seconds, note = time.perf_counter() - start, "optimal" if exact.optimal else ""
+    found = (tree.cost, best.cost, best.seconds, exact.cost, seconds, exact.lower_bound, exact.gap, note)
+    return [(f"{name} {column}", k, *found)]
 
 
 def _us_counties(settings: Settings) -> _Map:

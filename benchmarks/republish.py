@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 import shoal
 from benchmarks.results import Grid, Part, Target
-from benchmarks.sweep import encoded, partitioned
+from benchmarks.sweep import encoded, partitioned, side_by_side
 from shoal.algorithms import ALGORITHMS
 from shoal.covering import PointTree
 from shoal.datasets import census
@@ -33,6 +32,8 @@ __all__ = ["measure"]
 
 _QUASI_IDENTIFIERS = ("age", "gender", "education", "birth_place")
 _SENSITIVE = {"OCC": "occupation", "SAL": "income"}
+_COMPARED = ("independent", "fewest")
+"""The balancings of ours; `paper` is beside them in one table."""
 _SELECTIVITY = 0.1
 _SELECTIVITIES = (0.02, 0.04, 0.06, 0.08, 0.1)
 """Those of Figure 8a."""
@@ -81,6 +82,8 @@ class Released:
     last: NDArray[np.int32]
     people: NDArray[np.int64]
     values: NDArray[np.int64]
+    groups: NDArray[np.int32]
+    """Of each person."""
 
 
 def _released(
@@ -103,6 +106,7 @@ def _released(
         last=np.column_stack([high for _, high in extents]),
         people=np.bincount(groups, minlength=count),
         values=cells.reshape(count, values),
+        groups=groups,
     )
 
 
@@ -114,7 +118,7 @@ def _invariant(people: People, settings: Settings, m: int, volume: int, balancin
     values = people.sizes[-1]
     for present in people.history(settings, volume):
         codes = people.codes[present]
-        start = time.perf_counter()
+        start = time.process_time()
         made = generalize(
             quasi_identifiers=codes[:, :-1],
             sensitive=codes[:, -1],
@@ -125,7 +129,7 @@ def _invariant(people: People, settings: Settings, m: int, volume: int, balancin
             rng=rng,
             balancing=balancing,
         )
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
         signature_of[present], signatures = made.signature_of, made.signatures
         fakes = (made.counterfeit_groups, made.counterfeit_values)
         yield _released(codes, made.groups, made.count, fakes, values, seconds)
@@ -138,9 +142,9 @@ def _diverse(people: People, settings: Settings, l: int, volume: int) -> Iterato
     requirement = Requirement.of(shoal.LDiversity(l), (sensitive,))
     for present in people.history(settings, volume):
         table = encoded(people.frame[present], list(_QUASI_IDENTIFIERS), sensitive)
-        start = time.perf_counter()
+        start = time.process_time()
         made = partitioned(table, ALGORITHMS["mondrian"], requirement)
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
         yield _released(people.codes[present], made.groups, made.count, (nobody, nobody), people.sizes[-1], seconds)
 
 
@@ -163,6 +167,12 @@ class Found:
         return self.errors_by_selectivity[max(self.errors_by_selectivity)]
 
 
+def _of_all_groups(codes: NDArray[np.int32], release: Released, carried: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the sensitive values, as bits, of all groups that each person may be in."""
+    tree = PointTree(codes[:, :-1])
+    return tree.collect_ranges(release.first, release.last, carried[:, None])[:, 0]
+
+
 def _measured(
     people: People,
     settings: Settings,
@@ -170,28 +180,36 @@ def _measured(
     releases: Iterator[Released],
     *,
     attack: bool,
-    selectivities: tuple[float, ...] = (_SELECTIVITY,),
+    queries: Mapping[float, int],
+    disjoint: bool = False,
 ) -> Found:
-    """Run through a history, ask queries of some releases, and play the adversary if asked to."""
+    """Run through a history, ask queries of some releases, and play the adversary if asked to.
+
+    Parameters
+    ----------
+    queries : mapping
+        By their selectivity: how many.
+    disjoint : bool
+        Whether nobody fits two groups of a release, as with strict Mondrian: its cuts never divide equal rows.
+    """
     total = 1 + (len(people.codes) - settings.alive) // volume
     asked = set(np.linspace(0, total - 1, settings.queried_releases).astype(int).tolist())
     rng = np.random.default_rng(settings.seed)
     left = np.full(len(people.codes), ~np.uint64(0))
     counterfeits, seconds = [], []
-    errors: dict[float, list[float]] = {selectivity: [] for selectivity in selectivities}
+    errors: dict[float, list[float]] = {selectivity: [] for selectivity in queries}
     for number, (present, one) in enumerate(zip(people.history(settings, volume), releases, strict=True)):
         counterfeits.append(one.counterfeits)
         seconds.append(one.seconds)
         if number in asked:
             for selectivity, found in errors.items():
-                queries = random_ranges(people.sizes, selectivity, settings.queries, rng)
+                ranges = random_ranges(people.sizes, selectivity, queries[selectivity], rng)
                 boxes = (one.first, one.last)
-                found.append(workload_error(people.codes[present], boxes, one.people, one.values, queries))
+                found.append(workload_error(people.codes[present], boxes, one.people, one.values, ranges))
         if attack:
             bits = np.uint64(1) << np.arange(people.sizes[-1], dtype=np.uint64)
             carried = np.bitwise_or.reduce(np.where(one.values > 0, bits, np.uint64(0)), axis=1)
-            tree = PointTree(people.codes[present, :-1])
-            left[present] &= tree.collect_ranges(one.first, one.last, carried[:, None])[:, 0]
+            left[present] &= carried[one.groups] if disjoint else _of_all_groups(people.codes[present], one, carried)
     sizes = np.bitwise_count(left)
     return Found(
         counterfeits=counterfeits,
@@ -202,35 +220,88 @@ def _measured(
     )
 
 
+_History = tuple[str, int, int]
+"""How signatures are balanced, how many people are replaced at each release, and m."""
+
+
 def measure(settings: Settings) -> Part:
     """Measure the paper's Figures 4 to 9 on census-like tables."""
     part = Part(name="republish", title="Re-publication with m-invariance")
     part.say(
         f"{settings.rows:,} census-like people, {settings.alive:,} of them alive, r of them replaced at each release, "
-        f"d = 4 (age, gender, education, birth place); {settings.queries:,} queries of an expected selectivity of 10 % "
-        f"for {settings.queried_releases} of the releases."
+        f"d = 4 (age, gender, education, birth place). {settings.queried_releases} of the releases are asked "
+        f"{settings.queries:,} queries, those of Figure 7 {settings.many_queries:,}, of an expected selectivity of "
+        f"10 % where no other is told. Seconds are those of the processor; {settings.workers} histories at a time."
+    )
+    histories = _histories(settings)
+    tasks = [(settings, sensitive, *history) for history in histories for sensitive in _SENSITIVE.values()]
+    found = dict(side_by_side(_published, tasks, settings.workers))
+    diverse = side_by_side(
+        _vulnerable,
+        [
+            (settings, sensitive, l, volume)
+            for volume in sorted(settings.diverse_volumes)  # the longest histories first
+            for l in settings.diverse_l
+            for sensitive in _SENSITIVE.values()
+        ],
+        settings.workers,
     )
     for name, sensitive in _SENSITIVE.items():
-        people = People.of(settings, sensitive)
-        _measure_history(part, settings, name, people)
-        _measure_errors(part, settings, name, people)
-        _measure_sweep(part, settings, name, people)
-        _measure_diverse(part, settings, name, people)
+        of_table = {history: found[sensitive, history] for history in histories}
+        _show_long(part, settings, name, of_table)
+        _show_queries(part, settings, name, of_table)
+        _show_sweep(part, settings, name, of_table)
+        header = ("r", "l", "releases", "vulnerable people")
+        rows = [row[1:] for row in diverse if row[0] == sensitive]
+        part.show(Grid(title=f"{name}: l-diversity by Mondrian (Figure 4):", header=header, rows=rows))
     return part
 
 
-def _measure_history(part: Part, settings: Settings, name: str, people: People) -> None:
+def _histories(settings: Settings) -> list[_History]:
+    """Return what is published with m-invariance, each once, the longest first."""
+    m, swept = settings.fixed_m, settings.swept_volume
+    found: dict[_History, None] = {(balancing, settings.fixed_volume, m): None for balancing in BALANCINGS}
+    for balancing in _COMPARED:
+        found |= {(balancing, swept, one): None for one in (m, *settings.m_values)}
+        found |= {(balancing, volume, m): None for volume in settings.update_volumes}
+    return sorted(found, key=lambda one: one[1])
+
+
+def _published(task: tuple[Settings, str, str, int, int]) -> list[tuple[tuple[str, _History], Found]]:
+    """Publish a history with m-invariance and measure it; of those of the figures over time more is asked."""
+    settings, sensitive, balancing, volume, m = task
+    people = People.of(settings, sensitive)
+    most = m == settings.fixed_m and balancing in _COMPARED
+    many = most and volume in (settings.fixed_volume, max(settings.update_volumes))
+    queries = {_SELECTIVITY: settings.many_queries if many else settings.queries}
+    if most and volume == settings.swept_volume:
+        queries = {**dict.fromkeys(_SELECTIVITIES, settings.queries), **queries}
+    releases = _invariant(people, settings, m, volume, balancing)
+    attack = most and volume == settings.fixed_volume
+    found = _measured(people, settings, volume, releases, attack=attack, queries=queries)
+    return [((sensitive, (balancing, volume, m)), found)]
+
+
+def _vulnerable(task: tuple[Settings, str, int, int]) -> list[tuple[str, int, int, int, int]]:
+    """Publish a history with l-diversity, and count those whose value is certain at the end."""
+    settings, sensitive, l, volume = task
+    people = People.of(settings, sensitive)
+    releases = _diverse(people, settings, l, volume)
+    found = _measured(people, settings, volume, releases, attack=True, queries={}, disjoint=True)
+    return [(sensitive, volume, l, len(found.seconds), found.vulnerable)]
+
+
+def _show_long(part: Part, settings: Settings, name: str, histories: Mapping[_History, Found]) -> None:
     """Figures 5 and 7 and the targets: one long history."""
     m, volume = settings.fixed_m, settings.fixed_volume
     rows = []
     for balancing in BALANCINGS:
-        releases = _invariant(people, settings, m, volume, balancing)
-        found = _measured(people, settings, volume, releases, attack=balancing != "paper")
+        found = histories[balancing, volume, m]
         counts = found.counterfeits
         times = (statistics.median(found.seconds), max(found.seconds))
         average = statistics.mean(counts)
         rows.append((balancing, len(counts), average, max(counts), counts.count(0), *times, max(found.errors)))
-        if balancing != "paper":
+        if balancing in _COMPARED:
             what = f"{name}, m = {m}, r = {volume:,}, {balancing}"
             _show_history(part, what, found)
             part.targets += _targets(f"{what}: ", found, m)
@@ -271,47 +342,32 @@ def _show_errors(part: Part, what: str, found: Found) -> None:
     )
 
 
-def _measure_errors(part: Part, settings: Settings, name: str, people: People) -> None:
+def _show_queries(part: Part, settings: Settings, name: str, histories: Mapping[_History, Found]) -> None:
     """Figure 7 where many people are replaced, and Figure 8a: queries of several sizes."""
     m, many = settings.fixed_m, max(settings.update_volumes)
-    for balancing in ("independent", "fewest"):
+    for balancing in _COMPARED:
         if many != settings.fixed_volume:
-            found = _measured(people, settings, many, _invariant(people, settings, m, many, balancing), attack=False)
-            _show_errors(part, f"{name}, m = {m}, r = {many:,}, {balancing}", found)
+            what = f"{name}, m = {m}, r = {many:,}, {balancing}"
+            _show_errors(part, what, histories[balancing, many, m])
     rows = []
-    for balancing in ("independent", "fewest"):
+    for balancing in _COMPARED:
         volume = settings.swept_volume
-        releases = _invariant(people, settings, m, volume, balancing)
-        found = _measured(people, settings, volume, releases, attack=False, selectivities=_SELECTIVITIES)
-        for theta, errors in found.errors_by_selectivity.items():
+        for theta, errors in histories[balancing, volume, m].errors_by_selectivity.items():
             rows.append((balancing, volume, round(100 * theta), float(statistics.mean(errors))))
     header = ("balancing", "r", "theta in %", "average query error")
     part.show(Grid(title=f"{name}: over theta (Figure 8a):", header=header, rows=rows))
 
 
-def _measure_sweep(part: Part, settings: Settings, name: str, people: People) -> None:
+def _show_sweep(part: Part, settings: Settings, name: str, histories: Mapping[_History, Found]) -> None:
     """Figures 6, 8 and 9: over r at the largest m, and over m at one r."""
     header = ("balancing", "r", "m", "average counterfeits", "average query error", "average s")
     by_volume = [(volume, settings.fixed_m) for volume in settings.update_volumes]
     by_m = [(settings.swept_volume, m) for m in settings.m_values]
     for title, pairs in (("over r", by_volume), ("over m", by_m)):
         rows = []
-        for balancing in ("independent", "fewest"):
+        for balancing in _COMPARED:
             for volume, m in pairs:
-                releases = _invariant(people, settings, m, volume, balancing)
-                found = _measured(people, settings, volume, releases, attack=False)
+                found = histories[balancing, volume, m]
                 means = map(statistics.mean, (found.counterfeits, found.errors, found.seconds))
                 rows.append((balancing, volume, m, *map(float, means)))
         part.show(Grid(title=f"{name}: {title} (Figures 6, 8, 9):", header=header, rows=rows))
-
-
-def _measure_diverse(part: Part, settings: Settings, name: str, people: People) -> None:
-    """Figure 4: vulnerable people when the same history is published with l-diversity."""
-    rows = []
-    for volume in settings.diverse_volumes:
-        for l in settings.diverse_l:
-            run = partial(_diverse, people, settings, l, volume)
-            found = _measured(people, settings, volume, run(), attack=True)
-            rows.append((volume, l, len(found.seconds), found.vulnerable))
-    header = ("r", "l", "releases", "vulnerable people")
-    part.show(Grid(title=f"{name}: l-diversity by Mondrian (Figure 4):", header=header, rows=rows))

@@ -72,6 +72,10 @@ class Part:
     """A heading."""
     when: str = field(default_factory=lambda: f"commit {describe_machine()['commit']}, {describe_load()}")
     """Of which commit, when it began, and what else the machine was doing."""
+    seconds: float | None = None
+    """How long the run of this part took; None: of a run that did not note it."""
+    processor_seconds: float | None = None
+    """The CPU of all its processes."""
     targets: list[Target] = field(default_factory=list)
     """Figures with a limit."""
     blocks: list[list[str]] = field(default_factory=list)
@@ -90,7 +94,9 @@ class Part:
 
     def text(self) -> str:
         """Return the part as Markdown."""
-        lines = [f"## {self.title}", "", f"_{self.when}_"]
+        took = "" if self.seconds is None else f"; took {self.seconds / 60:.1f} min"
+        took += "" if self.processor_seconds is None else f", {self.processor_seconds / 60:.1f} min of CPU"
+        lines = [f"## {self.title}", "", f"_{self.when}{took}_"]
         if self.targets:
             lines += ["", *format_targets(self.targets).lines()]
         for block in self.blocks:

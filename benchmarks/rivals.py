@@ -94,6 +94,8 @@ class Run:
     """Its largest resident set."""
     failed: str = ""
     """Why there is no result."""
+    late: bool = False
+    """Whether there is none because it took too long."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,22 +120,24 @@ def measure(settings: Settings) -> Part:
         f"On {datetime.now(UTC):%Y-%m-%d}, each tool as a program of its own that reads a file and writes one, once. "
         "The loss is read from the published file: the mean over all cells of (n - 1) / (N - 1), where n of the N "
         "values of a column fit the cell, and 1 for the cells of records that a tool left out (at most 5 % where it "
-        "may)."
+        f"may). A tool that had no result in {settings.rival_seconds:.0f} s is not asked for the stricter request, or "
+        "with more records."
     )
+    late: set[str] = set()
     with TemporaryDirectory() as folder:
         for frame, name, trees in _tables(settings, Path(folder)):
             rows = []
             for request, (k, l) in _REQUESTS.items():
-                rows += list(_rows(frame, trees, request, (k, l), settings))
+                rows += list(_rows(frame, trees, request, (k, l), settings, late))
             header = ("request", "tool", "seconds", "CPU", "MB", "records", "loss in %", "k", "l", "as asked")
             part.show(Grid(title=f"{name}, {frame.height:,} records:", header=header, rows=rows))
     return part
 
 
 def _rows(
-    frame: pl.DataFrame, trees: Path, request: str, asked: tuple[int, int], settings: Settings
+    frame: pl.DataFrame, trees: Path, request: str, asked: tuple[int, int], settings: Settings, late: set[str]
 ) -> Iterable[tuple[object, ...]]:
-    """Yield a line for each tool."""
+    """Yield a line for each tool; those that took too long for less are in `late`, and are not asked."""
     leaves = {name: _leaves(trees / f"{name}.csv") for name in QUASI_IDENTIFIERS}
     with TemporaryDirectory() as folder:
         source = Path(folder) / "table.csv"
@@ -148,7 +152,12 @@ def _rows(
         ours = None
         for name, run in ways.items():
             target = Path(folder) / f"{hashlib.sha256(name.encode()).hexdigest()}.csv"
+            if name in late:
+                yield request, name, None, None, None, None, None, None, None, "not asked: no result for less"
+                continue
             took = run(target)
+            if took.late:
+                late.add(name)
             if took.failed:
                 yield request, name, None, None, None, None, None, None, None, took.failed
                 continue
@@ -342,9 +351,9 @@ def environment(pins: Sequence[str]) -> str:
 def run_program(command: Sequence[str], most_seconds: float) -> Run:
     """Run a program to its end, or for so many seconds, and return what it took."""
     clean = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHOME"}}
-    environment = dict(os.environ) if command[0] == shoal_command()[0] else clean
+    variables = dict(os.environ) if command[0] == shoal_command()[0] else clean
     start = time.perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment) as process:
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=variables) as process:
         while True:
             done, status, used = os.wait4(process.pid, os.WNOHANG)
             if done:
@@ -353,7 +362,7 @@ def run_program(command: Sequence[str], most_seconds: float) -> Run:
                 process.kill()
                 os.wait4(process.pid, 0)
                 process.returncode = -9
-                return Run(seconds=0, cpu=0, megabytes=0, failed=f"no result in {most_seconds:.0f} s")
+                return Run(seconds=0, cpu=0, megabytes=0, failed=f"no result in {most_seconds:.0f} s", late=True)
             time.sleep(0.01)
         process.returncode = os.waitstatus_to_exitcode(status)
     failed = "" if process.returncode == 0 else "failed"

@@ -62,7 +62,7 @@ class Settings:
     raised_l: tuple[int, ...] = (2, 4, 6, 8, 10)
     """The values of l for which it is computed again, at the fixed d."""
     workers: int = field(default_factory=lambda: min(usable_cores(), 8))
-    """Processes that count stars side by side; times are always measured in one."""
+    """Processes side by side where stars, errors and attacks are counted; what is timed runs alone."""
     seed: int = 0
     """Of the tables and of the choices of quasi-identifiers."""
     adult: Path = ROOT.parent / "shared" / "data" / "adult" / "adult.csv"
@@ -87,6 +87,8 @@ class Settings:
     """The values of l of these."""
     queries: int = 1_000
     """Counting queries that a release is asked."""
+    many_queries: int = 10_000
+    """The same of the histories whose error is shown release by release."""
     queried_releases: int = 5
     """Releases of a history that are asked."""
     tuning_seconds: float = 60
@@ -95,8 +97,18 @@ class Settings:
     """People in the tables whose originals are all enumerated."""
     enumerated_tables: int = 8
     """How many such tables."""
-    rival_seconds: float = 900
-    """How long another tool may take."""
+    large_rows: int = 100_000_000
+    """Rows of the table that is larger than memory."""
+    most_rows: int = 1_000_000_000
+    """Rows of the largest table."""
+    spark_rows: int = 10_000_000
+    """Rows of the table that every engine publishes."""
+    parts_rows: int = 30_000_000
+    """Rows of the table of seven quasi-identifiers that is solved in parts."""
+    large_folder: Path | None = None
+    """Where large tables are made, and removed again; a temporary folder unless given."""
+    rival_seconds: float = 300
+    """How long another tool may take; one that takes longer is not asked for more than that."""
     arx: Path | None = None
     """A jar of ARX, which is measured where it is given."""
     quick: bool = False
@@ -127,7 +139,12 @@ class Settings:
             diverse_volumes=(40_000,),
             diverse_l=(2, 10),
             queries=200,
+            many_queries=200,
             queried_releases=2,
             tuning_seconds=10,
+            large_rows=2_000_000,
+            most_rows=4_000_000,
+            spark_rows=500_000,
+            parts_rows=300_000,
             rival_seconds=60,
         )

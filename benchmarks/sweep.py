@@ -176,7 +176,7 @@ def side_by_side(work: Callable[[_T], list[_M]], tasks: list[_T], workers: int) 
         for done, measurements in enumerate(mapper(work, tasks), 1):
             found.extend(measurements)
             if sys.stderr.isatty():
-                sys.stderr.write(f"\r{done} of {len(tasks)} tables, {time.perf_counter() - start:.0f} s ")
+                sys.stderr.write(f"\r{done} of {len(tasks)}, {time.perf_counter() - start:.0f} s ")
     if sys.stderr.isatty():
         sys.stderr.write("\n")
     return found

@@ -45,7 +45,8 @@ def measure(settings: Settings) -> Part:
         f"`shoal.tune` for l-diversity (frequency), `tp+`, {settings.tuning_seconds:g} s each. Losses are measured "
         "against the original table: `untouched` without a coarsening, `best` of all tried ones, `by coarsening` "
         "the part that the coarsening loses alone. `found after` in seconds of the wall clock, which other work on the "
-        "machine makes longer; compilation is not in it."
+        "machine makes longer; compilation is not in it. Searches for the least `gcp`, of which no target speaks, take "
+        "half as long."
     )
     rows: list[tuple[object, ...]] = []
     if settings.adult.exists():
@@ -86,7 +87,7 @@ def _tuned(
         algorithm="tp+",
         loss=loss,
         hierarchies=hierarchies,
-        seconds=settings.tuning_seconds,
+        seconds=settings.tuning_seconds / (1 if loss == "kl_divergence" else 2),
         seed=1,
         **request,
     )

@@ -5,14 +5,19 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import shoal
+from shoal.cli.main import app
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = (
@@ -24,6 +29,7 @@ MODULES = (
     "comparison",
     "compiling",
     "divergence",
+    "durations",
     "emd",
     "estimators",
     "exact",
@@ -31,6 +37,7 @@ MODULES = (
     "figures",
     "full_domain",
     "harness",
+    "large",
     "local",
     "machine",
     "matching",
@@ -38,6 +45,7 @@ MODULES = (
     "paper",
     "patterns",
     "plane",
+    "processes",
     "regions",
     "republish",
     "results",
@@ -94,8 +102,13 @@ def settings(benchmarks, tmp_path):
         diverse_volumes=(1_000,),
         diverse_l=(2,),
         queries=20,
+        many_queries=40,
         queried_releases=2,
         tuning_seconds=0.2,
+        large_rows=2_000,
+        most_rows=3_000,
+        spark_rows=1_500,
+        parts_rows=4_000,
         quick=True,
         results=tmp_path,
     )
@@ -385,6 +398,75 @@ def test_whole_processes_are_measured_against_another_tree(benchmarks, settings)
     assert 0.1 < changed < 0.2  # half of 1 - 0.85**2
 
 
+def test_what_a_process_takes_counts_those_that_it_started(benchmarks, monkeypatch):
+    taken_by = benchmarks.processes.taken_by
+    monkeypatch.setenv("LEAST", "none")
+    busy = "import time\nheld = b'x' * 150_000_000\nwhile time.process_time() < 0.4: pass"
+    started = f"subprocess.run([sys.executable, '-c', {busy!r}])"
+    nested = f"import os, subprocess, sys; os.environ['LEAST'] == 'some' and {started}"
+    alone = taken_by([benchmarks.processes.sys.executable, "-c", nested])
+    found = taken_by([benchmarks.processes.sys.executable, "-c", nested], {"LEAST": "some"}, cores=[0])
+    assert found.seconds >= found.user + found.system - 0.05 >= 0.3, "it had one core"
+    assert alone.user < found.user
+    if Path("/proc/self/status").exists():
+        assert alone.peak < 100e6
+        assert 150e6 < found.peak < 400e6
+    with pytest.raises(subprocess.CalledProcessError):
+        taken_by([benchmarks.processes.sys.executable, "-c", "raise SystemExit(3)"])
+
+
+def test_large_tables_are_published_beside_their_yardsticks(benchmarks, settings, tmp_path):
+    benchmarks.large.write_census(kept := tmp_path / "kept", 1_000, 4, 0)
+    assert pl.read_parquet(kept / "part-00000.parquet").height == 1_000
+    folder = tmp_path / "made"
+    part = benchmarks.large.measure_billion(replace(settings, large_folder=folder))
+    assert list(folder.iterdir()) == [], "what is made is removed"
+    measured = {target.what.partition(": ")[2]: target for target in part.targets}
+    assert measured["temporary files left behind"].measured == 0
+    assert 0.1 < measured["peak memory"].measured < measured["peak memory"].limit == 1.5
+    assert measured["time over one group_by and one copy"].limit == 3
+    assert measured["share of the time that is in no step"].met
+    whole, steps = (figure["rows"] for figure in part.figures.values())
+    assert [row[0] for row in whole] == ["one group_by", "one copy", "3,000 rows, d = 4"]
+    assert sum(steps[0][1:-1]) == pytest.approx(steps[0][-1])
+
+
+def test_engines_parts_and_cores_are_measured(benchmarks, settings, monkeypatch, tmp_path):
+    large, commands = benchmarks.large, []
+
+    def here(command, environment=None, *, cores=None):
+        """Do what a process would, in this one."""
+        commands.append((command[1:], cores))
+        if command[1] == "-c":
+            monkeypatch.setattr(sys, "argv", ["-c", *command[3:]])
+            exec(command[2], {})
+        else:
+            done = CliRunner().invoke(app, command[3:])
+            assert done.exit_code == 0, done.output
+        return benchmarks.processes.Taken(seconds=2.0, user=1.0, system=0.5, peak=10**9)
+
+    monkeypatch.setattr(large, "taken_by", here)
+    monkeypatch.setattr(large, "_PIECE", 900)
+    monkeypatch.setattr(large, "_without_spark", lambda: "there is no Java. Install version 17 or newer.")
+    monkeypatch.setattr(large.os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
+    monkeypatch.setattr(large.tempfile, "tempdir", str(tmp_path))
+    part = large.measure(replace(settings, many_rows=1_000, against=tmp_path))
+    measured = {target.what: target.measured for target in part.targets}
+    assert measured["1,500 rows, d = 4, in pieces: stars over those in memory"] == 1
+    assert 0 < measured["4,000 rows, d = 7, in pieces: loss over that of a tenth of the rows in memory"] < 1
+    assert measured["2,000 rows, d = 4: time over one group_by and one copy"] == 0.5
+    assert "**Spark was not measured: there is no Java." in part.text()
+    assert [cores for _, cores in commands if cores] == [[0], [0, 1]]
+    assert [row[:2] for row in next(iter(part.figures.values()))["rows"]][2] == [
+        "2,000 rows, d = 4, the other tree, in memory",
+        2_000,
+    ]
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("tmp")] == []
+    names = [target.what for target in part.targets]
+    named = [one for one in benchmarks.targets.TARGETS if one.part == "large"]
+    assert all(any(one.fits(name.replace("2,000", "100,000,000")) for one in named) for name in names)
+
+
 def test_a_run_prints_keeps_and_summarises_its_figures(benchmarks, settings, monkeypatch, capsys, tmp_path):
     def part(given):
         found = benchmarks.results.Part(name="speed", title="Speed", when="now")
@@ -588,7 +670,7 @@ def test_patterns_are_measured_from_the_greedy_choice_to_the_proof(benchmarks, s
     frame = shoal.datasets.census(200, quasi_identifiers=7, seed=1)
     adult = tmp_path / "adult.csv"
     frame.rename(dict(zip(frame.columns, part._ADULT, strict=True))).write_csv(adult, separator=";")
-    monkeypatch.setattr(part, "_SAMPLES", ((60, 20.0, 0.0),))
+    monkeypatch.setattr(part, "_SAMPLES", ((60, 20.0),))
     monkeypatch.setattr(part, "_K_VALUES", (2,))
     monkeypatch.setattr(part, "_BUSY", 1)
     found = part.measure(replace(settings, adult=adult))
@@ -599,6 +681,13 @@ def test_patterns_are_measured_from_the_greedy_choice_to_the_proof(benchmarks, s
     assert samples[0][2] >= samples[0][3] > 0
     assert [target.limit for target in found.targets] == [1.1, 1.0, 0.0]
     draws_its_figures(benchmarks, found, tmp_path)
+    monkeypatch.setattr(part, "_LARGER_SAMPLE", 90)
+    monkeypatch.setattr(part, "_LIMIT_SECONDS", 20.0)
+    monkeypatch.setattr(part, "_speed", lambda *_: None)
+    whole = part.measure(replace(settings, adult=adult, quick=False))
+    assert [row[0] for row in whole.figures[list(whole.figures)[-1]]["rows"]] == [60, 90]
+    assert [target.limit for target in whole.targets] == [1.1, 1.0, 0.0, 0.7, 1.0]
+    assert whole.targets[-1].measured <= 100
 
 
 def test_compiling_is_measured_from_an_empty_cache_and_from_a_full_one(benchmarks, settings, monkeypatch):
@@ -631,6 +720,16 @@ def test_republication_is_measured_over_a_history(benchmarks, settings, tmp_path
             assert len(counts) == 1 + 2_000 // 500
             assert measured[what + "most counterfeits of a release"] == max(counts)
         assert part.figures[f"{name}: l-diversity by Mondrian (Figure 4):"]["rows"][0][:3] == [1_000, 2, 3]
+
+
+def test_nobody_fits_two_groups_of_strict_mondrian(benchmarks, settings):
+    republish = benchmarks.republish
+    people = republish.People.of(settings, "income")
+    present = next(people.history(settings, 500))
+    (one,) = list(republish._diverse(people, settings, 4, 4_000))[:1]
+    carried = np.left_shift(np.uint64(1), np.arange(len(one.people), dtype=np.uint64) % np.uint64(64))
+    assert len(one.people) > 3
+    assert np.array_equal(carried[one.groups], republish._of_all_groups(people.codes[present], one, carried))
 
 
 def test_the_tuner_is_held_against_no_coarsening(benchmarks, settings, tmp_path, monkeypatch):
@@ -696,6 +795,14 @@ def test_points_of_a_figure_are_those_of_the_table(benchmarks):
     sal, occ = benchmarks.figures.wide("Figure 2")(tables)
     assert (sal.title, sal.curves) == ("SAL", {"tp": [(2, 10)]})
     assert (occ.title, occ.curves) == ("OCC", {"tp": [(2, 20), (4, 30)]})
+    panels = {figure.name: figure.panels for figure in benchmarks.figures.FIGURES}
+    names = {"header": ["k", "sorted fold", "ours"], "rows": [["10 to 20", 1.5, 1.1], ["21 to 30", 1.4, None]]}
+    (female,) = panels["geography-7-overfull-ratio"]({"FEMALE-1990, 4,275 names": names})
+    assert female.title == "FEMALE-1990"
+    assert female.curves == {"sorted fold": [(15, 1.5), (25.5, 1.4)], "ours": [(15, 1.1)]}
+    ended = {"header": ["l", "phase one", "phase three"], "rows": [[2, 5, 0], ["all", 5, 0]]}
+    (phases,) = panels["l-diversity-phases"]({"How often each phase ended TP:": ended})
+    assert phases.curves == {"phase one": [(2, 5)], "phase three": [(2, 0)]}
 
 
 CELLS = {
@@ -751,3 +858,43 @@ def test_another_tool_is_judged_by_the_file_that_it_published(benchmarks, settin
     assert (raw[6], raw[-1]) == (0, "NO")
     assert lines["broken"][-1] == "failed"
     assert lines["reader"][-1] == "reads k = 5, l = 3 of the first line"
+
+
+def test_a_tool_that_took_too_long_is_not_asked_for_more(benchmarks, settings, monkeypatch, tmp_path):
+    rivals = benchmarks.rivals
+    script = tmp_path / "slow.py"
+    script.write_text("import time\ntime.sleep(60)\n")
+    monkeypatch.setattr(rivals, "TOOLS", (rivals.Tool(name="slow", script=str(script), pins=("slow==1",)),))
+    monkeypatch.setattr(rivals, "READER", rivals.Tool(name="none", script=str(tmp_path / "no"), pins=("none==2",)))
+    monkeypatch.setattr(rivals, "environment", lambda pins: rivals.sys.executable)
+    monkeypatch.setattr(rivals, "_shoal", lambda *_: rivals.Run(seconds=0, cpu=0, megabytes=0, failed="failed"))
+    part = rivals.measure(replace(settings, rows=0, csv_rows=400, rival_seconds=0.5))
+    (table,) = part.figures.values()
+    said = {row[0]: row[-1] for row in table["rows"] if row[1] == "slow 1"}
+    assert said == {"k = 5": "no result in 0 s", "k = 5, l = 3 (distinct)": "not asked: no result for less"}
+
+
+def test_every_part_says_how_long_it_took_and_the_run_how_much_is_left(benchmarks, monkeypatch, capsys, tmp_path):
+    def measure(given):
+        end = benchmarks.harness.cpu_of_all_processes() + 0.2
+        while benchmarks.harness.cpu_of_all_processes() < end:
+            pass
+        return benchmarks.results.Part(name="speed", title="Speed")
+
+    monkeypatch.setattr(benchmarks.__main__, "_PARTS", {"speed": measure, "stars": measure})
+    monkeypatch.setattr(benchmarks.durations, "MINUTES", {"speed": 4.0, "stars": 9.0})
+    assert benchmarks.__main__.main(["speed", "stars", "--results", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "Left: speed, stars; about 13 minutes" in printed
+    assert "Left: stars; about 9 minutes" in printed
+    stored = json.loads((tmp_path / "speed.json").read_text())
+    assert 0.2 <= stored["processor_seconds"] <= stored["seconds"] + 0.1
+    assert "; took 0.0 min, 0.0 min of CPU_" in (tmp_path / "RESULTS.md").read_text()
+    assert benchmarks.durations.minutes_of("speed", tmp_path) == stored["seconds"] / 60, "the last run knows better"
+    assert benchmarks.durations.minutes_of("stars", tmp_path / "nowhere") == 9
+
+
+def test_a_full_run_ends_within_three_hours(benchmarks):
+    parts = benchmarks.__main__._PARTS
+    assert set(parts) <= set(benchmarks.durations.MINUTES), "every part has an estimate"
+    assert sum(benchmarks.durations.MINUTES[name] for name in parts) <= 170

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import ParameterError, ReleaseUnsafeError
-from shoal.io import collected, write_table
+from shoal.io import collected, write_repeated
 from shoal.release import Release, sha256_of
 from shoal.table.counts import windows
 from shoal.verification import verify
@@ -98,12 +99,20 @@ class CountedRelease(Release):
     def _written_rows(self, shown: pl.DataFrame, path: Path) -> dict[str, dict[str, Any]]:
         """Write each row as often as it is published to a new folder of Parquet files; say what is in each."""
         path.mkdir()
-        files = {}
-        for number, batch in enumerate(self._batches(shown, _FILE_ROWS)):
+
+        def write(number: int, cells: slice, times: NDArray[np.int64]) -> tuple[str, dict[str, Any]]:
             part = path / f"part-{number:05d}.parquet"
-            write_table(batch, part)
-            files[f"{path.name}/{part.name}"] = {"sha256": sha256_of(part), "rows": batch.height}
-        return files
+            write_repeated(shown[cells], times, part)
+            return f"{path.name}/{part.name}", {"sha256": sha256_of(part), "rows": int(times.sum())}
+
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            try:
+                windowed = enumerate(windows(self.counts, _FILE_ROWS))
+                written = [pool.submit(write, number, *window) for number, window in windowed]
+                return dict(one.result() for one in written)
+            except BaseException:  # nothing is written any more when the folder is removed
+                pool.shutdown(cancel_futures=True)
+                raise
 
     def _verify_written(self, path: Path, *, names: Sequence[str], shown: pl.DataFrame) -> None:
         """Verify the files of a release from their cells, which an engine counts; see `Release._verify_written`."""

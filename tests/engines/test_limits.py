@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import polars as pl
@@ -53,7 +54,7 @@ def test_a_run_takes_no_more_memory_than_it_may(large: Path, tmp_path: Path) -> 
     assert pl.scan_parquet(tmp_path / "out/release.parquet/*.parquet").select(pl.len()).collect().item() == 8_000_000
 
 
-@pytest.mark.parametrize("step", ["shoal.release_of_cells.write_table", "os.rename"])
+@pytest.mark.parametrize("step", ["shoal.release_of_cells.write_repeated", "os.rename"])
 def test_an_interrupt_leaves_nothing(tmp_path: Path, step: str) -> None:
     shoal.datasets.census(2_000, quasi_identifiers=3, seed=3).write_parquet(tmp_path / "in.parquet")
     owner, _, name = step.rpartition(".")
@@ -107,12 +108,35 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     def full(*given: object, **options: object) -> None:
         raise OSError(errno.ENOSPC, "no space", "")
 
-    monkeypatch.setattr("shoal.release_of_cells.write_table", full)
+    monkeypatch.setattr("shoal.release_of_cells.write_repeated", full)
     words = ("anonymize", tmp_path / "in.parquet", "--qi", QUASI, "--sensitive", "income", "-l", 3, "--memory", "1GB")
     code, told = called(*words, "-o", tmp_path / "out")
     assert code == 2
     assert "not enough space" in told
     assert os.listdir(tmp_path) == ["in.parquet"]
+
+
+def test_an_interrupt_of_one_file_ends_the_writing_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = shoal.datasets.census(4_000, quasi_identifiers=3, seed=3)
+    made = shoal.anonymize(frame, quasi_identifiers=QUASI.split(","), sensitive="income", l=3, engine="stream")
+    monkeypatch.setattr("shoal.release_of_cells._FILE_ROWS", 20)  # two hundred files
+    written: list[object] = []
+    never = threading.Event()
+
+    def struck(*given: object) -> None:
+        written.append(given)
+        if len(written) == 3:
+            raise KeyboardInterrupt
+        never.wait(0.02)  # seconds: as long as a small file takes
+
+    monkeypatch.setattr("shoal.release_of_cells.write_repeated", struck)
+    monkeypatch.setattr("shoal.release_of_cells.sha256_of", lambda path: "")
+    with pytest.raises(KeyboardInterrupt):
+        made.save(tmp_path / "out")
+    assert len(written) < 200
+    assert os.listdir(tmp_path) == []
 
 
 def test_the_flags_of_the_command_line_say_what_to_do(tmp_path: Path) -> None:

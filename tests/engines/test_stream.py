@@ -314,3 +314,30 @@ def test_rows_that_cannot_be_divided_say_how_much_memory_would_do(people: pl.Dat
             shoal.anonymize(people, engine="stream", **{**ASKED, "privacy": shoal.AverageRisk(0.2)})
     assert divided.__doc__
     assert memory.in_words(1) == "0.1GB"
+
+
+@pytest.mark.parametrize(("dimensions", "most"), [(3, 20_000), (4, 50_000)])
+def test_what_no_class_keeps_finds_more_rows_in_more_parts_where_they_can_be_cut(
+    dimensions: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Few(MemoryBudget):
+        def rows(self, cells: int, each: int = 1) -> int:
+            return most
+
+    frame = pl.concat([shoal.datasets.census(5_000, quasi_identifiers=dimensions, seed=5)] * 20)
+    asked = {"quasi_identifiers": frame.columns[:-1], "sensitive": "income", "l": 6, "algorithm": "tp+", "seed": 1}
+
+    def solved(too_few: int) -> tuple[int, int]:
+        monkeypatch.setattr("shoal.engines.parts._TOO_FEW", too_few)
+        certificate = shoal.anonymize(frame, engine="stream", **asked).certificate
+        return certificate.engine["parts"], certificate.cost.stars
+
+    monkeypatch.setattr("shoal.engines.choice.MemoryBudget", Few)
+    monkeypatch.setattr("shoal.engines.parts._FEWEST_KEPT", 1)
+    fitting, more = solved(0), solved(10)
+    assert more[0] > fitting[0]
+    if dimensions == 3:
+        assert more[1] < fitting[1]
+    else:
+        monkeypatch.setattr("shoal.engines.parts._cut", lambda *_: None)
+        assert solved(10) == fitting, "as many as fit at once, where more cannot be cut"

@@ -5,14 +5,16 @@ import decimal
 import errno
 import random
 
+import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
 from shoal.errors import DataError, OutputError
-from shoal.io import read, write_table
+from shoal.io import read, write_repeated, write_table
 
 
 def csv_of(tmp_path, data, **options):
@@ -171,3 +173,27 @@ def test_a_full_disk_is_an_error_of_the_system_with_its_number(tmp_path, suffix)
 def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(FileNotFoundError):
         write_table(pl.DataFrame({"a": [1]}), tmp_path / "none" / "t.csv")
+
+
+@pytest.mark.parametrize("kind", [pl.String, pl.Enum(["a", "b", "never"]), pl.Int16, pl.Boolean, pl.Date])
+def test_repeated_rows_are_those_of_a_table_that_has_them_all(tmp_path, kind):
+    values = {pl.Date: [0, 9, None], pl.Boolean: [True, False, None], pl.Int16: [3, -4, None]}.get(
+        kind, ["a", "b", None]
+    )
+    frame = pl.DataFrame({"x": pl.Series(values, dtype=kind), "y": ["é", "", "*"]})
+    times = np.array([2, 1, 70_000])
+    write_repeated(frame, times, tmp_path / "runs.parquet")
+    write_table(frame[np.repeat(np.arange(3), times)], tmp_path / "rows.parquet")
+    runs, rows = (pl.read_parquet(tmp_path / name) for name in ("runs.parquet", "rows.parquet"))
+    assert_frame_equal(runs, rows)
+    content = (tmp_path / "runs.parquet").read_bytes()
+    assert b"never" not in content, "categories that no row has are not written"
+    write_repeated(frame, times, tmp_path / "again.parquet")
+    assert (tmp_path / "again.parquet").read_bytes() == content
+
+
+def test_repeated_rows_that_no_file_can_hold_are_refused(tmp_path):
+    with pytest.raises(DataError, match="pandas index"):
+        write_repeated(pl.DataFrame({"__index_level_0__": [1]}), np.array([2]), tmp_path / "t.parquet")
+    with pytest.raises(OSError, match="No such file"):
+        write_repeated(pl.DataFrame({"a": [1]}), np.array([2]), tmp_path / "none" / "t.parquet")

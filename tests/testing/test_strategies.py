@@ -110,7 +110,7 @@ def test_types_and_missing_cells_are_drawn() -> None:
     seen = set()
 
     @settings(max_examples=300, deadline=None, derandomize=True, database=None)
-    @given(table=frame_tables(code_tables(max_rows=6, max_columns=3, max_domain=3)))
+    @given(table=frame_tables(code_tables(min_rows=4, max_rows=6, min_columns=3, max_domain=3)))
     def look(table: FrameTable) -> None:
         seen.update((column.dtype.base_type(), column.null_count() > 0) for column in table.frame)
 

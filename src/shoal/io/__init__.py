@@ -17,7 +17,7 @@ from shoal.io.readers import OpenedTable, read, read_table
 from shoal.io.scanning import ScannedTable, bytes_to_read, collected, is_folder_of_parquet, scan_table
 from shoal.io.spark_session import is_spark_frame, on_spark, open_session, pinned_session
 from shoal.io.spark_tables import SparkTable, scan_spark
-from shoal.io.writers import FORMATS, spreadsheet_names, write_table
+from shoal.io.writers import FORMATS, spreadsheet_names, write_repeated, write_table
 
 __all__ = [
     "FORMATS",
@@ -56,5 +56,6 @@ __all__ = [
     "understand",
     "write_folder",
     "write_lines",
+    "write_repeated",
     "write_table",
 ]

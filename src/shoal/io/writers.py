@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["FORMATS", "spreadsheet_names", "write_table"]
+__all__ = ["FORMATS", "spreadsheet_names", "write_repeated", "write_table"]
 
 FORMATS = ("csv", "parquet", "xlsx", "ods")
 """What a table can be written as."""
@@ -117,6 +117,58 @@ def _write_lines(text: pl.DataFrame, path: Path, times: NDArray[np.int64]) -> No
             lines = text[first : first + _LINES].write_csv(include_header=False).encode().split(b"\n")[:-1]
             counts = times[first : first + _LINES].tolist()
             file.writelines((line + b"\n") * count for line, count in zip(lines, counts, strict=True))
+
+
+def write_repeated(frame: pl.DataFrame, times: NDArray[np.int64], path: Path) -> None:
+    """Write each row of a table so often as Parquet, in this order; text is encoded once for each row of the table.
+
+    The file reads as one that `write_table` writes of as many rows. It has no statistics of text, which readers would
+    skip rows by.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The table; no value but those of its rows is in the file.
+    times : int64 array
+        How often each row is written, at least once.
+    path : Path
+        Where to write; an existing file is replaced.
+
+    Raises
+    ------
+    DataError
+        Where a column cannot be written as Parquet.
+    OSError
+        Where the system refuses.
+    """
+    import polars as pl
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    plain = frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
+    if not all(kind == pl.String or kind.is_integer() or kind == pl.Boolean for kind in plain.dtypes):
+        # Of other types Polars notes in the file what Parquet has no name for.
+        write_table(plain[np.repeat(np.arange(plain.height, dtype=np.uint32), times)], path)
+        return
+    _check_storable(plain)
+    place = pa.array(np.repeat(np.arange(plain.height, dtype=np.int32), times))
+    columns, without_text = [], []
+    for column in plain:
+        array = column.to_arrow()
+        if column.dtype == pl.String:
+            array = array.cast(pa.large_string()).dictionary_encode()
+        else:
+            without_text.append(column.name)
+        columns.append(array.take(place))
+    rows = pa.table(columns, names=plain.columns)
+    pq.write_table(
+        rows,
+        path,
+        compression="zstd",
+        row_group_size=max(rows.num_rows, 1),
+        store_schema=False,
+        write_statistics=without_text or False,
+    )
 
 
 def _check_storable(frame: pl.DataFrame) -> None:

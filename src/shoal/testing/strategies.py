@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,18 +83,34 @@ def dense(codes: Sequence[int]) -> list[int]:
     return [number[code] for code in codes]
 
 
-@st.composite
-def _columns(draw: st.DrawFn, n: int, domain: int) -> list[int]:
+# Strategies that are drawn from inside others are made once: hypothesis looks at every new one before its first draw,
+# which takes far longer than the draw.
+
+
+@cache
+def _whole(least: int, most: int) -> st.SearchStrategy[int]:
+    return st.integers(least, most)
+
+
+@cache
+def _codes(n: int, domain: int, *, skewed: bool) -> st.SearchStrategy[list[int]]:
+    """Return a strategy for `n` codes; skewed ones are each the smaller of two."""
+    smaller = sorted(min(one, other) for one in range(domain) for other in range(domain))
+    return st.lists(st.sampled_from(smaller) if skewed else _whole(0, domain - 1), min_size=n, max_size=n)
+
+
+_SHAPES = st.sampled_from(["uniform", "uniform", "skewed", "constant", "different"])
+_YES_OR_NO = st.booleans()
+
+
+def _column(draw: st.DrawFn, n: int, domain: int) -> list[int]:
     """Draw one column: uniform, skewed towards 0, constant, or all different."""
-    shape = draw(st.sampled_from(["uniform", "uniform", "skewed", "constant", "different"]))
+    shape = draw(_SHAPES)
     if shape == "constant":
         return [0] * n
     if shape == "different" and domain >= n:
         return draw(st.permutations(range(n)))
-    code = st.integers(0, domain - 1)
-    if shape == "skewed":
-        code = st.builds(min, code, code)
-    return dense(draw(st.lists(code, min_size=n, max_size=n)))
+    return dense(draw(_codes(n, domain, skewed=shape == "skewed")))
 
 
 def _eligible(values: list[int], l: int, m: int) -> list[int]:
@@ -135,20 +152,26 @@ def code_tables(
     l : int, default 1
         The table is l-eligible.
     """
-    n = draw(st.integers(max(min_rows, l), max(max_rows, l)))
-    d = draw(st.integers(min_columns, max_columns))
+    n = draw(_whole(max(min_rows, l), max(max_rows, l)))
+    d = draw(_whole(min_columns, max_columns))
     columns: list[list[int]] = []
     for _ in range(d):
-        if columns and draw(st.integers(0, 7)) == 0:
+        if columns and draw(_whole(0, 7)) == 0:
             columns.append(list(draw(st.sampled_from(columns))))
         else:
-            columns.append(draw(_columns(n, draw(st.integers(1, max_domain)))))
-    m = draw(st.integers(min(l, max_values), max_values))
-    values = dense(_eligible(draw(_columns(n, m)), l, m))
+            columns.append(_column(draw, n, draw(_whole(1, max_domain))))
+    m = draw(_whole(min(l, max_values), max_values))
+    values = dense(_eligible(_column(draw, n, m), l, m))
     return CodeTable(
         quasi_identifiers=np.array(columns, dtype=np.int32).reshape(d, n).T.copy(),
         sensitive=np.array(values, dtype=np.int32),
     )
+
+
+@cache
+def _groups(m: int, max_count: int, max_groups: int) -> st.SearchStrategy[list[list[int]]]:
+    group = _codes(m, max_count + 1, skewed=True).filter(any)
+    return st.lists(group, min_size=1, max_size=max_groups)
 
 
 @st.composite
@@ -161,10 +184,8 @@ def group_counts(
     max_count: int = 5,
 ) -> list[list[int]]:
     """Draw h(Q, v) of some groups that are together l-eligible: what the three-phase algorithm starts from."""
-    m = draw(st.integers(l, max(l, max_values)))
-    count = st.builds(min, st.integers(0, max_count), st.integers(0, max_count))
-    group = st.lists(count, min_size=m, max_size=m).filter(any)
-    groups = draw(st.lists(group, min_size=1, max_size=max_groups))
+    m = draw(_whole(l, max(l, max_values)))
+    groups = draw(_groups(m, max_count, max_groups))
     totals = [sum(column) for column in zip(*groups, strict=True)]
     # Rows of the rarest value join, one group after the other, until the whole is l-eligible.
     position = 0
@@ -208,6 +229,7 @@ def _as_type(codes: Sequence[int | None], kind: str) -> pl.Series:
 
 
 _KINDS = ("int", "float", "text", "category", "enum", "date", "decimal", "boolean")
+_ANY_KIND, _ANY_BUT_BOOLEAN = st.sampled_from(_KINDS), st.sampled_from(_KINDS[:-1])
 
 
 @st.composite
@@ -229,11 +251,11 @@ def frame_tables(
     names = tuple(f"q{column}" for column in range(codes.quasi_identifiers.shape[1]))
     columns: list[pl.Series] = []
     for name, column in zip(names, codes.quasi_identifiers.T.tolist(), strict=True):
-        absent = max(column) if missing and max(column) > 0 and draw(st.booleans()) else None
+        absent = max(column) if missing and max(column) > 0 and draw(_YES_OR_NO) else None
         present = [None if code == absent else code for code in column]
-        fits = _KINDS if max(code for code in present if code is not None) < 2 else _KINDS[:-1]
-        columns.append(_as_type(present, draw(st.sampled_from(fits))).alias(name))
-    kind = draw(st.sampled_from(_KINDS if max(codes.values) < 2 else _KINDS[:-1]))
+        fits = _ANY_KIND if max(code for code in present if code is not None) < 2 else _ANY_BUT_BOOLEAN
+        columns.append(_as_type(present, draw(fits)).alias(name))
+    kind = draw(_ANY_KIND if max(codes.values) < 2 else _ANY_BUT_BOOLEAN)
     columns.append(_as_type(codes.values, kind).alias("s"))
     return FrameTable(
         frame=pl.DataFrame(draw(st.permutations(columns))), quasi_identifiers=names, sensitive="s", codes=codes
@@ -251,18 +273,27 @@ def hierarchy_rows(draw: st.DrawFn, values: Sequence[str], max_height: int = 4) 
     max_height : int
         The most steps from a value to the root.
     """
-    height = draw(st.integers(1, max_height))
+    height = draw(_whole(1, max_height))
     rows = [[value] for value in draw(st.permutations(values))]
     nodes = list(range(len(rows)))
     for level in range(1, height + 1):
-        merged = draw(st.lists(st.integers(0, 3), min_size=max(len(rows), 4), max_size=max(len(rows), 4)))
+        merged = draw(_codes(max(len(rows), 4), 4, skewed=False))
         below, nodes = nodes, [0 if level == height else merged[node] for node in nodes]
-        repeats = draw(st.booleans())
+        repeats = draw(_YES_OR_NO)
         for row, node in zip(rows, nodes, strict=True):
             alone = len({other for other, up in zip(below, nodes, strict=True) if up == node}) == 1
             name = row[-1] if repeats and alone else f"node {level}/{node}"
             row.append(name if level < height else "root")
     return rows
+
+
+_DISTANCES = st.sampled_from(["equal", "ordered", "given order", "hierarchical", "points", "ways"])
+_LENGTHS = st.sampled_from([Fraction(1, 3), 0.1, 0.25, 1, 2, Fraction(7, 3)])
+
+
+@cache
+def _places(m: int) -> st.SearchStrategy[list[tuple[int, int]]]:
+    return st.lists(st.tuples(_whole(0, 9), _whole(0, 9)), min_size=m, max_size=m, unique=True)
 
 
 @st.composite
@@ -271,8 +302,8 @@ def ground_distances(draw: st.DrawFn, values: Sequence[Any]) -> GroundDistance:
     from shoal.hierarchy.tree import Hierarchy
     from shoal.models import EqualDistance, HierarchicalDistance, MetricDistance, OrderedDistance
 
-    kind = draw(st.sampled_from(["equal", "ordered", "given order", "hierarchical", "points", "ways"]))
-    known = draw(st.permutations([*values, "nowhere"])) if draw(st.booleans()) else list(values)
+    kind = draw(_DISTANCES)
+    known = draw(st.permutations([*values, "nowhere"])) if draw(_YES_OR_NO) else list(values)
     if kind == "equal" or len(values) < 2:
         return EqualDistance()
     if kind == "ordered":
@@ -282,16 +313,15 @@ def ground_distances(draw: st.DrawFn, values: Sequence[Any]) -> GroundDistance:
     m = len(known)
     if kind == "hierarchical":
         rows = [[str(value)] for value in known]
-        for level in range(draw(st.integers(0, 2))):
+        for level in range(draw(_whole(0, 2))):
             nodes = dict.fromkeys(row[-1] for row in rows)
-            parent = {node: f"level {level}, {draw(st.integers(0, 2))}" for node in nodes}
+            parent = {node: f"level {level}, {draw(_whole(0, 2))}" for node in nodes}
             rows = [[*row, parent[row[-1]]] for row in rows]
         return HierarchicalDistance(Hierarchy.from_rows([[*row, "*"] for row in rows]))
     if kind == "points":
-        places = draw(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=m, max_size=m, unique=True))
+        places = draw(_places(m))
         return MetricDistance(known, [[abs(a - c) + abs(b - d) for c, d in places] for a, b in places])
-    length = st.sampled_from([Fraction(1, 3), 0.1, 0.25, 1, 2, Fraction(7, 3)])
-    drawn = {(i, j): Fraction(str(draw(length))) for i in range(m) for j in range(i)}
+    drawn = {(i, j): Fraction(str(draw(_LENGTHS))) for i in range(m) for j in range(i)}
     short = [[Fraction(0) if i == j else drawn[max(i, j), min(i, j)] for j in range(m)] for i in range(m)]
     for k in range(m):
         short = [[min(short[i][j], short[i][k] + short[k][j]) for j in range(m)] for i in range(m)]
@@ -308,6 +338,11 @@ def models(*, monotone: bool | None = None, numeric: bool = False) -> st.SearchS
     numeric : bool, default False
         Whether models that need sensitive numbers are among them.
     """
+    return _models(monotone, numeric)
+
+
+@cache
+def _models(monotone: bool | None, numeric: bool) -> st.SearchStrategy[PrivacyModel]:
     from shoal.models import (
         AlphaKAnonymity,
         BetaLikeness,
@@ -342,6 +377,11 @@ def models(*, monotone: bool | None = None, numeric: bool = False) -> st.SearchS
     return st.one_of(*(monotone_ones if monotone else others))
 
 
+@cache
+def _some_models(most: int, monotone: bool | None) -> st.SearchStrategy[list[PrivacyModel]]:
+    return st.lists(models(monotone=monotone), min_size=1, max_size=most)
+
+
 @st.composite
 def requirements(
     draw: st.DrawFn, table: CodeTable, *, max_models: int = 3, monotone: bool | None = True
@@ -349,6 +389,6 @@ def requirements(
     """Draw a conjunction of models that the whole table, as one group, satisfies; k-anonymity with k = 1 at least."""
     from shoal.models import KAnonymity
 
-    drawn = draw(st.lists(models(monotone=monotone), min_size=1, max_size=max_models))
+    drawn = draw(_some_models(max_models, monotone))
     met = [model for model in drawn if predicate_of(model, table.values)(table.values)]
     return met or [KAnonymity(1)]

@@ -7,7 +7,7 @@ used here: a reader who has a table before him would put its values in order lik
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property, partial
@@ -297,21 +297,27 @@ def _dense(values: pl.Series) -> NDArray[np.int32]:
 
 
 class _Positions(Sequence[Position]):
-    """Exact positions of values, each computed when it is looked at: a search looks at few."""
+    """Exact positions of different values in their order, each computed when it is looked at: a search looks at few."""
 
     def __init__(self, values: Sequence[Any] | pl.Series, exact: Callable[[Any], Position]) -> None:
         self._values = values
         self._exact = exact
+        self._at: Callable[[Any], Any] = values.__getitem__
+        if isinstance(values, pl.Series) and values.dtype.is_integer():
+            numbers = values.to_numpy()
+            if numbers.dtype.kind in "iu":  # a search looks at an element of an array far sooner
+                self._at = numbers.item
 
     def below(self, position: Position) -> tuple[int, int]:
         """Return how many values lie below a position, and how many do not lie above it."""
-        return bisect_left(self, position), bisect_right(self, position)
+        low = bisect_left(self, position)
+        return low, low + (low < len(self) and self[low] == position)
 
     def __len__(self) -> int:
         return len(self._values)
 
     def __getitem__(self, at: Any) -> Any:
-        return self._exact(self._values[at])
+        return self._exact(self._at(at))
 
 
 class _Floats(_Positions):

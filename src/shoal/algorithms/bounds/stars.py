@@ -43,6 +43,8 @@ _OVERDRAFT = 4
 """The ascent is left out where the fewest steps would take more than this multiple of the work."""
 _LEVEL_WORK = 2_000_000
 """Cells times patterns up to which it is looked how many stars each row needs."""
+_FEW_CELLS = 500
+"""A pattern takes about as long on fewer cells as on so many."""
 _PAIRS_WORK = 1_000_000
 """Operations up to which patterns of two stars have a family each."""
 _MOST_COMPANY = 1 << 14
@@ -253,21 +255,36 @@ class _Cells:
     def fewest_stars(self, items: NDArray[np.intp]) -> NDArray[np.int64]:
         """Return for each of some cells the fewest stars of a pattern whose projection can hold a group of it.
 
-        At least: where there are too many patterns, those of the fewest stars alone are looked at.
+        At least: where there are too many patterns, those of the fewest stars alone are looked at, and on few cells
+        those of the most stars, too: what none of them holds needs more.
         """
         d, n = len(self.codes), len(self.values)
         level = np.ones(len(items), dtype=np.int64)
         left, work = np.arange(len(items)), 0
         for stars in range(1, d):
-            work += n * comb(d, stars)
+            work += max(n, _FEW_CELLS) * comb(d, stars)
             if work > _LEVEL_WORK or len(left) == 0:
                 break
-            able = np.zeros(n, dtype=np.bool_)
-            for pattern in combinations(range(d), stars):
-                able |= self.viable(*self.projected(pattern))
-            left = left[~able[items[left]]]
+            left = left[~self._held(stars)[items[left]]]
             level[left] = stars + 1
+        else:
+            return level
+        work = 0
+        for most in range(d - 1, stars - 1, -1):
+            work += _FEW_CELLS * comb(d, most)
+            if n >= _FEW_CELLS or work > _LEVEL_WORK or len(left) == 0:
+                break
+            held = self._held(most)[items[left]]
+            level[left[~held]] = most + 1
+            left = left[held]
         return level
+
+    def _held(self, stars: int) -> NDArray[np.bool_]:
+        """Return for each cell whether some pattern with so many stars has a projection that can hold a group of it."""
+        able = np.zeros(len(self.values), dtype=np.bool_)
+        for pattern in combinations(range(len(self.codes)), stars):
+            able |= self.viable(*self.projected(pattern))
+        return able
 
     def viable(self, keys: NDArray[np.int64], cells: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return for each cell whether its projection can hold a group; see `projected`."""

@@ -1,0 +1,52 @@
+"""How long each part of a full run takes: what its last full run noted, or an estimate."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["MINUTES", "minutes_of"]
+
+MINUTES: dict[str, float] = {
+    "speed": 3,
+    "rows": 5,
+    "stars": 10,
+    "paper": 2,
+    "divergence": 3,
+    "adult": 1,
+    "comparison": 3,
+    "automatic": 12,
+    "compiling": 4,
+    "starting": 2,
+    "emd": 0.5,
+    "closeness": 3,
+    "local": 4,
+    "exact": 9,
+    "matching": 4,
+    "regions": 15,
+    "figure7": 0.5,
+    "points": 2,
+    "ordered": 0.5,
+    "patterns": 12,
+    "republish": 20,
+    "tune": 5,
+    "full-domain": 1,
+    "minimality": 12,
+    "risk": 1,
+    "estimators": 4,
+    "attacks": 2.5,
+    "large": 8,
+    "billion": 10,
+    "rivals": 9,
+}
+"""Minutes of each part on two cores of an AMD EPYC where nothing else runs, as docs/decisions/0094 derives them."""
+
+
+def minutes_of(name: str, folder: Path) -> float:
+    """Return the minutes that a part will take: those of its last full run, if it noted them."""
+    path = folder / f"{name}.json"
+    seconds = json.loads(path.read_text(encoding="utf-8")).get("seconds") if path.exists() else None
+    return MINUTES[name] if seconds is None else seconds / 60
