@@ -180,7 +180,9 @@ def _measured(run: _Run, folder: Path, trees: Mapping[str, Path], settings: Sett
 
 def _publish(command: Sequence[str], tree: Path, out: Path) -> _Found:
     """Run a process and return what it took; a failure is no measurement."""
-    environment = {**os.environ, "PYTHONPATH": str(tree)}
+    # Bytecode is kept, as that of an installed package is.
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment = {**kept, "PYTHONPATH": str(tree)}
     start = time.perf_counter()
     with subprocess.Popen(
         [sys.executable, "-m", "shoal", "anonymize", *command, "-o", str(out)],

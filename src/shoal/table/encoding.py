@@ -32,8 +32,6 @@ Numbers: TypeAlias = tuple[Fraction, ...] | None
 _SMALL_RANGE = 1 << 16
 """Integers are counted, not hashed, when their range is below this or below `_RANGE_PER_ROW` times the rows."""
 _RANGE_PER_ROW = 2
-_FEW = 1 << 14
-"""Rows whose distinct values are found by sorting."""
 _ISO_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
 
@@ -315,8 +313,11 @@ def _by_hash(column: pl.Series) -> tuple[NDArray[np.unsignedinteger], pl.Series]
     """Encode a column that has a value, by a hash table of its distinct values, which are sorted then."""
     import polars as pl
 
-    if column.dtype in (pl.Int128, pl.UInt128) or (column.dtype == pl.String and len(column) <= _FEW):
-        # Arrow has no such integers, and its import takes longer than sorting a few values.
+    if column.dtype == pl.String:
+        # As fast as Arrow, whose import takes a fifth of a second.
+        found = column.drop_nulls().unique().sort()
+        seen, order = column.cast(pl.Enum(found)).to_physical().cast(pl.UInt32), np.arange(len(found))
+    elif column.dtype in (pl.Int128, pl.UInt128):  # which Arrow has not
         found = column.drop_nulls().unique().sort()
         seen, order = column.rank("dense") - 1, np.arange(len(found))
     else:

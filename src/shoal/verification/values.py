@@ -30,8 +30,6 @@ _LARGEST_WHOLE = 1 << 62
 _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000}
 _DAY = 86_400 * 10**9
 _MANY, _FEW = 20_000, 1_000
-_SHORT = 1 << 14
-"""Rows whose distinct texts are found by sorting: the import of Arrow takes longer."""
 _DIGITS = r"^-?(0|[1-9][0-9]{0,17})$"
 _DECIMAL = r"^-?(0|[1-9][0-9]{0,99})(\.[0-9]{1,99})?$"
 _ISO_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9].*)?$"
@@ -59,8 +57,9 @@ def coded(series: pl.Series) -> tuple[NDArray[Any], pl.Series]:
             return _filled(physical, low, high - low + 1), values
     if kind in (pl.Categorical, pl.Int128, pl.UInt128) or kind.is_object() or kind.is_nested():
         series = cell_text(series)
-    if series.dtype == pl.String and len(series) <= _SHORT:
-        values, places = series.drop_nulls().unique().sort(), series.rank("dense").cast(pl.Int32) - 1
+    if series.dtype == pl.String:  # as fast as Arrow, whose import takes long
+        values = series.drop_nulls().unique()
+        places = series.cast(pl.Enum(values)).to_physical().cast(pl.Int32)
     else:
         found = series.to_arrow(compat_level=pl.CompatLevel.newest()).dictionary_encode()
         values, places = pl.Series(found.dictionary).cast(series.dtype), pl.Series(found.indices)

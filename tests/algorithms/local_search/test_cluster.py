@@ -253,6 +253,22 @@ def test_fewer_neighbours_are_compared_where_attributes_are_very_many(monkeypatc
     assert result.details["loss"] <= result.details["mondrian_loss"]
 
 
+def test_groups_do_not_depend_on_the_threads_that_look_for_neighbours(monkeypatch):
+    columns, values = mixed(9, 400)
+    found, told = [], []
+    for threads, stretch in ((2, 10_000), (1, 7), (3, 7)):
+        monkeypatch.setattr(neighbourhood, "_THREADS", threads)
+        monkeypatch.setattr(neighbourhood, "_STRETCH", stretch)
+        steps = []
+        asked = problem(columns, values, KAnonymity(3), progress=lambda *step, steps=steps: steps.append(step))
+        found.append(Cluster(effort=5).partition(asked).groups)
+        told.append([done for what, done, _ in steps if what == "nearest neighbours"])
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
+    assert len(told[1]) > 20
+    assert told[1] == told[2]
+
+
 def test_what_it_says_of_itself():
     assert Cluster().name == "cluster"
     assert Cluster(effort=7).parameters() == {"effort": 7}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,8 +29,12 @@ _LEAST_BUDGET = 2
 """The same where classes and attributes are very many."""
 _MOST_LOOKS = 1_000_000_000
 """Stretches times attributes that are looked at for all classes, unless even the least is more."""
-_STRETCH = 20_000
+_STRETCH = 10_000
 """Classes whose neighbours are found before the caller hears of it."""
+_ALONE = 64
+"""Classes whose neighbours are found before threads are used."""
+_THREADS = 2
+"""Threads that find them side by side."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -138,12 +143,24 @@ def near_classes(
     distances = np.empty((len(queries), width))
     unseen = np.empty(len(queries))
     looked_at = _BUDGET * width if stretches is None else stretches
-    for first in range(0, len(queries), _STRETCH):
-        progress(first, len(queries))
-        some = slice(first, first + _STRETCH)
+
+    def search(first: int, end: int) -> None:
+        """Find the neighbours of some of the classes."""
+        some = slice(first, end)
         nearest_classes(
             losses, begins, ends, queries[some], window, looked_at, found[some], distances[some], unseen[some]
         )
+
+    search(0, _ALONE)  # which loads the loop
+    firsts = range(_ALONE, len(queries), _STRETCH)
+    ends_of = [first + _STRETCH for first in firsts]
+    # Each class is looked for by itself: what is found does not depend on the threads.
+    pool = ThreadPoolExecutor(max_workers=_THREADS)
+    try:
+        for first, _ in zip(firsts, pool.map(search, firsts, ends_of), strict=True):
+            progress(first, len(queries))
+    finally:
+        pool.shutdown(cancel_futures=True)
     near[numbers[queries]] = numbers[found]
     lost[numbers[queries]] = distances
     missed[numbers[queries]] = unseen
