@@ -191,9 +191,9 @@ class Cluster:
         candidates: dict[str, tuple[float, NDArray[np.int32]]] = {}
         cells = FromCells.of(problem, work)
         if cells is not None and effort:
-            start = _complete(work, *cells.groups(effort))
-            details["cells_loss"] = start[0]
-            candidates["cells"] = _searched(problem, work, start, effort)
+            followed = _complete(work, *cells.groups(effort))
+            details["cells_loss"] = followed[0]
+            candidates["cells"] = _searched(problem, work, followed, effort)
         if not candidates or candidates["cells"][0] > _SURELY_BETTER * least:
             candidates[chosen] = _searched(problem, work, (least, best), effort)
         name = min(candidates, key=lambda name: candidates[name][0])
