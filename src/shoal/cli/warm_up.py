@@ -131,10 +131,16 @@ def _more(algorithm: str) -> Iterator[tuple[Any, dict[str, Any]]]:
     import polars as pl
 
     import shoal
+    from shoal.hierarchy import frequency_hierarchy
 
     if algorithm in ("tp", "tp+"):
         table = pl.DataFrame({name: [int(digit) for digit in digits] for name, digits in _PHASES.items()})
         yield table, {"quasi_identifiers": ["age", "gender"], "privacy": shoal.LDiversity(3), "algorithm": algorithm}
+    elif algorithm == "cluster":
+        frame = shoal.datasets.census(400, quasi_identifiers=3, seed=1)
+        trees = {name: frequency_hierarchy(frame[name]) for name in frame.columns[:3]}
+        asked = {"quasi_identifiers": frame.columns[:3], "privacy": shoal.KAnonymity(3), "algorithm": algorithm}
+        yield frame, {**asked, "recoding": "generalization", "hierarchies": trees}
     elif algorithm == "full-domain":
         frame = shoal.datasets.census(100, quasi_identifiers=2, seed=1)
         least = shoal.FullDomain(cost="kl_divergence")

@@ -38,7 +38,8 @@ class _Climb(NamedTuple):
 
     nodes: NDArray[np.int64]
     """Node of each class."""
-    count: int
+    different: int
+    """How many nodes there are."""
     lost: NDArray[np.float64]
     """What a row of each class loses."""
 
@@ -149,11 +150,11 @@ class _Listing:
             if not len(cheap):
                 continue
             some, kept, several = classes[cheap], keys[cheap], count
-            if several * climb.count > _LARGEST_KEY:
+            if several * climb.different > _LARGEST_KEY:
                 kept = np.unique(kept, return_inverse=True)[1].astype(np.int64)
                 several = len(some)
             if not self._step(
-                place + 1, some, kept * climb.count + climb.nodes[some], several * climb.count, total[cheap]
+                place + 1, some, kept * climb.different + climb.nodes[some], several * climb.different, total[cheap]
             ):
                 return False
         return True

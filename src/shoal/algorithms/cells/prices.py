@@ -32,7 +32,7 @@ FINE = 1 << 14
 """Prices count in units of 1 / FINE of a cost."""
 _WORK = 200_000_000
 """Pairs of a class and a cell that are looked at, over all rounds: on Adult two seconds."""
-_MOST_ROUNDS = 1_000
+_MOST_ROUNDS = 150
 _AHEAD = 0.1
 """Steps aim at a bound that is higher by this part of the best so far; so much is gained soon on Adult."""
 _MOMENTUM = 0.6
