@@ -48,7 +48,7 @@ _SHARES = 1 << 20
 """In so many parts shares of classes are said."""
 
 
-class Part(NamedTuple):
+class TablePart(NamedTuple):
     """Rows that are solved together."""
 
     cells: NDArray[np.int64]
@@ -63,7 +63,7 @@ class Division:
 
     aside: NDArray[np.int64]
     """For each cell: the rows that are in a group with all other such rows of their class, and with no others."""
-    parts: tuple[Part, ...]
+    parts: tuple[TablePart, ...]
     """What is solved one after another; every row that is not set aside is in one part."""
 
     @property
@@ -100,7 +100,7 @@ def divided(
     most, rows = budget.rows(cells, each), table.people
     nothing = np.zeros(cells, dtype=np.int64)
     if rows <= most:
-        return Division(aside=nothing, parts=(Part(everything, table.counts),))
+        return Division(aside=nothing, parts=(TablePart(everything, table.counts),))
     if undivided is not None:
         raise budget.refuse_rows(rows, cells, undivided, each)
     judge, form = _Judge(table, requirement), requirement.frequency_form()
@@ -117,11 +117,11 @@ def divided(
     raise budget.refuse_rows(uncut, cells, why, each)
 
 
-def _cut_up(table: Table, judge: _Judge, kept: NDArray[np.int64], most: int) -> tuple[list[Part], int]:
+def _cut_up(table: Table, judge: _Judge, kept: NDArray[np.int64], most: int) -> tuple[list[TablePart], int]:
     """Return parts that have at most so many rows each, and the rows of a part that cannot be cut, if there is one."""
-    parts: list[Part] = []
+    parts: list[TablePart] = []
     there = np.flatnonzero(kept > 0)
-    waiting = [Part(there, kept[there])]
+    waiting = [TablePart(there, kept[there])]
     while waiting:
         part = waiting.pop()
         if (rows := int(part.counts.sum())) <= most:
@@ -175,7 +175,7 @@ class _Judge:
                     result[found] &= model.acceptable(counted)
         return result
 
-    def accepts(self, part: Part) -> bool:
+    def accepts(self, part: TablePart) -> bool:
         """Return whether some rows are acceptable as one group, and there is one."""
         chosen = np.zeros(self._table.rows, dtype=np.int64)
         chosen[part.cells] = part.counts
@@ -211,7 +211,7 @@ def _set_aside(
         aside = np.where(fits[of_row], tried, aside)
     aside[(stay == sizes)[of_row]] = 0
     everything = np.arange(table.rows, dtype=np.int64)
-    return aside if judge.accepts(Part(everything, table.counts - aside)) else np.zeros_like(aside)
+    return aside if judge.accepts(TablePart(everything, table.counts - aside)) else np.zeros_like(aside)
 
 
 def _fewest_together(table: Table, able: NDArray[np.int64], form: FrequencyForm | None) -> int:
@@ -269,7 +269,7 @@ def _largest_parts(table: Table, form: FrequencyForm | None) -> NDArray[np.int64
     return able
 
 
-def _cut(table: Table, judge: _Judge, part: Part) -> tuple[Part, Part] | None:
+def _cut(table: Table, judge: _Judge, part: TablePart) -> tuple[TablePart, TablePart] | None:
     """Return the two sides of the first cut that leaves both acceptable, of the attribute with the widest range first.
 
     Cuts are at the weighted median, or next to it. None where no attribute can be cut.
@@ -282,13 +282,13 @@ def _cut(table: Table, judge: _Judge, part: Part) -> tuple[Part, Part] | None:
         median = int(np.searchsorted(below, below[-1] // 2))
         for last in (median, median - 1):
             left = codes <= last
-            sides = Part(part.cells[left], part.counts[left]), Part(part.cells[~left], part.counts[~left])
+            sides = TablePart(part.cells[left], part.counts[left]), TablePart(part.cells[~left], part.counts[~left])
             if all(judge.accepts(side) for side in sides):
                 return sides
     return None
 
 
-def _halves(table: Table, judge: _Judge, part: Part) -> tuple[Part, Part] | None:
+def _halves(table: Table, judge: _Judge, part: TablePart) -> tuple[TablePart, TablePart] | None:
     """Return two parts with half of the rows of each cell, for rows that no quasi-identifier can divide.
 
     Each sensitive value is in both as often, or once more in one. None where one of them is not acceptable.
@@ -297,5 +297,5 @@ def _halves(table: Table, judge: _Judge, part: Part) -> tuple[Part, Part] | None
     order = np.argsort(values, kind="stable")
     halved = np.empty_like(part.counts)
     halved[order] = np.diff(np.cumsum(part.counts[order]) // 2, prepend=0)
-    sides = tuple(Part(part.cells[some > 0], some[some > 0]) for some in (halved, part.counts - halved))
+    sides = tuple(TablePart(part.cells[some > 0], some[some > 0]) for some in (halved, part.counts - halved))
     return (sides[0], sides[1]) if all(judge.accepts(side) for side in sides) else None

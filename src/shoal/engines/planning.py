@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from shoal._progress import Clock
     from shoal.engines.choice import Engine
-    from shoal.engines.parts import Division, Part
+    from shoal.engines.parts import Division, TablePart
     from shoal.recoding import Recoding
     from shoal.stages import Prepared, Request
     from shoal.table import Table
@@ -140,7 +140,7 @@ def _undivided(request: Request) -> str | None:
 
 
 def _solved(
-    prepared: Prepared, part: Part, division: Division, clock: Clock
+    prepared: Prepared, part: TablePart, division: Division, clock: Clock
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Partition]:
     """Let the algorithm partition the rows of a part; return the cell and the rows of each entry, with its groups."""
     request, table = prepared.request, prepared.table
