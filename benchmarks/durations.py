@@ -26,7 +26,7 @@ MINUTES: dict[str, float] = {
     "emd": 0.5,
     "closeness": 3,
     "local": 4,
-    "exact": 9,
+    "exact": 3,
     "matching": 4,
     "regions": 15,
     "figure7": 0.5,

@@ -352,7 +352,7 @@ def run_program(command: Sequence[str], most_seconds: float) -> Run:
     """Run a program to its end, or for so many seconds, and return what it took."""
     clean = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHOME"}}
     variables = dict(os.environ) if command[0] == shoal_command()[0] else clean
-    start = time.perf_counter()
+    start, megabytes = time.perf_counter(), 0.0
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=variables) as process:
         while True:
             done, status, used = os.wait4(process.pid, os.WNOHANG)
@@ -363,12 +363,26 @@ def run_program(command: Sequence[str], most_seconds: float) -> Run:
                 os.wait4(process.pid, 0)
                 process.returncode = -9
                 return Run(seconds=0, cpu=0, megabytes=0, failed=f"no result in {most_seconds:.0f} s", late=True)
+            megabytes = max(megabytes, _peak(process.pid))
             time.sleep(0.01)
         process.returncode = os.waitstatus_to_exitcode(status)
     failed = "" if process.returncode == 0 else "failed"
     return Run(
         seconds=time.perf_counter() - start,
         cpu=used.ru_utime + used.ru_stime,
-        megabytes=used.ru_maxrss / 1024,
+        megabytes=megabytes or used.ru_maxrss / 1024,
         failed=failed,
     )
+
+
+def _peak(process: int) -> float:
+    """Return the largest resident set of a running process until now in MB; 0 where the system does not tell.
+
+    What `os.wait4` tells begins with the memory of whoever started the process.
+    """
+    try:
+        status = Path(f"/proc/{process}/status").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return 0.0
+    found = re.search(r"^VmHWM:\s*(\d+) kB$", status, re.MULTILINE)
+    return int(found[1]) / 1024 if found else 0.0

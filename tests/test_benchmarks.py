@@ -913,6 +913,18 @@ def test_another_tool_is_judged_by_the_file_that_it_published(benchmarks, settin
     assert lines["reader"][-1] == "reads k = 5, l = 3 of the first line"
 
 
+def test_the_memory_of_a_program_is_its_own(benchmarks):
+    ballast = bytearray(400_000_000)
+    ballast[::4096] = b"x" * len(ballast[::4096])
+    run = benchmarks.rivals.run_program
+    idle = run([benchmarks.rivals.sys.executable, "-S", "-c", "import time; time.sleep(0.3)"], 30)
+    filled = "import time; x = bytearray(10**8); x[::4096] = b'x' * len(x[::4096]); time.sleep(0.3)"
+    full = run([benchmarks.rivals.sys.executable, "-S", "-c", filled], 30)
+    assert len(ballast) > 1e8 * 3
+    assert 1 < idle.megabytes < 60
+    assert 90 < full.megabytes < 200
+
+
 def test_a_tool_that_took_too_long_is_not_asked_for_more(benchmarks, settings, monkeypatch, tmp_path):
     rivals = benchmarks.rivals
     script = tmp_path / "slow.py"
