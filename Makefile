@@ -11,8 +11,8 @@ unexport PYTHONDONTWRITEBYTECODE
 help:
 	@echo "make demo     anonymize a real table, print what was achieved, write a report to open"
 	@echo "make warm-up  compile all loops now, on all cores, rather than in first runs"
-	@echo "make test     run the whole test suite: some nine minutes on two cores"
-	@echo "make test-fast  one case of each test, without those that start processes: about a minute on two cores"
+	@echo "make test     run the whole test suite: ten minutes on two cores at most"
+	@echo "make test-fast  one case of each test, without most that start processes: a minute or two"
 	@echo "make check    lint, types, import rules, then the tests"
 	@echo "make docs     build the documentation: docs/_build/html/index.html"
 	@echo "make pictures take the pictures of the studio for the documentation again, in a browser"

@@ -33,7 +33,7 @@ from shoal.models.ground_distance import limit_of, smallest_group
 from shoal.models.naming import places_of
 from shoal.models.transport import cheapest_transport
 from shoal.recoding import recode
-from shoal.release import _read_back
+from shoal.release import read_back
 from shoal.table import Schema, encode
 from shoal.verification import count_groups
 
@@ -299,16 +299,16 @@ def test_what_text_does_not_tell_is_still_verified_on_the_file(tmp_path, form, k
 
 def test_a_file_that_holds_other_values_is_refused():
     published = pl.Series("s", ["low", "high", "low"], dtype=LEVELS)
-    assert _read_back(pl.Series("s", ["low", "'high", "low"]), published, published).dtype == LEVELS
+    assert read_back(pl.Series("s", ["low", "'high", "low"]), published, published).dtype == LEVELS
     moments = pl.Series("s", [dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 2), dt.datetime(2020, 1, 1)])
     for column in (published, moments):
         with pytest.raises(ReleaseUnsafeError, match="other values of 's'"):
-            _read_back(pl.Series("s", ["low", "high", "high"]), column, column)
+            read_back(pl.Series("s", ["low", "high", "high"]), column, column)
     # Dates and numbers in forms of their own.
     born = pl.Series("s", [dt.date(2020, 1, 31), None])
-    assert _read_back(pl.Series("s", ["31.01.2020", None]), pl.Series("s", ["31.01.2020", None]), born) is born
+    assert read_back(pl.Series("s", ["31.01.2020", None]), pl.Series("s", ["31.01.2020", None]), born) is born
     with pytest.raises(ReleaseUnsafeError, match="other values of 's'"):
-        _read_back(pl.Series("s", ["31.01.2021", None]), pl.Series("s", ["31.01.2020", None]), born)
+        read_back(pl.Series("s", ["31.01.2021", None]), pl.Series("s", ["31.01.2020", None]), born)
 
 
 # Arithmetic at the edge.
