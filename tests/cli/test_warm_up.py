@@ -37,11 +37,11 @@ RARE = {
     "covering": {"collect_covering", "count_meeting"},
     "grouping": {"spread_out", "carve_parts", "connected_sets", "lightest_set"},
     "metrics": {"count_rows", "estimate_rows"},
-    "republication": {"balance_in_order"},
+    "republication": {"balance_in_order", "largest_alpha"},
 }
 """Loops of rare requests: distances between values proven optimal, matchings by another way than the solver's, cells
 that cover cells of a population, maps and labels that need a search, counting queries of the library, supply that runs
-out; `acceptable` is called by other loops. Their first use compiles them."""
+out, sets of near values; `acceptable` is called by other loops. Their first use compiles them."""
 
 
 def test_what_first_runs_need_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,7 +139,8 @@ def _more(algorithm: str) -> Iterator[tuple[Any, dict[str, Any]]]:
     elif algorithm == "cluster":
         frame = shoal.datasets.census(400, quasi_identifiers=3, seed=1)
         trees = {name: frequency_hierarchy(frame[name]) for name in frame.columns[:3]}
-        asked = {"quasi_identifiers": frame.columns[:3], "privacy": shoal.KAnonymity(3), "algorithm": algorithm}
+        longer = shoal.Cluster(effort=200)
+        asked = {"quasi_identifiers": frame.columns[:3], "privacy": shoal.KAnonymity(3), "algorithm": longer}
         yield frame, {**asked, "recoding": "generalization", "hierarchies": trees}
     elif algorithm == "full-domain":
         frame = shoal.datasets.census(100, quasi_identifiers=2, seed=1)

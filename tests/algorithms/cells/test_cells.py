@@ -12,6 +12,7 @@ from shoal.algorithms.bounds import loss
 from shoal.algorithms.cells import LatticeCells, price, settled
 from shoal.algorithms.cells import lattice_cells as listing
 from shoal.algorithms.cells.lattice_cells import COST_UNIT
+from shoal.algorithms.local_search import cluster
 from shoal.algorithms.local_search.from_cells import FromCells
 from shoal.hierarchy import Hierarchy
 from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, Requirement
@@ -181,6 +182,7 @@ def test_rows_follow_cells_that_they_fit_with_enough_others():
 @pytest.mark.parametrize("effort", [1, 10, 50])
 @pytest.mark.parametrize("privacy", [[KAnonymity(5)], [LDiversity(3, variant="distinct"), KAnonymity(5)]], ids=str)
 def test_never_more_is_lost_than_without_cells(privacy, effort, monkeypatch):
+    monkeypatch.setattr(cluster, "_EFFORT_FOR_CELLS", 1)
     helped = 0
     for seed in (1, 2, 4):
         columns, values = random_table(seed, 500)
@@ -200,6 +202,7 @@ def test_the_bound_of_a_run_is_taken_rather_than_computed(monkeypatch):
     columns, values = random_table(5, 300)
     asked = problem(columns, values, KAnonymity(5))
     stars = lower_bound(asked.table, asked.requirement, target=10**9)
+    monkeypatch.setattr(cluster, "_EFFORT_FOR_CELLS", 5)
     made = Cluster(effort=5).partition(asked)
     alone = loss_bound(asked, stars)
     monkeypatch.setattr(loss, "price", None)
@@ -207,3 +210,13 @@ def test_the_bound_of_a_run_is_taken_rather_than_computed(monkeypatch):
     assert taken.gcp == made.guarantee.loss_bound
     assert taken.gcp == pytest.approx(alone.gcp, rel=0.05)
     assert "cells of the hierarchies" in taken.why
+
+
+def test_cells_are_for_a_greater_effort():
+    columns, values = random_table(6, 100)
+    asked = problem(columns, values, KAnonymity(4))
+    usual, greater = (Cluster(effort=effort).partition(asked) for effort in (199, 200))
+    assert "cells_loss" not in usual.details
+    assert usual.guarantee.loss_bound is None
+    assert "cells_loss" in greater.details
+    assert greater.guarantee.loss_bound > 0

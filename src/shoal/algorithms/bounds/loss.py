@@ -37,10 +37,10 @@ _FEWEST_STRETCHES = 8
 """Stretches that are looked at for one class, at least; where even these are too many, some classes are left out."""
 _WORK = 10_000_000
 """Stretches times attributes that are looked at for all classes."""
-_WORK_OF_LISTING = 6_000_000
+_WORK_OF_LISTING = 1_500_000
 """Classes that are looked at for the cells of the hierarchies."""
-_WORK_OF_PRICES = 30_000_000
-"""Pairs of a class and a cell that are looked at for prices."""
+_WORK_OF_PRICES = 3_000_000
+"""Pairs of a class and a cell that are looked at for prices: on Adult a quarter of a second, listing included."""
 _ROUNDING = 1e-9
 """What the bound is lowered by, in relation to it: sums of floating-point numbers may be off by far less."""
 

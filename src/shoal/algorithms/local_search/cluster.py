@@ -67,6 +67,8 @@ _WORK_OF_GROWING = 10_000_000_000
 """Codes that growing may look at: many times what tables of the usual width need."""
 _WORK_OF_SEARCH = 2_000_000_000
 """Codes and counts that the search may look at, at the usual effort."""
+_EFFORT_FOR_CELLS = 200
+"""Effort from which a start from cells of the hierarchies is worth its time, twice that of all else together."""
 _SURELY_BETTER = 0.9
 """Where a search from cells loses less than this part of what the best other start loses, that is not searched from:
 searches from other starts were never so far ahead of those from cells."""
@@ -106,11 +108,11 @@ class Cluster:
     * The search starts from Mondrian's or Hilbert's groups where these lose less than those that were grown, from those
       of TP+ where it serves the requirement and values become stars, and from SABRE's where groups must be like the
       table: never is more lost than by these.
-    * With hierarchies for all attributes, k-anonymity and models that it never breaks to add a row to a group (distinct
-      values, ranges) have another start: which cell of the lattice of hierarchies each row follows is annealed among
-      the cells that the prices of a Lagrangian relaxation leave, and what finds no cell grows groups as above. The
-      search goes on from there; unless it is far ahead it is made from the other start, too, and the better one counts.
-      The prices prove a bound on the loss of any release.
+    * With hierarchies for all attributes and an effort of 200 or more, k-anonymity and models that it never breaks to
+      add a row to a group (distinct values, ranges) have another start: which cell of the lattice of hierarchies each
+      row follows is annealed among the cells that the prices of a Lagrangian relaxation leave, and what finds no cell
+      grows groups as above. The search goes on from there; unless it is far ahead it is made from the other start, too,
+      and the better one counts. The prices prove a bound on the loss of any release.
     * Looks at codes and counts are counted, in growing and in the search: where very many are needed (hundreds of
       attributes, groups of thousands of rows) it ends with the best groups so far, on any machine with the same, and
       the certificate says so.
@@ -189,8 +191,8 @@ class Cluster:
         least, best = starts[chosen]
         details: dict[str, Any] = {f"{name}_loss": lost for name, (lost, _) in starts.items()}
         candidates: dict[str, tuple[float, NDArray[np.int32]]] = {}
-        cells = FromCells.of(problem, work)
-        if cells is not None and effort:
+        cells = FromCells.of(problem, work) if effort >= _EFFORT_FOR_CELLS else None
+        if cells is not None:
             followed = _complete(work, *cells.groups(effort))
             details["cells_loss"] = followed[0]
             candidates["cells"] = _searched(problem, work, followed, effort)
