@@ -265,6 +265,10 @@ def test_every_parameter_of_an_algorithm_can_be_said() -> None:
     (quick,) = request_of({"algorithm": "cluster", "effort": "10"}).chosen()
     assert quick == Cluster(effort=10)
     assert request_of({"k": "5", "recoding": "generalization", "effort": "10"}).chosen() == [Cluster(effort=10)]
+    diverse = {"l": "3", "l_variant": "distinct", "recoding": "generalization", "effort": "10"}
+    assert request_of({**diverse, "sensitive": ["disease"]}).chosen() == [Cluster(effort=10)]
+    with pytest.raises(UsageError, match="needs a sensitive attribute"):
+        request_of(diverse).chosen()
     with pytest.raises(UsageError, match="--effort needs an algorithm that has one"):  # auto takes m-approximation
         request_of({"k": "5", "effort": "10"}).chosen()
     with pytest.raises(UsageError, match=r"No algorithm has a parameter 'efort'. Did you mean 'effort'"):

@@ -294,8 +294,8 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             return ("auto",)
         if any(self._given(name) for name in PREFERENCES if name in self.__struct_fields__):
             return ("auto",)
-        told = tuple(getattr(self, "sensitive", None) or ())
-        picked, _ = choose("auto", Requirement.of(models, told), self.recoding or "suppression")
+        requirement = Requirement.of(models, tuple(self.columns.sensitive or ()))
+        picked, _ = choose("auto", requirement, self.recoding or "suppression")
         return (picked.name,) if changes & set(parameters_of(picked)) else ("auto",)
 
     def _given(self, key: str) -> Any:
