@@ -211,7 +211,7 @@ def test_a_plan_for_other_numbers_of_rows_makes_no_release(
     entries = Prepared.entries
 
     def spoiled(self: Prepared, rows: Any, counts: Any) -> Prepared:
-        fewer, more = np.argmax(counts), np.argmin(counts)
+        counts, fewer, more = counts.copy(), np.argmax(counts), np.argmin(counts)
         counts[fewer], counts[more] = counts[fewer] - 1, counts[more] + 1
         return entries(self, rows, counts)
 

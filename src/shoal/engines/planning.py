@@ -106,11 +106,14 @@ class _Plan:
         Algorithms that make small groups leave nearly as many entries as there are rows; few of them publish anything
         that others do not.
         """
+        import polars as pl
+
         classes = self.recoding.classes
-        keys = self.cells * classes.count + classes.of_group[self.partition.groups]
-        keys, place = np.unique(keys, return_inverse=True)
-        counts = rows_by_code(place, len(keys), self.counts)
-        cells, groups = np.divmod(keys, classes.count)
+        keys = self.cells * np.int64(classes.count) + classes.of_group[self.partition.groups]
+        # There are many entries and few keys: a table of these takes less memory than sorting those.
+        summed = pl.DataFrame({"key": keys, "rows": self.counts}).group_by("key").agg(pl.col("rows").sum()).sort("key")
+        cells, groups = np.divmod(summed["key"].to_numpy(), classes.count)
+        counts = summed["rows"].to_numpy()
         chosen = classes.representatives
         columns = tuple(
             replace(
@@ -201,8 +204,8 @@ class _Entries:
         self._count += partition.count
 
     def partition(self, division: Division) -> tuple[NDArray[np.int64], NDArray[np.int64], Partition]:
-        """Return the cells and the rows of all entries, and one partition of them."""
-        groups = np.concatenate(self._groups).astype(np.int32)
+        """Return the cells and the rows of all entries, and one partition of them; they are not kept here."""
+        groups = _joined(self._groups).astype(np.int32)
         if division.whole:
             (only,) = self._partitions
             whole = replace(only, groups=groups, count=self._count)
@@ -214,7 +217,7 @@ class _Entries:
                 facts={"groups_of_large_classes": self._aside},
                 least=self._least(),
             )
-        return np.concatenate(self._cells), np.concatenate(self._counts), whole
+        return _joined(self._cells), _joined(self._counts), whole
 
     def _least(self) -> NDArray[np.int32] | None:
         if all(one.least is None for one in self._partitions):
@@ -227,6 +230,13 @@ class _Entries:
                 for one in self._partitions
             ]
         )
+
+
+def _joined(arrays: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Return arrays one after another, and forget them: they may be as large as memory allows."""
+    joined = np.concatenate(arrays)
+    arrays.clear()
+    return joined
 
 
 def _of_parts(division: Division) -> Guarantee:
