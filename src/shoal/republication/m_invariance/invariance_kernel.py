@@ -175,7 +175,7 @@ def largest_alpha(left, order, chosen, m):
 
     `left` says how many rows have each value, `order` lists the values, commonest first.
     """
-    return _largest_alpha(left, order, np.int64(left.sum()), chosen, 0, chosen.size, m)
+    return _largest_alpha(left, order, np.int64(left.sum()), chosen, np.int64(0), chosen.size, m)
 
 
 @kernel
