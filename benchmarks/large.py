@@ -178,8 +178,8 @@ def _explain(part: Part) -> None:
         "the resident memory of all of them together, looked up 20 times a second. The yardsticks are one streaming "
         "`group_by` of Polars on all columns of the same folder, and one streaming copy of it into one file.",
         f"The command of a line in pieces: `shoal anonymize FOLDER --memory BYTES --seed 1 -o OUT --qi "
-        f"{','.join(QUASI_IDENTIFIERS[:4])} --sensitive income -l 6 --algorithm tp+`. All of this again, from making the "
-        f"tables on: `python -m benchmarks {part.name}`.",
+        f"{','.join(QUASI_IDENTIFIERS[:4])} --sensitive income -l 6 --algorithm tp+`. All of this again, from making "
+        f"the tables on: `python -m benchmarks {part.name}`.",
     )
 
 
