@@ -29,6 +29,7 @@ from shoal.stages import (
     Prepared,
     Request,
     drawn,
+    least_losses_meanwhile,
     partition_and_recode,
     verified,
 )
@@ -274,8 +275,10 @@ def _by_rows(opened: OpenedData, request: Request, options: Options, clock: Cloc
 def _recoded(opened: OpenedData, request: Request, by: Engine, clock: Clock) -> Recoded:
     """Prepare, partition and recode an input: cells with counts, or rows."""
     prepared = prepare(opened, request, clock)
+    losses = None if by.streams else least_losses_meanwhile(prepared, clock)
     counted = opened.counts is not None
-    return partition_cells(prepared, by, clock) if counted else partition_and_recode(prepared, clock)
+    recoded = partition_cells(prepared, by, clock) if counted else partition_and_recode(prepared, clock)
+    return replace(recoded, losses=losses)
 
 
 def requested(

@@ -8,12 +8,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from shoal._background import begun
 from shoal._language import written_in
 from shoal._messages import Phrase
 from shoal._on_demand import OnDemand
@@ -22,7 +23,7 @@ from shoal._validation import Boolean, Instance, OneOf, Optional, validate
 from shoal.analysis import ForAnalysts
 from shoal.disclosure_risk import class_confidence
 from shoal.errors import ReleaseUnsafeError, WarnedError
-from shoal.io import FORMATS, Restorer, as_written, read, spreadsheet_names, write_folder, write_table
+from shoal.io import FORMATS, Restorer, as_written, read, spreadsheet_names, to_disk, write_folder, write_table
 from shoal.plan import PLAN, ReleasePlan
 from shoal.report import (
     About,
@@ -59,7 +60,10 @@ if TYPE_CHECKING:
     from shoal.verification.counting import Fitting
     from shoal.warnings import Remark
 
-__all__ = ["Release", "read_back", "sha256_of", "write_text"]
+__all__ = ["Files", "Release", "described_meanwhile", "read_back", "sha256_of", "write_text"]
+
+Files = dict[str, dict[str, Any]]
+"""What a certificate says of each written file, by its path in the folder."""
 
 _REPORTED = ("gcp", "discernability", "mean_class_size", "average_class_size")
 """The metrics on the page: those that take no time to compute."""
@@ -238,9 +242,9 @@ class Release(ForAnalysts, Unpicklable):
 
         def write_release(path: Path) -> None:
             files = self._write(shown, path, spreadsheet_safe=spreadsheet_safe)
-            made = replace(passed("write", self.certificate), files=files)
+            made = passed("write", self.certificate)
             self._verify_written(path, names=names, shown=shown)
-            written["full"] = passed("verify again", made)
+            written["full"] = passed("verify again", replace(made, files=files()))
 
         def write_certificate(path: Path) -> None:
             written["full"] = passed("report", written["full"])
@@ -306,10 +310,10 @@ class Release(ForAnalysts, Unpicklable):
             page = render(self._facts(self.certificate, about))
         write_report(page, path, private=not public)
 
-    def _write(self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool) -> dict[str, dict[str, Any]]:
-        """Write the published table, and return what the certificate says of each file."""
+    def _write(self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool) -> Callable[[], Files]:
+        """Write the published table, and return what waits for what the certificate says of each file."""
         write_table(shown, path, spreadsheet_safe=spreadsheet_safe)
-        return {path.name: {"sha256": sha256_of(path), "rows": self.frame.height}}
+        return described_meanwhile(path, self.frame.height)
 
     def _public(self, certificate: Certificate, *, proof: bool = False) -> PublicCertificate:
         schema, asked = self.schema, certificate.requested
@@ -431,6 +435,17 @@ class Release(ForAnalysts, Unpicklable):
             f"Release(rows={self.frame.height}, columns={self.frame.width}, algorithm={self.certificate.algorithm!r}, "
             f"k={achieved['k']}, stars={self.certificate.cost.stars})"
         )
+
+
+def described_meanwhile(path: Path, rows: int) -> Callable[[], Files]:
+    """Begin to hash a written file and to bring it to the disk; return what waits for what a certificate says of it."""
+    flushed, digest = begun(partial(to_disk, path)), begun(partial(sha256_of, path))
+
+    def files() -> Files:
+        flushed()  # an error of the disk is told but once
+        return {path.name: {"sha256": digest(), "rows": rows}}
+
+    return files
 
 
 def sha256_of(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from shoal.release import Files
     from shoal.table import Table
 
 __all__ = ["CountedRelease"]
@@ -87,14 +88,15 @@ class CountedRelease(Release):
         for cells, times in windows(self.counts, size):
             yield shown[cells][np.repeat(np.arange(len(times), dtype=np.uint32), times)]
 
-    def _write(self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool) -> dict[str, dict[str, Any]]:
-        """Write the published table as a folder of Parquet files, and return what the certificate says of each."""
+    def _write(self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool) -> Callable[[], Files]:
+        """Write the published table as a folder of Parquet files; return what tells the certificate of them."""
         if path.suffix != ".parquet" or spreadsheet_safe:
             raise ParameterError(
                 "A table that may be larger than memory is published as a folder of Parquet files. Leave the format "
                 "out, and convert the files where another one is needed."
             )
-        return self._written_rows(shown, path)
+        files = self._written_rows(shown, path)
+        return lambda: files
 
     def _written_rows(self, shown: pl.DataFrame, path: Path) -> dict[str, dict[str, Any]]:
         """Write each row as often as it is published to a new folder of Parquet files; say what is in each."""

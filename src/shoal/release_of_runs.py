@@ -5,27 +5,31 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from shoal.errors import ReleaseUnsafeError
 from shoal.io import read_delimited, write_table
-from shoal.release import Release, read_back, sha256_of
+from shoal.io.lines_kernel import runs_of_lines
+from shoal.release import Release, described_meanwhile, read_back
 from shoal.release_of_cells import CountedRelease
 from shoal.table.compressed import entries_of_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import polars as pl
     from numpy.typing import NDArray
 
+    from shoal.release import Files
     from shoal.table import Table
 
 __all__ = ["ReleaseOfRuns", "rows_of_runs"]
+
+_BLOCK = 1 << 24
+"""Bytes of a file that are looked at together."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -83,10 +87,10 @@ class ReleaseOfRuns(CountedRelease):
     def _distinct(self) -> pl.DataFrame:
         return self.runs
 
-    def _write(self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool) -> dict[str, dict[str, Any]]:
-        """Write the published table as one file, and return what the certificate says of it."""
+    def _write(self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool) -> Callable[[], Files]:
+        """Write the published table as one file, and return what waits for what the certificate says of it."""
         write_table(shown, path, spreadsheet_safe=spreadsheet_safe, times=self.counts)
-        return {path.name: {"sha256": sha256_of(path), "rows": self.height}}
+        return described_meanwhile(path, self.height)
 
     def _verify_written(self, path: Path, *, names: Sequence[str], shown: pl.DataFrame) -> None:
         """Verify a file from its cells: of CSV every line is compared, and equal ones are parsed once."""
@@ -162,10 +166,44 @@ def _runs_of_lines(path: Path) -> tuple[bytes, NDArray[np.int64]] | None:
 
     None where a line may not be a record: cells have line ends then.
     """
+    lines: list[bytes] = []
+    times: list[int] = []
     with path.open("rb") as file:
         header = file.readline()
-        runs = [(line, sum(1 for _ in equal)) for line, equal in groupby(file)]
-    lines = [line for line, _ in runs]
-    if any(line.count(b'"') % 2 for line in (header, *lines)):
+        if header.count(b'"') % 2:
+            return None
+        for block in _blocks_of_lines(file):
+            found = _runs_in(block)
+            if found is None:
+                return None
+            if lines and lines[-1] == found[0][0]:
+                times[-1] += found[1][0]
+                found = found[0][1:], found[1][1:]
+            lines += found[0]
+            times += found[1]
+    return header + b"".join(lines), np.array(times, dtype=np.int64)
+
+
+def _blocks_of_lines(file: BinaryIO) -> Iterator[bytes]:
+    """Yield what is left of a file in blocks that end where a line does."""
+    rest = b""
+    while block := file.read(_BLOCK):
+        end = block.rfind(b"\n") + 1
+        if end:
+            yield rest + block[:end]
+            rest = b""
+        rest += block[end:]
+    if rest:
+        yield rest
+
+
+def _runs_in(block: bytes) -> tuple[list[bytes], list[int]] | None:
+    """Return one of each run of equal lines, and how many it has; None where a line may not be a record."""
+    starts, times = np.empty((2, block.count(b"\n") + 1), dtype=np.int64)
+    runs = runs_of_lines(np.frombuffer(block, dtype=np.uint8), starts, times)
+    if runs < 0:
         return None
-    return header + b"".join(lines), np.array([count for _, count in runs], dtype=np.int64)
+    starts, times = starts[:runs], times[:runs]
+    # All lines of a run are as long.
+    ends = starts + np.diff(starts, append=len(block)) // times
+    return [block[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)], times.tolist()

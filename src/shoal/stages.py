@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from shoal.algorithms import Problem, loss_bound, lower_bound, populations_of
+from shoal._background import begun
+from shoal._progress import silent
+from shoal.algorithms import Problem, least_losses, loss_bound, lower_bound, populations_of
 from shoal.certificate import Certificate, Cost, coarsenings_for_readers
 from shoal.disclosure_risk import fitting, reidentification
 from shoal.errors import InfeasibleError, InternalError
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 
     from shoal._messages import Part
     from shoal._progress import Clock
-    from shoal.algorithms import Partition
+    from shoal.algorithms import LeastLosses, Partition
     from shoal.algorithms.base import PeopleOfNodes
     from shoal.hierarchy import Hierarchy
     from shoal.io import Forms
@@ -59,6 +61,7 @@ __all__ = [
     "Request",
     "drawn",
     "generator",
+    "least_losses_meanwhile",
     "partition_and_recode",
     "verified",
 ]
@@ -233,6 +236,8 @@ class Recoded:
     """The row of `whole` that each row of `prepared` is of; None: they are the same."""
     engine: Mapping[str, Any] = field(default_factory=lambda: {"name": "memory", "parts": 1})
     """How the groups were found, as the certificate says it."""
+    losses: Callable[[], LeastLosses] | None = None
+    """Waits for what the rows lose at least, where that was begun to look for; see `least_losses_meanwhile`."""
 
     @cached_property
     def composed(self) -> Recoding:
@@ -340,6 +345,28 @@ def partition_and_recode(prepared: Prepared, clock: Clock) -> Recoded:
     return Recoded(prepared=prepared, partition=partition, recoding=recoding)
 
 
+def least_losses_meanwhile(prepared: Prepared, clock: Clock) -> Callable[[], LeastLosses] | None:
+    """Begin to look for what the rows of a table lose at least, beside its partition, which that does not depend on.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        There is memory for both.
+    clock : Clock
+        It hears nothing of this work: that of the partition tells how far it is.
+
+    Returns
+    -------
+    callable or None
+        Waits for what is found; None where no bound asks for it.
+    """
+    if prepared.request.recoding == "suppression" or prepared.encoded.coarsened:
+        return None
+    problem = replace(prepared.problem(clock), progress=silent)
+    _ = problem.table.classes  # else each thread would look for them
+    return begun(partial(least_losses, problem))
+
+
 def verified(recoded: Recoded, clock: Clock) -> Release:
     """Make the published table of a recoded one, verify its cells, and certify what they achieve.
 
@@ -368,7 +395,9 @@ def verified(recoded: Recoded, clock: Clock) -> Release:
         if bound.stars > recoding.recoded_cells:
             raise InternalError("a lower bound exceeds what a release costs")
         # What coarsening lost is in the loss of the release, and depends on columns that the bound does not see.
-        least = None if prepared.encoded.coarsened else loss_bound(prepared.problem(clock), bound, partition.guarantee)
+        least = None
+        if not prepared.encoded.coarsened:
+            least = loss_bound(prepared.problem(clock), bound, partition.guarantee, found=recoded.losses)
     with clock.step("certify"):
         came, alike = opened.as_it_came, opened.reads_alike
         original = whole.original if alike else encoded_as_it_came(came, request.schema, opened.counts)

@@ -160,7 +160,7 @@ def fail_at(step, fault, monkeypatch):
 
         return call
 
-    monkeypatch.setattr(module, "_to_disk", counted(module._to_disk))
+    monkeypatch.setattr(module, "to_disk", counted(module.to_disk))
     monkeypatch.setattr(Path, "rename", counted(Path.rename))
 
 
@@ -192,14 +192,14 @@ class TestFaults:
         assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
     def test_an_interrupt_after_the_new_folder_has_its_name(self, tmp_path, old, monkeypatch):
-        to_disk = module._to_disk
+        to_disk = module.to_disk
 
         def interrupt(path):
             if path == tmp_path:
                 raise KeyboardInterrupt
             to_disk(path)
 
-        monkeypatch.setattr(module, "_to_disk", interrupt)
+        monkeypatch.setattr(module, "to_disk", interrupt)
         with pytest.raises(KeyboardInterrupt):
             write_folder(old, NEW, force=True)
         assert tree(tmp_path) == PUBLISHED

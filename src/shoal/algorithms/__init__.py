@@ -5,7 +5,7 @@ must pay, and `common` what several algorithms use.
 """
 
 from shoal.algorithms.base import Algorithm, Guarantee, Partition, Problem
-from shoal.algorithms.bounds import LossBound, LowerBound, loss_bound, lower_bound
+from shoal.algorithms.bounds import LeastLosses, LossBound, LowerBound, least_losses, loss_bound, lower_bound
 from shoal.algorithms.catalogue import ALGORITHMS, CATALOGUE, PROVING, choose, unsupported
 from shoal.algorithms.common.compiled import compile_requirement, populations_of
 from shoal.algorithms.exact import Exact
@@ -34,6 +34,7 @@ __all__ = [
     "GeneralizationVectors",
     "Guarantee",
     "Hilbert",
+    "LeastLosses",
     "LossBound",
     "LowerBound",
     "MApproximation",
@@ -50,6 +51,7 @@ __all__ = [
     "TopDownSpecialization",
     "choose",
     "compile_requirement",
+    "least_losses",
     "loss_bound",
     "lower_bound",
     "populations_of",

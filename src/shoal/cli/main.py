@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import gc
 import importlib
@@ -233,8 +234,22 @@ def run() -> None:
     signal.signal(signal.SIGTERM, _terminate)
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - None where the caller closed it
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    code: object = None
     try:
         _app_for(sys.argv[1:])()
+    except SystemExit as leaving:
+        code = leaving.code
     finally:
         for stream in (sys.stdout, sys.stderr):
             discard_if_unread(stream)
+    _leave(code)
+
+
+def _leave(code: object) -> None:
+    """End the process: taking the interpreter down module by module takes a tenth of a second, for nothing."""
+    if not isinstance(code, int | None) or sys.getprofile() is not None or sys.gettrace() is not None:
+        sys.exit(code)  # type: ignore[arg-type]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        discard_if_unread(stream)
+    os._exit(code or 0)

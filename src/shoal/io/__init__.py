@@ -8,6 +8,7 @@ from shoal.io.folder import (
     staged_folder,
     staged_private_folder,
     sweep_folder,
+    to_disk,
     write_folder,
 )
 from shoal.io.forms import DateForm, Forms, Understood, as_written, looks_like_dates, reads_alike, understand
@@ -53,6 +54,7 @@ __all__ = [
     "staged_folder",
     "staged_private_folder",
     "sweep_folder",
+    "to_disk",
     "understand",
     "write_folder",
     "write_lines",

@@ -28,6 +28,7 @@ __all__ = [
     "staged_folder",
     "staged_private_folder",
     "sweep_folder",
+    "to_disk",
     "write_folder",
 ]
 
@@ -290,10 +291,10 @@ def _fill(place: _Place, files: Files) -> None:
         for part in parts:
             if place.private:
                 part.chmod(0o600)
-            _to_disk(part)
+            to_disk(part)
         if path.is_dir():
-            _to_disk(path)
-    _to_disk(place.staged)
+            to_disk(path)
+    to_disk(place.staged)
 
 
 def _publish(places: Sequence[_Place], *, force: bool) -> None:
@@ -304,7 +305,7 @@ def _publish(places: Sequence[_Place], *, force: bool) -> None:
                 place.target.rename(place.aside)
         for place in reversed(places):
             place.staged.rename(place.target)
-            _to_disk(place.target.parent)
+            to_disk(place.target.parent)
     finally:
         if places[0].staged.exists():
             _take_back(places)
@@ -423,7 +424,8 @@ def _remove(folder: Path) -> None:
         time.sleep(0.1)
 
 
-def _to_disk(path: Path) -> None:
+def to_disk(path: Path) -> None:
+    """Wait until the disk has a file, or the names in a folder."""
     if path.is_dir() and os.name == "nt":  # pragma: no cover
         return
     descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)

@@ -22,10 +22,12 @@ from shoal.algorithms.local_search.loss_table import LossTable
 from shoal.algorithms.local_search.neighbourhood import RowClasses, near_classes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from shoal.algorithms.base import Guarantee, Problem
     from shoal.algorithms.bounds.stars import LowerBound
 
-__all__ = ["LossBound", "loss_bound"]
+__all__ = ["LeastLosses", "LossBound", "least_losses", "loss_bound"]
 
 _WIDEST = 16
 """Near classes of each class that are looked for, at most."""
@@ -55,7 +57,48 @@ class LossBound:
     """What it rests on, in words."""
 
 
-def loss_bound(problem: Problem, stars: LowerBound, guarantee: Guarantee | None = None) -> LossBound:
+@dataclass(frozen=True, kw_only=True)
+class LeastLosses:
+    """What the rows of a table lose in any release, at least, found in two ways."""
+
+    near: float
+    """The sum over all rows of what each loses with the nearest rows that its group needs."""
+    everywhere: bool
+    """Whether every row was looked at as thoroughly as on small tables."""
+    priced: float | None
+    """What the cells of the hierarchies prove; None where it was not asked for, or cannot be."""
+
+
+def least_losses(problem: Problem, *, prices: bool = True) -> LeastLosses:
+    """Look for what the rows of a table lose at least, by generalization: no partition need be known.
+
+    Parameters
+    ----------
+    problem : Problem
+        As in `loss_bound`.
+    prices : bool, default True
+        Whether to price rows by the cells of the hierarchies, too.
+
+    Returns
+    -------
+    LeastLosses
+    """
+    total, everywhere = _sum_of_radii(problem)
+    priced = None
+    if prices:
+        relaxed = Relaxation.of(problem.requirement, problem.table.people)
+        listed = LatticeCells.of(problem, relaxed.k, work=_WORK_OF_LISTING)
+        priced = None if listed is None else price(listed, work=_WORK_OF_PRICES).bound
+    return LeastLosses(near=total, everywhere=everywhere, priced=priced)
+
+
+def loss_bound(
+    problem: Problem,
+    stars: LowerBound,
+    guarantee: Guarantee | None = None,
+    *,
+    found: Callable[[], LeastLosses] | None = None,
+) -> LossBound:
     """Bound what every release of a table loses from below.
 
     Parameters
@@ -66,6 +109,8 @@ def loss_bound(problem: Problem, stars: LowerBound, guarantee: Guarantee | None 
         The bound on recoded cells of the same table and requirement; by suppression each of them loses all.
     guarantee : Guarantee, optional
         What the run of an algorithm proved. Where it proved a bound on the loss, cells are not priced again.
+    found : callable, optional
+        Returns what was found before of the same table, requirement and recoding; by default it is looked for.
 
     Returns
     -------
@@ -78,16 +123,15 @@ def loss_bound(problem: Problem, stars: LowerBound, guarantee: Guarantee | None 
         return LossBound(gcp=0.0, why=stars.why)
     if problem.recoding == "suppression":
         return LossBound(gcp=stars.stars / cells, why=stars.why)
-    total, all_looked_at = _sum_of_radii(problem)
+    proven = guarantee.loss_bound if guarantee is not None else None
+    losses = least_losses(problem, prices=proven is None) if found is None else found()
     why = "each row loses at least what it loses with the nearest rows that its group needs"
-    if not all_looked_at:
+    if not losses.everywhere:
         why += ", as far as a budget of work allowed to look for these"
-    least = max(total * (1 - _ROUNDING), 0.0) / cells
-    priced = guarantee.loss_bound if guarantee is not None else None
-    if priced is None:
-        listed = LatticeCells.of(problem, Relaxation.of(problem.requirement, table.people).k, work=_WORK_OF_LISTING)
-        if listed is not None:
-            priced = price(listed, work=_WORK_OF_PRICES).bound * (1 - _ROUNDING) / cells
+    least = max(losses.near * (1 - _ROUNDING), 0.0) / cells
+    priced = proven
+    if proven is None and losses.priced is not None:
+        priced = losses.priced * (1 - _ROUNDING) / cells
     if priced is None or priced <= least:
         return LossBound(gcp=least, why=why)
     return LossBound(gcp=priced, why="rows are priced by the cells of the hierarchies that groups around them publish")

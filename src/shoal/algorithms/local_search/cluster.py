@@ -10,11 +10,13 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from shoal._background import beside
 from shoal._validation import Optional, parameter, validate_declared
 from shoal.algorithms.base import Guarantee, Partition, monotone_only
 from shoal.algorithms.hilbert.hilbert import Hilbert
@@ -25,8 +27,11 @@ from shoal.algorithms.mondrian.mondrian import Mondrian
 from shoal.algorithms.tp.three_phase import ThreePhase
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
+    from shoal._progress import Progress
     from shoal.algorithms.base import Algorithm, Problem
     from shoal.models import Requirement
 
@@ -166,27 +171,25 @@ class Cluster:
         The bound is on what a cell of the table loses on average in any release; None where none was proven.
         """
         work = WorkingPartition(problem)
-        shortened = False
-        width = _NEAR if work.classes.count < _MANY else _NEAR_OF_MANY
-        work.look_around(
-            min(width, max(work.classes.count - 1, 1)),
-            lambda done, total: problem.progress("nearest neighbours", done, total),
-        )
         effort = _usual_effort(problem, len(work.active)) if self.effort is None else self.effort
         starts: dict[str, tuple[float, NDArray[np.int32]]] = {}
-        others: tuple[Algorithm, ...] = (Mondrian(), Hilbert())
-        if problem.requirement.compares_with_table:
-            others = (Sabre(effort=2 * effort),)
-        elif problem.recoding == "suppression" and problem.requirement.frequency_form() is not None:
-            others = (*others, ThreePhase())
-        if work.smallest <= _LARGEST_GROWN and not problem.requirement.compares_with_table:
-            starts["growing"] = _grow(work), work.groups_of_rows()
-        else:
-            work.keep_classes()
-        for other in others:
-            start = other.partition(problem)
-            starts[other.name] = work.set_groups_of_rows(start.groups), start.groups
-            shortened = shortened or start.facts.get("search") == CUT_SHORT
+        compares = problem.requirement.compares_with_table
+        with beside(partial(_partitions, () if compares else _others(problem), problem)) as found:
+            width = _NEAR if work.classes.count < _MANY else _NEAR_OF_MANY
+            work.look_around(
+                min(width, max(work.classes.count - 1, 1)),
+                lambda done, total: problem.progress("nearest neighbours", done, total),
+            )
+            if work.smallest <= _LARGEST_GROWN and not compares:
+                starts["growing"] = _grow(work), work.groups_of_rows()
+            else:
+                work.keep_classes()
+            others = found()
+        if compares:
+            others = _partitions((Sabre(effort=2 * effort),), problem, problem.progress)
+        for name, start in others.items():
+            starts[name] = work.set_groups_of_rows(start.groups), start.groups
+        shortened = any(start.facts.get("search") == CUT_SHORT for start in others.values())
         chosen = min(starts, key=lambda name: starts[name][0])
         least, best = starts[chosen]
         details: dict[str, Any] = {f"{name}_loss": lost for name, (lost, _) in starts.items()}
@@ -203,6 +206,19 @@ class Cluster:
         details |= {"started_from": name, "loss": loss, "effort": effort}
         proven = None if cells is None else cells.loss_bound
         return best, details, shortened or work.shortened, proven
+
+
+def _others(problem: Problem) -> tuple[Algorithm, ...]:
+    """Return the quick algorithms whose groups a search may start from, beside those that are grown."""
+    if problem.recoding == "suppression" and problem.requirement.frequency_form() is not None:
+        return Mondrian(), Hilbert(), ThreePhase()
+    return Mondrian(), Hilbert()
+
+
+def _partitions(others: Sequence[Algorithm], problem: Problem, told: Progress) -> dict[str, Partition]:
+    """Return the partition of each of some algorithms by its name."""
+    told_of = replace(problem, progress=told)
+    return {other.name: other.partition(told_of) for other in others}
 
 
 def _usual_effort(problem: Problem, rows: int) -> int:
