@@ -12,7 +12,6 @@ import numpy as np
 
 from shoal.errors import ReleaseUnsafeError
 from shoal.io import read_delimited, write_table
-from shoal.io.lines_kernel import runs_of_lines
 from shoal.release import Release, described_meanwhile, read_back
 from shoal.release_of_cells import CountedRelease
 from shoal.table.compressed import entries_of_rows
@@ -166,7 +165,7 @@ def _runs_of_lines(path: Path) -> tuple[bytes, NDArray[np.int64]] | None:
 
     None where a line may not be a record: cells have line ends then.
     """
-    lines: list[bytes] = []
+    lines: list[str] = []
     times: list[int] = []
     with path.open("rb") as file:
         header = file.readline()
@@ -181,7 +180,7 @@ def _runs_of_lines(path: Path) -> tuple[bytes, NDArray[np.int64]] | None:
                 found = found[0][1:], found[1][1:]
             lines += found[0]
             times += found[1]
-    return header + b"".join(lines), np.array(times, dtype=np.int64)
+    return header + "".join(f"{line}\n" for line in lines).encode(), np.array(times, dtype=np.int64)
 
 
 def _blocks_of_lines(file: BinaryIO) -> Iterator[bytes]:
@@ -197,13 +196,12 @@ def _blocks_of_lines(file: BinaryIO) -> Iterator[bytes]:
         yield rest
 
 
-def _runs_in(block: bytes) -> tuple[list[bytes], list[int]] | None:
+def _runs_in(block: bytes) -> tuple[list[str], list[int]] | None:
     """Return one of each run of equal lines, and how many it has; None where a line may not be a record."""
-    starts, times = np.empty((2, block.count(b"\n") + 1), dtype=np.int64)
-    runs = runs_of_lines(np.frombuffer(block, dtype=np.uint8), starts, times)
-    if runs < 0:
+    import polars as pl
+
+    runs = pl.Series([block.decode().removesuffix("\n")]).str.split("\n").explode().rle()
+    lines, times = runs.struct.field("value"), runs.struct.field("len").to_list()
+    if (lines.str.count_matches('"', literal=True) % 2 == 1).any():
         return None
-    starts, times = starts[:runs], times[:runs]
-    # All lines of a run are as long.
-    ends = starts + np.diff(starts, append=len(block)) // times
-    return [block[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)], times.tolist()
+    return lines.to_list(), times

@@ -16,7 +16,6 @@ import numpy as np
 
 from shoal.errors import DataError, InternalError, NoRowsError
 from shoal.io.charset import encoding_of, to_utf8
-from shoal.io.lines_kernel import count_plain_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -34,8 +33,6 @@ _log = logging.getLogger(__name__)
 
 _BLOCK = 1 << 22
 _SAMPLE = 1 << 16
-_LONG = 1 << 24
-"""Bytes from which a text is worth a compiled loop."""
 _QUOTE, _LINE_FEED, _RETURN = 0x22, 0x0A, 0x0D
 
 
@@ -178,11 +175,26 @@ def _names(header: str, delimiter: str, source: str) -> list[str]:
 
 def _check_records(text: bytes, delimiter: str, width: int, source: str) -> int:
     """Check that every record has as many fields as the header, and return the number of rows."""
-    if len(text) >= _LONG and width > 1 and b'"' not in text and b"\r" not in text:
-        records = count_plain_records(np.frombuffer(text, dtype=np.uint8), ord(delimiter), width)
-        if records > 0:  # else what is wrong is looked for
-            return int(records) - 1
+    if width > 1 and b'"' not in text and b"\r" not in text:
+        records = _count_plain_records(text, delimiter, width)
+        if records is not None:  # else what is wrong is looked for
+            return records - 1
     return _count_records(_blocks(text, delimiter, source), delimiter, width, source) - 1
+
+
+def _count_plain_records(text: bytes, delimiter: str, width: int) -> int | None:
+    """Count the lines of a text without quotation marks; None unless each has as many fields, and ends."""
+    content, records, fields = np.frombuffer(text, dtype=np.uint8), 0, 0
+    for start in range(0, len(content), _BLOCK):
+        block = content[start : start + _BLOCK]
+        ends = block[(block == ord(delimiter)) | (block == _LINE_FEED)] == _LINE_FEED
+        # Every end of a field is one of a line where its number is a multiple of the width, and nowhere else.
+        first = (width - 1 - fields) % width
+        records += len(ends[first::width])
+        if not ends[first::width].all() or np.count_nonzero(ends) != len(ends[first::width]):
+            return None
+        fields = (fields + len(ends)) % width
+    return records if fields == 0 and text.endswith(b"\n") else None
 
 
 def _count_records(blocks: Iterable[_Block], delimiter: str, width: int, source: str) -> int:
