@@ -39,12 +39,12 @@ def test_runs_of_lines_are_found_across_blocks(
     block=st.integers(1, 30),
 )
 def test_plain_records_are_counted(records: list[list[str]], ended: bool, block: int) -> None:
-    text = ("\n".join(",".join(record) for record in records) + ("\n" if ended else "")).encode()
+    text = "\n".join(",".join(record) for record in records) + ("\n" if ended else "")
     *lines, rest = text.split("\n")
     right = lines and not rest and all(line.count(",") == 2 for line in lines)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(delimited, "_BLOCK", block)
-        found = delimited._count_plain_records(text, ",", 3)
+        found = delimited._count_plain_records(text.encode(), ",", 3)
     assert found == (len(lines) if right else None)
 
 
