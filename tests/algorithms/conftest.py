@@ -1,4 +1,4 @@
-"""How the tests of this room make a problem: from columns of values."""
+"""How the tests of algorithms make a problem: from columns of values."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,17 +1,17 @@
 """The bound on the loss is never above what the best partition of a small table loses, and is no empty promise."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-import polars as pl
 import pytest
+from tests.algorithms.conftest import make_problem
 
 import shoal
-from shoal.algorithms import Cluster, Problem, loss_bound, lower_bound
+from shoal.algorithms import Cluster, loss_bound, lower_bound
 from shoal.algorithms.bounds import loss
 from shoal.hierarchy import Hierarchy
-from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, Requirement, TCloseness
-from shoal.table import Schema, encode
+from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, TCloseness
 from shoal.testing.hierarchies import STAR, common_ancestor, leaves_below
 from shoal.testing.oracles import optimal_partition, penalty_of_group, predicate_of
 
@@ -30,14 +30,7 @@ REQUESTS = [
 
 
 def problem(columns, values, privacy, **how):
-    frame = pl.DataFrame({f"q{j}": column for j, column in enumerate(columns)} | {"s": values})
-    names = tuple(f"q{j}" for j in range(len(columns)))
-    return Problem(
-        table=encode(frame, Schema(quasi_identifiers=names, sensitive=("s",))),
-        requirement=Requirement.of(privacy, ("s",)),
-        rng=np.random.default_rng(0),
-        **({"recoding": "generalization"} | how),
-    )
+    return replace(make_problem(columns, [values], privacy, {}), **how)
 
 
 def bound_of(asked):

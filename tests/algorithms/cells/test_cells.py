@@ -4,10 +4,10 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
-import polars as pl
 import pytest
+from tests.algorithms.conftest import make_problem
 
-from shoal.algorithms import Cluster, Problem, loss_bound, lower_bound
+from shoal.algorithms import Cluster, loss_bound, lower_bound
 from shoal.algorithms.bounds import loss
 from shoal.algorithms.cells import LatticeCells, price, settled
 from shoal.algorithms.cells import lattice_cells as listing
@@ -15,8 +15,7 @@ from shoal.algorithms.cells.lattice_cells import COST_UNIT
 from shoal.algorithms.local_search import cluster
 from shoal.algorithms.local_search.from_cells import FromCells
 from shoal.hierarchy import Hierarchy
-from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, Requirement
-from shoal.table import Schema, encode
+from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity
 from shoal.testing.hierarchies import STAR, common_ancestor, leaves_below
 from shoal.testing.oracles import optimal_partition, predicate_of
 
@@ -35,15 +34,7 @@ REQUESTS = [
 
 
 def problem(columns, values, privacy, trees=TREES):
-    frame = pl.DataFrame({f"q{j}": column for j, column in enumerate(columns)} | {"s": values})
-    names = tuple(f"q{j}" for j in range(len(columns)))
-    return Problem(
-        table=encode(frame, Schema(quasi_identifiers=names, sensitive=("s",))),
-        requirement=Requirement.of(privacy, ("s",)),
-        rng=np.random.default_rng(0),
-        recoding="generalization",
-        hierarchies=trees,
-    )
+    return make_problem(columns, [values], privacy, trees)
 
 
 def random_table(seed, rows):

@@ -17,7 +17,7 @@ import numpy as np
 
 from shoal.algorithms.bounds.loss_kernel import sum_radii
 from shoal.algorithms.bounds.stars import Relaxation, rows_that_can_stay
-from shoal.algorithms.cells import LatticeCells, price
+from shoal.algorithms.cells import LatticeCells, lowered, price
 from shoal.algorithms.local_search.loss_table import LossTable
 from shoal.algorithms.local_search.neighbourhood import RowClasses, near_classes
 
@@ -43,8 +43,6 @@ _WORK_OF_LISTING = 1_500_000
 """Classes that are looked at for the cells of the hierarchies."""
 _WORK_OF_PRICES = 3_000_000
 """Pairs of a class and a cell that are looked at for prices: on Adult a quarter of a second, listing included."""
-_ROUNDING = 1e-9
-"""What the bound is lowered by, in relation to it: sums of floating-point numbers may be off by far less."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,10 +126,10 @@ def loss_bound(
     why = "each row loses at least what it loses with the nearest rows that its group needs"
     if not losses.everywhere:
         why += ", as far as a budget of work allowed to look for these"
-    least = max(losses.near * (1 - _ROUNDING), 0.0) / cells
+    least = max(lowered(losses.near), 0.0) / cells
     priced = proven
     if proven is None and losses.priced is not None:
-        priced = losses.priced * (1 - _ROUNDING) / cells
+        priced = lowered(losses.priced) / cells
     if priced is None or priced <= least:
         return LossBound(gcp=least, why=why)
     return LossBound(gcp=priced, why="rows are priced by the cells of the hierarchies that groups around them publish")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from shoal.algorithms.cells.lattice_cells import LatticeCells
 
-__all__ = ["FINE", "PricedCells", "price"]
+__all__ = ["FINE", "PricedCells", "lowered", "price"]
 
 FINE = 1 << 14
 """Prices count in units of 1 / FINE of a cost."""
@@ -40,6 +40,13 @@ _MOMENTUM = 0.6
 _PATIENCE = 4
 """Rounds without a better bound until the step is halved; chosen on Adult."""
 _FINEST_STEP = 1 / 1024
+_ROUNDING = 1e-9
+"""What a bound is lowered by, in relation to it: sums and divisions of floating-point numbers are off by far less."""
+
+
+def lowered(bound: float) -> float:
+    """Return a bound from below that holds although floating-point numbers were rounded on the way to it."""
+    return bound * (1 - _ROUNDING)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

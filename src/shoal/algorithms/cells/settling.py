@@ -15,13 +15,15 @@ import numpy as np
 from shoal._progress import Progress, silent
 from shoal.algorithms.cells.lattice_cells import COST_UNIT
 from shoal.algorithms.cells.prices import FINE
-from shoal.algorithms.patterns.annealing_kernel import Choices, Placement, anneal, place_all, settle_short_groups
+from shoal.algorithms.patterns.annealing_kernel import settle_short_groups
+from shoal.algorithms.patterns.choices import Cooling, choices_of, cool, placement_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.algorithms.cells.lattice_cells import LatticeCells
     from shoal.algorithms.cells.prices import PricedCells
+    from shoal.algorithms.patterns.annealing_kernel import Choices, Placement
 
 __all__ = ["settled"]
 
@@ -29,12 +31,8 @@ _WITHIN = 0.3
 """Pairs whose use lifts the bound by less than so many stars are what good groups use."""
 _DEAR, _WITHIN_OF_DEAR = 0.75, 2.0
 """The same for rows that pay more than so many stars, which find few others near to them."""
-_ROUNDS = 50
-"""Temperatures of a run."""
-_TEMPERATURES = 0.5, 0.02
-"""The first and the last, in stars."""
-_PENALTIES = 1.0, 10.0
-"""What a row costs that a group misses, at the beginning and at the end, in stars."""
+_COOLING = Cooling(rounds=50, temperatures=(0.5, 0.02), penalties=(1.0, 10.0))
+"""In stars."""
 _MOST_OF_CLASS = 3
 """Of a class of equal rows at most this many times k take part: the others stay."""
 _SEED = 0x9E3779B97F4A7C15
@@ -62,47 +60,22 @@ def settled(cells: LatticeCells, priced: PricedCells, *, steps: int, progress: P
     pairs = np.flatnonzero(chosen)
     used, local = np.unique(cells.of_pairs[pairs], return_inverse=True)
     types = cells.members[pairs]
-    by_type = np.argsort(types, kind="stable")
     fitting = np.bincount(types, minlength=len(cells.sizes)) > 0
     rows_of = np.where(fitting, taking_part, 0)
-    choices = Choices(
-        type_starts=np.searchsorted(types[by_type], np.arange(len(cells.sizes) + 1)).astype(np.int64),
-        outputs=local[by_type].astype(np.int32),
-        output_starts=np.searchsorted(local, np.arange(len(used) + 1)).astype(np.int64),
-        types=types,
-        row_starts=np.concatenate([[0], np.cumsum(rows_of)]).astype(np.int64),
-        type_of=np.repeat(np.arange(len(cells.sizes), dtype=np.int32), rows_of),
-        costs=cells.costs[used] / COST_UNIT,
-        k=cells.k,
-    )
-    placement = _begun(choices)
+    choices, _ = choices_of(types, local, rows_of, cells.costs[used] / COST_UNIT, cells.k)
+    # Every row begins in the cheapest cell of its class.
+    placement = placement_of(choices, choices.outputs[choices.type_starts[choices.type_of]])
     random = np.array([_SEED], dtype=np.uint64)
-    for number in range(_ROUNDS if len(choices.type_of) else 0):
-        progress("settling", number, _ROUNDS)
-        done = number / (_ROUNDS - 1)
-        penalty = _PENALTIES[0] + (_PENALTIES[1] - _PENALTIES[0]) * done
-        temperature = _TEMPERATURES[0] * (_TEMPERATURES[1] / _TEMPERATURES[0]) ** done
-        anneal(choices, placement, penalty, temperature, -(-steps // _ROUNDS), random)
+
+    def goes_on(number: int) -> bool:
+        progress("settling", number, _COOLING.rounds)
+        return True
+
+    if len(choices.type_of):
+        cool(choices, placement, _COOLING, steps=-(-steps // _COOLING.rounds), random=random, goes_on=goes_on)
     settle_short_groups(choices, placement)
-    progress("settling", _ROUNDS, _ROUNDS)
+    progress("settling", _COOLING.rounds, _COOLING.rounds)
     return _of_rows(cells, choices, placement, used)
-
-
-def _begun(choices: Choices) -> Placement:
-    """Return a placement with every row in the cheapest cell of its class."""
-    total, count = len(choices.type_of), len(choices.costs)
-    moved = max(1_024, 4 * choices.k)
-    placement = Placement(
-        output_of=choices.outputs[choices.type_starts[choices.type_of]],
-        load=np.empty(count, dtype=np.int64),
-        first=np.empty(count, dtype=np.int32),
-        following=np.empty(total, dtype=np.int32),
-        before=np.empty(total, dtype=np.int32),
-        moved=np.empty(moved, dtype=np.int32),
-        origin=np.empty(moved, dtype=np.int32),
-    )
-    place_all(placement)
-    return placement
 
 
 def _of_rows(cells: LatticeCells, choices: Choices, placement: Placement, used: NDArray[np.int64]) -> NDArray[np.int64]:

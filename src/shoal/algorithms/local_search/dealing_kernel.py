@@ -61,6 +61,17 @@ def deal(rows, begins, count, labels):
             given[b] += take
 
 
+@kernel_step
+def _fails(order, begin, end, asked, touched, counts):
+    """Return whether the group of these rows is not acceptable. The counts are 0 before and afterwards."""
+    distinct = ZERO
+    for i in range(begin, end):
+        distinct = count_row(np.int64(order[i]), asked.sensitive, touched, distinct, counts)
+    fails = not acceptable(end - begin, touched, distinct, counts, asked.starts, asked.rules, asked.bounds)
+    clear(touched, distinct, counts)
+    return fails
+
+
 @kernel
 def count_failures(order, begins, asked, enough):
     """Return how many groups are not acceptable.
@@ -80,14 +91,8 @@ def count_failures(order, begins, asked, enough):
     touched = np.empty(counts.size, dtype=np.int32)
     failures = 0
     for g in range(begins.size - 1):
-        distinct = ZERO
-        for i in range(begins[g], begins[g + 1]):
-            distinct = count_row(np.int64(order[i]), asked.sensitive, touched, distinct, counts)
-        if not acceptable(
-            begins[g + 1] - begins[g], touched, distinct, counts, asked.starts, asked.rules, asked.bounds
-        ):
+        if _fails(order, begins[g], begins[g + 1], asked, touched, counts):
             failures += 1
-        distinct = clear(touched, distinct, counts)
         if failures > enough:
             break
     return failures
@@ -107,15 +112,9 @@ def free_failing(order, begins, asked, labels):
     counts = np.zeros(asked.starts[asked.starts.size - 1], dtype=np.int64)
     touched = np.empty(counts.size, dtype=np.int32)
     for g in range(begins.size - 1):
-        distinct = ZERO
-        for i in range(begins[g], begins[g + 1]):
-            distinct = count_row(np.int64(order[i]), asked.sensitive, touched, distinct, counts)
-        if not acceptable(
-            begins[g + 1] - begins[g], touched, distinct, counts, asked.starts, asked.rules, asked.bounds
-        ):
+        if _fails(order, begins[g], begins[g + 1], asked, touched, counts):
             for i in range(begins[g], begins[g + 1]):
                 labels[order[i]] = -1
-        distinct = clear(touched, distinct, counts)
 
 
 @kernel

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.algorithms.cells import LatticeCells, price, settled
+from shoal.algorithms.cells import LatticeCells, lowered, price, settled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,8 +21,6 @@ __all__ = ["FromCells"]
 _STEPS_PER_ROW = 100
 """Steps of annealing for each row that needs something, times the root of the effort: chosen on Adult."""
 _FEWEST_STEPS, _MOST_STEPS = 100_000, 100_000_000
-_ROUNDING = 1e-9
-"""What the bound is lowered by, in relation to it: `LatticeCells` rounds costs down, and divisions may round up."""
 
 
 class FromCells:
@@ -55,7 +53,7 @@ class FromCells:
     @property
     def loss_bound(self) -> float:
         """What a cell of the table loses on average in any release, at least."""
-        return self._priced.bound * (1 - _ROUNDING) / self._all_cells
+        return lowered(self._priced.bound) / self._all_cells
 
     def groups(self, effort: int) -> tuple[NDArray[np.int32], int]:
         """Return a group for each row of the working partition (-1: none yet), all acceptable, and how many there are.

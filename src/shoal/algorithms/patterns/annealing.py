@@ -9,16 +9,19 @@ doi:10.1126/science.220.4598.671
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal._progress import Progress, silent
-from shoal.algorithms.patterns.annealing_kernel import Choices, Placement, anneal, place_all, settle_short_groups
+from shoal.algorithms.patterns.annealing_kernel import settle_short_groups
+from shoal.algorithms.patterns.choices import Cooling, choices_of, cool, placement_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shoal.algorithms.patterns.annealing_kernel import Placement
     from shoal.algorithms.patterns.program import OutputTypes
 
 __all__ = ["annealed"]
@@ -31,12 +34,11 @@ _RUNS_OF_STEPS = 12_000_000
 _MOST_RUNS = 6
 _ROUNDS = 200
 """Temperatures of a run, and looks at the keyboard."""
-_HOT, _COLD = 1.5, 0.1
-"""Temperatures at the beginning and at the end, in mean costs of a star."""
-_PENALTY_FIRST, _PENALTY_LAST = 3.0, 6.0
+_TEMPERATURES = 1.5, 0.1
+"""At the beginning and at the end, in mean costs of a star."""
+_PENALTIES = 3.0, 6.0
 """What a row costs that a group misses, at the beginning and at the end, in the same unit."""
 _MOST_ROWS = 4_000_000
-_FEWEST_MOVED = 1_024
 
 
 def annealed(
@@ -83,7 +85,12 @@ def annealed(
     if steps is None:
         steps = min(max(_FEWEST_STEPS, _STEPS_PER_ROW * total), _MOST_STEPS)
         runs = min(max(_RUNS_OF_STEPS // steps, 1), _MOST_RUNS)
-    rounds = min(_ROUNDS, max(steps // 100, 2))
+    cooling = Cooling(min(_ROUNDS, max(steps // 100, 2)), _TEMPERATURES, _PENALTIES)
+
+    def goes_on(before: int, number: int) -> bool:
+        progress("annealing", before + number, runs * cooling.rounds)
+        return time.perf_counter() <= end
+
     costs = outputs.costs[run.output_of]
     best = rows
     least = int((costs * rows).sum()) if rows.sum() == total else np.iinfo(np.int64).max
@@ -92,19 +99,13 @@ def annealed(
             break
         placement = run.begin(rows)
         random = rng.integers(1, 1 << 63, size=1, dtype=np.uint64)
-        for round_ in range(rounds):
-            progress("annealing", turn * rounds + round_, runs * rounds)
-            done = round_ / (rounds - 1)
-            penalty = _PENALTY_FIRST + (_PENALTY_LAST - _PENALTY_FIRST) * done
-            temperature = _HOT * (_COLD / _HOT) ** done
-            if time.perf_counter() > end:
-                break
-            anneal(run.choices, placement, penalty, temperature, steps // rounds, random)
+        one = partial(goes_on, turn * cooling.rounds)
+        cool(run.choices, placement, cooling, steps=steps // cooling.rounds, random=random, goes_on=one)
         if settle_short_groups(run.choices, placement):
             made = run.rows_of(placement)
             if (cost := int((costs * made).sum())) < least:
                 best, least = made, cost
-    progress("annealing", runs * rounds, runs * rounds)
+    progress("annealing", runs * cooling.rounds, runs * cooling.rounds)
     return best
 
 
@@ -116,20 +117,8 @@ class _Run:
     ) -> None:
         self.output_of = outputs.of_pairs()[pairs]
         used, local = np.unique(self.output_of, return_inverse=True)
-        types = outputs.members[pairs]
-        by_type = np.argsort(types, kind="stable")
-        self._by_type, self._local = by_type, local.astype(np.int32)
         self._sizes, self._pairs = sizes, len(pairs)
-        self.choices = Choices(
-            type_starts=np.searchsorted(types[by_type], np.arange(len(sizes) + 1)).astype(np.int64),
-            outputs=self._local[by_type],
-            output_starts=np.searchsorted(local, np.arange(len(used) + 1)).astype(np.int64),
-            types=types,
-            row_starts=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-            type_of=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
-            costs=outputs.costs[used] / star,
-            k=k,
-        )
+        self.choices, self._by_type = choices_of(outputs.members[pairs], local, sizes, outputs.costs[used] / star, k)
 
     def begin(self, rows: NDArray[np.int64]) -> Placement:
         """Return a placement with so many rows of each pair; rows that are in none take their type's first output."""
@@ -137,19 +126,7 @@ class _Run:
         given = rows[self._by_type]
         kinds = np.repeat(np.arange(len(self._sizes)), np.diff(choices.type_starts))
         given[choices.type_starts[:-1]] += self._sizes - np.bincount(kinds, weights=given).astype(np.int64)
-        total, count = len(choices.type_of), len(choices.costs)
-        moved = max(_FEWEST_MOVED, 4 * choices.k)
-        placement = Placement(
-            output_of=np.repeat(choices.outputs, given),
-            load=np.empty(count, dtype=np.int64),
-            first=np.empty(count, dtype=np.int32),
-            following=np.empty(total, dtype=np.int32),
-            before=np.empty(total, dtype=np.int32),
-            moved=np.empty(moved, dtype=np.int32),
-            origin=np.empty(moved, dtype=np.int32),
-        )
-        place_all(placement)
-        return placement
+        return placement_of(choices, np.repeat(choices.outputs, given))
 
     def rows_of(self, placement: Placement) -> NDArray[np.int64]:
         """Return the rows of each pair."""
