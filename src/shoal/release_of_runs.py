@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from shoal.errors import ReleaseUnsafeError
-from shoal.io import read_delimited, write_table
+from shoal.io import read_delimited, repeated, write_table
 from shoal.release import Release, described_meanwhile, read_back
 from shoal.release_of_cells import CountedRelease
 from shoal.table.compressed import entries_of_rows
@@ -61,7 +61,7 @@ class ReleaseOfRuns(CountedRelease):
         given = {one.name: getattr(release, one.name) for one in fields(release) if one.name not in made}
         return cls(
             **given,
-            frame=lambda: _repeated(runs, counts),
+            frame=lambda: repeated(runs, counts),
             rows=(once := functools.cache(rows)),
             table_rows=lambda: once()[np.argsort(places, kind="stable")],
             counts=counts,
@@ -98,7 +98,7 @@ class ReleaseOfRuns(CountedRelease):
             return
         found = _runs_of_lines(path) if path.suffix == ".csv" else None
         if found is None:
-            self._verify_rows(path, names=names, shown=_repeated(shown, self.counts))
+            self._verify_rows(path, names=names, shown=repeated(shown, self.counts))
             return
         lines, times = found
         written = read_delimited(lines, f"'{path.name}'", delimiter=",", encoding="utf-8").frame
@@ -153,11 +153,6 @@ def rows_of_runs(
     begin, end = np.empty_like(ends), np.empty_like(ends)
     begin[runs], end[runs] = ends - times[runs], ends
     return np.asarray(order[entries_of_rows(begin, end)], dtype=np.int32)
-
-
-def _repeated(runs: pl.DataFrame, times: NDArray[np.int64]) -> pl.DataFrame:
-    """Return rows as often as they are published."""
-    return runs[np.repeat(np.arange(runs.height, dtype=np.uint32), times)]
 
 
 def _runs_of_lines(path: Path) -> tuple[bytes, NDArray[np.int64]] | None:

@@ -18,7 +18,7 @@ from shoal.io.readers import OpenedTable, read, read_table
 from shoal.io.scanning import ScannedTable, bytes_to_read, collected, is_folder_of_parquet, scan_table
 from shoal.io.spark_session import is_spark_frame, on_spark, open_session, pinned_session
 from shoal.io.spark_tables import SparkTable, scan_spark
-from shoal.io.writers import FORMATS, spreadsheet_names, write_repeated, write_table
+from shoal.io.writers import FORMATS, repeated, spreadsheet_names, write_repeated, write_table
 
 __all__ = [
     "FORMATS",
@@ -48,6 +48,7 @@ __all__ = [
     "read_lines",
     "reads_alike",
     "read_table",
+    "repeated",
     "scan_spark",
     "scan_table",
     "spreadsheet_names",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["FORMATS", "spreadsheet_names", "write_repeated", "write_table"]
+__all__ = ["FORMATS", "repeated", "spreadsheet_names", "write_repeated", "write_table"]
 
 FORMATS = ("csv", "parquet", "xlsx", "ods")
 """What a table can be written as."""
@@ -80,7 +80,7 @@ def write_table(
             _write_lines(_spreadsheet_safe(text) if spreadsheet_safe else text, path, times)
         return
     if times is not None:
-        plain = plain[np.repeat(np.arange(plain.height, dtype=np.uint32), times)]
+        plain = repeated(plain, times)
     if suffix == ".csv":
         text = _as_text(plain)
         with _system_errors(path):
@@ -94,6 +94,11 @@ def write_table(
             write_workbook(plain, path)
     else:
         raise OutputError(f"'{path.name}' ends in none of {', '.join(FORMATS)}: those are what can be written.")
+
+
+def repeated(frame: pl.DataFrame, times: NDArray[np.int64]) -> pl.DataFrame:
+    """Return a table with each row so many times, one after another."""
+    return frame[np.repeat(np.arange(frame.height, dtype=np.uint32), times)]
 
 
 def _marked(text: pl.DataFrame) -> bool:
@@ -148,7 +153,7 @@ def write_repeated(frame: pl.DataFrame, times: NDArray[np.int64], path: Path) ->
     plain = frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
     if not all(kind == pl.String or kind.is_integer() or kind == pl.Boolean for kind in plain.dtypes):
         # Of other types Polars notes in the file what Parquet has no name for.
-        write_table(plain[np.repeat(np.arange(plain.height, dtype=np.uint32), times)], path)
+        write_table(repeated(plain, times), path)
         return
     _check_storable(plain)
     place = pa.array(np.repeat(np.arange(plain.height, dtype=np.int32), times))
