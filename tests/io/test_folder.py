@@ -585,3 +585,37 @@ def test_a_file_that_a_writer_puts_there_while_the_folder_is_removed_is_removed_
         raise KeyboardInterrupt
     assert len(calls) == 2
     assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_that_cannot_be_removed_is_not_waited_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removed, slept = [], []
+    monkeypatch.setattr(module.shutil, "rmtree", lambda folder, **_: removed.append(folder))
+    monkeypatch.setattr(module.time, "sleep", slept.append)
+    with pytest.raises(KeyboardInterrupt), staged_folder(tmp_path / "out", {"a": lambda path: path.write_text("a")}):
+        raise KeyboardInterrupt
+    assert len(set(removed)) == 1
+    assert len(removed) == 3
+    assert sum(slept) < 0.25
+    assert [path.name for path in removed[0].iterdir()] == ["a"]
+
+
+def test_a_folder_that_another_still_writes_to_is_tried_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removed, calls = module.shutil.rmtree, []
+
+    def while_another_writes(folder: Path, **options: bool) -> None:
+        calls.append(folder)
+        removed(folder, **options)
+        if len(calls) < 6:
+            folder.mkdir()
+            (folder / "part").write_text("late")
+
+    monkeypatch.setattr(module.shutil, "rmtree", while_another_writes)
+    monkeypatch.setattr(module.time, "sleep", lambda seconds: None)
+    with pytest.raises(KeyboardInterrupt), staged_folder(tmp_path / "out", {"a": lambda path: path.write_text("a")}):
+        raise KeyboardInterrupt
+    assert len(calls) == 6
+    assert os.listdir(tmp_path) == []

@@ -241,7 +241,8 @@ def _joined(arrays: list[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 def _of_parts(division: Division) -> Guarantee:
     parts = len(division.parts)
+    aside = ", most rows of its large classes aside" if division.aside.any() else ""
     return Guarantee(
-        text=f"The table was solved in {parts} part{'s' if parts > 1 else ''}, most rows of its large classes aside: "
+        text=f"The table was solved in {parts} part{'s' if parts > 1 else ''}{aside}: "
         "nothing is promised of the whole beyond the lower bound."
     )

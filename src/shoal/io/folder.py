@@ -36,8 +36,8 @@ _SIGNS_OF_OURS = ("certificate.json", "result.json")
 _PRIVATE = ".private"
 _STAGED, _BOTH, _ASIDE = "shoal-new", "shoal-both", "shoal-old"
 """Purposes of hidden folders: one that will appear; one that will appear after its private one; one that was there."""
-_REMOVALS = 20
-"""How often the removal of a folder is tried, a tenth of a second apart."""
+_REMOVALS, _IN_VAIN = 20, 3
+"""How often the removal of a folder is tried, a tenth of a second apart: in all, and in a row without any change."""
 
 
 def private_folder(target: str | Path) -> Path:
@@ -417,11 +417,27 @@ def _leftovers(target: Path) -> list[Path]:
 
 def _remove(folder: Path) -> None:
     """Remove a folder. A writer that has not seen yet that it was stopped may put a file there meanwhile: once more."""
+    before: dict[str, int] = {}
+    in_vain = 0
     for _ in range(_REMOVALS):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():
             return
+        now = _state(folder)
+        in_vain = in_vain + 1 if now == before else 1
+        if in_vain == _IN_VAIN:
+            return
+        before = now
         time.sleep(0.1)
+
+
+def _state(folder: Path) -> dict[str, int]:
+    """Return when something was put into each folder, or taken out of it, last."""
+    state = {}
+    for path, _, _ in os.walk(folder):
+        with suppress(OSError):
+            state[path] = Path(path).stat().st_mtime_ns
+    return state
 
 
 def to_disk(path: Path) -> None:

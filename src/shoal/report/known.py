@@ -81,6 +81,7 @@ KNOWN = (
            "whole beyond the lower bound."),
     marked("The table was solved in {number} parts, most rows of its large classes aside: nothing is promised of the "
            "whole beyond the lower bound."),
+    marked("The table was solved in {number} parts: nothing is promised of the whole beyond the lower bound."),
     marked("The published forms are those of a plan; nothing is promised of their cost."),
     # What lower bounds rest on.
     marked("every row can keep all its values"),
