@@ -25,6 +25,7 @@ from benchmarks import (
     figure7,
     full_domain,
     large,
+    ledger,
     local,
     matching,
     minimality,
@@ -40,6 +41,7 @@ from benchmarks import (
     stars,
     starting,
     tune,
+    waiting,
 )
 from benchmarks.durations import minutes_of
 from benchmarks.harness import cpu_of_all_processes
@@ -62,6 +64,7 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "demanding": demanding.measure,
     "compiling": compiling.measure,
     "starting": starting.measure,
+    "waiting": waiting.measure,
     "emd": emd.measure,
     "closeness": closeness.measure,
     "local": local.measure,
@@ -73,6 +76,7 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "ordered": plane.measure_ordered,
     "patterns": patterns.measure,
     "republish": republish.measure,
+    "ledger": ledger.measure,
     "tune": tune.measure,
     "full-domain": full_domain.measure,
     "minimality": minimality.measure,

@@ -5,11 +5,13 @@ from __future__ import annotations
 import gc
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +28,7 @@ __all__ = [
     "cpu_of_all_processes",
     "median_seconds",
     "peak_memory",
+    "peak_of",
     "processor_seconds_of",
     "ratio",
     "seconds_of",
@@ -142,6 +145,21 @@ def command_seconds(
             done.check_returncode()
 
     return median_seconds(run, repeats) if warm else statistics.median(seconds_of(run) for _ in range(repeats))
+
+
+def peak_of(action: Callable[[], object]) -> int:
+    """Return the peak resident set of this process during an action, in bytes.
+
+    Where the system does not begin anew when it is asked to, as only Linux does, that of the whole life of the process.
+    """
+    gc.collect()
+    status = Path("/proc/self/status")
+    with suppress(OSError):
+        status.with_name("clear_refs").write_text("5", encoding="ascii")
+    action()
+    if status.exists():
+        return int(status.read_text(encoding="ascii").partition("VmHWM:")[2].split()[0]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def peak_memory(frame: pl.DataFrame, *, sensitive: str, l: int, algorithm: str, folder: Path) -> Memory:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.machine import describe_load, describe_machine
-from benchmarks.targets import TARGETS, Named
+from benchmarks.targets import HELD_ELSEWHERE, TARGETS, Named
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -147,10 +147,9 @@ def write_summary(folder: Path, destination: Path, order: Iterable[str]) -> None
     lines += [*(f"- {name}: {fact}" for name, fact in facts.items()), ""]
     states = list(_states(order, parts, commits, newest))
     met, missed, absent = (sum(state.startswith(word) for *_, state in states) for word in ("met", "MISSED", "not run"))
-    lines += [
-        f"Of {len(states)} targets, {met} are met, {missed} are missed, and {absent} were not measured by a full run.",
-        "",
-    ]
+    counts = f"{met} are met, {missed} are missed, and {absent} were not measured by a full run"
+    lines += [f"Of {len(states)} targets, {counts}. {len(HELD_ELSEWHERE)} more are held elsewhere.", ""]
+    states += [("-", one.what, one.limit, "-", f"held by {one.part}") for one in HELD_ELSEWHERE]
     header = ("part", "what", "limit", "measured", "state")
     lines += Grid(title="Every target that was ever set:", header=header, rows=states).lines()
     old = [name for name in parts if commits[name] != newest]

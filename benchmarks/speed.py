@@ -27,6 +27,8 @@ __all__ = ["measure"]
 _SENSITIVE = "income"
 _PARTITION_LIMITS = {(4, "tp"): 1.5, (4, "tp+"): 4.0, (7, "tp+"): 12.0}
 _WHOLE_LIMITS = {(4, "tp"): 8.0, (4, "tp+"): 12.0}
+_IN_PROCESS_LIMIT, _MANY_IN_PROCESS_LIMIT = 2.5, 1.5
+"""Of the whole `anonymize()`, since tables are counted first: of the table, and of one of ten times the rows."""
 _GROWTH_LIMIT = 11.0
 _VERSION_LIMIT, _WARM_LIMIT, _FIRST_LIMIT = 0.4, 3.0, 20.0
 
@@ -99,6 +101,8 @@ def _measure_ratios(part: Part, settings: Settings, frames: dict[int, pl.DataFra
             limit = _WHOLE_LIMITS.get((d, algorithm))
             rows.append(_row(d, f"anonymize(), {algorithm}", found, limit))
             _target(part, f"anonymize(), {algorithm}, d = {d}", limit, found)
+            if limit is not None:
+                _in_process(part, frame, algorithm, _IN_PROCESS_LIMIT, found)
             by_step.sort(key=lambda seconds: seconds["total"])
             steps.append((d, algorithm, *by_step[len(by_step) // 2].values()))
             names = list(by_step[0])
@@ -109,6 +113,10 @@ def _measure_ratios(part: Part, settings: Settings, frames: dict[int, pl.DataFra
 def _target(part: Part, what: str, limit: float | None, found: Ratio) -> None:
     if limit is not None:
         part.targets.append(Target(what=f"{what}, over one group_by", limit=limit, measured=found.value, unit=" x"))
+
+
+def _in_process(part: Part, frame: pl.DataFrame, algorithm: str, limit: float, found: Ratio) -> None:
+    _target(part, f"{frame.height:,} rows in process, {algorithm}, d = {frame.width - 1}", limit, found)
 
 
 def _measure_text(part: Part, settings: Settings, frame: pl.DataFrame) -> None:
@@ -141,6 +149,12 @@ def _measure_growth(part: Part, settings: Settings, d: int, folder: Path) -> Non
             rows.append((f"{what}, {algorithm}", short, long, long / short))
             name = f"{what}, {algorithm}: {settings.many_rows:,} rows over {settings.rows:,}"
             part.targets.append(Target(what=name, limit=_GROWTH_LIMIT, measured=long / short, unit=" x"))
+    over = []
+    for algorithm in ("tp", "tp+"):
+        found = ratio(partial(_whole, many, algorithm, settings), _yardstick(many), settings.many_repeats)
+        over.append(_row(d, f"anonymize(), {algorithm}", found, _MANY_IN_PROCESS_LIMIT))
+        _in_process(part, many, algorithm, _MANY_IN_PROCESS_LIMIT, found)
+    part.show(Grid(title=f"{settings.many_rows:,} rows against the yardstick:", header=_RATIO_HEADER, rows=over))
     header = ("what", f"{settings.rows:,} rows", f"{settings.many_rows:,} rows", "ratio")
     part.show(Grid(title=f"Growth with the rows (d = {d}), in seconds of processor time:", header=header, rows=rows))
     _measure_memory(part, settings, {len(few): few, len(many): many}, folder)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
-from importlib import metadata
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 from typer.testing import CliRunner
 
 import shoal.studio
@@ -72,35 +70,13 @@ def test_names_that_are_no_text_are_not_listed(browser, home):
     assert "\\xff" not in text
 
 
-def test_the_extra_adds_less_than_20_mb():
+def test_the_extra_adds_less_than_20_mb(monkeypatch):
     """Counted from the installed files of what the extra needs and the package itself does not; and its own assets."""
-    added = _needed("studio") - _needed("")
+    monkeypatch.syspath_prepend(Path(__file__).resolve().parents[2])
+    waiting = importlib.import_module("benchmarks.waiting")
+    added = waiting.needed("studio") - waiting.needed("")
     assert {"starlette", "uvicorn"} <= added, "or nothing was counted"
-    sizes = {name: _bytes_of(name) for name in added}
+    sizes = {name: waiting.bytes_of(name) for name in added}
     assert all(size > 1_000 for size in sizes.values())
     own = sum(path.stat().st_size for path in Path(shoal.studio.__file__).parent.rglob("*") if path.suffix != ".pyc")
     assert sum(sizes.values()) + own < 20_000_000, sizes
-
-
-def _needed(extra: str) -> set[str]:
-    """Return the distributions that shoal needs, with an extra or without one, and what these need in turn."""
-    found: set[str] = set()
-    waiting = [("shoal", extra)]
-    while waiting:
-        name, asked = waiting.pop()
-        for line in metadata.requires(name) or ():
-            one = Requirement(line)
-            if one.marker is not None and not one.marker.evaluate({"extra": asked}):
-                continue
-            if name == "shoal" and extra and one.marker is None:
-                continue  # the package's own, which are counted without the extra
-            plain = canonicalize_name(one.name)
-            if plain not in found:
-                found.add(plain)
-                waiting.append((plain, ""))
-    return found
-
-
-def _bytes_of(name: str) -> int:
-    files = metadata.files(name) or ()
-    return sum(path.stat().st_size for one in files if (path := Path(str(one.locate()))).is_file())
