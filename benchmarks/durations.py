@@ -29,11 +29,11 @@ MINUTES: dict[str, float] = {
     "local": 4,
     "exact": 3,
     "matching": 4,
-    "regions": 15,
+    "regions": 7,
     "figure7": 0.5,
     "points": 2,
     "ordered": 0.5,
-    "patterns": 12,
+    "patterns": 7,
     "republish": 20,
     "ledger": 3,
     "tune": 5,
@@ -44,7 +44,7 @@ MINUTES: dict[str, float] = {
     "attacks": 2.5,
     "large": 8,
     "billion": 10,
-    "rivals": 9,
+    "rivals": 7,
 }
 """Minutes of each part on two cores of an AMD EPYC where nothing else runs, as docs/decisions/0094 derives them."""
 

@@ -111,7 +111,7 @@ class Settings:
     """Rows of the table of seven quasi-identifiers that is solved in parts."""
     large_folder: Path | None = None
     """Where large tables are made, and removed again; a temporary folder unless given."""
-    rival_seconds: float = 300
+    rival_seconds: float = 200
     """How long another tool may take; one that takes longer is not asked for more than that."""
     arx: Path | None = None
     """A jar of ARX, which is measured where it is given."""
