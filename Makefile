@@ -6,7 +6,7 @@ STAMP := .venv/.installed
 # Tests start processes by the dozen: modules are compiled once, whatever the environment says of it.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo warm-up test test-fast check lint types imports docs pictures package bench bench-quick clean help
+.PHONY: demo warm-up test test-fast check lint types imports docs pictures package bench bench-quick mutants clean help
 
 help:
 	@echo "make demo     anonymize a real table, print what was achieved, write a report to open"
@@ -19,6 +19,7 @@ help:
 	@echo "make package  build wheel and source distribution, and try the wheel with the oldest and newest versions"
 	@echo "make bench    measure speed, memory and quality; goes on where it was interrupted at the same commit"
 	@echo "make bench-quick  the same on small tables, to see that every part runs"
+	@echo "make mutants  whether tests notice wrong lines: a sample of mutants of models, verification and TP's kernels"
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "shoal needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
@@ -43,6 +44,10 @@ test: warm-up
 
 test-fast: warm-up
 	$(BIN)/python -m pytest -n auto --dist loadgroup -q -m fast
+
+mutants: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'cosmic-ray==8.7.0' coverage
+	$(BIN)/python .ci/mutants.py --sample $(or $(SAMPLE),40) --seed $(or $(SEED),1)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

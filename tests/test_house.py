@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import json
 import pkgutil
 import re
 import subprocess
@@ -257,3 +258,13 @@ def test_the_pages_that_the_readme_names_are_there():
         assert any("\n*\n" in one or "\n:hidden:" in one or "generated" in one or "\n0*\n" in one for one in listed), (
             f"a page that is put beside {index.relative_to(home)} is in the navigation"
         )
+
+
+def test_mutants_that_are_explained_are_of_lines_that_are_there():
+    home = Path(__file__).resolve().parent.parent
+    explained = json.loads((home / ".ci" / "mutants.json").read_text(encoding="utf-8"))
+    assert len(explained) > 5
+    for one in explained:
+        assert one["before"] in (home / one["path"]).read_text(encoding="utf-8").splitlines(), one
+        assert one["before"] != one["after"]
+        assert one["why"].endswith(".")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import shoal
 from shoal.disclosure_risk.population_uniques import population_uniques
 from shoal.models.unique_estimates import (
     SampleHistogram,
+    _gamma_ratio,
     classes_in_population,
     dankar,
     fitted_pitman,
@@ -113,6 +115,38 @@ def test_the_slide_negative_binomial_recovers_its_parameters():
         pairs = classes * (share * size * (size - 1) / 2 * q**2 * (1 - q) ** (size - 2.0)).sum()
         fitted = fitted_snb(classes, uniques, pairs, Fraction(q))
         assert fitted == (pytest.approx(alpha, rel=1e-5), pytest.approx(beta, rel=1e-5))
+
+
+def test_few_pairs_are_fitted_too():
+    """In a sample of a hundredth less than one class of two rows may be expected; K is known here."""
+    alpha, beta, q, classes = 0.8, 0.3, 0.01, 1000.0
+    inner = 1 - (1 - q) * (1 - beta)
+    w = (1 - beta) / inner
+    m, common = (1 - q) * w, classes * (beta / inner) ** alpha
+    uniques, pairs = common * q * (1 + alpha * m), common * q**2 / 2 * alpha * w * (2 + (1 + alpha) * m)
+    assert 0 < pairs < 1
+    assert fitted_snb(classes, uniques, pairs, Fraction(1, 100)) == pytest.approx((alpha, beta), rel=1e-5)
+
+
+def test_the_classes_of_the_population_are_by_the_formula():
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        sizes, p = rng.integers(1, 9, 30), Fraction(int(rng.integers(1, 19)), 20)
+        counted = {int(i): int(c) for i, c in zip(*np.unique(sizes, return_counts=True), strict=True)}
+        first = sum(i * p**2 * (1 - p**2) ** (i - 1) * c for i, c in counted.items())
+        second = sum((1 - p) ** i * ((1 + p) ** i - 1) * c for i, c in counted.items())
+        third = sum((1 - p) ** i * c for i, c in counted.items())
+        fourth = sum(i * p * (1 - p) ** (i - 1) * c for i, c in counted.items())
+        expected = len(sizes) + counted.get(1, 0) * first / second * (third / fourth) ** 2
+        assert classes_in_population(SampleHistogram.of(sizes), p) == pytest.approx(float(expected), rel=1e-9)
+
+
+def test_a_ratio_of_gamma_functions_is_theirs():
+    for theta in (-0.2, 0.0, 0.5, 3.0, 39.5, 100.0):
+        for alpha in (0.0, 0.25, 0.5, 0.9, 1.0):
+            if theta + alpha > 0:
+                expected = math.exp(math.lgamma(theta + 1) - math.lgamma(theta + alpha))
+                assert _gamma_ratio(theta, alpha) == pytest.approx(expected, rel=1e-12)
 
 
 def test_of_a_whole_population_everything_is_known():

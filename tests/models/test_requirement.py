@@ -2,11 +2,12 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.models import AlphaKAnonymity, FrequencyForm, KAnonymity, LDiversity, Requirement
+from shoal.models import AlphaKAnonymity, FrequencyForm, KAnonymity, LDiversity, Population, Requirement
 
 
 @settings(max_examples=200, deadline=None)
@@ -46,3 +47,14 @@ def test_a_conjunction_as_one_form(models, expected):
 def test_two_sensitive_attributes_have_no_one_form():
     assert Requirement.of(LDiversity(2), ("s", "t")).frequency_form() is None
     assert Requirement.of(KAnonymity(2), ("s", "t")).frequency_form() is not None
+
+
+def test_rules_ask_each_sensitive_attribute_for_those_models_that_look_at_it():
+    requirement = Requirement.of([KAnonymity(3), LDiversity(2)], ("a", "b"))
+    tables = [Population(totals=np.array([5, 5])), Population(totals=np.array([4, 3, 3]))]
+    alone = {model.name: model.rules(tables[0]) for model in requirement.group_models}
+    placed = [(position, rule) for position, rule in requirement.rules(tables)]
+    assert placed == [
+        *((0, rule) for rule in alone["k-anonymity"]),
+        *((position, rule) for position in (0, 1) for rule in alone["l-diversity"]),
+    ]

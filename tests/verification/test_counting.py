@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import ColumnError, DataError
 from shoal.verification import count_groups
+from shoal.verification.counting import _codes
 
 TEXT = st.sampled_from(["*", "a", "b", "", "[1, 2]", None])
 ROWS = st.lists(st.tuples(TEXT, TEXT, TEXT, TEXT), min_size=1, max_size=25)
@@ -159,3 +160,12 @@ def test_unknown_columns_and_values_that_cannot_be_compared_are_refused():
     objects = pl.DataFrame({"thing": pl.Series([object()], dtype=pl.Object)})
     with pytest.raises(DataError, match="'thing' has the type Object"):
         count_groups(objects, ["thing"], [])
+
+
+def test_codes_of_numbers_that_just_fill_their_type_do_not_wrap_around():
+    """The codes of these are 1 and 2**31: one more than an Int32 holds."""
+    frame = pl.DataFrame({"a": [-(2**30), 2**30 - 1, None, -(2**30)]})
+    codes, below = _codes(frame["a"])
+    assert codes.tolist() == [1, 2**31, 0, 1]
+    assert below == 2**31 + 1
+    assert sorted(count_groups(frame, ["a"], [])[0].sizes.tolist()) == [1, 1, 2]
