@@ -169,9 +169,12 @@ def test_options_of_a_publish(shoal: Any, ledger: Path, quarters: list[Path], tm
     assert shoal(*words).code == 2
     found = shoal(*words, "--signatures", "far")
     assert (found.code, "--signatures" in found.err) == (2, True)
-    found = shoal(*words, "--missing-sensitive", "drop", "--signatures", "near", "--json")
+    found = shoal(*words, "--missing-sensitive", "drop", "--min-real", 500)
+    assert (found.code, "fewer" in found.err) == (1, True)
+    found = shoal(*words, "--missing-sensitive", "drop", "--signatures", "near", "--min-real", 2, "--json")
     assert found.code == 0, found.err
     assert found.json["parameters"]["signatures"] == "near"
+    assert found.json["parameters"]["min_real"] == 2
     assert found.json["counts"]["missing_sensitive"] > 0
     assert len(found.json["notes"]) == 1
 

@@ -104,6 +104,16 @@ SignaturesOfNew = Annotated[
         "values far better, and tells about how large a person's number is.",
     ),
 ]
+MinReal = Annotated[
+    int,
+    typer.Option(
+        "--min-real",
+        metavar="NUMBER",
+        help="At least so many real people stand behind the quasi-identifiers that a group shows; with 1, somebody "
+        "alone among counterfeits is shown with exact ones.",
+        min=1,
+    ),
+]
 Anew = Annotated[
     bool,
     typer.Option("--anew", help="Your word that releases of another series of this name are of other people."),
@@ -208,6 +218,7 @@ def publish(
     missing_sensitive: MissingSensitive = "error",
     overlap: Overlap = "error",
     signatures: SignaturesOfNew = "any",
+    min_real: MinReal = 1,
     seed: options.Seed = None,
     key: Key = None,
     anchor: Anchor = None,
@@ -236,6 +247,7 @@ def publish(
             missing_sensitive=missing_sensitive,  # type: ignore[arg-type]
             overlap=overlap,  # type: ignore[arg-type]
             signatures=signatures,  # type: ignore[arg-type]
+            min_real=min_real,
             seed=seed,
             force=bool(force),
             format=format,

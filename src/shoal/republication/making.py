@@ -18,6 +18,7 @@ from shoal.republication.m_invariance.generalization import generalize
 from shoal.republication.m_invariance.verification import (
     group_sizes,
     verify_invariance,
+    verify_real_people,
     verify_release,
     verify_truth,
 )
@@ -49,7 +50,7 @@ class MadeRelease:
     counterfeit_frame: pl.DataFrame
     """How many counterfeits the groups have."""
     recoding: Recoding
-    """What every group publishes."""
+    """What every box of groups publishes."""
     achieved: Mapping[str, Any]
     """The privacy measured on the published cells."""
     risk: Mapping[str, Mapping[str, Any]]
@@ -85,11 +86,13 @@ class RecodedPublication:
     counterfeit_frame: pl.DataFrame
     """How many counterfeits the groups have."""
     recoding: Recoding
-    """What every group publishes."""
+    """What every box of groups publishes."""
+    min_real: int
+    """How many real people every box must have."""
 
 
 def generalize_and_recode(
-    linked: LinkedTable, series: RecordedSeries, *, signatures: str, seed: int | None, clock: Clock
+    linked: LinkedTable, series: RecordedSeries, *, signatures: str, min_real: int, seed: int | None, clock: Clock
 ) -> RecodedPublication:
     """Group the rows so that every person keeps a signature, and recode the groups.
 
@@ -101,6 +104,8 @@ def generalize_and_recode(
         The series.
     signatures : {"any", "near"}
         Whether the values of new signatures are to lie near each other.
+    min_real : int
+        How many real people every box of quasi-identifiers must have.
     seed : int, optional
         For reproducible experiments; by default randomness comes from the operating system.
     clock : Clock
@@ -109,7 +114,7 @@ def generalize_and_recode(
     Raises
     ------
     InfeasibleError
-        Where the new rows are not m-eligible.
+        Where the new rows are not m-eligible, or the people are fewer than `min_real`.
     """
     table = linked.table
     with clock.step("generalize"):
@@ -123,12 +128,19 @@ def generalize_and_recode(
             rng=generator(seed),
             balancing=series.counterfeits,
             near=value_order(linked.values) if signatures == "near" else None,
+            min_real=min_real,
             progress=clock.progress,
         )
     with clock.step("recode"):
         frame, counterfeit_frame, recoding = published_tables(table, linked.sensitive, linked.values, made)
     return RecodedPublication(
-        linked=linked, series=series, groups=made, frame=frame, counterfeit_frame=counterfeit_frame, recoding=recoding
+        linked=linked,
+        series=series,
+        groups=made,
+        frame=frame,
+        counterfeit_frame=counterfeit_frame,
+        recoding=recoding,
+        min_real=min_real,
     )
 
 
@@ -171,6 +183,15 @@ def verified_publication(recoded: RecodedPublication, clock: Clock) -> MadeRelea
             quasi_identifiers=series.columns.quasi_identifiers,
             sensitive=series.columns.sensitive,
         )
+        if recoded.min_real > 1:
+            verify_real_people(
+                recoded.frame,
+                recoded.counterfeit_frame,
+                quasi_identifiers=series.columns.quasi_identifiers,
+                sensitive=series.columns.sensitive,
+                min_real=recoded.min_real,
+                groups=made.groups,
+            )
         if recoded.frame.height != linked.table.rows + made.counterfeits:
             raise InternalError("a release has more or fewer rows than were to be published")
         sizes = group_sizes(recoded.frame)

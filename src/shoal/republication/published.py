@@ -50,9 +50,10 @@ def published_tables(
         The table (`group_id`, quasi-identifiers, sensitive attributes), and the number of counterfeits of each group
         that has some (`group_id`, `count`). Groups are numbered from 1.
     recoding : Recoding
-        What every group publishes.
+        What every box publishes: groups that share one publish the same.
     """
-    recoding = recode(table, made.groups, made.count, method="generalization", spell_out=True)
+    boxes = int(made.boxes.max(initial=-1)) + 1
+    recoding = recode(table, made.boxes[made.groups], boxes, method="generalization", spell_out=True)
     groups = np.concatenate((made.groups, made.counterfeit_groups))
     codes = np.concatenate((sensitive, made.counterfeit_values))
     words = [json.loads(value) for value in values]
@@ -61,7 +62,7 @@ def published_tables(
     rank[sorted(range(len(values)), key=values.__getitem__)] = np.arange(len(values))
     order = np.lexsort((rank[codes], groups))
     groups, codes = groups[order], codes[order]
-    index = pl.Series(groups.astype(np.uint32))
+    index = pl.Series(made.boxes[groups].astype(np.uint32))
     columns = [pl.Series(GROUP, groups.astype(np.int64) + 1)]
     for column in recoding.columns:
         labels = column.labels.gather(pl.Series(column.group_codes.astype(np.uint32)))

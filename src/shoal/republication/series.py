@@ -72,6 +72,7 @@ class Series(Unpicklable):
         missing_sensitive: Literal["error", "drop"] = "error",
         overlap: Literal["error", "allow"] = "error",
         signatures: Literal["any", "near"] = "any",
+        min_real: int = 1,
         seed: int | None = None,
         force: bool = False,
         format: str | None = None,  # noqa: A002
@@ -104,6 +105,11 @@ class Series(Unpicklable):
             queries for ranges of values are answered far better, and the bound 1/m stays, but a set then tells about
             how large a person's number is. It is chosen for each release; who is published keeps the set that
             was given.
+        min_real : int
+            How many real people, at least, every combination of published quasi-identifiers stands for. A group of one
+            person and counterfeits shows that person's exact quasi-identifiers; with 2 or more such groups show the
+            same as others, and share their counterfeits out evenly, so that every group has that many real people
+            wherever the people with its set of values suffice for it. Nobody is left out, and the bound 1/m stays.
         seed : int, optional
             For reproducible experiments; by default randomness comes from the operating system.
         force, format, spreadsheet_safe
@@ -123,19 +129,18 @@ class Series(Unpicklable):
             The call or the data is wrong; the message says what to change. People whose sensitive value is not the one
             that they were published with are among what is wrong.
         InfeasibleError
-            The new rows allow no such release; the message names the largest m that would do.
+            The new rows allow no such release, and the message names the largest m that would do; or the table has
+            fewer than `min_real` people.
         LedgerError
             The ledger cannot be used, is not the newest, or another process publishes just now.
         ReleaseUnsafeError
             The release failed its verification. Please report it.
         """
         options: dict[str, Any] = {"missing_sensitive": missing_sensitive}
-        asked = {"overlap": overlap, "signatures": signatures, "seed": seed, "format": format}
-        validate("publish", {**options, **asked}, _CONSTRAINTS)
-        if overlap != "error":
-            options["overlap"] = overlap
-        if signatures != "any":
-            options["signatures"] = signatures
+        asked = {"overlap": overlap, "signatures": signatures, "min_real": min_real}
+        validate("publish", {**options, **asked, "seed": seed, "format": format}, _CONSTRAINTS)
+        usual, asked["min_real"] = {"overlap": "error", "signatures": "any", "min_real": 1}, int(min_real)
+        options |= {name: value for name, value in asked.items() if value != usual[name]}
         if output is not None:
             # What a crash left stays: it shows the ledger what had not appeared.
             check_free(Path(output), force=force, remove=False)
@@ -409,8 +414,10 @@ class Series(Unpicklable):
     ) -> tuple[Publication, RecordedRelease, list[bytes]]:
         """Make a release of linked rows: the publication, its record and what is remembered after it, encrypted."""
         seed = None if release.seed is None else int(release.seed)
-        signatures = str(release.parameters.get("signatures", "any"))
-        recoded = generalize_and_recode(linked, series, signatures=signatures, seed=seed, clock=clock)
+        signatures, min_real = release.parameters.get("signatures", "any"), release.parameters.get("min_real", 1)
+        recoded = generalize_and_recode(
+            linked, series, signatures=signatures, min_real=min_real, seed=seed, clock=clock
+        )
         made = verified_publication(recoded, clock)
         with clock.step("remember"):
             after, counts = linked.remembered(made.groups, release.number)
@@ -532,6 +539,7 @@ _CONSTRAINTS: dict[str, Constraint] = {
     "missing_sensitive": OneOf(("error", "drop")),
     "overlap": OneOf(("error", "allow")),
     "signatures": OneOf(("any", "near")),
+    "min_real": Integer(low=1),
     "seed": Optional(Integer(low=0)),
     "format": Optional(OneOf(("csv", "parquet"))),
 }

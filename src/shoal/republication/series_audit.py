@@ -16,7 +16,7 @@ from shoal.io import private_folder
 from shoal.republication.ledger.journal import recorded_digests
 from shoal.republication.ledger.records import canonical
 from shoal.republication.linkage import canonical_text
-from shoal.republication.m_invariance.verification import people_by_signature, verify_release
+from shoal.republication.m_invariance.verification import people_by_signature, verify_real_people, verify_release
 from shoal.verification.published_folder import COUNTERFEITS, file_digest, read_counterfeits, read_release
 
 if TYPE_CHECKING:
@@ -284,7 +284,7 @@ def _private_problems(release: RecordedRelease, folder: Path) -> Iterable[str]:
 
 
 def _cell_problems(series: RecordedSeries, memory: Memory, release: RecordedRelease, path: Path) -> Iterable[str]:
-    """Check the published cells of a release: m-uniqueness, how many people and counterfeits, and the signatures."""
+    """Check the published cells of a release: m-uniqueness, people and counterfeits, real people, and signatures."""
     columns = series.columns
     try:
         published, counterfeits = read_release(path), read_counterfeits(path.with_name(COUNTERFEITS))
@@ -298,6 +298,14 @@ def _cell_problems(series: RecordedSeries, memory: Memory, release: RecordedRele
             sensitive=columns.sensitive,
             m=series.m,
         )
+        if release.parameters.get("min_real", 1) > 1:
+            verify_real_people(
+                published,
+                counterfeits,
+                quasi_identifiers=columns.quasi_identifiers,
+                sensitive=columns.sensitive,
+                min_real=release.parameters["min_real"],
+            )
     except ReleaseUnsafeError as error:
         yield f"Release {release.number} in '{path}': {str(error).removesuffix(' Nothing was published.')}"
         return

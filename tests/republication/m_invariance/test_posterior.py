@@ -39,14 +39,16 @@ def orders(values):
 
 def published(codes, values, made):
     """Return what readers see of a release: for each group its extents, values and number of counterfeits."""
-    members, fakes = defaultdict(list), defaultdict(list)
+    members, fakes, boxes = defaultdict(list), defaultdict(list), defaultdict(list)
     for row, group in enumerate(made.groups.tolist()):
         members[group].append(row)
+        boxes[made.boxes[group]].append(row)
     for group, value in zip(made.counterfeit_groups.tolist(), made.counterfeit_values.tolist(), strict=True):
         fakes[group].append(value)
     groups = []
     for group, rows in members.items():
-        extents = tuple((int(column.min()), int(column.max())) for column in codes[rows].T)
+        shown_of = codes[boxes[made.boxes[group]]]
+        extents = tuple((int(column.min()), int(column.max())) for column in shown_of.T)
         shown = tuple(sorted([*(values[row] for row in rows), *fakes[group]]))
         groups.append((extents, shown, len(fakes[group])))
     return tuple(sorted(groups))

@@ -23,6 +23,7 @@ from shoal.republication.m_invariance.balancing import (
     largest_m,
     shared_out,
 )
+from shoal.republication.m_invariance.company import runs_of_groups
 from shoal.republication.m_invariance.invariance_kernel import balance_in_order, slots_of, sorted_lists, split_buckets
 from shoal.republication.m_invariance.near import assignments_of_near
 
@@ -55,6 +56,8 @@ class Generalization:
     """Group of each counterfeit."""
     counterfeit_values: NDArray[np.int32]
     """Sensitive code of each counterfeit."""
+    boxes: NDArray[np.int32]
+    """Box of each group: groups with one number show the same quasi-identifiers, which cover the people of all."""
     signatures: Signatures
     """The known signatures, numbered as they were given, and the new ones behind them."""
     signature_of: NDArray[np.int64]
@@ -82,6 +85,7 @@ def generalize(
     rng: np.random.Generator,
     balancing: str = "independent",
     near: NDArray[np.integer] | None = None,
+    min_real: int = 1,
     progress: Progress = silent,
 ) -> Generalization:
     """Group the rows of a release so that the sequence of releases stays m-invariant.
@@ -111,6 +115,10 @@ def generalize(
     near : array, optional
         All sensitive codes in the order of their values. Where it is given, new signatures have values that lie near
         each other in that order, as far as the numbers of new rows allow.
+    min_real : int
+        How many real people a box of quasi-identifiers must have. Groups with fewer share a box, and their
+        counterfeits evenly, with others of their bucket; where all people of a bucket are fewer, its box is shared with
+        the nearest groups of other buckets. Nobody is left out.
     progress : callable
         Called with (step, done, total) now and then.
 
@@ -122,9 +130,16 @@ def generalize(
     Raises
     ------
     InfeasibleError
-        Where the new rows are not m-eligible; the message names the largest m that would do.
+        Where the new rows are not m-eligible, and the message names the largest m that would do; or where there are
+        fewer than `min_real` rows.
     """
-    validate("generalize", {"m": m, "balancing": balancing}, {"m": Integer(low=2), "balancing": OneOf(BALANCINGS)})
+    asked = {"m": m, "balancing": balancing, "min_real": min_real}
+    validate("generalize", asked, {"m": Integer(low=2), "balancing": OneOf(BALANCINGS), "min_real": Integer(low=1)})
+    if 0 < len(sensitive) < min_real:
+        raise InfeasibleError(
+            f"The release has {len(sensitive)} people, so that no quasi-identifiers can be shown of {min_real} real "
+            f"people. At least {min_real} people must be in it, or fewer be asked for."
+        )
     # Chance decides between rows with the same value, not the order that they came in.
     rows = rng.permutation(len(sensitive))
     rows = rows[np.argsort(sensitive[rows], kind="stable")]
@@ -151,8 +166,8 @@ def generalize(
     for (alpha, _), bucket in zip(steps, bucket_of, strict=True):
         heights[bucket] += alpha
     slots[is_new] = _slots_of_new(given, steps, bucket_of, signatures, grown)
-    groups, count, counterfeit_groups, counterfeit_slots = _split(
-        quasi_identifiers[rows], slots, heights, grown, rng, progress
+    groups, boxes, counterfeit_groups, counterfeit_slots = _split(
+        quasi_identifiers[rows], slots, heights, grown, rng, min_real=min_real, progress=progress
     )
     groups_of_rows = np.empty(len(rows), dtype=np.int32)
     groups_of_rows[rows] = groups
@@ -160,7 +175,8 @@ def generalize(
     signature_of_rows[rows] = np.repeat(np.arange(len(grown)), grown.sizes)[slots]
     return Generalization(
         groups=groups_of_rows,
-        count=count,
+        count=len(boxes),
+        boxes=boxes,
         counterfeit_groups=counterfeit_groups,
         counterfeit_values=grown.values[counterfeit_slots],
         signatures=grown,
@@ -269,9 +285,11 @@ def _split(
     heights: Counts,
     signatures: Signatures,
     rng: np.random.Generator,
+    *,
+    min_real: int,
     progress: Progress,
-) -> tuple[NDArray[np.int32], int, NDArray[np.int32], Counts]:
-    """Split every bucket into groups: the group of each row, their number, and group and slot of each counterfeit."""
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], Counts]:
+    """Split every bucket into groups: the group of each row, the box of each group, group and slot of counterfeits."""
     # A place for every row and counterfeit, bucket after bucket and value after value.
     length = np.repeat(heights, signatures.sizes)
     list_starts = np.concatenate(([0], np.cumsum(length)))
@@ -283,31 +301,46 @@ def _split(
     coded = np.full((places, codes.shape[1]), -1, dtype=np.int32)
     coded[place_of] = codes[by_slot]
     group_of = np.full(places, -1, dtype=np.int32)
-    count = _split_places(coded, list_starts, heights, signatures, group_of, progress)
-    numbers = rng.permutation(count).astype(np.int32)
-    group_of = numbers[group_of]
-    groups = np.empty(len(slots), dtype=np.int32)
-    groups[by_slot] = group_of[place_of]
+    weights = _weights(coded)
+    count = _split_places(coded, weights, list_starts, heights, signatures, group_of, progress=progress)
     is_counterfeit = np.ones(places, dtype=np.bool_)
     is_counterfeit[place_of] = False
+    numbers = rng.permutation(count).astype(np.int32)
+    box_of_group: NDArray[np.integer] = numbers
+    if min_real > 1 and count:
+        runs = runs_of_groups(coded, group_of, heights[heights > 0], weights, min_real)
+        group_of, box_of_group = runs.evened(group_of, ~is_counterfeit), runs.box_of_group
+    group_of = numbers[group_of]
+    boxes = np.empty(count, dtype=np.int32)
+    boxes[numbers] = box_of_group
+    groups = np.empty(len(slots), dtype=np.int32)
+    groups[by_slot] = group_of[place_of]
     counterfeit_slots = np.searchsorted(list_starts, np.flatnonzero(is_counterfeit), side="right") - 1
-    return groups, count, group_of[is_counterfeit], counterfeit_slots
+    return groups, boxes, group_of[is_counterfeit], counterfeit_slots
 
 
-def _split_places(
-    codes: NDArray[np.int32],
-    list_starts: Counts,
-    heights: Counts,
-    signatures: Signatures,
-    group_of: NDArray[np.int32],
-    progress: Progress,
-) -> int:
-    """Write the group of every place, numbered bucket after bucket, and return how many there are."""
+def _weights(codes: NDArray[np.int32]) -> Counts:
+    """Return what one step is worth on each attribute, so that its domain has the same length as the others."""
     places, d = codes.shape
     sizes = codes.max(axis=0, initial=0).astype(np.int64) + 1
     # Lengths of intervals as whole multiples of a fraction of the domain, so that no sum can overflow.
     unit = 1 << (62 - places.bit_length() - d.bit_length())
-    weights = np.where(sizes > 1, unit // np.maximum(sizes - 1, 1), 0).astype(np.int64)
+    return np.where(sizes > 1, unit // np.maximum(sizes - 1, 1), 0).astype(np.int64)
+
+
+def _split_places(
+    codes: NDArray[np.int32],
+    weights: Counts,
+    list_starts: Counts,
+    heights: Counts,
+    signatures: Signatures,
+    group_of: NDArray[np.int32],
+    *,
+    progress: Progress,
+) -> int:
+    """Write the group of every place, numbered bucket after bucket, and return how many there are."""
+    places = len(codes)
+    sizes = codes.max(axis=0, initial=0).astype(np.int64) + 1
     list_of = np.repeat(np.arange(len(list_starts) - 1), np.diff(list_starts))
     orders = sorted_lists(codes, list_of, list_starts, sizes)
     used = np.flatnonzero(heights)

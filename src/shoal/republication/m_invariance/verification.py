@@ -14,7 +14,14 @@ from shoal.verification import check_faithful, declared_meanings, measure
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["group_sizes", "people_by_signature", "verify_invariance", "verify_release", "verify_truth"]
+__all__ = [
+    "group_sizes",
+    "people_by_signature",
+    "verify_invariance",
+    "verify_real_people",
+    "verify_release",
+    "verify_truth",
+]
 
 _GROUP, _COUNT = "group_id", "count"
 
@@ -96,6 +103,64 @@ def _check_counterfeits(facts: pl.DataFrame, counterfeits: pl.DataFrame) -> None
 
 def _unsafe(what: str) -> ReleaseUnsafeError:
     return ReleaseUnsafeError(f"The release failed its verification: {what}. Nothing was published.")
+
+
+def verify_real_people(
+    published: pl.DataFrame,
+    counterfeits: pl.DataFrame,
+    *,
+    quasi_identifiers: Sequence[str],
+    sensitive: Sequence[str],
+    min_real: int,
+    groups: NDArray[np.integer] | None = None,
+) -> None:
+    """Check that what is shown of quasi-identifiers is always shown of enough real people.
+
+    Every combination of published cells must stand for at least `min_real` people, in whichever groups; and so must a
+    group by itself, unless the people with its set of sensitive values are fewer than that for each of their groups.
+
+    Parameters
+    ----------
+    published, counterfeits : DataFrame
+        A verified release.
+    quasi_identifiers, sensitive : sequence of str
+        The columns of the series.
+    min_real : int
+        How many real people there must be.
+    groups : array, optional
+        Group of each person's row, as published less 1, as only the publisher knows it; by default people are what the
+        published counterfeits leave of each group.
+
+    Raises
+    ------
+    ReleaseUnsafeError
+        Where there are fewer, or where the groups do not have the people that the counterfeits leave.
+    """
+    number = pl.col(_GROUP).cast(pl.Int64)
+    value = published.select(sensitive).unique().with_row_index("value")
+    facts = (
+        published.join(value, on=list(sensitive))
+        .group_by(number)
+        .agg(
+            pl.struct(quasi_identifiers).first().alias("shown"),
+            pl.col("value").sort().cast(pl.String).str.join(",").alias("values"),
+            pl.len().cast(pl.Int64).alias("rows"),
+        )
+        .join(counterfeits.select(number, pl.col(_COUNT).cast(pl.Int64)), on=_GROUP, how="left")
+        .with_columns((pl.col("rows") - pl.col(_COUNT).fill_null(0)).alias("people"))
+    )
+    if groups is not None:
+        held = pl.DataFrame({_GROUP: groups.astype(np.int64) + 1}).group_by(_GROUP).agg(pl.len().alias("held"))
+        facts = facts.join(held, on=_GROUP, how="left")
+        if facts["held"].null_count() or (facts["held"] != facts["people"]).any():
+            raise _unsafe("a group has other people than its counterfeits leave")
+    if (facts.group_by("shown").agg(pl.col("people").sum())["people"] < min_real).any():
+        raise _unsafe(f"quasi-identifiers are shown of fewer than {min_real} real people")
+    thin = facts.with_columns(
+        pl.col("people").sum().over("values").alias("all_people"), pl.len().over("values").alias("all_groups")
+    ).filter((pl.col("people") < min_real) & (pl.col("all_people") >= min_real * pl.col("all_groups")))
+    if thin.height:
+        raise _unsafe(f"{thin.height} group(s) have fewer than {min_real} real people, although there are enough")
 
 
 def verify_invariance(
