@@ -328,23 +328,55 @@ def _targets(what: str, found: Found, m: int) -> list[Target]:
     ]
 
 
+_BY_SIMILARITY = "l-diversity by Mondrian"
+"""Groups made by quasi-identifiers, whose values may go with them; no series can be made of such releases."""
+
+
 def _measure_independence(part: Part, settings: Settings, name: str, people: People) -> None:
-    """Measure what smaller boxes could take away: everybody's own cell, with the values of the group."""
+    """Measure what independence costs: with everybody's own cell, and with values that know no quasi-identifiers."""
     m, volume = settings.fixed_m, settings.fixed_volume
-    rng = np.random.default_rng(settings.seed)
-    queries = random_ranges(people.sizes, _SELECTIVITY, settings.queries, rng)
+    queries = random_ranges(people.sizes, _SELECTIVITY, settings.queries, np.random.default_rng(settings.seed))
     codes = people.codes[next(people.history(settings, volume))]
-    own = np.ascontiguousarray(codes[:, :-1])
     rows = []
-    for way in ("independent", _NEAR):
-        one = next(_invariant(people, settings, m, volume, way))
+    for way in ("independent", _NEAR, _BY_SIMILARITY):
+        by_similarity = way == _BY_SIMILARITY
+        releases = (
+            _diverse(people, settings, m, volume) if by_similarity else _invariant(people, settings, m, volume, way)
+        )
+        one = next(releases)
         published = workload_error(codes, (one.first, one.last), one.people, one.values, queries)
-        alone = np.ones(len(own), dtype=np.int64)
-        exact = workload_error(codes, (own, own), alone, one.values[one.groups], queries)
-        rows.append((way, _perimeter(one, people.sizes), published, exact))
-    header = ("signatures", "mean perimeter", "query error", "with exact quasi-identifiers")
-    title = f"{name}, the first release with m = {m}: what smaller boxes could take away:"
+        exact = _error_of_exact_cells(codes, one, people.sizes, queries)
+        dealt = _error_of_exact_cells(_dealt_anew(codes, one.groups, settings.seed), one, people.sizes, queries)
+        rows.append((way, _perimeter(one, people.sizes), published, exact, dealt))
+    header = ("sets of values", "mean perimeter", "query error", "with exact cells", "and values dealt anew")
+    title = f"{name}, the first release with m = {m}: what independence and what boxes cost:"
     part.show(Grid(title=title, header=header, rows=rows))
+
+
+def _error_of_exact_cells(
+    codes: NDArray[np.int32],
+    one: Released,
+    sizes: tuple[int, ...],
+    queries: tuple[NDArray[np.int32], NDArray[np.int32]],
+) -> float:
+    """Return the query error if everybody were published with the own cells, and the values of the group."""
+    rows_of_group = one.values.sum(axis=1)
+    kinds = np.column_stack([*codes[:, :-1].T, rows_of_group[one.groups]])
+    number = np.ravel_multi_index(tuple(kinds.T), (*sizes[:-1], int(rows_of_group.max()) + 1))
+    _, first, kind_of, people = np.unique(number, return_index=True, return_inverse=True, return_counts=True)
+    # People with the same cells in groups of the same size are counted together: nothing else is said of them.
+    values = np.zeros((len(first), sizes[-1]), dtype=np.int64)
+    np.add.at(values, kind_of, one.values[one.groups])
+    cells = np.ascontiguousarray(codes[first, :-1])
+    return workload_error(codes, (cells, cells), people, values, queries)
+
+
+def _dealt_anew(codes: NDArray[np.int32], groups: NDArray[np.int32], seed: int) -> NDArray[np.int32]:
+    """Return the people with the values of each group dealt out anew, at random, among the people of the group."""
+    chance = np.random.default_rng(seed).random(len(groups))
+    dealt = codes.copy()
+    dealt[np.argsort(groups, kind="stable"), -1] = codes[np.lexsort((chance, groups)), -1]
+    return dealt
 
 
 def _perimeter(one: Released, sizes: tuple[int, ...]) -> float:
@@ -403,3 +435,12 @@ def _show_sweep(part: Part, settings: Settings, name: str, histories: Mapping[_H
                 means = map(statistics.mean, (found.counterfeits, found.errors, found.seconds))
                 rows.append((balancing, volume, m, *map(float, means)))
         part.show(Grid(title=f"{name}: {title} (Figures 6, 8, 9):", header=header, rows=rows))
+
+
+if __name__ == "__main__":
+    from benchmarks.settings import Settings
+
+    independence = Part(name="republish", title="What independence costs")
+    for table, attribute in _SENSITIVE.items():
+        _measure_independence(independence, Settings(), table, People.of(Settings(), attribute))
+    print(independence.text())

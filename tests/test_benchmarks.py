@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 
 import shoal
 from shoal.cli.main import app
+from shoal.metrics import random_ranges, workload_error
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = (
@@ -792,9 +793,10 @@ def test_republication_is_measured_over_a_history(benchmarks, settings, tmp_path
     draws_its_figures(benchmarks, part, tmp_path)
     measured = {target.what: target.measured for target in part.targets}
     for name in ("OCC", "SAL"):
-        costs = part.figures[f"{name}, the first release with m = 4: what smaller boxes could take away:"]["rows"]
-        assert [row[0] for row in costs] == ["independent", "independent, near values"]
-        assert all(row[1] > 0 and row[2] >= 0 and row[3] >= 0 for row in costs)
+        title = f"{name}, the first release with m = 4: what independence and what boxes cost:"
+        costs = part.figures[title]["rows"]
+        assert [row[0] for row in costs] == ["independent", "independent, near values", "l-diversity by Mondrian"]
+        assert all(one > 0 for row in costs for one in row[1:])
         for balancing in ("independent", "fewest", "independent, near values"):
             what = f"{name}, m = 4, r = 500, {balancing}: "
             assert measured[what + "vulnerable people"] == 0
@@ -804,6 +806,28 @@ def test_republication_is_measured_over_a_history(benchmarks, settings, tmp_path
             assert len(counts) == 1 + 2_000 // 500
             assert measured[what + "most counterfeits of a release"] == max(counts)
         assert part.figures[f"{name}: l-diversity by Mondrian (Figure 4):"]["rows"][0][:3] == [1_000, 2, 3]
+
+
+def test_what_independence_costs_is_the_error_of_each_persons_own_cell_with_the_values_of_the_group(
+    benchmarks, settings
+):
+    republish = benchmarks.republish
+    people = republish.People.of(settings, "income")
+    codes = people.codes[next(people.history(settings, 500))]
+    queries = random_ranges(people.sizes, 0.1, 200, np.random.default_rng(3))
+    own = np.ascontiguousarray(codes[:, :-1])
+    for releases in (
+        republish._invariant(people, settings, 4, 500, "independent"),
+        republish._diverse(people, settings, 4, 500),  # groups of several sizes
+    ):
+        one = next(releases)
+        alone = workload_error(codes, (own, own), np.ones(len(own), dtype=np.int64), one.values[one.groups], queries)
+        assert republish._error_of_exact_cells(codes, one, people.sizes, queries) == pytest.approx(alone)
+        dealt = republish._dealt_anew(codes, one.groups, 1)
+        assert (dealt[:, :-1] == own).all()
+        assert (dealt != codes).any()
+        for group in range(5):
+            assert sorted(dealt[one.groups == group, -1]) == sorted(codes[one.groups == group, -1])
 
 
 def listed(benchmarks, part, told):
