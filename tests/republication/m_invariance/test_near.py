@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 
 import shoal
 from shoal.republication import Signatures, generalize
-from shoal.republication.m_invariance import near
+from shoal.republication.m_invariance import generalization, near
 from shoal.republication.m_invariance.balancing import assignments, largest_m
 
 
@@ -93,6 +93,33 @@ def test_the_order_that_is_given_decides_which_values_are_near():
     found = {tuple(sorted(order.tolist().index(value) for value in made.signatures[n])) for n in range(4)}
     assert len(made.signatures) == 4
     assert found == {(0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11)}
+
+
+def test_positions_are_shares_of_the_rows():
+    codes = np.array([[0, 3], [0, 3], [0, 3], [2, 3], [5, 3], [5, 3]])
+    positions = generalization._positions(codes)
+    # The middles of the rows with the codes 0, 2 and 5 lie behind 1.5, 3.5 and 5 of the six rows.
+    assert positions[:, 0].tolist() == [0, 0, 0, int(generalization._FINEST * 2 / 3.5), *[generalization._FINEST] * 2]
+    assert not positions[:, 1].any()
+    assert generalization._positions(codes[:0]).shape == (0, 2)
+
+
+@pytest.mark.parametrize(("order", "partner"), [(None, 3), (np.arange(4), 2)])
+def test_the_splits_of_near_values_measure_boxes_by_shares_of_the_people(order, partner):
+    """Of ten values of the first attribute two have nearly everybody; of three of the second, the last one."""
+    crowd = [[row // 2 % 2, 2] for row in range(58)] + [[9, 2], [9, 2]]
+    codes = np.array([[0, 0], [1, 1], [0, 1], [1, 0], *crowd], dtype=np.int32)
+    made = generalize(
+        quasi_identifiers=codes,
+        sensitive=np.array([0, 0, 1, 1, *[2, 3] * 30]),
+        values=4,
+        signature_of=np.array([*[0] * 4, *[1] * 60]),
+        signatures=Signatures.of([{0, 1}, {2, 3}]),
+        m=2,
+        rng=np.random.default_rng(1),
+        near=order,
+    )
+    assert np.flatnonzero(made.groups == made.groups[0]).tolist() == [0, partner]
 
 
 def test_a_series_gives_near_values_to_new_people_and_stays_invariant(tmp_path):

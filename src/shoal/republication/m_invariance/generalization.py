@@ -40,6 +40,8 @@ __all__ = ["BALANCINGS", "Generalization", "generalize"]
 BALANCINGS = ("independent", "fewest", "paper")
 """How buckets are balanced: with counterfeits alone, or with new rows and the fewest counterfeits, or in the paper's
 way."""
+_FINEST = 1 << 20
+"""Positions are whole multiples of such a part of the way from the first to the last."""
 _PLACES_PER_CALL = 100_000
 """Rows that are split before the caller hears of it: well below a second."""
 
@@ -114,7 +116,8 @@ def generalize(
         counterfeits, and else as in the paper's Figure 3; with "paper" always so.
     near : array, optional
         All sensitive codes in the order of their values. Where it is given, new signatures have values that lie near
-        each other in that order, as far as the numbers of new rows allow.
+        each other in that order, as far as the numbers of new rows allow. The splits then keep boxes short that are
+        measured by the share of the rows they reach over, in place of the share of the values.
     min_real : int
         How many real people a box of quasi-identifiers must have. Groups with fewer share a box, and their
         counterfeits evenly, with others of their bucket; where all people of a bucket are fewer, its box is shared with
@@ -166,8 +169,9 @@ def generalize(
     for (alpha, _), bucket in zip(steps, bucket_of, strict=True):
         heights[bucket] += alpha
     slots[is_new] = _slots_of_new(given, steps, bucket_of, signatures, grown)
+    positions = quasi_identifiers if near is None else _positions(quasi_identifiers)
     groups, boxes, counterfeit_groups, counterfeit_slots = _split(
-        quasi_identifiers[rows], slots, heights, grown, rng, min_real=min_real, progress=progress
+        (quasi_identifiers[rows], positions[rows]), slots, heights, grown, rng, min_real=min_real, progress=progress
     )
     groups_of_rows = np.empty(len(rows), dtype=np.int32)
     groups_of_rows[rows] = groups
@@ -279,8 +283,23 @@ def _slots_of_new(given: Counts, steps: Steps, bucket_of: list[int], known: Sign
     return np.repeat(np.concatenate(slots)[order], np.concatenate(amounts)[order])
 
 
+def _positions(codes: NDArray[np.integer]) -> Counts:
+    """Return where rows lie on each attribute: how many rows come before the middle of those with the same code.
+
+    Readers spread a group's people evenly over its intervals. Where most people have one value, an interval from that
+    to the next one says little of where they are; by shares it is long, by values it is the shortest.
+    """
+    positions = np.zeros(codes.shape, dtype=np.int64)
+    for a in range(codes.shape[1]) if len(codes) else ():
+        counts = np.bincount(codes[:, a])
+        middles = 2 * np.cumsum(counts) - counts
+        least, most = middles[codes[:, a].min()], middles[codes[:, a].max()]
+        positions[:, a] = ((middles - least) * _FINEST // max(most - least, 1))[codes[:, a]]
+    return positions
+
+
 def _split(
-    codes: NDArray[np.integer],
+    placed: tuple[NDArray[np.integer], NDArray[np.integer]],
     slots: Counts,
     heights: Counts,
     signatures: Signatures,
@@ -289,7 +308,10 @@ def _split(
     min_real: int,
     progress: Progress,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], Counts]:
-    """Split every bucket into groups: the group of each row, the box of each group, group and slot of counterfeits."""
+    """Split every bucket into groups: the group of each row, the box of each group, group and slot of counterfeits.
+
+    `placed` has the codes of the rows, by which they are sorted, and the positions, by which boxes are measured.
+    """
     # A place for every row and counterfeit, bucket after bucket and value after value.
     length = np.repeat(heights, signatures.sizes)
     list_starts = np.concatenate(([0], np.cumsum(length)))
@@ -298,17 +320,23 @@ def _split(
     sorted_slots = slots[by_slot]
     first = np.searchsorted(sorted_slots, np.arange(len(length)))
     place_of = list_starts[sorted_slots] + np.arange(len(by_slot)) - first[sorted_slots]
-    coded = np.full((places, codes.shape[1]), -1, dtype=np.int32)
-    coded[place_of] = codes[by_slot]
+    coded, measured = np.full((2, places, placed[0].shape[1]), -1, dtype=np.int32)
+    coded[place_of], measured[place_of] = (one[by_slot] for one in placed)
     group_of = np.full(places, -1, dtype=np.int32)
-    weights = _weights(coded)
-    count = _split_places(coded, weights, list_starts, heights, signatures, group_of, progress=progress)
+    weights = _weights(measured)
+    list_of = np.repeat(np.arange(len(list_starts) - 1), np.diff(list_starts))
+    orders = sorted_lists(coded, list_of, list_starts, coded.max(axis=0, initial=0).astype(np.int64) + 1)
+    bucket_starts = np.append(list_starts[signatures.starts[:-1][heights > 0]], places)
+    sizes = signatures.sizes[heights > 0]
+    count = _split_places((measured, weights, orders), bucket_starts, sizes, group_of, progress=progress)
+    if count != int(heights.sum()):
+        raise InternalError("the split of the buckets left rows behind")
     is_counterfeit = np.ones(places, dtype=np.bool_)
     is_counterfeit[place_of] = False
     numbers = rng.permutation(count).astype(np.int32)
     box_of_group: NDArray[np.integer] = numbers
     if min_real > 1 and count:
-        runs = runs_of_groups(coded, group_of, heights[heights > 0], weights, min_real)
+        runs = runs_of_groups(measured, group_of, heights[heights > 0], weights, min_real)
         group_of, box_of_group = runs.evened(group_of, ~is_counterfeit), runs.box_of_group
     group_of = numbers[group_of]
     boxes = np.empty(count, dtype=np.int32)
@@ -329,32 +357,19 @@ def _weights(codes: NDArray[np.int32]) -> Counts:
 
 
 def _split_places(
-    codes: NDArray[np.int32],
-    weights: Counts,
-    list_starts: Counts,
-    heights: Counts,
-    signatures: Signatures,
+    sorted_places: tuple[NDArray[np.int32], Counts, NDArray[np.int32]],
+    bucket_starts: Counts,
+    sizes: Counts,
     group_of: NDArray[np.int32],
     *,
     progress: Progress,
 ) -> int:
     """Write the group of every place, numbered bucket after bucket, and return how many there are."""
-    places = len(codes)
-    sizes = codes.max(axis=0, initial=0).astype(np.int64) + 1
-    list_of = np.repeat(np.arange(len(list_starts) - 1), np.diff(list_starts))
-    orders = sorted_lists(codes, list_of, list_starts, sizes)
-    used = np.flatnonzero(heights)
-    bucket_starts = np.append(list_starts[signatures.starts[used]], places)
-    group = 0
-    done = 0
-    while done < len(used):
-        progress("split", int(bucket_starts[done]), places)
+    group = done = 0
+    while done < len(sizes):
+        progress("split", int(bucket_starts[done]), int(bucket_starts[-1]))
         upto = int(np.searchsorted(bucket_starts, bucket_starts[done] + _PLACES_PER_CALL))
-        upto = min(max(upto, done + 1), len(used))
-        group = split_buckets(
-            codes, weights, orders, bucket_starts[done : upto + 1], signatures.sizes[used[done:upto]], group, group_of
-        )
+        upto = min(max(upto, done + 1), len(sizes))
+        group = split_buckets(*sorted_places, bucket_starts[done : upto + 1], sizes[done:upto], group, group_of)
         done = upto
-    if group != int(heights.sum()):
-        raise InternalError("the split of the buckets left rows behind")
     return group
