@@ -117,8 +117,9 @@ class Release(ForAnalysts, Unpicklable):
     def _restored(self) -> Any:
         import polars as pl
 
-        shown = self.published
-        return self.restore(shown.with_columns(pl.col(self._of_text).cast(pl.String)))
+        text = self._of_text  # Polars takes the name "*" for all columns
+        shown = (column.cast(pl.String) if column.name in text else column for column in self.published)
+        return self.restore(pl.DataFrame(shown))
 
     @property
     def _of_text(self) -> list[str]:

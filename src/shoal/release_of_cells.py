@@ -120,29 +120,33 @@ class CountedRelease(Release):
         """Verify the files of a release from their cells, which an engine counts; see `Release._verify_written`."""
         import polars as pl
 
-        times = _unlike(names)
         files = sorted(path.iterdir()) if path.is_dir() else [path]
         scanned = pl.scan_parquet(files, hive_partitioning=False, glob=False)
         if scanned.collect_schema().names() != list(names):
             raise ReleaseUnsafeError("The written files have other columns than the release. Nothing was published.")
-        plain = shown.with_columns(pl.col(pl.Enum, pl.Categorical).cast(pl.String)).with_columns(
-            pl.Series(times, self.counts)
-        )
-        found = collected(scanned.group_by(names).agg(pl.len().cast(pl.Int64).alias(times)))
-        meant = plain.group_by(names).agg(pl.col(times).sum())
+        plain = shown.with_columns(pl.col(pl.Enum, pl.Categorical).cast(pl.String))
+        # By number, because Polars takes the name "*" for all columns.
+        keys = [str(number) for number in range(len(names))]
+        numbered = scanned.select(pl.nth(number).alias(key) for number, key in enumerate(keys))
+        found = collected(numbered.group_by(keys).agg(pl.len().cast(pl.Int64).alias("rows")))
+        meant = pl.DataFrame([column.alias(key) for column, key in zip(plain, keys, strict=True)])
+        meant = meant.with_columns(pl.Series("rows", self.counts)).group_by(keys).agg(pl.col("rows").sum())
         same = found.schema == meant.schema and found.height == meant.height
-        if not same or not found.sort(names).equals(meant.sort(names), null_equal=True):
+        if not same or not found.sort(keys).equals(meant.sort(keys), null_equal=True):
             raise ReleaseUnsafeError(
                 "The written files are not the release that was verified: they hold other rows, or other numbers of "
                 "them. Nothing was published."
             )
+        times = found["rows"].to_numpy()
+        found = found[keys]
+        found.columns = list(names)
         achieved = verify(
-            self._as_meant(found.select(names), plain),
+            self._as_meant(found, plain),
             quasi_identifiers=self.schema.quasi_identifiers,
             sensitive=self.schema.sensitive,
             requirement=self.requirement,
             published=self.schema.published,
-            times=found[times].to_numpy(),
+            times=times,
         )
         if achieved.to_dict() != self.certificate.achieved:
             raise ReleaseUnsafeError(
@@ -182,11 +186,3 @@ class CountedRelease(Release):
             f"{type(self).__name__}(rows={self.height}, cells={cells}, algorithm={self.certificate.algorithm!r}, "
             f"k={achieved['k']}, stars={self.certificate.cost.stars})"
         )
-
-
-def _unlike(names: Sequence[str]) -> str:
-    """Return a name that is none of some names."""
-    name = "rows"
-    while name in names:
-        name += "_"
-    return name

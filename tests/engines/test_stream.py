@@ -60,6 +60,18 @@ def test_a_folder_a_file_csv_and_a_lazy_frame_give_the_release_of_memory(
     assert text.data.collect().equals(shoal.anonymize(tmp_path / "people.csv", **ASKED).data)
 
 
+def test_a_column_with_the_name_of_all_columns_is_counted(people: pl.DataFrame, tmp_path: Path) -> None:
+    named = people.rename({"age": "*"})
+    asked = {**ASKED, "quasi_identifiers": ["*", "gender", "race"]}
+    made = shoal.anonymize(named.lazy(), engine="stream", output=tmp_path / "out", **asked)
+    known = shoal.anonymize(named, **asked).data
+    assert known.schema["income"] == people.schema["income"]
+    assert made.data.collect().equals(known)
+    written = tmp_path / "out/release.parquet"
+    told = {name: asked[name] for name in ("quasi_identifiers", "sensitive", "privacy")}
+    assert not shoal.audit(written, engine="stream", **told).failures
+
+
 def said(path: Path) -> list[str]:
     """The lines of a file that have no hash and no time in them."""
     return [line for line in path.read_text().splitlines() if "<code>" not in line and "s in all" not in line]

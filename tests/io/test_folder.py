@@ -382,6 +382,15 @@ class TestTwoFolders:
         write_folder(tmp_path / "out", NEW, private={"a": lambda path: (path.touch(), seen.append(mode(path.parent)))})
         assert seen == [0o700]
 
+    @pytest.mark.parametrize("private", [None, PRIVATE])
+    def test_the_public_one_neither_until_it_has_its_name(self, tmp_path, private):
+        seen = []
+        files = {"a": lambda path: (path.touch(), seen.append(mode(path.parent)))}
+        target = write_folder(tmp_path / "out", files, private=private, check=lambda staged: seen.append(mode(staged)))
+        (tmp_path / "plain").mkdir()
+        assert seen == [0o700, 0o700]
+        assert mode(target) == mode(tmp_path / "plain") != 0o700
+
     def test_the_private_files_are_written_last_and_the_check_sees_the_public_ones(self, tmp_path):
         order = []
         files = {"a": lambda path: (path.touch(), order.append("a"))}

@@ -55,7 +55,10 @@ def count_cells(source: Source, schema: Schema, budget: MemoryBudget) -> OpenedD
     import polars as pl
 
     names, times = _names_of(source, schema)
-    cells = source.histogram(names, times, budget).sort(names)
+    cells = source.histogram(names, times, budget)
+    # By number, because Polars takes the name "*" for all columns.
+    keys = pl.DataFrame([cells[name].alias(str(number)) for number, name in enumerate(names)])
+    cells = cells[keys.select(pl.arg_sort_by(keys.columns)).to_series()]
     empty = [pl.lit(None).alias(name) for name in schema.direct_identifiers]
     return _opened(source, cells.with_columns(empty), times)
 

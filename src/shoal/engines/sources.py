@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -81,7 +81,7 @@ class Streamed:
         """Return each combination of values once, as `Source` has it."""
         import polars as pl
 
-        return self._counted(self.table, names, budget, [pl.len().cast(pl.Int64).alias(times)], times)
+        return self._counted(self.numbered(names), names, budget, {times: pl.len().cast(pl.Int64)})
 
     def placed_histogram(
         self, names: Sequence[str], times: str, budget: MemoryBudget
@@ -92,32 +92,45 @@ class Streamed:
         first = f"{times}_first"
         while first in self.columns:
             first += "_"
-        measured = [pl.len().cast(pl.Int64).alias(times), pl.col(first).min().cast(pl.Int64)]
-        placed = replace(self.table, lazy=self.table.lazy.select(names).with_row_index(first))
-        cells = self._counted(placed, names, budget, measured, times).sort(first)
+        measured = {times: pl.len().cast(pl.Int64), first: pl.col("row").min().cast(pl.Int64)}
+        cells = self._counted(self.numbered(names).with_row_index("row"), names, budget, measured)
+        cells = cells[np.argsort(cells[first].to_numpy())]
         return cells.drop(first), cells[first].to_numpy()
+
+    def numbered(self, names: Sequence[str]) -> pl.LazyFrame:
+        """Return some columns, called by their numbers from 0: Polars takes the names "*" and "^a" for several."""
+        import polars as pl
+
+        places = self.table.lazy.collect_schema().names()
+        return self.table.lazy.select(pl.nth(places.index(name)).alias(str(at)) for at, name in enumerate(names))
 
     def released(self, release: CountedRelease) -> CountedRelease:
         """Return the release: its rows are made by Polars."""
         return release
 
     def _counted(
-        self, table: ScannedTable, names: Sequence[str], budget: MemoryBudget, measured: list[pl.Expr], times: str
+        self, lazy: pl.LazyFrame, names: Sequence[str], budget: MemoryBudget, measured: dict[str, pl.Expr]
     ) -> pl.DataFrame:
-        """Return each combination of values once, with what is measured of its rows."""
+        """Return each combination of values of numbered columns once, with what is measured of its rows.
+
+        The first that is measured is how many there are.
+        """
         import polars as pl
 
-        lazy = table.lazy
+        keys, told = ([f"{letter}{at}" for at in range(len(some))] for letter, some in (("", names), ("m", measured)))
         try:
-            rows = table.rows if table.rows is not None else int(collected(lazy.select(pl.len())).item())
+            rows = self.table.rows if self.table.rows is not None else int(collected(lazy.select(pl.len())).item())
             if rows > budget.cells:
-                distinct = pl.struct(names).hash().approx_n_unique()
+                distinct = pl.struct(keys).hash().approx_n_unique()
                 budget.check_cells(int(collected(lazy.select(distinct)).item()))
-            cells = collected(lazy.group_by(names).agg(measured))
+            measures = [one.alias(key) for key, one in zip(told, measured.values(), strict=True)]
+            cells = collected(lazy.group_by(keys).agg(measures))
         except (pl.exceptions.PolarsError, OSError) as error:
             kind = type(error).__name__
         else:
-            _check_rows(cells, times, rows)
+            cells = cells[[*keys, *told]]
+            cells.columns = [*names, *measured]
+            _check_rows(cells, next(iter(measured)), rows)
             return cells
         raise DataError(
             f"The columns of the table cannot be counted ({kind}). Columns of lists, structures and the like have no "

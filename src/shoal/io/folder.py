@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -134,6 +135,8 @@ class StagedFolder:
     """Whether it replaces an existing one."""
     shown: str
     """The target as the caller gave it."""
+    _mode: int
+    """Who may do what with the folder once it has its name; until then nobody but its owner can look into it."""
     _removal: ExitStack
     """Removes what has no name at the end."""
 
@@ -154,6 +157,8 @@ class StagedFolder:
     def publish(self) -> None:
         """Give the folder its name, and the private one its name just before."""
         with _explaining(self.shown, self.target.parent):
+            # First: whoever finishes a crash after it only gives the folder its name.
+            self.path.chmod(self._mode)
             _publish(self.places, force=self.force)
 
 
@@ -185,13 +190,13 @@ def staged_folder(
             _refuse(target, both=both, force=force, shown=shown)
             target.parent.mkdir(parents=True, exist_ok=True)
         places = _places(target, secrets.token_hex(4), both=both)
-        with _staging(places, shown) as removal:
+        with _staging(places, shown) as (removal, mode):
             with _explaining(shown, target.parent):
                 for place, content in zip(places, (files, private or {}), strict=False):
                     _fill(place, content)
                 if check is not None:
                     check(places[0].staged)
-            yield StagedFolder(places=places, force=force, shown=shown, _removal=removal)
+            yield StagedFolder(places=places, force=force, shown=shown, _mode=mode, _removal=removal)
     except BaseException:
         for parent in created:
             with suppress(OSError):
@@ -355,8 +360,12 @@ def _finish(target: Path, token: str, *, remove: bool) -> None:
 
 
 @contextmanager
-def _staging(places: Sequence[_Place], shown: str) -> Iterator[ExitStack]:
-    """Make hidden folders, the private one first, and remove what is still there at the end, the private one last."""
+def _staging(places: Sequence[_Place], shown: str) -> Iterator[tuple[ExitStack, int]]:
+    """Make hidden folders, the private one first, and remove what is still there at the end, the private one last.
+
+    What is in them is not verified yet, so only their owner can look into them. The mode that the public one will have
+    is yielded beside what removes them: that of a new folder.
+    """
     locks = []
     removal = ExitStack()
     try:
@@ -364,8 +373,10 @@ def _staging(places: Sequence[_Place], shown: str) -> Iterator[ExitStack]:
             for place in reversed(places):
                 place.staged.mkdir(0o700 if place.private else 0o777)
                 removal.callback(_remove, place.staged)
+                mode = stat.S_IMODE(place.staged.stat().st_mode)  # the public one is the last
+                place.staged.chmod(0o700)
                 locks.append(_lock(place.staged))
-        yield removal
+        yield removal, mode
     finally:
         removal.close()
         for lock in locks:
