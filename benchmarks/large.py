@@ -18,6 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import polars as pl
+
 from benchmarks.machine import describe_load
 from benchmarks.processes import Taken, taken_by
 from benchmarks.results import Grid, Part, Target
@@ -35,6 +38,10 @@ _RATIO = 3.0
 """Time over that of one group_by and one copy, at most."""
 _MEMORY = {100_000_000: 1_500_000_000, 1_000_000_000: 2_000_000_000}
 """Bytes that a run over so many rows may take; the smallest size that is not smaller counts."""
+_VALUES = "visit"
+"""An insensitive column: numbers, a different one for each row."""
+_VALUES_RATIO = 6.0
+_VALUES_MEMORY = 4_000_000_000
 _ROOMY = "8GB"
 """The memory of the runs in which all rows shall be worked on at once."""
 _PARTS_MEMORY = "4GB"
@@ -50,7 +57,8 @@ import polars as pl
 what, source, destination = sys.argv[1:]
 table = pl.scan_parquet(source + "/*.parquet")
 if what == "group_by":
-    table.group_by(table.collect_schema().names()).agg(pl.len()).collect(engine="streaming")
+    names = [name for name in table.collect_schema().names() if name != "visit"]
+    table.group_by(names).agg(pl.len()).collect(engine="streaming")
 else:
     table.sink_parquet(destination)
 """
@@ -93,15 +101,14 @@ def measure(settings: Settings) -> Part:
     _explain(part)
     with _workspace(settings) as folder:
         runs, beside = _measure_scale(part, settings, folder, settings.large_rows)
+        with_values, beside_these = _measure_values(part, settings, folder, settings.large_rows)
+        runs += with_values
+        beside += beside_these
         runs += _measure_engines(part, settings, folder)
         runs += _measure_parts(part, settings, folder)
         runs += _measure_cores(part, settings, folder)
     _show(part, runs, beside)
-    part.say(
-        "Not measured, as it is refused: an insensitive column of 100,000,000 different numbers. A table that is read "
-        "in pieces has no insensitive columns.",
-        f"At the end of the runs: {describe_load()}.",
-    )
+    part.say(f"At the end of the runs: {describe_load()}.")
     return part
 
 
@@ -116,7 +123,7 @@ def measure_billion(settings: Settings) -> Part:
     return part
 
 
-def write_census(folder: Path, rows: int, dimensions: int, seed: int) -> None:
+def write_census(folder: Path, rows: int, dimensions: int, seed: int, *, values: bool = False) -> None:
     """Write a census-like table as a folder of Parquet files, a piece at a time; pieces that are there stay.
 
     Each piece is a census-like table of its own seed.
@@ -128,6 +135,8 @@ def write_census(folder: Path, rows: int, dimensions: int, seed: int) -> None:
     dimensions : int
         The number of quasi-identifiers.
     seed : int
+    values : bool
+        Whether to add a column of numbers, each of which one row has, in a random order within a piece.
     """
     folder.mkdir(exist_ok=True)
     for number, start in enumerate(range(0, rows, _PIECE)):
@@ -135,6 +144,9 @@ def write_census(folder: Path, rows: int, dimensions: int, seed: int) -> None:
         if path.exists():
             continue
         piece = census(min(_PIECE, rows - start), quasi_identifiers=dimensions, seed=1_000_000 * seed + number)
+        if values:
+            numbers = start + np.random.default_rng(seed + number).permutation(piece.height)
+            piece = piece.with_columns(pl.Series(_VALUES, numbers, dtype=pl.Int64))
         made = folder / f".{path.name}"
         piece.write_parquet(made)
         made.rename(path)
@@ -157,11 +169,11 @@ def _workspace(settings: Settings) -> Iterator[Path]:
 
 
 @contextmanager
-def _table(folder: Path, rows: int, dimensions: int, seed: int) -> Iterator[Path]:
+def _table(folder: Path, rows: int, dimensions: int, seed: int, *, values: bool = False) -> Iterator[Path]:
     """Give a census-like table; one that was not there before is removed as soon as it is not needed any more."""
-    path = folder / f"census-{dimensions}-{rows}"
+    path = folder / f"census-{dimensions}-{rows}{'-values' if values else ''}"
     known = path.exists()
-    write_census(path, rows, dimensions, seed)
+    write_census(path, rows, dimensions, seed, values=values)
     yield path
     if not known:
         shutil.rmtree(path)
@@ -176,7 +188,8 @@ def _explain(part: Part) -> None:
         "Census-like tables as folders of Parquet files, each file with a seed of its own; l = 6 and `tp+`. Every line "
         "is a process of its own, run once: wall time, CPU of the process and of all that it started, and the peak of "
         "the resident memory of all of them together, looked up 20 times a second. The yardsticks are one streaming "
-        "`group_by` of Polars on all columns of the same folder, and one streaming copy of it into one file.",
+        "`group_by` of Polars on all columns of the same folder but insensitive ones, and one streaming copy of it "
+        "into one file.",
         f"The command of a line in pieces: `shoal anonymize FOLDER --memory BYTES --seed 1 -o OUT --qi "
         f"{','.join(QUASI_IDENTIFIERS[:4])} --sensitive income -l 6 --algorithm tp+`. All of this again, from making "
         f"the tables on: `python -m benchmarks {part.name}`.",
@@ -216,6 +229,26 @@ def _measure_scale(
             measured=steps["in no step"] / steps["total"],
         ),
         Target(what=f"{what}: temporary files left behind", limit=0, measured=run.left),
+    ]
+    return [run], beside
+
+
+def _measure_values(
+    part: Part, settings: Settings, folder: Path, rows: int
+) -> tuple[list[_Run], list[tuple[str, int, Taken]]]:
+    """Publish a table with an insensitive column in pieces, beside the yardsticks."""
+    what, copy = f"{rows:,} rows, an insensitive column", folder / "copy.parquet"
+    with _table(folder, rows, 4, settings.seed, values=True) as table:
+        beside = [
+            (f"{what}: one {word}", rows, taken_by([sys.executable, "-c", _YARDSTICK, word, str(table), str(copy)]))
+            for word in ("group_by", "copy")
+        ]
+        copy.unlink()
+        run = _published(what, rows, table, folder, "--memory", str(_VALUES_MEMORY), "--insensitive", _VALUES)
+    ratio = run.taken.seconds / sum(one.seconds for _, _, one in beside)
+    part.targets += [
+        Target(what=f"{what}: time over one group_by and one copy", limit=_VALUES_RATIO, measured=ratio),
+        Target(what=f"{what}: peak memory", limit=_VALUES_MEMORY / 1e9, measured=run.taken.peak / 1e9, unit=" GB"),
     ]
     return [run], beside
 

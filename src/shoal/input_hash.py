@@ -9,6 +9,8 @@ from shoal.recoding import canonical_order
 from shoal.table import encode, fingerprint, new_salt
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
     import numpy as np
     import polars as pl
     from numpy.typing import NDArray
@@ -19,7 +21,12 @@ __all__ = ["encoded_as_it_came", "input_hash"]
 
 
 def input_hash(
-    frame: pl.DataFrame, table: Table, salt: str | None = None, *, counts: NDArray[np.int64] | None = None
+    frame: pl.DataFrame,
+    table: Table,
+    salt: str | None = None,
+    *,
+    counts: NDArray[np.int64] | None = None,
+    beside: Callable[[NDArray[np.int32]], Mapping[str, Callable[[], Iterable[pl.Series]]]] | None = None,
 ) -> tuple[str, str]:
     """Return the keyed hash of an input: of all of its rows, before any coarsening, without the direct identifiers.
 
@@ -36,6 +43,9 @@ def input_hash(
         The key, as hexadecimal digits; a new one by default.
     counts : int64 array, optional
         How many rows of the input each row of the frame stands for; one by default.
+    beside : callable, optional
+        Given the rows of the frame in their canonical order, returns the insensitive columns of the rows that they
+        stand for, as `shoal.table.fingerprint` takes them.
 
     Returns
     -------
@@ -44,10 +54,11 @@ def input_hash(
     salt = new_salt() if salt is None else salt
     if table.rows != frame.height:
         table = encoded_as_it_came(frame, table.schema, counts)
-    order = canonical_order(table) if table.told_apart else None
-    return fingerprint(table, order, key=bytes.fromhex(salt)), salt
+    order = canonical_order(table) if table.told_apart or beside is not None else None
+    columns = {} if beside is None or order is None else beside(order)
+    return fingerprint(table, order, key=bytes.fromhex(salt), beside=columns), salt
 
 
 def encoded_as_it_came(frame: pl.DataFrame, schema: Schema, counts: NDArray[np.int64] | None = None) -> Table:
     """Return the columns of an input that may be published, encoded before any coarsening."""
-    return replace(encode(frame.select(schema.published), replace(schema, direct_identifiers=())), counts=counts)
+    return replace(encode(frame[list(schema.published)], replace(schema, direct_identifiers=())), counts=counts)

@@ -87,7 +87,7 @@ def provenance(
     )
     frame = open_data(data, delimiter=delimiter, encoding=encoding).frame
     schema.check_known(frame.columns)
-    frame = frame.select(schema.published)
+    frame = frame[list(schema.published)]
     return compare_digest(input_hash(frame, encode(frame, schema), salt)[0], source["sha256"])
 
 

@@ -15,7 +15,7 @@ from shoal._messages import Suggestion
 from shoal._progress import Clock, Progress, shown_progress
 from shoal._validation import Boolean, Constraint, Integer, OneOf, Optional, Symbol, validate
 from shoal.algorithms import PREFERENCES, Preferences, choose
-from shoal.engines import ENGINES, cells_in_memory, chosen_engine, count_cells, partition_cells
+from shoal.engines import ENGINES, Streamed, cells_in_memory, chosen_engine, count_cells, partition_cells, with_values
 from shoal.errors import ColumnError, DataError, InfeasibleError, ParameterError, near_matches
 from shoal.hierarchy import as_hierarchy, automatic_hierarchy, coarsen_columns, tree_after
 from shoal.models import Requirement, asked_models
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.algorithms import Algorithm
-    from shoal.engines import Engine
+    from shoal.engines import Engine, Source
     from shoal.hierarchy import Coarsening, Hierarchy
     from shoal.models import PrivacyModel
     from shoal.opening import OpenedData
@@ -188,11 +188,11 @@ def anonymize(
         Of a workbook; needed where it has several.
     engine : {"auto", "memory", "stream", "spark"}
         "memory" reads the table as a whole. "stream" reads it in pieces, within `memory`, as a table may be that is
-        larger: `data` is a path to Parquet or CSV, a folder of Parquet files, or a lazy frame, there are no insensitive
-        columns, and `release.data` is a lazy frame. "spark" lets Spark read and write it: `data` is a PySpark
-        DataFrame, or Parquet by a path or URI that the active session reads; there are no insensitive columns either,
-        and `release.data` is a PySpark DataFrame. "auto" takes "spark" for PySpark DataFrames, and "stream" for
-        folders, for tables that do not fit, and where `memory` is given.
+        larger: `data` is a path to Parquet or CSV, a folder of Parquet files, or a lazy frame, the values of
+        insensitive columns must fit into the memory, and `release.data` is a lazy frame. "spark" lets Spark read and
+        write it: `data` is a PySpark DataFrame, or Parquet by a path or URI that the active session reads; there are no
+        insensitive columns, and `release.data` is a PySpark DataFrame. "auto" takes "spark" for PySpark DataFrames, and
+        "stream" for folders, for tables that do not fit, and where `memory` is given.
     memory : int or str, optional
         How much memory the engines "stream" and "spark" may take in this process, in bytes or in words ("4GB"); half of
         the machine's by default. Spark's own processes take what its settings give them.
@@ -243,8 +243,8 @@ def anonymize(
                 schema = schema.with_rest(source.columns)
                 check_recodable(schema, source.columns, options)
                 request = requested(schema, privacy, algorithm, options)
-                by.check(request)
-                opened = meant(count_cells(source, schema, by.budget), request, options)
+                request = _of_cells(request, source, by)
+                opened = meant(count_cells(source, request.schema, by.budget), request, options)
             else:
                 opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
                 schema = schema.with_rest(opened.frame.columns)
@@ -257,11 +257,32 @@ def anonymize(
         except InfeasibleError:
             recoded = _recoded(_by_rows(opened, request, options, clock), request, by, clock)
         release = verified(recoded, clock)
-    if by.streams and isinstance(release, CountedRelease):
-        release = source.released(release)
+        if by.streams and isinstance(release, CountedRelease):
+            release = _of_rows(source.released(release), recoded, source, schema, by, clock)
     if output is not None:
         release.save(output)
     return release
+
+
+def _of_cells(request: Request, source: Source, by: Engine) -> Request:
+    """Return what is asked of the cells of a table: insensitive columns are put beside their release (`_of_rows`).
+
+    It is checked first that the engine can do all of it.
+    """
+    by.check(request)
+    names = request.schema.insensitive
+    if names and isinstance(source, Streamed):
+        source.check_values(names, by.budget)
+    return replace(request, schema=replace(request.schema, insensitive=()))
+
+
+def _of_rows(
+    release: CountedRelease, recoded: Recoded, source: Source, schema: Schema, by: Engine, clock: Clock
+) -> CountedRelease:
+    """Return the release of a table, made of that of its cells."""
+    if not schema.insensitive or not isinstance(source, Streamed):
+        return release
+    return with_values(release, recoded, source, schema, by.budget, clock)
 
 
 def _by_rows(opened: OpenedData, request: Request, options: Options, clock: Clock) -> OpenedData:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -65,14 +65,18 @@ class CountedRelease(Release):
             columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, size: int | None
         ) -> Iterator[pl.DataFrame]:
             left = rows
-            for batch in self._batches(frame if columns is None else frame.select(columns), size or _FILE_ROWS):
+            for batch in self._batches(frame, size or _FILE_ROWS, columns):
                 taken = batch if left is None else batch.head(left)
                 left = None if left is None else left - taken.height
                 yield taken if predicate is None else taken.filter(predicate)
                 if left == 0:
                     return
 
-        return register_io_source(batches, schema=frame.schema)
+        return register_io_source(batches, schema=self._types(frame))
+
+    def _types(self, frame: pl.DataFrame) -> Mapping[str, Any]:
+        """Return the columns of what is handed on, with their types."""
+        return frame.schema
 
     @property
     def height(self) -> int:
@@ -83,8 +87,9 @@ class CountedRelease(Release):
     def _table_of_rows(self) -> Table | None:
         return None
 
-    def _batches(self, shown: pl.DataFrame, size: int) -> Iterator[pl.DataFrame]:
-        """Yield the rows of the published table, so many at a time."""
+    def _batches(self, shown: pl.DataFrame, size: int, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
+        """Yield the rows of the published table with some columns, all by default, so many at a time."""
+        shown = shown if columns is None else shown[list(columns)]
         for cells, times in windows(self.counts, size):
             yield shown[cells][np.repeat(np.arange(len(times), dtype=np.uint32), times)]
 
@@ -104,7 +109,7 @@ class CountedRelease(Release):
 
         def write(number: int, cells: slice, times: NDArray[np.int64]) -> tuple[str, dict[str, Any]]:
             part = path / f"part-{number:05d}.parquet"
-            write_repeated(shown[cells], times, part)
+            self._write_part(shown[cells], times, part, number * _FILE_ROWS)
             return f"{path.name}/{part.name}", {"sha256": sha256_of(part), "rows": int(times.sum())}
 
         with ThreadPoolExecutor(max_workers=2) as pool:
@@ -116,14 +121,15 @@ class CountedRelease(Release):
                 pool.shutdown(cancel_futures=True)
                 raise
 
+    def _write_part(self, shown: pl.DataFrame, times: NDArray[np.int64], path: Path, first: int) -> None:
+        """Write one file, which starts with the row of this number: each row of a table so many times."""
+        write_repeated(shown, times, path)
+
     def _verify_written(self, path: Path, *, names: Sequence[str], shown: pl.DataFrame) -> None:
         """Verify the files of a release from their cells, which an engine counts; see `Release._verify_written`."""
         import polars as pl
 
-        files = sorted(path.iterdir()) if path.is_dir() else [path]
-        scanned = pl.scan_parquet(files, hive_partitioning=False, glob=False)
-        if scanned.collect_schema().names() != list(names):
-            raise ReleaseUnsafeError("The written files have other columns than the release. Nothing was published.")
+        scanned = self._scanned(path, [*names, *self.schema.insensitive])
         plain = shown.with_columns(pl.col(pl.Enum, pl.Categorical).cast(pl.String))
         # By number, because Polars takes the name "*" for all columns.
         keys = [str(number) for number in range(len(names))]
@@ -145,13 +151,22 @@ class CountedRelease(Release):
             quasi_identifiers=self.schema.quasi_identifiers,
             sensitive=self.schema.sensitive,
             requirement=self.requirement,
-            published=self.schema.published,
             times=times,
         )
         if achieved.to_dict() != self.certificate.achieved:
             raise ReleaseUnsafeError(
                 "What the written files achieve differs from the certificate. Nothing was published."
             )
+
+    def _scanned(self, path: Path, names: Sequence[str]) -> pl.LazyFrame:
+        """Return the files of a release, which must have these columns."""
+        import polars as pl
+
+        files = sorted(path.iterdir()) if path.is_dir() else [path]
+        scanned = pl.scan_parquet(files, hive_partitioning=False, glob=False)
+        if scanned.collect_schema().names() != list(names):
+            raise ReleaseUnsafeError("The written files have other columns than the release. Nothing was published.")
+        return scanned
 
     def _as_meant(self, found: pl.DataFrame, plain: pl.DataFrame) -> pl.DataFrame:
         """Return what was counted in files, with sensitive values as what they were written from, where models look.

@@ -39,13 +39,15 @@ def run(code: str, *words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", call, *map(str, words)], capture_output=True, text=True, check=False)
 
 
+@pytest.mark.parametrize("names", [("age,gender,race", "income", ""), ("age,gender", "income", "race")])
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="the peak of a process is read from /proc")
-def test_a_run_takes_no_more_memory_than_it_may(large: Path, tmp_path: Path) -> None:
+def test_a_run_takes_no_more_memory_than_it_may(large: Path, tmp_path: Path, names: tuple[str, str, str]) -> None:
     # Not getrusage: its peak includes that of the process that started this one, before it became another program.
     measure = "next(line for line in open('/proc/self/status') if line.startswith('VmHWM:')).split()[1]"
     peak = f"import atexit\natexit.register(lambda: print({measure}, file=sys.stderr))"
-    words = ("anonymize", large, "--qi", QUASI, "--sensitive", "income", "-l", 4, "--memory", "1GB", "--json")
-    done = run(peak, *words, "-o", tmp_path / "out")
+    words = ("anonymize", large, "--qi", names[0], "--sensitive", names[1], "-l", 4, "--memory", "1GB", "--json")
+    beside = ("--insensitive", names[2]) if names[2] else ()
+    done = run(peak, *words, *beside, "-o", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
     assert facts["engine"]["memory"] == 10**9
@@ -139,13 +141,20 @@ def test_an_interrupt_of_one_file_ends_the_writing_of_the_others(
     assert os.listdir(tmp_path) == []
 
 
-def test_the_flags_of_the_command_line_say_what_to_do(tmp_path: Path) -> None:
+def test_the_flags_of_the_command_line_say_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shoal.datasets.census(500, quasi_identifiers=3, seed=3).write_parquet(tmp_path / "in.parquet")
     words = ("anonymize", tmp_path / "in.parquet", "--qi", "age,gender", "--sensitive", "income", "-l", 2)
-    code, told = called(*words, "--insensitive", "race", "--engine", "stream", "-o", tmp_path / "out")
+    code, told = called(*words, "--id", "race", "--keep-order", "--engine", "stream", "-o", tmp_path / "out")
+    assert code == 2
+    assert "--engine memory" in told
+    with monkeypatch.context() as short:
+        short.setattr("shoal.engines.memory._RESIDENT", 10**9)
+        code, told = called(*words, "--insensitive", "race", "--memory", "1GB", "-o", tmp_path / "out")
     assert code == 2
     assert "--id" in told
-    assert "--engine memory" in told
+    assert "--memory 1.1GB" in told
+    assert not (tmp_path / "out").exists()
+    assert called(*words, "--insensitive", "race", "--memory", "1GB", "-o", tmp_path / "done")[0] == 0
     code, told = called(*words, "--id", "race", "--memory", "much", "-o", tmp_path / "out")
     assert code == 2
     assert "--memory" in told

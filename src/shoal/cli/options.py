@@ -464,8 +464,8 @@ Engine = Annotated[
         "--engine",
         metavar="NAME",
         help="memory reads the table as a whole, stream in pieces, for tables larger than memory (Parquet, a folder of "
-        "Parquet files, or CSV; no insensitive columns), spark lets Spark read and write it (Parquet by a path or URI, "
-        "as hdfs://...); auto, unless given, takes what fits.",
+        "Parquet files, or CSV), spark lets Spark read and write it (Parquet by a path or URI, as hdfs://...; no "
+        "insensitive columns); auto, unless given, takes what fits.",
         rich_help_panel=METHOD_PANEL,
     ),
 ]

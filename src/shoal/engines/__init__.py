@@ -4,6 +4,7 @@ An engine counts the cells of a table (rows with the same quasi-identifiers and 
 the algorithms of shoal partition them, and an engine counts the written files again before they appear.
 """
 
+from shoal.engines.attaching import with_values
 from shoal.engines.choice import ENGINES, Engine, chosen_engine
 from shoal.engines.histogram import cells_in_memory, count_and_place_cells, count_cells
 from shoal.engines.memory import MemoryBudget, bytes_of
@@ -23,4 +24,5 @@ __all__ = [
     "count_and_place_cells",
     "count_cells",
     "partition_cells",
+    "with_values",
 ]

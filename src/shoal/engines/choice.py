@@ -77,23 +77,27 @@ class Engine:
         if not self.streams:
             return
         obstacle = streaming_obstacle(request, of_frame=self.of_frame)
+        if self.name == "spark" and request.schema.insensitive:
+            obstacle = _without_rows(of_frame=self.of_frame)
         if obstacle is not None:
             raise obstacle
+
+
+def _without_rows(*, of_frame: bool) -> ParameterError:
+    return ParameterError(
+        "Spark publishes no insensitive columns: it works on rows as cells with counts. Drop them by naming them "
+        "among ",
+        Suggestion("direct_identifiers"),
+        ", or read the table on this machine with ",
+        Suggestion("engine", "stream", python="data.toArrow() in place of the frame" if of_frame else ""),
+        ".",
+    )
 
 
 def streaming_obstacle(request: Request, *, of_frame: bool = False) -> ParameterError | None:
     """Return the error for what of a request cannot be done with cells and their counts; says what to do instead."""
     fetched = "data.toArrow() in place of the frame" if of_frame else ""
     whole = Suggestion("engine", "memory", python=fetched)
-    if request.schema.insensitive:
-        return ParameterError(
-            "A table that is read in pieces has no insensitive columns: its rows are worked on as cells with "
-            "counts. Drop them by naming them among ",
-            Suggestion("direct_identifiers"),
-            ", or read the table as a whole with ",
-            whole,
-            ".",
-        )
     if request.keep_order:
         return ParameterError(
             "A table that is read in pieces does not keep its order. Leave that out, or read the table as a whole "

@@ -87,6 +87,8 @@ def cells_in_memory(opened: OpenedData, request: Request) -> OpenedData | None:
     frame, schema = opened.frame, request.schema
     if frame.height < _MANY_ROWS or len(schema.sensitive) > 1 or request.preferences:
         return None
+    if schema.insensitive:  # rows differ in them
+        return None
     if streaming_obstacle(request) is not None:
         return None
     names = list(dict.fromkeys(schema.quasi_identifiers + schema.sensitive))

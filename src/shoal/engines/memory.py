@@ -21,6 +21,14 @@ _RESIDENT = 600 * 10**6
 """Bytes that the interpreter, its libraries, compiled code and the buffers of a scan take, whatever the table is."""
 _CELL = 400
 """Bytes that a cell takes while cells are counted, planned, recoded and checked."""
+_NUMBERS = 8
+"""Bytes of the numbers that are held beside the insensitive values of a row: its cell, and its place."""
+_SORTED = 16
+"""Bytes that a row takes beside these while a column of it is put in order, or a wider column is copied."""
+_KEYS = 24
+"""Bytes beside its values that a row takes while it is put in order."""
+_MOST_ROWS = 1 << 31
+"""Rows that can be numbered."""
 _ROW = 150
 """Bytes that a row takes while an algorithm works on it, for those that do not say it themselves (`bytes_per_row`)."""
 
@@ -107,6 +115,36 @@ class MemoryBudget:
                 f"many for {in_words(self.memory)} of memory. Allow more, with ",
                 Suggestion("memory", in_words(needed)),
                 ", or coarsen columns before: a column of ages, of dates or of codes with fewer values.",
+            )
+
+    def check_values(self, rows: int, each: int, widest: int, largest: int = 0) -> None:
+        """Check that the values of insensitive columns may be held for so many rows.
+
+        Parameters
+        ----------
+        rows : int
+        each : int
+            Bytes that the values of a row take.
+        widest : int
+            Those of the widest column.
+        largest : int
+            Rows that are put in order at once.
+
+        Raises
+        ------
+        DataError
+            Where they may not; says how much memory would do.
+        """
+        needed = rows * (each + _NUMBERS + max(_SORTED, widest)) + largest * (each + _KEYS) + _RESIDENT
+        if needed > self.memory or rows >= _MOST_ROWS:
+            more = ("Allow more, with ", Suggestion("memory", in_words(needed)), ", or drop")
+            advice = more if rows < _MOST_ROWS else ("Drop",)
+            raise DataError(
+                f"The insensitive columns of {rows:,} rows do not fit into {in_words(self.memory)} of memory. ",
+                *advice,
+                " some of these columns by naming them among ",
+                Suggestion("direct_identifiers"),
+                ".",
             )
 
     def refuse_rows(self, rows: int, cells: int, why: str, each: int = _ROW) -> DataError:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from shoal._messages import Suggestion
 from shoal.errors import DataError, InternalError
-from shoal.io import ScannedTable, SparkTable, collected
+from shoal.io import ScannedTable, SparkTable, collected, in_pieces
 from shoal.release_on_spark import SparkRelease
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import polars as pl
     from numpy.typing import NDArray
@@ -21,6 +23,19 @@ if TYPE_CHECKING:
     from shoal.release_of_cells import CountedRelease
 
 __all__ = ["OnSpark", "Source", "Streamed"]
+
+_WIDTHS: Mapping[str, int] = MappingProxyType(
+    dict.fromkeys(("Boolean", "Int8", "UInt8"), 1)
+    | dict.fromkeys(("Int16", "UInt16", "Float16"), 2)
+    | dict.fromkeys(("Int32", "UInt32", "Float32", "Date", "Categorical", "Enum"), 4)
+    | dict.fromkeys(("Int64", "UInt64", "Float64", "Datetime", "Duration", "Time"), 8)
+    | dict.fromkeys(("Int128", "UInt128", "Decimal"), 16)
+)
+"""Bytes of a value of each type that an insensitive column may have; text takes what a sample takes."""
+_VIEW = 16
+"""Bytes of a text beside its own."""
+_LOOKED_AT = 20_000
+"""Rows that say how long texts are."""
 
 
 class Source(Protocol):
@@ -96,6 +111,93 @@ class Streamed:
         cells = self._counted(self.numbered(names).with_row_index("row"), names, budget, measured)
         cells = cells[np.argsort(cells[first].to_numpy())]
         return cells.drop(first), cells[first].to_numpy()
+
+    def check_values(self, names: Sequence[str], budget: MemoryBudget, *, largest: int = 0) -> None:
+        """Check that columns may be held with a value for each row: rows are numbered, and a few are looked at.
+
+        Parameters
+        ----------
+        names : sequence of str
+        budget : MemoryBudget
+        largest : int
+            Rows that are put in order at once.
+
+        Raises
+        ------
+        DataError
+            Where they may not; says how much memory would do. Or a column has values without an order.
+        """
+        import polars as pl
+
+        lazy = self.numbered(names)
+        each = widest = 0
+        for key, (name, kind) in enumerate(zip(names, lazy.collect_schema().values(), strict=True)):
+            width = _WIDTHS.get(str(kind.base_type()))
+            if kind in (pl.String, pl.Binary):
+                column = pl.col(str(key))
+                size = column.str.len_bytes() if kind == pl.String else column.bin.size()
+                looked = collected(lazy.head(_LOOKED_AT).select(size.mean())).item()
+                width = _VIEW + int(looked or 0)
+            if width is None:
+                raise DataError(
+                    f"The insensitive column '{name}' has the type {kind.base_type()}, which has no place in a table "
+                    "that is read in pieces. Turn it into text, or drop it by naming it among ",
+                    Suggestion("direct_identifiers"),
+                    ".",
+                )
+            each, widest = each + width, max(widest, width)
+        rows = self.table.rows if self.table.rows is not None else int(collected(lazy.select(pl.len())).item())
+        budget.check_values(rows, each, widest, largest)
+
+    def values(self, cells: pl.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int32], pl.DataFrame]:
+        """Return the cell of each row, as its number among some, and the values of other columns, in the same order.
+
+        Raises
+        ------
+        DataError
+            Where a row has none of these cells, or the table cannot be read.
+        """
+        import polars as pl
+
+        keys, beside = self._keys(cells.columns, names)
+        numbered = pl.DataFrame([column.alias(key) for column, key in zip(cells, keys, strict=True)])
+        numbered = numbered.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).alias("cell"))
+        lazy = self.numbered([*cells.columns, *names])
+        joined = lazy.join(numbered.lazy(), on=keys, how="left", nulls_equal=True).select("cell", *beside)
+        try:
+            found = collected(joined)
+        except (pl.exceptions.PolarsError, OSError) as error:
+            kind = type(error).__name__
+            raise DataError(f"The table cannot be read ({kind}). A damaged file must be written again.") from None
+        of_row = found["cell"]
+        if of_row.null_count():
+            raise DataError("The table was changed while it was read. Nothing was published: start once more.")
+        columns = [found.drop_in_place(key).rechunk().alias(name) for key, name in zip(beside, names, strict=True)]
+        return of_row.to_numpy(), pl.DataFrame(columns)
+
+    def pieces(
+        self, names: Sequence[str], beside: Sequence[str], *, present: Sequence[str] = ()
+    ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+        """Yield all rows, some at a time: the columns of cells, and others beside them.
+
+        Rows that miss a value of one of the columns in `present` are left out.
+        """
+        import polars as pl
+
+        keys, others = self._keys(names, beside)
+        lazy = self.numbered([*names, *beside])
+        types = lazy.collect_schema()
+        for name in present:
+            key = keys[list(names).index(name)]
+            there = pl.col(key).is_not_null()
+            lazy = lazy.filter(there & pl.col(key).is_not_nan() if types[key].is_float() else there)
+        for piece in in_pieces(lazy):
+            yield piece[keys], piece[others]
+
+    @staticmethod
+    def _keys(names: Sequence[str], beside: Sequence[str]) -> tuple[list[str], list[str]]:
+        keys = [str(at) for at in range(len(names) + len(beside))]
+        return keys[: len(names)], keys[len(names) :]
 
     def numbered(self, names: Sequence[str]) -> pl.LazyFrame:
         """Return some columns, called by their numbers from 0: Polars takes the names "*" and "^a" for several."""

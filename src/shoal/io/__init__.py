@@ -15,7 +15,7 @@ from shoal.io.forms import DateForm, Forms, Understood, as_written, looks_like_d
 from shoal.io.frames import OpenedFrame, Restorer, open_frame
 from shoal.io.lines import read_lines, write_lines
 from shoal.io.readers import OpenedTable, read, read_table
-from shoal.io.scanning import ScannedTable, bytes_to_read, collected, is_folder_of_parquet, scan_table
+from shoal.io.scanning import ScannedTable, bytes_to_read, collected, in_pieces, is_folder_of_parquet, scan_table
 from shoal.io.spark_session import is_spark_frame, on_spark, open_session, pinned_session
 from shoal.io.spark_tables import SparkTable, scan_spark
 from shoal.io.writers import FORMATS, repeated, spreadsheet_names, write_repeated, write_table
@@ -35,6 +35,7 @@ __all__ = [
     "bytes_to_read",
     "check_free",
     "collected",
+    "in_pieces",
     "is_folder_of_parquet",
     "is_spark_frame",
     "looks_like_dates",

@@ -18,7 +18,15 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = ["ScannedTable", "bytes_to_read", "collected", "is_folder_of_parquet", "parquet_files", "scan_table"]
+__all__ = [
+    "ScannedTable",
+    "bytes_to_read",
+    "collected",
+    "in_pieces",
+    "is_folder_of_parquet",
+    "parquet_files",
+    "scan_table",
+]
 
 _PARQUET = (".parquet", ".pq")
 _TEXT = (".csv", ".tsv", ".txt")
@@ -93,6 +101,12 @@ def collected(lazy: pl.LazyFrame) -> pl.DataFrame:
     """
     with _nothing_spilled():
         return lazy.collect(engine="streaming")
+
+
+def in_pieces(lazy: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """Yield what a query finds, a piece at a time, in any order; like `collected`, without holding the whole."""
+    with _nothing_spilled():
+        yield from lazy.collect_batches(maintain_order=False, engine="streaming")
 
 
 @contextmanager

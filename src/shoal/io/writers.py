@@ -124,7 +124,9 @@ def _write_lines(text: pl.DataFrame, path: Path, times: NDArray[np.int64]) -> No
             file.writelines((line + b"\n") * count for line, count in zip(lines, counts, strict=True))
 
 
-def write_repeated(frame: pl.DataFrame, times: NDArray[np.int64], path: Path) -> None:
+def write_repeated(
+    frame: pl.DataFrame, times: NDArray[np.int64], path: Path, beside: pl.DataFrame | None = None
+) -> None:
     """Write each row of a table so often as Parquet, in this order; text is encoded once for each row of the table.
 
     The file reads as one that `write_table` writes of as many rows. It has no statistics of text, which readers would
@@ -138,6 +140,8 @@ def write_repeated(frame: pl.DataFrame, times: NDArray[np.int64], path: Path) ->
         How often each row is written, at least once.
     path : Path
         Where to write; an existing file is replaced.
+    beside : polars.DataFrame, optional
+        Columns behind those of the table, with a value for each row that is written.
 
     Raises
     ------
@@ -151,11 +155,14 @@ def write_repeated(frame: pl.DataFrame, times: NDArray[np.int64], path: Path) ->
     import pyarrow.parquet as pq
 
     plain = frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
-    if not all(kind == pl.String or kind.is_integer() or kind == pl.Boolean for kind in plain.dtypes):
+    rest = pl.DataFrame() if beside is None else beside.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
+    named = (pl.String, pl.Boolean, pl.Float32, pl.Float64)
+    if not all(kind in named or kind.is_integer() for kind in (*plain.dtypes, *rest.dtypes)):
         # Of other types Polars notes in the file what Parquet has no name for.
-        write_table(repeated(plain, times), path)
+        write_table(pl.DataFrame([*repeated(plain, times), *rest]), path)
         return
-    _check_storable(plain)
+    for some in (plain, rest):
+        _check_storable(some)
     place = pa.array(np.repeat(np.arange(plain.height, dtype=np.int32), times))
     columns, without_text = [], []
     for column in plain:
@@ -165,12 +172,19 @@ def write_repeated(frame: pl.DataFrame, times: NDArray[np.int64], path: Path) ->
         else:
             without_text.append(column.name)
         columns.append(array.take(place))
-    rows = pa.table(columns, names=plain.columns)
+    for column in rest:
+        columns.append(column.to_arrow())
+        if column.dtype == pl.String:
+            columns[-1] = columns[-1].cast(pa.large_string())
+        else:
+            without_text.append(column.name)
+    rows = pa.table(columns, names=[*plain.columns, *rest.columns])
     pq.write_table(
         rows,
         path,
         compression="zstd",
         row_group_size=max(rows.num_rows, 1),
+        use_dictionary=plain.columns,  # what rows have of their own is mostly different in each
         store_schema=False,
         write_statistics=without_text or False,
     )

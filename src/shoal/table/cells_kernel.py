@@ -7,7 +7,7 @@ import numpy as np
 
 from shoal._compiling import kernel
 
-__all__ = ["count_into_cells", "first_of_cells", "order_of_cells", "split_cells", "split_rows"]
+__all__ = ["count_into_cells", "first_of_cells", "order_of_cells", "shuffle_parts", "split_cells", "split_rows"]
 
 
 @kernel
@@ -134,3 +134,27 @@ def split_rows(cells, keep, group_of):
             others[found] = i
             found += 1
     return groups, others
+
+
+@kernel
+def shuffle_parts(items, begins, ends, draws):
+    """Put the items of each part of an array in a random order (Fisher and Yates), all orders equally likely.
+
+    Parameters
+    ----------
+    items : int32[n]
+        Changed in place.
+    begins, ends : int64[p]
+        Where each part begins, and where it has ended.
+    draws : float64[d]
+        Random numbers from 0 on and below 1: one for each item but the first of each part.
+    """
+    used = 0
+    for part in range(begins.size):
+        begin = begins[part]
+        for i in range(ends[part] - 1, begin, -1):
+            other = min(begin + np.int64(draws[used] * (i - begin + 1)), i)  # a product may be rounded up
+            used += 1
+            item = items[i]
+            items[i] = items[other]
+            items[other] = item

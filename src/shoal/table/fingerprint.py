@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,12 +15,16 @@ from shoal.errors import DataError
 from shoal.table.counts import windows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
     import polars as pl
     from numpy.typing import NDArray
 
     from shoal.table.encoding import Table
 
 __all__ = ["KEYED", "fingerprint", "new_salt"]
+
+_NOTHING: Mapping[str, Callable[[], Iterable[pl.Series]]] = MappingProxyType({})
 
 _WINDOW = 1 << 22
 """Rows whose codes are added at a time, where each stands for many."""
@@ -33,7 +39,13 @@ def new_salt() -> str:
     return secrets.token_hex(32)
 
 
-def fingerprint(table: Table, order: NDArray[np.integer] | None = None, *, key: bytes) -> str:
+def fingerprint(
+    table: Table,
+    order: NDArray[np.integer] | None = None,
+    *,
+    key: bytes,
+    beside: Mapping[str, Callable[[], Iterable[pl.Series]]] = _NOTHING,
+) -> str:
     """Return the keyed hash of a table's canonical form, as 64 hexadecimal digits.
 
     The canonical form is, for every column in the order of its role, its role and name and its values as text; then
@@ -48,6 +60,9 @@ def fingerprint(table: Table, order: NDArray[np.integer] | None = None, *, key: 
         the quasi-identifiers and one sensitive attribute are all columns.
     key : bytes
         Whoever does not have it learns nothing from the hash; whoever has it can try tables.
+    beside : mapping of str to callable, optional
+        Insensitive columns that the table does not hold: each returns the values of all rows, in pieces, in the
+        canonical order of the rows that the table's stand for. It is called twice.
 
     References
     ----------
@@ -74,22 +89,34 @@ def fingerprint(table: Table, order: NDArray[np.integer] | None = None, *, key: 
                 form.update(np.repeat(codes[cells], times).tobytes())
     for series in table.insensitive.get_columns():
         _add_text(form, f"insensitive\0{series.name}", _as_text(series.gather(order)))
+    for name, pieces in beside.items():
+        _add_pieces(form, f"insensitive\0{name}", table.people, partial(_texts, pieces))
     return form.hexdigest()
+
+
+def _texts(pieces: Callable[[], Iterable[pl.Series]]) -> Iterable[pl.Series]:
+    return map(_as_text, pieces())
 
 
 def _add_text(form: hmac.HMAC, header: str, text: pl.Series) -> None:
     """Add values, each behind its length (-1 for a missing one)."""
+    _add_pieces(form, header, len(text), lambda: [text])
+
+
+def _add_pieces(form: hmac.HMAC, header: str, count: int, pieces: Callable[[], Iterable[pl.Series]]) -> None:
+    """Add so many values that come in pieces: the lengths of all of them, then their text."""
     import polars as pl
 
-    form.update(f"{header}\0{len(text)}\0".encode())
-    lengths = text.str.len_bytes().cast(pl.Int64).fill_null(-1).to_numpy()
-    form.update(lengths.astype("<i8").tobytes())
-    written = text.fill_null("")
-    if len(written) <= _FEW:
-        form.update("".join(written).encode())
-        return
-    content = written.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()).buffers()[2]
-    form.update(memoryview(content)[: int(lengths[lengths > 0].sum())])
+    form.update(f"{header}\0{count}\0".encode())
+    for text in pieces():
+        form.update(text.str.len_bytes().cast(pl.Int64).fill_null(-1).to_numpy().astype("<i8").tobytes())
+    for text in pieces():
+        written = text.fill_null("")
+        if len(written) <= _FEW:
+            form.update("".join(written).encode())
+            continue
+        content = written.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()).buffers()[2]
+        form.update(memoryview(content)[: int(written.str.len_bytes().sum())])
 
 
 def _as_text(values: pl.Series) -> pl.Series:

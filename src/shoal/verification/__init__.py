@@ -11,7 +11,7 @@ from shoal.verification.failures import Failure, failures
 from shoal.verification.faithfulness import check_faithful, covered_values
 from shoal.verification.meaning import Meaning, declared_meanings
 from shoal.verification.node_names import names_read_as
-from shoal.verification.same_rows import check_same_rows
+from shoal.verification.same_rows import RowSums, check_same_rows
 from shoal.verification.verify import verify
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Meaning",
     "ReadColumn",
     "ReadTable",
+    "RowSums",
     "check_faithful",
     "check_same_rows",
     "count_groups",

@@ -2,13 +2,14 @@
 
 from shoal.warnings.catalogue import WARNINGS, Remark, WarningKind
 from shoal.warnings.original import how_to_coarsen, is_one_each, original_warnings, repeated_person, repeated_rows
-from shoal.warnings.published import published_warnings
+from shoal.warnings.published import insensitive_warnings, published_warnings
 
 __all__ = [
     "WARNINGS",
     "Remark",
     "WarningKind",
     "how_to_coarsen",
+    "insensitive_warnings",
     "is_one_each",
     "original_warnings",
     "published_warnings",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import polars as pl
 
@@ -22,7 +22,17 @@ _LOOKED_AT = 20_000
 """Rows that say what a column looks like."""
 
 
-def original_warnings(columns: Mapping[str, pl.Series], unread: Mapping[str, Phrase]) -> Iterator[Remark]:
+def repeated_rows(column: pl.Series) -> int:
+    """Return how many rows have a value that an earlier one has."""
+    present = column.drop_nulls()
+    return len(present) - present.n_unique()
+
+
+def original_warnings(
+    columns: Mapping[str, pl.Series],
+    unread: Mapping[str, Phrase],
+    repeated: Callable[[pl.Series], int] = repeated_rows,
+) -> Iterator[Remark]:
     """Yield the warnings that depend on what is not published.
 
     Parameters
@@ -31,12 +41,14 @@ def original_warnings(columns: Mapping[str, pl.Series], unread: Mapping[str, Phr
         The direct identifiers and the insensitive columns, in the rows that are published.
     unread : mapping of column to sentence
         Columns that look like dates and were not read, and why not.
+    repeated : callable, optional
+        Counts the rows of a column that have a value of an earlier one.
     """
     for name, sentence in unread.items():
         yield Remark(code="unread_dates", column=name, found=sentence)
     for name, column in columns.items():
         if _is_one_each(name, column):
-            yield from repeated_person(name, repeated_rows(column))
+            yield from repeated_person(name, repeated(column))
 
 
 def repeated_person(name: str, rows: int) -> Iterator[Remark]:
@@ -49,12 +61,6 @@ def repeated_person(name: str, rows: int) -> Iterator[Remark]:
             "one: groups count records, and several of one person hide nobody.",
             advice="Make it one record per person first.",
         )
-
-
-def repeated_rows(column: pl.Series) -> int:
-    """Return how many rows have a value that an earlier one has."""
-    present = column.drop_nulls()
-    return len(present) - present.n_unique()
 
 
 def is_one_each(kind: str | None) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from shoal._messages import Part, Phrase, Suggestion
@@ -23,14 +25,14 @@ from shoal.warnings.catalogue import (
     SHOWN_IN,
     Remark,
 )
+from shoal.warnings.original import original_warnings
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from shoal.table import Schema
 
-__all__ = ["published_warnings"]
+__all__ = ["insensitive_warnings", "published_warnings"]
 
 _PAIRS = 40
 """Pairs of insensitive columns that are looked at, those with the most combinations of values first."""
@@ -143,7 +145,71 @@ def _as_they_came(frame: pl.DataFrame, schema: Schema, each: pl.Series) -> Itera
                     "Round it in the input, or take it from the sensitive columns and drop it (", _dropped(name), ")."
                 ),
             )
-    told = {name: _own(frame, [name], each) for name in schema.insensitive}
+    yield from _beside(
+        schema.insensitive,
+        int(each.sum()),
+        own=lambda names: _own(frame, names, each),
+        distinct=lambda name: _plain(frame.get_column(name)).n_unique(),
+    )
+
+
+def insensitive_warnings(values: pl.DataFrame) -> Iterator[Remark]:
+    """Yield the warnings about insensitive columns that are published beside a table, of many rows.
+
+    Parameters
+    ----------
+    values : polars.DataFrame
+        The columns, in any order of the rows.
+
+    Yields
+    ------
+    Remark
+        Those that `published_warnings` has of them, where they are in its table.
+    """
+
+    @cache
+    def counted(names: tuple[str, ...]) -> tuple[int, int]:
+        """Return how many rows have values of their own, and how many different values there are."""
+        # Numbers of 64 bits take less memory to sort than values do to group.
+        plain = pl.DataFrame([_plain(values.get_column(name)).alias(str(at)) for at, name in enumerate(names)])
+        missing = plain.select(pl.all_horizontal(pl.all().is_null())).to_series()
+        hashes = plain.hash_rows(0)
+        empty = int(missing.sum())
+        found = (hashes.filter(~missing) if empty else hashes).sort().to_numpy()
+        new = np.ones(len(found) + 1, dtype=np.bool_)
+        new[1:-1] = found[1:] != found[:-1]
+        return int((new[:-1] & new[1:]).sum()), int(new[:-1].sum()) + bool(empty)
+
+    rows = values.height
+    yield from _beside(
+        values.columns,
+        rows,
+        own=lambda names: counted(tuple(names))[0] / max(rows, 1),
+        distinct=lambda name: counted((name,))[1],
+    )
+
+    def repeated(column: pl.Series) -> int:
+        present = rows - column.null_count()
+        return present - counted((column.name,))[1] + (present < rows)
+
+    yield from original_warnings({name: values.get_column(name) for name in values.columns}, {}, repeated)
+
+
+def _beside(
+    names: Sequence[str], rows: int, *, own: Callable[[Sequence[str]], float], distinct: Callable[[str], int]
+) -> Iterator[Remark]:
+    """Yield what insensitive columns give away.
+
+    Parameters
+    ----------
+    names : sequence of str
+    rows : int
+    own : callable
+        Given one column or two, returns the share of the rows with values of their own.
+    distinct : callable
+        Given a column, returns how many different values it has.
+    """
+    told = {name: own([name]) for name in names}
     for name, share in told.items():
         if share >= OWN_VALUE:
             yield Remark(
@@ -153,20 +219,21 @@ def _as_they_came(frame: pl.DataFrame, schema: Schema, each: pl.Series) -> Itera
                 "it is: whoever knows it of a person finds the record.",
                 advice=Phrase("Drop it (", _dropped(name), "), or make it a quasi-identifier."),
             )
-    yield from _pairs(frame, [name for name, share in told.items() if share < OWN_VALUE], each)
+    yield from _pairs([name for name, share in told.items() if share < OWN_VALUE], rows, own, distinct)
 
 
 def _dropped(name: str) -> Suggestion:
     return Suggestion("direct_identifiers", shlex.quote(name), python=f"direct_identifiers=[{name!r}]")
 
 
-def _pairs(frame: pl.DataFrame, names: Sequence[str], each: pl.Series) -> Iterator[Remark]:
+def _pairs(
+    names: Sequence[str], rows: int, own: Callable[[Sequence[str]], float], distinct: Callable[[str], int]
+) -> Iterator[Remark]:
     """Yield columns that find people together with another one, each once, with the one with which it tells most."""
-    distinct = {name: _plain(frame.get_column(name)).n_unique() for name in names}
-    rows = int(each.sum())
-    many = [pair for pair in combinations(names, 2) if distinct[pair[0]] * distinct[pair[1]] >= OWN_VALUE * rows]
-    many.sort(key=lambda pair: -distinct[pair[0]] * distinct[pair[1]])
-    found = [(_own(frame, pair, each), pair) for pair in many[:_PAIRS]]
+    values = {name: distinct(name) for name in names} if len(names) > 1 else {}
+    many = [pair for pair in combinations(values, 2) if values[pair[0]] * values[pair[1]] >= OWN_VALUE * rows]
+    many.sort(key=lambda pair: -values[pair[0]] * values[pair[1]])
+    found = [(own(pair), pair) for pair in many[:_PAIRS]]
     named: set[str] = set()
     for share, (one, other) in sorted(found, key=lambda told: -told[0]):
         if share < OWN_VALUE or {one, other} & named:
