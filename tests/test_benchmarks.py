@@ -484,6 +484,11 @@ def test_engines_parts_and_cores_are_measured(benchmarks, settings, monkeypatch,
     assert measured["1,500 rows, d = 4, in pieces: stars over those in memory"] == 1
     assert 0 < measured["4,000 rows, d = 7, in pieces: loss over that of a tenth of the rows in memory"] < 1
     assert measured["2,000 rows, d = 4: time over one group_by and one copy"] == 0.5
+    assert measured["2,000 rows, an insensitive column: time over one group_by and one copy"] == 0.5
+    assert measured["2,000 rows, an insensitive column: peak memory"] == 1
+    beside = next(words for words, _ in commands if "--insensitive" in words)
+    assert beside[beside.index("--insensitive") + 1] == large._VALUES
+    assert beside[beside.index("--memory") + 1] == "4000000000"
     assert "**Spark was not measured: there is no Java." in part.text()
     assert [cores for _, cores in commands if cores] == [[0], [0, 1]]
     assert [row[:2] for row in next(iter(part.figures.values()))["rows"]][2] == [

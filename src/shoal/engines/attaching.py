@@ -7,6 +7,7 @@ values of its insensitive columns and a few numbers of 32 bits.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -39,6 +40,10 @@ __all__ = ["with_values"]
 
 _BLOCK = 1 << 21
 """Rows that are put in order at a time, or more where one cell has more."""
+
+
+_HASHED = 1 << 18
+"""Rows whose values become text at a time."""
 
 
 def with_values(
@@ -84,23 +89,25 @@ def with_values(
         starts = _starts(counts)
         order = order_of_cells(of_row, starts.astype(np.int32))
         del of_row
-        _sort_within(values, order, starts, np.ones(len(counts), dtype=np.bool_))
-    with clock.step("certify"):
-        digest = _hash(release, whole, values, order, starts)
-    with clock.step("recode"):
-        places = _drawn(cell_of_run, release.counts, order, starts, whole.rng)
-        del order
-    with clock.step("verify"):
-        sums = RowSums()
-        meant = sums.of_cells(cells[cell_of_run], release.counts, values, places)
-        if sums.of_rows(source.pieces(cells.columns, names, present=_present(whole, schema))) != meant:
-            raise _untrue()
-        drawn = sums.of_cells(release.published, release.counts, values, places)
-    with clock.step("recode"):
-        _sort_within(values, places, forms, several)
-    with clock.step("verify"):
-        if sums.of_cells(release.published, release.counts, values, places) != drawn:
-            raise _untrue()
+        _sort_within(values, order, starts)
+    with ThreadPoolExecutor(max_workers=1) as pool:  # what the hash takes is one core
+        hashing = pool.submit(_hash, release, whole, values, order, starts)
+        with clock.step("recode"):
+            places = _drawn(cell_of_run, release.counts, order, starts, whole.rng)
+        with clock.step("verify"):
+            sums = RowSums()
+            meant = sums.of_cells(cells[cell_of_run], release.counts, values, places)
+            if sums.of_rows(source.pieces(cells.columns, names, present=_present(whole, schema))) != meant:
+                raise _untrue()
+            drawn = sums.of_cells(release.published, release.counts, None, places)
+        with clock.step("recode"):
+            _sort_forms(values, places, forms, several)
+        with clock.step("verify"):
+            if sums.of_cells(release.published, release.counts, None, places) != drawn:
+                raise _untrue()
+        with clock.step("certify"):
+            digest = hashing.result()
+    del order
     with clock.step("certify"):
         shown = values if len(places) == values.height else values[places]
         remarks = (*release.warnings, *insensitive_warnings(shown))
@@ -142,20 +149,29 @@ def _forms(release: CountedRelease) -> tuple[NDArray[np.int64], NDArray[np.bool_
     return _starts(release.counts)[np.append(first, len(new))], np.diff(first, append=len(new)) > 1
 
 
-def _sort_within(
-    values: pl.DataFrame, order: NDArray[np.int32], starts: NDArray[np.int64], unsorted: NDArray[np.bool_]
+def _sort_forms(
+    values: pl.DataFrame, places: NDArray[np.int32], starts: NDArray[np.int64], several: NDArray[np.bool_]
 ) -> None:
+    """Put the rows of forms that several cells have into the order of their values, in place."""
+    begins, ends = starts[:-1][several], starts[1:][several]
+    rows = entries_of_rows(begins, ends)
+    some = places[rows]
+    _sort_within(values, some, _starts(ends - begins))
+    places[rows] = some
+
+
+def _sort_within(values: pl.DataFrame, order: NDArray[np.int32], starts: NDArray[np.int64]) -> None:
     """Put the rows of some parts of an order into the order of their values, missing ones first, in place.
 
     Rows that tie read alike, so that nothing of the order in which they were is left.
     """
     import polars as pl
 
-    first, parts = 0, len(unsorted)
+    first, parts = 0, len(starts) - 1
     while first < parts:
         last = max(int(np.searchsorted(starts, starts[first] + _BLOCK, side="right")) - 1, first + 1)
         begin, end = int(starts[first]), int(starts[last])
-        if end - begin > 1 and unsorted[first:last].any():
+        if end - begin > 1:
             rows = order[begin:end]
             part = np.repeat(np.arange(last - first, dtype=np.uint32), np.diff(starts[first : last + 1]))
             keys = [pl.Series("part", part)]
@@ -178,9 +194,9 @@ def _hash(
         passed = _starts(np.diff(starts)[cells])[:-1]
 
         def pieces(name: str) -> Iterator[pl.Series]:
-            for number, (some, times) in enumerate(windows(np.diff(starts)[cells], _BLOCK)):
+            for number, (some, times) in enumerate(windows(np.diff(starts)[cells], _HASHED)):
                 # Of the first cell of a window, rows may be in the one before.
-                begins = starts[cells[some]] + np.maximum(number * _BLOCK - passed[some], 0)
+                begins = starts[cells[some]] + np.maximum(number * _HASHED - passed[some], 0)
                 yield values[name].gather(order[entries_of_rows(begins, begins + times)])
 
         return {name: partial(pieces, name) for name in values.columns}

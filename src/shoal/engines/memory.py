@@ -23,10 +23,14 @@ _CELL = 400
 """Bytes that a cell takes while cells are counted, planned, recoded and checked."""
 _NUMBERS = 8
 """Bytes of the numbers that are held beside the insensitive values of a row: its cell, and its place."""
-_SORTED = 16
-"""Bytes that a row takes beside these while a column of it is put in order, or a wider column is copied."""
+_SORTED = 12
+"""Bytes that a row takes beside these while a column of it is counted or drawn; a wider column is copied once."""
+_ATTACHING = 250 * 10**6
+"""Bytes of the buffers and threads with which rows are read, hashed and written."""
 _KEYS = 24
 """Bytes beside its values that a row takes while it is put in order."""
+_AT_ONCE = 1 << 21
+"""Rows that are put in order at once, where there are so many."""
 _MOST_ROWS = 1 << 31
 """Rows that can be numbered."""
 _ROW = 150
@@ -128,14 +132,16 @@ class MemoryBudget:
         widest : int
             Those of the widest column.
         largest : int
-            Rows that are put in order at once.
+            Rows that must be put in order at once.
 
         Raises
         ------
         DataError
             Where they may not; says how much memory would do.
         """
-        needed = rows * (each + _NUMBERS + max(_SORTED, widest)) + largest * (each + _KEYS) + _RESIDENT
+        at_once = max(largest, min(rows, _AT_ONCE))
+        held = rows * (each + _NUMBERS + max(_SORTED, widest)) + at_once * (each + _KEYS)
+        needed = held + _ATTACHING + _RESIDENT
         if needed > self.memory or rows >= _MOST_ROWS:
             more = ("Allow more, with ", Suggestion("memory", in_words(needed)), ", or drop")
             advice = more if rows < _MOST_ROWS else ("Drop",)

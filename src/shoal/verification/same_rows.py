@@ -7,6 +7,7 @@ table that it was made of, and those of its files with those of the release.
 from __future__ import annotations
 
 import secrets
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -84,7 +85,7 @@ class RowSums:
         self,
         cells: pl.DataFrame,
         times: NDArray[np.int64],
-        values: pl.DataFrame,
+        values: pl.DataFrame | None,
         places: NDArray[np.integer],
     ) -> tuple[int, int]:
         """Return the number of rows, and the sum of their hashes, of cells that are there so many times each.
@@ -94,23 +95,30 @@ class RowSums:
         cells : polars.DataFrame
         times : int64 array
             How many rows have each cell.
-        values : polars.DataFrame
+        values : polars.DataFrame, optional
+            None: the places themselves are compared.
         places : integer array
             Which row of the values each row has, cell after cell.
         """
+        import polars as pl
+
         ends = np.cumsum(times)
         begins = ends - times
-        hashes, rows, total = self._hashed(cells, self.keys[0]), int(times.sum()), 0
+        hashes, rows = self._hashed(cells, self.keys[0]), int(times.sum())
         if len(places) != rows:
             return len(places), -1  # the sum of no rows
-        for first in range(0, rows, _BLOCK):
+
+        def summed(first: int) -> int:
             last = min(first + _BLOCK, rows)
             low, high = np.searchsorted(ends, [first, last - 1], side="right")
             some = slice(int(low), int(high) + 1)
             here = np.minimum(ends[some], last) - np.maximum(begins[some], first)
-            beside = self._hashed(values[places[first:last]], self.keys[1])
-            total += self._sum(np.repeat(hashes[some], here), beside)
-        return len(places), total % 2**64
+            held = places[first:last]
+            beside = pl.DataFrame({"place": held}) if values is None else values[held]
+            return self._sum(np.repeat(hashes[some], here), self._hashed(beside, self.keys[1]))
+
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            return len(places), sum(pool.map(summed, range(0, rows, _BLOCK))) % 2**64
 
     def of_rows(self, pieces: Iterable[tuple[pl.DataFrame, pl.DataFrame]]) -> tuple[int, int]:
         """Return the number and the sum of rows that come in pieces: their cells, and the values beside them."""
