@@ -7,15 +7,18 @@ import numpy as np
 import pytest
 from tests.algorithms.conftest import make_problem
 
-from shoal.algorithms import Cluster, loss_bound, lower_bound
+from shoal.algorithms import Cluster, Problem, Sabre, loss_bound, lower_bound
 from shoal.algorithms.bounds import loss
-from shoal.algorithms.cells import LatticeCells, price, settled
+from shoal.algorithms.cells import LatticeCells, drawing, drawn_groups, price, settled
 from shoal.algorithms.cells import lattice_cells as listing
 from shoal.algorithms.cells.lattice_cells import COST_UNIT
+from shoal.algorithms.cells.likeness_kernel import Likeness, excess, largest_like
 from shoal.algorithms.local_search import cluster
 from shoal.algorithms.local_search.from_cells import FromCells
+from shoal.algorithms.local_search.groups import WorkingPartition
 from shoal.hierarchy import Hierarchy
-from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity
+from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, OrderedDistance, Requirement, TCloseness
+from shoal.table import Schema, encode
 from shoal.testing.hierarchies import STAR, common_ancestor, leaves_below
 from shoal.testing.oracles import optimal_partition, predicate_of
 
@@ -211,3 +214,134 @@ def test_cells_are_for_a_greater_effort():
     assert usual.guarantee.loss_bound is None
     assert "cells_loss" in greater.details
     assert greater.guarantee.loss_bound > 0
+
+
+def likeness(rng, values):
+    """A table of some rows, and what a group of them must be like."""
+    totals = rng.integers(1, 8, values)
+    rows, t = int(totals.sum()), Fraction(int(rng.integers(0, 11)), 20)
+    per_row = t * rows
+    a, b = divmod(per_row.numerator, per_row.denominator)
+    return t, Likeness(
+        rows=rows, totals=totals.astype(np.int64), a=a, b=b, c=per_row.denominator, smallest=int(rng.integers(1, 4))
+    )
+
+
+def test_the_largest_selection_that_is_like_the_table_by_definition():
+    some = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        t, like = likeness(rng, int(rng.integers(1, 5)))
+        counts = rng.integers(0, like.totals + 1)
+        selected = np.zeros(len(counts), dtype=np.int64)
+        found = largest_like(counts, like, selected)
+        close = [
+            sum(chosen)
+            for chosen in product(*(range(count + 1) for count in counts.tolist()))
+            if sum(chosen) >= like.smallest
+            and sum(
+                max(Fraction(c, sum(chosen)) - Fraction(whole, like.rows), 0)
+                for c, whole in zip(chosen, like.totals.tolist(), strict=True)
+            )
+            <= t
+        ]
+        assert found == max(close, default=0)
+        if found:
+            assert selected.sum() == found
+            assert (selected <= counts).all()
+            assert excess(selected, int(found), like) == 0
+            some += 1
+    assert some > 50
+
+
+CLOSE = [[TCloseness(0.3)], [TCloseness(0.5), KAnonymity(2)], [TCloseness(0.4), LDiversity(2)], [TCloseness(0)]]
+
+
+@pytest.mark.parametrize("schedule", [drawing._SCHEDULE, ((0.0, 1.0),)], ids=["usual", "rows go anywhere"])
+def test_drawn_groups_are_acceptable_and_never_below_the_optimum(schedule, monkeypatch):
+    monkeypatch.setattr(drawing, "_SCHEDULE", schedule)
+    optimal = 0
+    for seed in range(160):
+        columns, values = random_table(seed, 7 if seed % 2 else 30)
+        privacy = CLOSE[seed // 2 % len(CLOSE)]
+        predicates = [predicate_of(model, values) for model in privacy]
+        asked = problem(columns, values, privacy)
+        groups = drawn_groups(asked, 2_000)
+        if groups is None:  # LDiversity of the whole table
+            assert not all(holds(values) for holds in predicates)
+            continue
+        members = [np.flatnonzero(groups == group).tolist() for group in range(int(groups.max()) + 1)]
+        assert sorted(row for group in members for row in group) == list(range(len(values)))
+        assert all(holds([values[row] for row in group]) for group in members for holds in predicates)
+        if seed % 2:
+            rows, domains = list(zip(*columns, strict=True)), [set(column) for column in columns]
+            lost = float(sum(len(group) * lost_by([rows[row] for row in group], domains) for group in members))
+            optimum = optimum_of(columns, values, privacy)
+            assert lost >= optimum - 1e-9
+            optimal += lost < optimum + 1e-9
+    assert optimal > 20 or schedule != drawing._SCHEDULE
+
+
+def test_drawn_groups_do_not_depend_on_the_order_of_the_rows():
+    columns, values = random_table(7, 500)
+    shuffled = np.random.default_rng(3).permutation(500)
+
+    def published(of_columns, of_values):
+        groups = drawn_groups(problem(of_columns, of_values, TCloseness(0.2)), 20_000)
+        rows = list(zip(*of_columns, of_values, strict=True))
+        return sorted(sorted(map(repr, np.array(rows, dtype=object)[groups == group])) for group in set(groups))
+
+    again = [[column[row] for row in shuffled] for column in columns]
+    assert published(columns, values) == published(again, [values[row] for row in shuffled])
+
+
+def test_moves_between_drawn_groups_lose_less():
+    columns, values = random_table(5, 3_000)
+    asked = problem(columns, values, TCloseness(0.15))
+    work = WorkingPartition(asked)
+    losses = [work.set_groups_of_rows(drawn_groups(asked, moves)) for moves in (0, 300_000)]
+    assert losses[1] < 0.98 * losses[0]
+
+
+def test_no_groups_are_drawn_where_closeness_or_cells_are_missing():
+    columns, values = random_table(1, 60)
+    assert drawn_groups(problem(columns, values, TCloseness(0.2)), 100) is not None
+    some = {name: tree for name, tree in TREES.items() if name != "q1"}
+    assert drawn_groups(problem(columns, values, TCloseness(0.2), some), 100) is None
+    assert drawn_groups(problem(columns, values, KAnonymity(3)), 100) is None
+    ordered = TCloseness(0.2, distance=OrderedDistance(order=["s0", "s1", "s2", "s3"]))
+    assert drawn_groups(problem(columns, values, ordered), 100) is None
+    assert drawn_groups(problem(columns, values, [TCloseness(0.2), TCloseness(0.3)]), 100) is None
+
+
+def test_lattices_of_many_vectors_are_sampled(monkeypatch):
+    columns, values = random_table(2, 200)
+    asked = problem(columns, values, TCloseness(0.2))
+    monkeypatch.setattr(drawing, "_ENUMERATED", 10)
+    monkeypatch.setattr(drawing, "_WORK", 0)
+    monkeypatch.setattr(drawing, "_FEWEST_VECTORS", 5)
+    groups = drawn_groups(asked, 1_000)
+    told = np.array(values)
+    assert all(predicate_of(TCloseness(0.2), values)(told[groups == g].tolist()) for g in set(groups))
+    assert len(set(groups)) > 1
+
+
+@pytest.mark.parametrize(("rows", "share"), [(400, 0.8), (6_000, 0.5)])
+def test_less_is_lost_than_by_sabre(rows, share):
+    columns, values = random_table(4, rows)
+    asked = problem(columns, values, TCloseness(0.05))
+    made = Cluster().partition(asked)
+    assert made.details["started_from"] == "drawing"
+    assert made.details["loss"] < share * Sabre().partition(asked).details["loss"]
+
+
+@pytest.mark.parametrize("effort", [1, 20])
+def test_never_more_is_lost_than_without_drawing(effort, monkeypatch):
+    for seed, rows in ((0, 150), (1, 150), (2, 150), (3, 6_000)):
+        columns, values = random_table(seed, rows)
+        asked = problem(columns, values, TCloseness(0.25))
+        made = Cluster(effort=effort).partition(asked)
+        with monkeypatch.context() as without:
+            without.setattr(cluster, "drawn_groups", lambda *_: None)
+            usual = Cluster(effort=effort).partition(asked)
+        assert made.details["loss"] <= usual.details["loss"] + 1e-12

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import isqrt
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy as np
 from shoal._background import beside
 from shoal._validation import Optional, parameter, validate_declared
 from shoal.algorithms.base import Guarantee, Partition, monotone_only
+from shoal.algorithms.cells import drawn_groups
 from shoal.algorithms.hilbert.hilbert import Hilbert
 from shoal.algorithms.local_search.from_cells import FromCells
 from shoal.algorithms.local_search.groups import ALL_DONE, CUT_SHORT, EFFORT, EFFORTS, WorkingPartition
@@ -43,6 +45,8 @@ _NEAR_OF_MANY = 8
 """The same in large ones."""
 _MANY = 100_000
 """Classes of a large table."""
+_SEARCHED_IF_DRAWN = 100_000
+"""In tables of more rows groups that were drawn are not searched further: hardly anything came of it."""
 _SEARCHED = 20_000
 """Where more rows need something the search is shorter: finding neighbours takes the time."""
 _LEAST = 500
@@ -77,6 +81,12 @@ _EFFORT_FOR_CELLS = 200
 _SURELY_BETTER = 0.9
 """Where a search from cells loses less than this part of what the best other start loses, that is not searched from:
 searches from other starts were never so far ahead of those from cells."""
+_FEW, _LITTLE = 5_000, 0.04
+"""Tables of up to so many rows, and those where drawn groups lose no more than this, are searched from SABRE's groups,
+too; elsewhere drawn groups always lost less, in a part of the time (decision 96)."""
+_MOVES_OF_DRAWN, _MOVES_OF_DRAWN_PER_ROW, _MOST_MOVES_OF_DRAWN_PER_ROW = 6_000_000, 10, 400
+"""Moves of rows between groups that were drawn, at the usual effort: so many, and more for each row, but not more than
+that for each."""
 _LARGEST_GROWN = 256
 """Groups that must have more rows are not grown row by row."""
 
@@ -113,6 +123,12 @@ class Cluster:
     * The search starts from Mondrian's or Hilbert's groups where these lose less than those that were grown, from those
       of TP+ where it serves the requirement and values become stars, and from SABRE's where groups must be like the
       table: never is more lost than by these.
+    * For t-closeness by the equal distance, with hierarchies for all attributes, groups are drawn from cells of the
+      lattice of hierarchies: at one vector of levels after another, cheapest first, the largest selection of each
+      cell's rows that is like the table. Then rows follow other drawn groups, as simulated annealing has it, where a
+      group that is too far from the table costs the more the longer the search has gone on; what fails in the end is
+      mended. The search goes on from there; it is made from SABRE's groups, too, where a table has few rows, where
+      other models are asked for, and where little is lost.
     * With hierarchies for all attributes and an effort of 200 or more, k-anonymity and models that it never breaks to
       add a row to a group (distinct values, ranges) have another start: which cell of the lattice of hierarchies each
       row follows is annealed among the cells that the prices of a Lagrangian relaxation leave, and what finds no cell
@@ -172,14 +188,18 @@ class Cluster:
         """
         work = WorkingPartition(problem)
         effort = _usual_effort(problem, len(work.active)) if self.effort is None else self.effort
+        drawn = _drawn(problem, work, effort)
+        alone = drawn is not None and work.rows > _FEW and work.only_close and drawn[0] > _LITTLE
+        if drawn is not None and alone:
+            told = {"drawing_loss": drawn[0], "started_from": "drawing", "effort": effort}
+            if work.rows <= _SEARCHED_IF_DRAWN:
+                _look_around(problem, work)
+                drawn = _searched(problem, work, drawn, effort)
+            return drawn[1], {**told, "loss": drawn[0]}, work.shortened, None
         starts: dict[str, tuple[float, NDArray[np.int32]]] = {}
         compares = problem.requirement.compares_with_table
         with beside(partial(_partitions, () if compares else _others(problem), problem)) as found:
-            width = _NEAR if work.classes.count < _MANY else _NEAR_OF_MANY
-            work.look_around(
-                min(width, max(work.classes.count - 1, 1)),
-                lambda done, total: problem.progress("nearest neighbours", done, total),
-            )
+            _look_around(problem, work)
             if work.smallest <= _LARGEST_GROWN and not compares:
                 starts["growing"] = _grow(work), work.groups_of_rows()
             else:
@@ -199,13 +219,25 @@ class Cluster:
             followed = _complete(work, *cells.groups(effort))
             details["cells_loss"] = followed[0]
             candidates["cells"] = _searched(problem, work, followed, effort)
-        if not candidates or candidates["cells"][0] > _SURELY_BETTER * least:
+        if drawn is not None:
+            details["drawing_loss"] = drawn[0]
+            candidates["drawing"] = _searched(problem, work, drawn, effort)
+        if "cells" not in candidates or candidates["cells"][0] > _SURELY_BETTER * least:
             candidates[chosen] = _searched(problem, work, (least, best), effort)
         name = min(candidates, key=lambda name: candidates[name][0])
         loss, best = candidates[name]
         details |= {"started_from": name, "loss": loss, "effort": effort}
         proven = None if cells is None else cells.loss_bound
         return best, details, shortened or work.shortened, proven
+
+
+def _look_around(problem: Problem, work: WorkingPartition) -> None:
+    """Find near classes of each class."""
+    width = _NEAR if work.classes.count < _MANY else _NEAR_OF_MANY
+    work.look_around(
+        min(width, max(work.classes.count - 1, 1)),
+        lambda done, total: problem.progress("nearest neighbours", done, total),
+    )
 
 
 def _others(problem: Problem) -> tuple[Algorithm, ...]:
@@ -219,6 +251,17 @@ def _partitions(others: Sequence[Algorithm], problem: Problem, told: Progress) -
     """Return the partition of each of some algorithms by its name."""
     told_of = replace(problem, progress=told)
     return {other.name: other.partition(told_of) for other in others}
+
+
+def _drawn(problem: Problem, work: WorkingPartition, effort: int) -> tuple[float, NDArray[np.int32]] | None:
+    """Return what groups lose that are drawn from cells, and the group of each row; None where none can be drawn."""
+    if not problem.requirement.compares_with_table:
+        return None
+    rows = work.rows
+    usual = min(_MOVES_OF_DRAWN + _MOVES_OF_DRAWN_PER_ROW * rows, _MOST_MOVES_OF_DRAWN_PER_ROW * rows)
+    # They grow with the root of the effort.
+    groups = drawn_groups(problem, usual * isqrt(10_000 * effort // _usual_effort(problem, rows)) // 100)
+    return None if groups is None else (work.set_groups_of_rows(groups), groups)
 
 
 def _usual_effort(problem: Problem, rows: int) -> int:

@@ -55,6 +55,7 @@ _ORDERS = 7
 _BUCKETS_PER_ROW = 32
 """Rows of a bucket over those of a group that rare values share a bucket for."""
 _STAYING = {int(kind) for kind in (RuleKind.SIZE, RuleKind.DISTINCT, RuleKind.SPREAD)}
+_CLOSE_AND_LARGE = {int(RuleKind.SIZE), int(RuleKind.CLOSE)}
 _REACH = 10
 """Partners of a row are looked for up to 2**10 places away in some order."""
 _POOL = 512
@@ -88,6 +89,8 @@ class WorkingPartition:
         self.smallest = compiled.smallest
         self.may_always_join = set(compiled.rules[:, 0].tolist()) <= _STAYING
         """Whether a group stays acceptable with any row more."""
+        self.only_close = set(compiled.rules[:, 0].tolist()) <= _CLOSE_AND_LARGE
+        """Whether nothing is asked of a group but t-closeness by the equal distance, and a size."""
         self.active = np.arange(self.rows, dtype=np.int32)
         self.near = np.empty((self.classes.count, 0), dtype=np.int32)
         self._hilbert = partial(curve_ranks, table, self._rows, stretch=True)
