@@ -30,6 +30,8 @@ _MOST_SECONDS = 2.0
 _LOCAL_REQUESTS = {**_REQUESTS, "t = 0.2, k = 5": (shoal.TCloseness(0.2), shoal.KAnonymity(5))}
 _LOCAL_TARGETS = {"k = 5": 3.3, "l = 3 (distinct), k = 5": 11.4, "t = 0.2, k = 5": 45.5}
 """The normalized certainty penalties of a leading tool's local recoding, in percent."""
+_TIMED_LOCALLY, _MOST_SECONDS_LOCALLY = "k = 5", 0.7
+"""A third of the seconds that local recoding took once, and for which request."""
 _HEADER = ("attributes", "request", "limit", "metric", "nodes", "evaluated", "optimum", "gcp", "suppressed", "seconds")
 
 
@@ -68,6 +70,11 @@ def measure(settings: Settings) -> Part:
                 unit=" %",
             )
             part.targets.append(target)
+        if request == _TIMED_LOCALLY:
+            # What a run loads and compiles first is not what local recoding takes.
+            _, seconds = _published(settings, frame, _SEVEN, request, shoal.FullDomain(local=True))
+            what = f"Adult, {request}: local recoding"
+            part.targets.append(Target(what=what, limit=_MOST_SECONDS_LOCALLY, measured=seconds, unit=" s"))
     header = ("request", "gcp, %", "tuples with a star", "rounds", "seconds")
     part.show(Grid(title="Iterated local recoding, seven attributes:", header=header, rows=local))
     return part

@@ -83,6 +83,8 @@ _RUNS = (
     _Run(what="many drawn, the default", table="many", request=("-k", "5"), ratio=0.25, loss=0.21, hierarchies=True),
     _Run(what="census-like, d = 4, l = 6, tp+, Parquet", table="census", request=_CENSUS, ratio=0.35),
 )
+_AIMED_AT = {"drawn, t = 0.2, the default": 30.0}
+"""Lower losses than those of the table that were asked for later, in percent."""
 _ONLY_HERE = {"Adult, k = 5, --effort 100": ("--effort", "100")}
 """Flags that the other tree need not know: it does as much by default."""
 
@@ -107,6 +109,9 @@ def measure(settings: Settings) -> Part:
             what, here.seconds, None if there is None else there.seconds, ratio, run.ratio,
             here.cpu, None if there is None else there.cpu, here.megabytes, here.loss, most,
         ))  # fmt: skip
+        if run.what in _AIMED_AT and not settings.quick:
+            target = Target(what=f"{what}: gcp aimed at", limit=_AIMED_AT[run.what], measured=here.loss, unit=" %")
+            part.targets.append(target)
         if ratio is not None and not settings.quick:  # small tables are start-up
             part.targets.append(Target(what=f"{what}: time over the other tree", limit=run.ratio, measured=ratio))
         if most is not None and not settings.quick:
