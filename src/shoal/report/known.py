@@ -59,6 +59,8 @@ KNOWN = (
            "{number_of_bound}."),
     marked("Local recoding repeats the full-domain search on the suppressed rows: no optimum, and nothing is promised "
            "about the cost."),
+    marked("Local recoding drew groups that are like the table from the rows of each node of the hierarchies: no "
+           "optimum, and nothing is promised about the cost."),
     marked("Proven optimal: no release with this requirement recodes fewer cells."),
     marked("None: the search was stopped before it proved anything."),
     marked("At most {number} recoded cells more than the fewest possible: the search was stopped."),

@@ -12,6 +12,7 @@ import pytest
 
 import shoal
 from shoal.algorithms import FullDomain, Problem
+from shoal.algorithms.full_domain import full_domain
 from shoal.algorithms.full_domain.full_domain import Task
 from shoal.algorithms.full_domain.lattice_costs import COSTS
 from shoal.algorithms.full_domain.lattice_search import Budget
@@ -451,6 +452,29 @@ def test_local_recoding_is_never_worse_than_global_and_its_groups_are_acceptable
         for group in range(found.count):
             assert case.accepts(np.flatnonzero(found.groups == group).tolist())
         assert sum(each["rows"] for each in found.facts["rounds"]) <= case.rows_count
+    assert gained >= 3
+
+
+def test_local_recoding_draws_groups_that_are_like_the_table(monkeypatch):
+    gained = 0
+    for seed, case in enumerate(cases([TCloseness(0.4)], 12, first=500)):
+        problem = case.problem()
+        share = (1.0, 0.25)[seed % 2]
+        try:
+            found = FullDomain(local=True, suppression_limit=share).partition(problem)
+            with monkeypatch.context() as without:
+                without.setattr(full_domain, "drawn_groups", lambda *_: None)
+                usual = FullDomain(local=True, suppression_limit=share).partition(problem)
+        except InfeasibleError:
+            continue
+        recoded, loss = measured(problem, found, "gcp")
+        assert found.facts["value"] == pytest.approx(loss, abs=1e-9)
+        assert loss <= measured(problem, usual, "gcp")[1] + 1e-9
+        gained += loss < measured(problem, usual, "gcp")[1] - 1e-9
+        for group in range(found.count):
+            assert case.accepts(np.flatnonzero(found.groups == group).tolist())
+        hidden = np.logical_and.reduce([column.stars for column in recoded.columns])
+        assert recoded.sizes[hidden].sum() <= share * case.rows_count
     assert gained >= 3
 
 

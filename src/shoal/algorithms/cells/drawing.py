@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from shoal.algorithms.common.compiled import CompiledRequirement
     from shoal.recoding import Levels
 
-__all__ = ["drawn_groups"]
+__all__ = ["drawn_groups", "usual_moves"]
 
 _WORK = 30_000_000
 """Classes of equal rows that are looked at, over all vectors of levels."""
@@ -39,6 +39,8 @@ _MOST_PAIRS = 40_000_000
 """Pairs of a class and a group that it fits: what they take in memory is limited."""
 _SCHEDULE = ((6.0, 0.3), (8.0, 0.2), (10.0, 0.1), (14.0, 0.07), (20.0, 0.05), (40.0, 0.02), (1000.0, 0.01))
 """Prices of a row that a group is too far from the table, and temperatures, in stars: chosen on Adult."""
+_MOVES, _MOVES_PER_ROW, _MOST_MOVES_PER_ROW = 6_000_000, 10, 400
+"""Moves of rows between groups at the usual effort: so many, and more for each row, but not more than that for each."""
 _LARGE, _TABLE_OVER_LARGE = 25, 200
 """Groups are drawn once more with so many rows at least, fewer where a table has less than this many times as many: the
 drawing that loses less is taken."""
@@ -46,6 +48,11 @@ _SEED = 0x9E3779B97F4A7C15
 
 _Climbed = list[tuple["NDArray[np.int32]", "NDArray[np.int64]"]]
 """Nodes and whole costs of each level of an attribute that differs from the one below."""
+
+
+def usual_moves(rows: int) -> int:
+    """Return how many moves take about a second in tables of some ten thousand rows, and less in smaller ones."""
+    return min(_MOVES + _MOVES_PER_ROW * rows, _MOST_MOVES_PER_ROW * rows)
 
 
 def drawn_groups(problem: Problem, moves: int) -> NDArray[np.int32] | None:

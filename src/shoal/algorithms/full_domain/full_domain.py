@@ -33,6 +33,7 @@ from shoal._validation import (
     validate_declared,
 )
 from shoal.algorithms.base import TIME_LIMIT, Guarantee, Partition
+from shoal.algorithms.cells import drawn_groups, usual_moves
 from shoal.algorithms.full_domain.lattice import Judge, Lattice
 from shoal.algorithms.full_domain.lattice_costs import COSTS, OF_CELLS, CellCost, CellLosses, cost_of, places_of
 from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED
@@ -120,7 +121,8 @@ class FullDomain:
     its full loss, and at two small parts of it that grow as rounds find no group; with the smallest, a round groups at
     least three in a thousand of all rows as long as that can be. With both, a round evaluates few nodes beyond a
     descent from the top. The best result stays. A group is published at its lowest common ancestors where that loses
-    no more.
+    no more. For t-closeness by the equal distance, groups that are like the table are drawn from the rows of each node
+    by `cluster`'s first steps, too, where the metric is the global certainty penalty; the better result stays.
     """
 
     suppression_limit: Real | float = field(
@@ -397,6 +399,17 @@ def _local(task: Task, most: int, budget: Budget, asked: FullDomain) -> Partitio
         raise _infeasible_locally(task, asked)
     problem.progress(asked.name, 1, 1)
     value, number, tight, layers, rounds = min(results, key=lambda result: result[:3])
+    drawn = _drawn(task, most)
+    if drawn is not None and drawn[0] < value:
+        return Partition(
+            groups=drawn[1],
+            count=int(drawn[1].max()) + 1,
+            guarantee=Guarantee(
+                text="Local recoding drew groups that are like the table from the rows of each node of the "
+                "hierarchies: no optimum, and nothing is promised about the cost."
+            ),
+            facts={"metric": task.cost, "value": drawn[0], "nodes": task.lattice.size, "rounds": []},
+        )
     return Partition(
         groups=layers.groups,
         count=len(layers.least),
@@ -414,6 +427,22 @@ def _local(task: Task, most: int, budget: Budget, asked: FullDomain) -> Partitio
         },
         least=None if tight else np.array(layers.least, dtype=np.int32).reshape(len(layers.least), -1),
     )
+
+
+def _drawn(task: Task, most: int) -> tuple[float, NDArray[np.int32]] | None:
+    """Return what groups lose that are drawn from the rows of each node of the lattice, and the group of each row.
+
+    None where none can be drawn for such a request, where its metric is another, or where too many rows show nothing.
+    """
+    problem = task.problem
+    if task.cost != "gcp" or problem.preferences.weights or problem.preferences.limits:
+        return None
+    groups = drawn_groups(problem, usual_moves(problem.table.rows))
+    if groups is None:
+        return None
+    recoded = _recoded(task, groups, int(groups.max()) + 1, None)
+    stars = np.all([column.stars for column in recoded.columns], axis=0)
+    return None if recoded.sizes[stars].sum() > most else (Metrics(problem.table, recoded, groups).gcp, groups)
 
 
 def _rounds(
@@ -463,16 +492,7 @@ def _loss(task: Task, layers: _Layers, *, tight: bool) -> float:
     """Return the metric of a local recoding, lower for better: at its groups' levels, or as low as they can be."""
     problem = task.problem
     least = None if tight else np.array(layers.least, dtype=np.int32).reshape(len(layers.least), -1)
-    recoded = recode(
-        problem.table,
-        layers.groups,
-        len(layers.least),
-        method=problem.recoding,  # type: ignore[arg-type]
-        star=_ANY_STAR,
-        hierarchies=problem.hierarchies,
-        largest_set=problem.largest_set,
-        least=least,
-    )
+    recoded = _recoded(task, layers.groups, len(layers.least), least)
     weights = problem.preferences.weights
     if weights:
         return _weighed(recoded, task.cost, weights)
@@ -480,6 +500,21 @@ def _loss(task: Task, layers: _Layers, *, tight: bool) -> float:
     if value is None:  # a divergence that takes too long
         return float("inf")
     return 1 - value if task.cost == "precision" else float(value)
+
+
+def _recoded(task: Task, groups: NDArray[np.int32], count: int, least: NDArray[np.int32] | None) -> Recoding:
+    """Recode groups, at levels that are no lower than the least ones."""
+    problem = task.problem
+    return recode(
+        problem.table,
+        groups,
+        count,
+        method=problem.recoding,  # type: ignore[arg-type]
+        star=_ANY_STAR,
+        hierarchies=problem.hierarchies,
+        largest_set=problem.largest_set,
+        least=least,
+    )
 
 
 def _weighed(recoded: Recoding, cost: str, weights: Mapping[str, Fraction]) -> float:

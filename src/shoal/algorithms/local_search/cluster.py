@@ -20,7 +20,7 @@ import numpy as np
 from shoal._background import beside
 from shoal._validation import Optional, parameter, validate_declared
 from shoal.algorithms.base import Guarantee, Partition, monotone_only
-from shoal.algorithms.cells import drawn_groups
+from shoal.algorithms.cells import drawn_groups, usual_moves
 from shoal.algorithms.hilbert.hilbert import Hilbert
 from shoal.algorithms.local_search.from_cells import FromCells
 from shoal.algorithms.local_search.groups import ALL_DONE, CUT_SHORT, EFFORT, EFFORTS, WorkingPartition
@@ -84,9 +84,6 @@ searches from other starts were never so far ahead of those from cells."""
 _FEW, _LITTLE = 5_000, 0.04
 """Tables of up to so many rows, and those where drawn groups lose no more than this, are searched from SABRE's groups,
 too; elsewhere drawn groups always lost less, in a part of the time (decision 96)."""
-_MOVES_OF_DRAWN, _MOVES_OF_DRAWN_PER_ROW, _MOST_MOVES_OF_DRAWN_PER_ROW = 6_000_000, 10, 400
-"""Moves of rows between groups that were drawn, at the usual effort: so many, and more for each row, but not more than
-that for each."""
 _LARGEST_GROWN = 256
 """Groups that must have more rows are not grown row by row."""
 
@@ -257,10 +254,9 @@ def _drawn(problem: Problem, work: WorkingPartition, effort: int) -> tuple[float
     """Return what groups lose that are drawn from cells, and the group of each row; None where none can be drawn."""
     if not problem.requirement.compares_with_table:
         return None
-    rows = work.rows
-    usual = min(_MOVES_OF_DRAWN + _MOVES_OF_DRAWN_PER_ROW * rows, _MOST_MOVES_OF_DRAWN_PER_ROW * rows)
     # They grow with the root of the effort.
-    groups = drawn_groups(problem, usual * isqrt(10_000 * effort // _usual_effort(problem, rows)) // 100)
+    times = isqrt(10_000 * effort // _usual_effort(problem, work.rows))
+    groups = drawn_groups(problem, usual_moves(work.rows) * times // 100)
     return None if groups is None else (work.set_groups_of_rows(groups), groups)
 
 
