@@ -108,6 +108,8 @@ def _publish(algorithm: str) -> None:
     trees = {"age": frequency_hierarchy(frame["age"])}
     ways: list[dict[str, Any]] = [{"recoding": "suppression"}, {"recoding": "generalization"}]
     ways.append({"recoding": "generalization", "hierarchies": trees})
+    all_trees = {name: frequency_hierarchy(frame[name]) for name in frame.columns[:3]}
+    ways.append({"recoding": "generalization", "hierarchies": all_trees})
     for way in ways:
         for model in (shoal.KAnonymity(2), shoal.LDiversity(2), shoal.TCloseness(0.9)):
             try:
