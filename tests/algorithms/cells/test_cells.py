@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.algorithms.conftest import make_problem
 
-from shoal.algorithms import Cluster, Problem, Sabre, loss_bound, lower_bound
+from shoal.algorithms import Cluster, Sabre, loss_bound, lower_bound
 from shoal.algorithms.bounds import loss
 from shoal.algorithms.cells import LatticeCells, drawing, drawn_groups, price, settled
 from shoal.algorithms.cells import lattice_cells as listing
@@ -17,8 +17,7 @@ from shoal.algorithms.local_search import cluster
 from shoal.algorithms.local_search.from_cells import FromCells
 from shoal.algorithms.local_search.groups import WorkingPartition
 from shoal.hierarchy import Hierarchy
-from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, OrderedDistance, Requirement, TCloseness
-from shoal.table import Schema, encode
+from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, OrderedDistance, TCloseness
 from shoal.testing.hierarchies import STAR, common_ancestor, leaves_below
 from shoal.testing.oracles import optimal_partition, predicate_of
 
