@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
+import signal
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -116,6 +117,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
+    before = signal.getsignal(signal.SIGINT)
     session = SparkSession.builder.master("local[2]").config(map=given).getOrCreate()
+    signal.signal(signal.SIGINT, before)  # Spark's own would stay for the tests that follow
     yield session
     session.stop()

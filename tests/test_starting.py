@@ -21,12 +21,11 @@ NEVER = (
 )
 """What a release of a small CSV file needs nothing of, once its loops are compiled."""
 CALL = """
+import atexit
 import sys
 from shoal.cli.main import run
-try:
-    run()
-finally:
-    print(*sys.modules)
+atexit.register(lambda: print(*sys.modules))
+run()
 """
 
 
@@ -44,7 +43,9 @@ def modules_of(*words: str, folder: Path) -> set[str]:
     return set(done.stdout.splitlines()[-1].split())
 
 
-@pytest.mark.parametrize("more", [["-l", "2"], ["-k", "3", "--recoding", "generalization", "--algorithm", "mondrian"]])
+@pytest.mark.parametrize(
+    "more", [["-l", "2", "--seed", "1"], ["-k", "3", "--recoding", "generalization", "--algorithm", "mondrian"]]
+)
 def test_a_release_imports_what_it_needs(more: list[str], tmp_path: Path) -> None:
     shoal.datasets.census(400, quasi_identifiers=3, seed=1).write_csv(tmp_path / "table.csv")
     call = ("anonymize", "table.csv", "--qi", "age,gender,race", "--sensitive", "income", *more, "--force", "-o", "out")

@@ -142,14 +142,14 @@ def test_chance_decides_which_row_of_a_cell_gets_which_form() -> None:
         }
     )
     starred: Counter[int] = Counter()
-    for seed in range(400):
+    for seed in range(80):
         options = asked([shoal.LDiversity(2)], seed=seed, insensitive=["visit"], algorithm="tp")
         data = shoal.anonymize(frame.lazy(), engine="stream", **options).data.collect()
         starred.update(data.filter(pl.col("age") == "*", pl.col("visit") < 4)["visit"].to_list())
     assert set(starred) == {0, 1, 2, 3}
     total = sum(starred.values())
     expected = total / 4
-    assert total < 1600  # not all of them, so that something was drawn
+    assert total < 320  # not all of them, so that something was drawn
     assert sum((starred[visit] - expected) ** 2 / expected for visit in range(4)) < 16.3  # 0.1 % of chi-square, 3
 
 

@@ -89,7 +89,9 @@ def test_a_process_that_dies_is_replaced(workshop):
 def test_work_that_is_stopped_cleans_up_and_leaves_no_outcome(workshop, tmp_path, how):
     begun, cleaned = tmp_path / "begun", tmp_path / "cleaned"
     workshop.start(f"endless:{how}", "", endless, {"begun": str(begun), "cleaned": str(cleaned)})
+    end = time.monotonic() + 60
     while not begun.exists():
+        assert time.monotonic() < end
         time.sleep(0.02)
     if how == "cancel":
         assert workshop.cancel().key == "endless:cancel"

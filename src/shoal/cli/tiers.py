@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any
@@ -15,6 +16,7 @@ __all__ = ["FEW", "HelpAll", "TwoTiers", "read_lightly"]
 
 FEW = 20
 """A command with no more options than that shows all of them at once."""
+_NUMBER = re.compile("-?[0-9]{1,18}")
 
 
 class TwoTiers(TyperCommand):
@@ -64,12 +66,15 @@ class _Lightly:
         self._typers = typers
 
     def coerce(self, value: Any, *, param: Any, ctx: Any) -> Any:
-        """Return the value: text is text, and nothing is nothing."""
+        """Return the value: text is text, digits are a number, and nothing is nothing."""
         kind, several = self._option.type_descriptor.annotation, self._option.multiple
+        info = self._option.type_descriptor.parameter_info
         if value is None and self._option.nargs == 1:
             return () if several else None
         if kind is str and isinstance(value, str):
             return value
+        if kind is int and isinstance(value, str) and info.min is info.max is None and _NUMBER.fullmatch(value):
+            return int(value)
         if several and value and kind == list[str] and all(isinstance(one, str) for one in value):
             return list(value)
         return self._typers().coerce(value, param=param, ctx=ctx)

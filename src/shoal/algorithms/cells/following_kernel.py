@@ -14,7 +14,7 @@ import numpy as np
 from shoal._compiling import kernel, kernel_step
 from shoal.algorithms.cells.likeness_kernel import excess, largest_like
 from shoal.algorithms.common.predicate_kernel import acceptable
-from shoal.algorithms.common.whole_kernel import ZERO
+from shoal.algorithms.common.whole_kernel import MINUS_ONE, ONE, ZERO
 from shoal.solver.random_kernel import draw, happens
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def leave_failing(state, like, asked, last):
         for pair in range(state.starts[state.class_of[row]], end - 1):
             group = state.groups[pair]
             if state.sizes[group] > 0 and state.costs[pair] < state.costs[best]:
-                if _holds_with(group, state.values[row], 1, state, asked, touched, counted):
+                if _holds_with(group, state.values[row], ONE, state, asked, touched, counted):
                     best = pair
         _put(row, np.int32(best), state)
 
@@ -226,7 +226,7 @@ def fill_last(state, like, asked, last, order, by_group, begins):
         lacks = state.counts[last, value] * like.rows < like.totals[value] * state.sizes[last]
         if group == last or not lacks:
             continue
-        if _holds_with(group, value, -1, state, asked, touched, counted):
+        if _holds_with(group, value, MINUS_ONE, state, asked, touched, counted):
             _put(row, np.int32(state.starts[state.class_of[row] + 1] - 1), state)
             if _holds(last, state, asked, touched, counted):
                 return True
