@@ -22,6 +22,8 @@ __all__ = ["COST_UNIT", "LatticeCells"]
 
 COST_UNIT = 1 << 16
 """Costs are whole numbers: this is what a cell of the table loses that becomes a star."""
+_WORK_OF_STEP = 400
+"""What a step of the listing takes however few classes it looks at, in classes."""
 _DEAREST = 3.0, 2.0, 1.5, 1.0, 0.75, 0.5, 0.25
 """What a row may lose in a cell that is listed, in stars: the first with which listing takes no more than its work."""
 _WORK = 30_000_000
@@ -91,9 +93,9 @@ class LatticeCells:
         some = np.linspace(0, len(sizes) - 1, min(len(sizes), _SAMPLE)).astype(np.int64)
         for dearest in _DEAREST:
             limit = min(dearest, float(len(columns)))
-            sampled = _Listing(climbs, sizes, 1, limit, work * len(some) // max(len(sizes), 1) + 1)
+            sampled = _Listing(climbs, sizes, 1, limit, work, len(some))
             if sampled.visit(some):
-                listing = _Listing(climbs, sizes, k, limit, 2 * work)
+                listing = _Listing(climbs, sizes, k, limit, 2 * work, len(sizes))
                 if listing.visit(np.arange(len(sizes))):
                     return listing.cells(k)
         return None
@@ -123,8 +125,13 @@ def _climbs(nodes: NDArray[np.int32], lost: NDArray[np.float64]) -> list[_Climb]
 class _Listing:
     """A walk through the vectors of levels, attribute by attribute, with the classes that lose little so far."""
 
-    def __init__(self, climbs: list[list[_Climb]], sizes: NDArray[np.int64], k: int, limit: float, work: int) -> None:
-        self._climbs, self._sizes, self._k, self._limit, self._work = climbs, sizes, k, limit, work
+    def __init__(
+        self, climbs: list[list[_Climb]], sizes: NDArray[np.int64], k: int, limit: float, work: int, visited: int
+    ) -> None:
+        """Allow so much work for all classes, and of it the share of those that are visited."""
+        self._climbs, self._sizes, self._k, self._limit = climbs, sizes, k, limit
+        self._work = work * visited
+        self._of_class, self._of_step = len(sizes), _WORK_OF_STEP * visited
         self._marks = np.random.default_rng(0).integers(0, 1 << 63, len(sizes), np.uint64)
         self._costs: list[NDArray[np.float64]] = []
         self._lengths: list[NDArray[np.int64]] = []
@@ -138,7 +145,7 @@ class _Listing:
     def _step(
         self, place: int, classes: NDArray[np.int64], keys: NDArray[np.int64], count: int, lost: NDArray[np.float64]
     ) -> bool:
-        self._work -= len(classes)
+        self._work -= len(classes) * self._of_class + self._of_step
         if self._work < 0:
             return False
         if place == len(self._climbs):
