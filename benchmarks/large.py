@@ -44,7 +44,7 @@ _VALUES_RATIO = 6.0
 _VALUES_MEMORY = 4_000_000_000
 _ROOMY = "8GB"
 """The memory of the runs in which all rows shall be worked on at once."""
-_PARTS_MEMORY = "4GB"
+_PARTS_MEMORY = "12GB"
 """The memory of the run that is solved in parts."""
 _PARTS_LOSS = 1.05
 _OTHER_TREE = 0.18

@@ -1,4 +1,4 @@
-"""Whole processes of `shoal anonymize` on one machine, in turns with another source tree: time, memory and loss.
+"""Whole processes of `shoal anonymize` on one machine, in turns with another source tree: time and loss.
 
 `python -m benchmarks rows --against SRC` compares with the sources in a folder, as `git worktree add` makes one: the
 limits are of times over that tree's (they were set against commit 11a055f). Without it, seconds alone are printed.
@@ -58,7 +58,6 @@ class _Found:
 
     seconds: float
     cpu: float
-    megabytes: float
     loss: float
 
 
@@ -107,7 +106,7 @@ def measure(settings: Settings) -> Part:
         most = run.loss if run.loss is not None else None if there is None else there.loss
         rows.append((
             what, here.seconds, None if there is None else there.seconds, ratio, run.ratio,
-            here.cpu, None if there is None else there.cpu, here.megabytes, here.loss, most,
+            here.cpu, None if there is None else there.cpu, here.loss, most,
         ))  # fmt: skip
         if run.what in _AIMED_AT and not settings.quick:
             target = Target(what=f"{what}: gcp aimed at", limit=_AIMED_AT[run.what], measured=here.loss, unit=" %")
@@ -121,10 +120,10 @@ def measure(settings: Settings) -> Part:
     part.say(
         f"Median of {settings.repeats} runs of each tree ({settings.many_repeats} of large tables, one where it shall "
         "be quick), in turns, after one that is not counted; `there` is the other tree. CPU is that of the "
-        "process and of all that it started, user and system; memory is its peak."
+        "process and of all that it started, user and system."
     )
     header = (
-        "run", "seconds", "there", "ratio", "limit", "CPU", "CPU there", "peak MB", "gcp %", "at most",
+        "run", "seconds", "there", "ratio", "limit", "CPU", "CPU there", "gcp %", "at most",
     )  # fmt: skip
     part.show(Grid(title="`shoal anonymize`, from file to folder:", header=header, rows=rows))
     return part
@@ -204,11 +203,9 @@ def _publish(command: Sequence[str], tree: Path, out: Path) -> _Found:
     told = json.loads(((private if private.exists() else out) / "certificate.json").read_text(encoding="utf-8"))
     for written in (out, private):
         shutil.rmtree(written, ignore_errors=True)
-    unit = 1 if sys.platform == "darwin" else 1024
     return _Found(
         seconds=seconds,
         cpu=used.ru_utime + used.ru_stime,
-        megabytes=used.ru_maxrss * unit / 1e6,
         loss=100 * told["cost"]["gcp"],
     )
 
@@ -217,6 +214,5 @@ def _median(found: Sequence[_Found]) -> _Found:
     return _Found(
         seconds=statistics.median(one.seconds for one in found),
         cpu=statistics.median(one.cpu for one in found),
-        megabytes=statistics.median(one.megabytes for one in found),
         loss=found[-1].loss,
     )
