@@ -418,7 +418,6 @@ def test_whole_processes_are_measured_against_another_tree(benchmarks, settings)
     assert found["ratio"] == found["seconds"] / found["there"]
     assert found["gcp %"] == found["at most"] > 0
     assert min(found["CPU"], found["CPU there"]) > 0.1
-    assert found["peak MB"] > 50
     assert not part.targets  # small tables are start-up
     frame = pl.DataFrame({"a": range(1000), "b": [row % 2 for row in range(1000)]})
     drawn = benchmarks.rows._drawn(frame, 5_000, 0)

@@ -72,6 +72,8 @@ class Opened:
         for width in (1280, 400):
             self.page.set_viewport_size({"width": width, "height": 900})
             root = "document.documentElement"
+            self.page.wait_for_function(f"window.innerWidth === {width}")  # a busy browser takes a while to lay it out
+            self.page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
             assert self.page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth"), f"{name} at {width}"
             for scheme in ("light", "dark") if PICTURES else ():
                 self.page.emulate_media(color_scheme=scheme)
