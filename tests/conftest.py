@@ -37,20 +37,16 @@ SLOW = (
     "test_compiling.py",
     "test_starting.py",
 )
-"""Folders and files of which no test is fast: searches for optima, and what starts processes, Spark or a browser. They
-run first, after the groups of xdist, so that no process is left alone with one of them at the end."""
+"""Folders and files of which no test is fast: searches for optima, and what starts processes, Spark or a browser."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put slow files first, and mark as fast the first case of each test of others.
-
-    `-m fast` takes a tenth of the examples, too.
-    """
-    seen = set()
-    items.sort(key=lambda item: not _is_slow(item.path))
+    """Mark as fast the first case of each test, but for slow files; `-m fast` takes a tenth of the examples, too."""
+    here, seen = Path(__file__).parent, set()
     for item in items:
         case = (item.path, item.nodeid.partition("[")[0])
-        if case in seen or _is_slow(item.path):
+        inside = item.path.relative_to(here).as_posix() if item.path.is_relative_to(here) else ""
+        if case in seen or inside.startswith(SLOW):
             continue
         seen.add(case)
         item.add_marker("fast")
@@ -59,11 +55,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if chosen is not None and config.getoption("markexpr") == "fast":
             fewer = settings(chosen, max_examples=max(chosen.max_examples // 10, 5))
             test._hypothesis_internal_use_settings = fewer  # type: ignore[union-attr]
-
-
-def _is_slow(path: Path) -> bool:
-    here = Path(__file__).parent
-    return path.is_relative_to(here) and path.relative_to(here).as_posix().startswith(SLOW)
 
 
 def pytest_collection_finish() -> None:
