@@ -9,10 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from shoal.errors import ParameterError, ReleaseUnsafeError
-from shoal.io import collected, write_repeated
+from shoal.io import collected, repeated, without_categories, write_repeated
 from shoal.release import Release, sha256_of
 from shoal.table.counts import windows
 from shoal.verification import verify
@@ -20,6 +18,7 @@ from shoal.verification import verify
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
     import polars as pl
     from numpy.typing import NDArray
 
@@ -53,9 +52,7 @@ class CountedRelease(Release):
     @cached_property
     def data(self) -> Any:
         """The published table, as a Polars lazy frame: its rows are made while it is read."""
-        import polars as pl
-
-        return self._handed_on(self.published.with_columns(pl.col(pl.Enum, pl.Categorical).cast(pl.String)))
+        return self._handed_on(without_categories(self.published))
 
     def _handed_on(self, frame: pl.DataFrame) -> Any:
         """Return the rows of a table, each as often as it is published, as a lazy frame."""
@@ -91,7 +88,7 @@ class CountedRelease(Release):
         """Yield the rows of the published table with some columns, all by default, so many at a time."""
         shown = shown if columns is None else shown[list(columns)]
         for cells, times in windows(self.counts, size):
-            yield shown[cells][np.repeat(np.arange(len(times), dtype=np.uint32), times)]
+            yield repeated(shown[cells], times)
 
     def _write(self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool) -> Callable[[], Files]:
         """Write the published table as a folder of Parquet files; return what tells the certificate of them."""
@@ -130,7 +127,7 @@ class CountedRelease(Release):
         import polars as pl
 
         scanned = self._scanned(path, [*names, *self.schema.insensitive])
-        plain = shown.with_columns(pl.col(pl.Enum, pl.Categorical).cast(pl.String))
+        plain = without_categories(shown)
         # By number, because Polars takes the name "*" for all columns.
         keys = [str(number) for number in range(len(names))]
         numbered = scanned.select(pl.nth(number).alias(key) for number, key in enumerate(keys))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ReleaseUnsafeError
-from shoal.io import in_pieces, write_repeated
+from shoal.io import in_pieces, without_categories, write_repeated
 from shoal.release_of_cells import CountedRelease
 from shoal.verification import RowSums
 
@@ -52,7 +52,7 @@ class ReleaseWithValues(CountedRelease):
         return cls(**{**given, "schema": schema, "certificate": certificate}, values=values, places=places)
 
     def _types(self, frame: pl.DataFrame) -> Mapping[str, Any]:
-        return {**frame.schema, **_as_text(self.values.head(0)).schema}
+        return {**frame.schema, **without_categories(self.values.head(0)).schema}
 
     def _batches(self, shown: pl.DataFrame, size: int, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
         import polars as pl
@@ -61,7 +61,7 @@ class ReleaseWithValues(CountedRelease):
         values = self.values[[name for name in names if name in self.values.columns]]
         first = 0
         for batch in super()._batches(shown, size, shown.columns):
-            beside = _as_text(values[self.places[first : first + batch.height]])
+            beside = without_categories(values[self.places[first : first + batch.height]])
             first += batch.height
             yield pl.DataFrame([beside[name] if name in beside.columns else batch[name] for name in names])
 
@@ -76,17 +76,10 @@ class ReleaseWithValues(CountedRelease):
         types = scanned.collect_schema()
         same = all(types[name] == kind for name, kind in self._types(shown.head(0)).items() if name not in names)
         sums, many = RowSums(), len(names)
-        meant = sums.of_cells(_as_text(shown), self.counts, self.values, self.places)
+        meant = sums.of_cells(without_categories(shown), self.counts, self.values, self.places)
         pieces = ((piece[:, :many], piece[:, many:]) for piece in in_pieces(scanned))
         if not same or sums.of_rows(pieces) != meant:
             raise ReleaseUnsafeError(
                 "The written files are not the release that was verified: their rows have other values of the "
                 "insensitive columns. Nothing was published."
             )
-
-
-def _as_text(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return rows as files hold them: categories are text."""
-    import polars as pl
-
-    return rows.with_columns(pl.col(pl.Enum, pl.Categorical).cast(pl.String))

@@ -18,7 +18,7 @@ from shoal.io.readers import OpenedTable, read, read_table
 from shoal.io.scanning import ScannedTable, bytes_to_read, collected, in_pieces, is_folder_of_parquet, scan_table
 from shoal.io.spark_session import is_spark_frame, on_spark, open_session, pinned_session
 from shoal.io.spark_tables import SparkTable, scan_spark
-from shoal.io.writers import FORMATS, repeated, spreadsheet_names, write_repeated, write_table
+from shoal.io.writers import FORMATS, repeated, spreadsheet_names, without_categories, write_repeated, write_table
 
 __all__ = [
     "FORMATS",
@@ -58,6 +58,7 @@ __all__ = [
     "sweep_folder",
     "to_disk",
     "understand",
+    "without_categories",
     "write_folder",
     "write_lines",
     "write_repeated",

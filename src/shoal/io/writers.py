@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["FORMATS", "repeated", "spreadsheet_names", "write_repeated", "write_table"]
+__all__ = ["FORMATS", "repeated", "spreadsheet_names", "without_categories", "write_repeated", "write_table"]
 
 FORMATS = ("csv", "parquet", "xlsx", "ods")
 """What a table can be written as."""
@@ -68,12 +68,10 @@ def write_table(
     OSError
         Where the system refuses: `shoal.io.write_folder` turns that into an `OutputError`.
     """
-    import polars as pl
-
     path = Path(path)
     suffix = path.suffix.lower()
     # A dictionary of categories may hold values that do not occur in the table.
-    plain = frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
+    plain = without_categories(frame)
     if suffix == ".csv" and times is not None and not _has_line_ends(plain):
         text = _as_text(plain)
         with _system_errors(path):
@@ -94,6 +92,13 @@ def write_table(
             write_workbook(plain, path)
     else:
         raise OutputError(f"'{path.name}' ends in none of {', '.join(FORMATS)}: those are what can be written.")
+
+
+def without_categories(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a table as files hold it: categories are text."""
+    import polars as pl
+
+    return frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
 
 
 def repeated(frame: pl.DataFrame, times: NDArray[np.int64]) -> pl.DataFrame:
@@ -154,8 +159,8 @@ def write_repeated(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    plain = frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
-    rest = pl.DataFrame() if beside is None else beside.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
+    plain = without_categories(frame)
+    rest = pl.DataFrame() if beside is None else without_categories(beside)
     named = (pl.String, pl.Boolean, pl.Float32, pl.Float64)
     if not all(kind in named or kind.is_integer() for kind in (*plain.dtypes, *rest.dtypes)):
         # Of other types Polars notes in the file what Parquet has no name for.

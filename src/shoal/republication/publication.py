@@ -14,7 +14,7 @@ from shoal._unpicklable import Unpicklable
 from shoal._validation import OneOf, Optional, validate
 from shoal.certificate import FORMAT, PRIVATE
 from shoal.errors import ReleaseUnsafeError
-from shoal.io import Restorer, spreadsheet_names, write_folder, write_table
+from shoal.io import Restorer, spreadsheet_names, without_categories, write_folder, write_table
 from shoal.release import write_text
 from shoal.report import render_publication
 from shoal.republication.m_invariance.verification import verify_release
@@ -184,7 +184,7 @@ class Publication(Unpicklable):
     @cached_property
     def data(self) -> Any:
         """The published table, as the same kind of table that came in."""
-        return self.restore(_plain(self.frame))
+        return self.restore(without_categories(self.frame))
 
     @cached_property
     def counterfeits(self) -> Any:
@@ -214,7 +214,7 @@ class Publication(Unpicklable):
     @cached_property
     def _groups(self) -> PublishedGroups:
         return PublishedGroups(
-            _plain(self.frame),
+            without_categories(self.frame),
             quasi_identifiers=self.columns.quasi_identifiers,
             counterfeits=self.counterfeit_frame,
             meanings=declared_meanings(self.columns.quasi_identifiers, {}),
@@ -271,7 +271,7 @@ class Publication(Unpicklable):
         """Return what a notebook shows of it: no more than what is published tells."""
         from shoal.report.notebook import card_of_series
 
-        return card_of_series(self.certificate.public(), _plain(self.frame))
+        return card_of_series(self.certificate.public(), without_categories(self.frame))
 
     def __repr__(self) -> str:
         return (
@@ -305,7 +305,7 @@ class FilesOf:
         publication = self.publication
         return {
             self.name: lambda path: write_table(
-                _plain(publication.frame), path, spreadsheet_safe=self._spreadsheet_safe
+                without_categories(publication.frame), path, spreadsheet_safe=self._spreadsheet_safe
             ),
             COUNTERFEITS: lambda path: write_table(publication.counterfeit_frame, path),
             "certificate.json": self._write_certificate,
@@ -368,9 +368,3 @@ class FilesOf:
     def digests(self, staged: Path) -> dict[str, dict[str, Any]]:
         """Return the hash of every file that may be published."""
         return {name: {"sha256": file_digest(staged / name)} for name in self.files}
-
-
-def _plain(frame: pl.DataFrame) -> pl.DataFrame:
-    import polars as pl
-
-    return frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
