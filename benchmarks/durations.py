@@ -36,14 +36,14 @@ MINUTES: dict[str, float] = {
     "patterns": 7,
     "republish": 20,
     "ledger": 3,
-    "tune": 5,
+    "tune": 3,
     "full-domain": 1,
-    "minimality": 12,
+    "minimality": 6,
     "risk": 1,
     "estimators": 4,
     "attacks": 2.5,
     "large": 8,
-    "billion": 10,
+    "billion": 6,
     "rivals": 7,
 }
 """Minutes of each part on two cores of an AMD EPYC where nothing else runs, as docs/decisions/0094 derives them."""

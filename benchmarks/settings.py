@@ -95,11 +95,11 @@ class Settings:
     """The same of the histories whose error is shown release by release."""
     queried_releases: int = 5
     """Releases of a history that are asked."""
-    tuning_seconds: float = 60
+    tuning_seconds: float = 30
     """How long each search of the tuner may take."""
     enumerated_rows: int = 6
     """People in the tables whose originals are all enumerated."""
-    enumerated_tables: int = 8
+    enumerated_tables: int = 4
     """How many such tables."""
     large_rows: int = 100_000_000
     """Rows of the table that is larger than memory."""

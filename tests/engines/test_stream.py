@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines import Engine, MemoryBudget, bytes_of, chosen_engine, memory
+from shoal.engines import Engine, MemoryBudget, bytes_of, chosen_engine, memory, sources
 from shoal.engines.parts import divided
 from shoal.errors import DataError, ParameterError, ReleaseUnsafeError, UsageError
 from shoal.release_of_cells import CountedRelease
@@ -106,6 +106,33 @@ def test_both_folders_are_written_and_what_is_public_is_that_of_memory(
     assert facts["engine"]["cells"] > release.frame.height // 2
     assert facts["cost"] == json.loads((tmp_path / "known.private/certificate.json").read_text())["cost"]
     assert "engine" not in public
+
+
+@pytest.mark.parametrize("kind", ["folder", "csv"])
+def test_the_rows_of_files_are_counted_some_at_a_time(
+    kind: str, people: pl.DataFrame, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = folder if kind == "folder" else tmp_path / "people.csv"
+    people.write_csv(tmp_path / "people.csv")
+    expected = shoal.anonymize(source, engine="stream", **ASKED)
+    asked: list[int] = []
+    counting = sources.collected
+
+    def noted(lazy: pl.LazyFrame) -> pl.DataFrame:
+        found = counting(lazy)
+        if "m0" in found.columns:
+            asked.append(int(found["m0"].sum()))
+        return found
+
+    monkeypatch.setattr(sources, "collected", noted)
+    monkeypatch.setattr(sources, "_AT_ONCE", 1_700)
+    made = shoal.anonymize(source, engine="stream", **ASKED)
+    assert asked == [1_700, 1_700, 1_700, 900]
+    assert made.data.collect().equals(expected.data.collect())
+    assert made.certificate.cost == expected.certificate.cost
+    asked.clear()
+    shoal.anonymize(people.lazy(), engine="stream", **ASKED)
+    assert asked == [people.height]
 
 
 def test_the_hash_of_the_input_is_that_of_the_same_table_in_memory(people: pl.DataFrame) -> None:

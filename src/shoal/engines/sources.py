@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,7 +15,7 @@ from shoal.io import ScannedTable, SparkTable, collected, in_pieces
 from shoal.release_on_spark import SparkRelease
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import polars as pl
     from numpy.typing import NDArray
@@ -36,6 +37,8 @@ _VIEW = 16
 """Bytes of a text beside its own."""
 _LOOKED_AT = 20_000
 """Rows that say how long texts are."""
+_AT_ONCE = 50_000_000
+"""Rows of files that are counted at once: what Polars holds while it counts grows with the rows, 1.5 bytes for each."""
 
 
 class Source(Protocol):
@@ -96,7 +99,7 @@ class Streamed:
         """Return each combination of values once, as `Source` has it."""
         import polars as pl
 
-        return self._counted(self.numbered(names), names, budget, {times: pl.len().cast(pl.Int64)})
+        return self._counted(self.numbered(names), names, budget, {times: (pl.len().cast(pl.Int64), pl.Expr.sum)})
 
     def placed_histogram(
         self, names: Sequence[str], times: str, budget: MemoryBudget
@@ -107,7 +110,10 @@ class Streamed:
         first = f"{times}_first"
         while first in self.columns:
             first += "_"
-        measured = {times: pl.len().cast(pl.Int64), first: pl.col("row").min().cast(pl.Int64)}
+        measured = {
+            times: (pl.len().cast(pl.Int64), pl.Expr.sum),
+            first: (pl.col("row").min().cast(pl.Int64), pl.Expr.min),
+        }
         cells = self._counted(self.numbered(names).with_row_index("row"), names, budget, measured)
         cells = cells[np.argsort(cells[first].to_numpy())]
         return cells.drop(first), cells[first].to_numpy()
@@ -211,22 +217,33 @@ class Streamed:
         return release
 
     def _counted(
-        self, lazy: pl.LazyFrame, names: Sequence[str], budget: MemoryBudget, measured: dict[str, pl.Expr]
+        self,
+        lazy: pl.LazyFrame,
+        names: Sequence[str],
+        budget: MemoryBudget,
+        measured: Mapping[str, tuple[pl.Expr, Callable[[pl.Expr], pl.Expr]]],
     ) -> pl.DataFrame:
         """Return each combination of values of numbered columns once, with what is measured of its rows.
 
-        The first that is measured is how many there are.
+        Each measure says how it is taken of some rows, and how those of several lots of rows make one. The first is how
+        many rows there are.
         """
         import polars as pl
 
         keys, told = ([f"{letter}{at}" for at in range(len(some))] for letter, some in (("", names), ("m", measured)))
+        measures = [one.alias(key) for key, (one, _) in zip(told, measured.values(), strict=True)]
+        joint = [join(pl.col(key)) for key, (_, join) in zip(told, measured.values(), strict=True)]
         try:
             rows = self.table.rows if self.table.rows is not None else int(collected(lazy.select(pl.len())).item())
             if rows > budget.cells:
                 distinct = pl.struct(keys).hash().approx_n_unique()
                 budget.check_cells(int(collected(lazy.select(distinct)).item()))
-            measures = [one.alias(key) for key, one in zip(told, measured.values(), strict=True)]
-            cells = collected(lazy.group_by(keys).agg(measures))
+            if not self.table.in_files or rows <= _AT_ONCE:
+                cells = collected(lazy.group_by(keys).agg(measures))
+            else:
+                lots = (lazy.slice(start, _AT_ONCE) for start in range(0, rows, _AT_ONCE))
+                each = (collected(lot.group_by(keys).agg(measures)) for lot in lots)
+                cells = reduce(lambda before, lot: pl.concat([before, lot]).group_by(keys).agg(joint), each)
         except (pl.exceptions.PolarsError, OSError) as error:
             kind = type(error).__name__
         else:

@@ -46,6 +46,8 @@ class ScannedTable:
     """Of delimited text."""
     rows: int | None = None
     """How many rows there are, where that was counted."""
+    in_files: bool = False
+    """Whether it is read from files, whose rows keep their places; those of a query may not."""
 
     def __repr__(self) -> str:
         return f"ScannedTable(columns={len(self.columns)})"
@@ -195,7 +197,7 @@ def _scan_parquet(files: Sequence[Path], shown: str) -> ScannedTable:
     import polars as pl
 
     try:
-        return _scanned(pl.scan_parquet(list(files), hive_partitioning=False, glob=False))
+        return replace(_scanned(pl.scan_parquet(list(files), hive_partitioning=False, glob=False)), in_files=True)
     except (pl.exceptions.PolarsError, OSError) as error:
         kind = type(error).__name__
     raise DataError(f"'{shown}' cannot be read as Parquet ({kind}). It may be damaged; write it again.")
@@ -215,4 +217,4 @@ def _scan_delimited(path: Path, delimiter: str | None) -> ScannedTable:
         encoding="utf8",
         glob=False,
     )
-    return replace(_scanned(lazy), delimiter=found.delimiter, rows=found.rows)
+    return replace(_scanned(lazy), delimiter=found.delimiter, rows=found.rows, in_files=True)
