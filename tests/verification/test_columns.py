@@ -130,6 +130,36 @@ def test_what_is_said_of_cells_counts(cells, said, true, expected):
     assert covered(column(cells, said), true) == expected
 
 
+@pytest.mark.parametrize(
+    ("cells", "said", "true", "expected"),
+    [
+        (["{*, a}"], "values", ["*", "a", "b"], [{"*", "a"}]),
+        (['{"[1, 2]", a}'], None, ["[1, 2]", "1", "a", "b"], [{"[1, 2]", "a"}]),
+        (["[1, 5]", "x"], None, ["[1, 5]", "x", "3"], [{"[1, 5]"}, {"x"}]),
+        (["[9, 10]"], None, ["100", "9", "10", "5"], [{"9", "10"}]),
+        (["[07:00, 08:00]"], None, ["07:00:00", "07:30", "09:00"], [{"07:00:00", "07:30"}]),
+    ],
+)
+def test_a_text_that_reads_like_another_cell_may_be_a_value(cells, said, true, expected):
+    assert covered(column(cells, said), true) == expected
+    others = [f"name {number}" for number in range(300)] * (said is None and "x" in cells)
+    assert covered(column([*cells, *others], said), true)[: len(cells)] == expected
+
+
+def test_the_first_and_the_last_rank_of_a_cell_are_those_that_it_covers():
+    for others in ([], [f"name {number}" for number in range(300)]):
+        read = column(["{a, c}", "d", *others])
+        values, _ = read.values(pl.Series("x", ["a", "b", "c", "d", "e"]))
+        found, cells = place(read, values), read.codes[:2]
+        assert (found.low[cells].tolist(), found.high[cells].tolist()) == ([0, 3], [2, 3])
+
+
+def test_times_in_sets_are_times_although_names_of_nodes_are_read_as_text():
+    said = Meaning(kind="values", climbed=True, facts={"hierarchy": {"read_as": "text"}})
+    assert read_column(pl.Series("x", ["{07:00, 08:00}"]), said).scale == "time"
+    assert read_column(pl.Series("x", ["{early, late}"]), said).scale == "text"
+
+
 def test_declared_categories_lie_in_their_order():
     sizes = pl.Series("x", ["S", "L", "XL", "M"], dtype=pl.Enum(["S", "M", "L", "XL"]))
     assert covered(column(["[S, L]"], beside=sizes), sizes) == [{"S", "M", "L"}]
