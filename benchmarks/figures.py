@@ -307,7 +307,7 @@ FIGURES = (
         title="Liang, Yuan (2013) has no experiments: loss over t on Adult, k = 5",
         part="closeness",
         axes=("t", "gcp in %"),
-        panels=long(lambda title: "Adult" if title.startswith("Adult") else None, "t", "gcp", "algorithm"),
+        panels=long(lambda title: "Adult" if title.startswith("Adult, ") else None, "t", "gcp", "algorithm"),
         text="The paper's example tables are tests of the product.",
     ),
     Figure(
