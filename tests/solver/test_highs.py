@@ -3,6 +3,7 @@
 import itertools
 import math
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -213,3 +214,37 @@ def test_without_the_solver_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "highspy", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'shoal\[exact\]'"):
         solve(random_program(0, integer=True))
+
+
+def test_a_start_that_the_solver_takes_for_the_optimum_is_searched_further(monkeypatch):
+    """HiGHS 1.16 ended with the start that it was given, called optimal, and with a lower bound."""
+    program = Program(
+        costs=np.array([3.0, 2.0]), integer=np.ones(2, dtype=bool), lower=np.zeros(2), upper=np.ones(2),
+        rows=Rows.of([([0, 1], 1.0, 1, 2)]),
+    )  # fmt: skip
+    live, told = LiveProgram(program), []
+
+    def once(interrupted, gap, seconds, real=live._solution):
+        found = real(interrupted, gap, seconds)
+        told.append(found)
+        if len(told) > 1:
+            return found
+        return replace(found, status="within-gap", objective=5.0, bound=1.0, values=np.ones(2))
+
+    monkeypatch.setattr(live, "_solution", once)
+    found = live.solve(start=np.ones(2))
+    assert (found.status, found.objective, found.bound) == ("optimal", 2, 2)
+    assert len(told) == 2
+    told.clear()
+    assert live.solve(start=np.ones(2), gap=0.9).objective == 5, "a gap was asked for"
+
+
+def test_costs_that_are_not_whole_are_not_optimal_beside_a_lower_bound(monkeypatch):
+    program = Program(
+        costs=np.array([1.5, 2.25]), integer=np.ones(2, dtype=bool), lower=np.zeros(2), upper=np.ones(2),
+        rows=Rows.of([([0, 1], 1.0, 1, 2)]),
+    )  # fmt: skip
+    live = LiveProgram(program)
+    assert live.solve().status == "optimal"
+    monkeypatch.setattr(live, "_values", lambda *_: (np.array([0.0, 1.0]), 2.25))
+    assert live.solve().status == "within-gap"

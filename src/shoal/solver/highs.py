@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -357,13 +357,17 @@ class LiveProgram:
             self._solver.setSolution(len(given), given, np.asarray(start, dtype=np.float64)[given])
         interrupted = self._run(time_limit, keep_interrupted, step, progress)
         found = self._solution(interrupted, gap, time.perf_counter() - began)
-        if start is not None and found.status == "within-gap" and not math.isfinite(found.bound):
-            # HiGHS has been seen to call a start optimal without a bound, where presolve left nothing to search.
+        if start is not None and found.status == "within-gap" and (gap == 0 or not math.isfinite(found.bound)):
+            # HiGHS has been seen to call a start optimal without a bound, where presolve left nothing to search, and
+            # from 1.16 on with a bound that is lower.
             self._solver.clearSolver()
             left = None if time_limit is None else max(time_limit - found.seconds, 0.0)
-            return self.solve(
+            again = self.solve(
                 time_limit=left, work=work, gap=gap, keep_interrupted=keep_interrupted, step=step, progress=progress
             )
+            if again.objective > found.objective:
+                again = replace(again, values=found.values, objective=found.objective)
+            return again
         return found
 
     def _set(self, options: dict[str, Any]) -> None:
@@ -459,11 +463,12 @@ class LiveProgram:
             bound = float(math.ceil(bound - _MARGIN * max(1.0, abs(bound))))
         bound = min(bound, objective)
         status: Status
-        if values is not None and bound >= objective - (0 if whole else _MARGIN * max(1.0, abs(objective))):
+        # Costs that are not whole may differ from the bound by what the solver neglects, and by nothing more.
+        neglected = 0 if whole and (gap > 0 or self._program.whole_costs) else _MARGIN * max(1.0, abs(objective))
+        if values is not None and bound >= objective - neglected:
             status = "optimal"
         elif ended == kinds.kOptimal:
-            # Without whole costs the solver's own word on the gap must do.
-            status = "within-gap" if gap > 0 or self._program.whole_costs else "optimal"
+            status = "within-gap"
         else:
             status = "interrupted" if interrupted else stopped[ended]
         duals = np.array(self._solver.getSolution().row_dual) if not whole and ended == kinds.kOptimal else None
