@@ -38,6 +38,8 @@ _SAMPLES = ((300, 60.0), (500, 60.0))
 """Rows of a sample of Adult that is to be proven, and seconds."""
 _LARGER_SAMPLE, _LARGER_SECONDS, _LARGER_GAP = 1_500, 120.0, 0.7
 """Rows of a sample that is to be bounded, seconds, and the gap in percent that is asked for."""
+_CENSUS_ROWS = 30_000
+"""Census-like rows of which stars are counted over k, about as many as Adult has."""
 _Proof = tuple[pl.DataFrame, shoal.PatternRule | None, int, float]
 """A table, its patterns, k, and seconds."""
 _BUSY = 4
@@ -45,9 +47,10 @@ _BUSY = 4
 
 
 def measure(settings: Settings) -> Part:
-    """Measure the speed on census-like tables, and the quality on Adult where a copy exists."""
+    """Measure speed and stars on census-like tables, and the quality on Adult where a copy exists."""
     part = Part(name="patterns", title="Pattern-guided k-anonymity")
     _speed(part, settings)
+    _census_over_k(part, settings)
     if not settings.adult.exists():
         part.say("There is no copy of Adult: give one with --adult.")
     else:
@@ -108,42 +111,74 @@ def _speed(part: Part, settings: Settings) -> None:
     )
 
 
-def _quality(part: Part, frame: pl.DataFrame, settings: Settings) -> None:
-    limit = 10.0 if settings.quick else _QUALITY_SECONDS
+def _values(settings: Settings) -> tuple[int, ...]:
+    return _K_VALUES[:2] if settings.quick else _K_VALUES
+
+
+def _limit(settings: Settings) -> float:
+    return 10.0 if settings.quick else _QUALITY_SECONDS
+
+
+def _census_over_k(part: Part, settings: Settings) -> None:
+    """Show stars over k of a census-like table, as of Adult."""
+    n = settings.rows // 10 if settings.quick else _CENSUS_ROWS
+    frame = census(n, quasi_identifiers=list(_QI), seed=1).select(_QI)
+    tasks: list[_Proof] = [(frame, None, k, _limit(settings)) for k in _values(settings)]
+    _show_over_k(
+        part, f"Census-like, {n:,} rows, d = 7", frame, settings, side_by_side(_proven, tasks, settings.workers)
+    )
+
+
+def _show_over_k(
+    part: Part, name: str, frame: pl.DataFrame, settings: Settings, proofs: Sequence[tuple[float, dict[str, float]]]
+) -> list[tuple[int, dict[str, float], float]]:
+    """Show stars over k by each algorithm; return of each k the stars and the bound that the program proved."""
     rows: list[tuple[object, ...]] = []
-    values = _K_VALUES[:2] if settings.quick else _K_VALUES
-    tasks: list[_Proof] = [(frame, None, k, limit) for k in values]
+    found = []
+    for k, (took, best) in zip(_values(settings), proofs, strict=True):
+        asked = {"quasi_identifiers": frame.columns, "privacy": shoal.KAnonymity(k), "seed": 1}
+        bound, stars = best["cost_bound"], {}
+        for algorithm, seconds, facts in (
+            ("greedy", *_partition(frame, shoal.PatternGuided(improve=False), k)),
+            ("improved", *_partition(frame, shoal.PatternGuided(), k)),
+            ("patterns-optimal", took, best),
+        ):
+            stars[algorithm] = facts["cost"]
+            of_bound = None if algorithm == "greedy" else facts["cost"] / bound
+            rows.append((k, algorithm, facts["cost"], of_bound, seconds))
+        start = time.perf_counter()
+        stars["mondrian"] = shoal.anonymize(frame, algorithm="mondrian", **asked).certificate.cost.stars
+        rows.append((k, "mondrian", stars["mondrian"], stars["mondrian"] / bound, time.perf_counter() - start))
+        found.append((k, stars, bound))
+    part.show(
+        Grid(
+            title=f"{name}, every pattern; optimal with {_limit(settings):.0f} s, {settings.workers} at a time:",
+            header=("k", "algorithm", "stars", "over the bound", "seconds"),
+            rows=rows,
+        )
+    )
+    return found
+
+
+def _quality(part: Part, frame: pl.DataFrame, settings: Settings) -> None:
+    values = _values(settings)
+    tasks: list[_Proof] = [(frame, None, k, _limit(settings)) for k in values]
     if not settings.quick:
         sample = frame.sample(_LARGER_SAMPLE, seed=1)
         tasks = [(frame, _FEW, 5, _LIMIT_SECONDS), (sample, _FEW, 5, _LARGER_SECONDS), *tasks]
     proofs = side_by_side(_proven, tasks, settings.workers)
     few = proofs[: -len(values)]
-    for k, (took, best) in zip(values, proofs[-len(values) :], strict=True):
-        asked = {"quasi_identifiers": frame.columns, "privacy": shoal.KAnonymity(k), "seed": 1}
-        seconds, greedy = _partition(frame, shoal.PatternGuided(improve=False), k)
-        rows.append((k, "greedy", greedy["cost"], None, seconds))
-        seconds, improved = _partition(frame, shoal.PatternGuided(), k)
-        bound = best["cost_bound"]
-        rows.append((k, "improved", improved["cost"], improved["cost"] / bound, seconds))
-        rows.append((k, "patterns-optimal", best["cost"], best["cost"] / bound, took))
-        start = time.perf_counter()
-        mondrian = shoal.anonymize(frame, algorithm="mondrian", **asked).certificate.cost.stars
-        rows.append((k, "mondrian", mondrian, mondrian / bound, time.perf_counter() - start))
+    for k, stars, bound in _show_over_k(part, "Adult, eight attributes", frame, settings, proofs[-len(values) :]):
         part.targets += [
             Target(
-                what=f"Adult, k = {k}: improved greedy over the bound", limit=1.10, measured=improved["cost"] / bound
+                what=f"Adult, k = {k}: improved greedy over the bound", limit=1.10, measured=stars["improved"] / bound
             ),
             Target(
-                what=f"Adult, k = {k}: improved greedy over Mondrian", limit=1.0, measured=improved["cost"] / mondrian
+                what=f"Adult, k = {k}: improved greedy over Mondrian",
+                limit=1.0,
+                measured=stars["improved"] / stars["mondrian"],
             ),
         ]
-    part.show(
-        Grid(
-            title=f"Adult, eight attributes, every pattern; optimal with {limit:.0f} s, {settings.workers} at a time:",
-            header=("k", "algorithm", "stars", "over the bound", "seconds"),
-            rows=rows,
-        )
-    )
     counts: list[tuple[object, ...]] = []
     for most in (1, 2, 3, 4, 8):
         rule = shoal.PatternRule(most_stars=most)

@@ -348,6 +348,7 @@ def test_stars_and_the_papers_figures_are_tables_of_the_sweep(benchmarks, settin
     )
     assert {target.limit for target in stars.targets} == {0.40, 1.03, 1.15}
 
+    draws_its_figures(benchmarks, stars, tmp_path / "stars")
     paper = benchmarks.paper.measure(settings)
     draws_its_figures(benchmarks, paper, tmp_path)
     phases = next(figure for title, figure in paper.figures.items() if title.startswith("How often"))
@@ -748,8 +749,13 @@ def test_attacks_are_measured_beside_their_baselines(benchmarks, settings, monke
 
 def test_patterns_are_measured_from_the_greedy_choice_to_the_proof(benchmarks, settings, monkeypatch, tmp_path):
     part = benchmarks.patterns
-    (speed,) = part.measure(settings).figures.values()
+    without = part.measure(settings)
+    speed, over_k = without.figures.values()
     assert [row[:2] for row in speed["rows"]] == [["300", "greedy"], ["300", "improved"]]
+    by_k = {(row[0], row[1]): row[2] for row in over_k["rows"]}
+    for k in (2, 5):
+        assert by_k[k, "patterns-optimal"] <= by_k[k, "improved"] <= by_k[k, "greedy"]
+    assert not without.targets, "only Adult has targets"
     assert speed["rows"][1][5] <= speed["rows"][0][5], "the improvement never has more stars"
     frame = shoal.datasets.census(200, quasi_identifiers=7, seed=1)
     adult = tmp_path / "adult.csv"
@@ -758,7 +764,7 @@ def test_patterns_are_measured_from_the_greedy_choice_to_the_proof(benchmarks, s
     monkeypatch.setattr(part, "_K_VALUES", (2,))
     monkeypatch.setattr(part, "_BUSY", 1)
     found = part.measure(replace(settings, adult=adult))
-    _, quality, counts, samples = (figure["rows"] for figure in found.figures.values())
+    _, _, quality, counts, samples = (figure["rows"] for figure in found.figures.values())
     greedy, improved, best, _ = (row[2] for row in quality)
     assert best <= improved <= greedy
     assert [row[0] for row in counts[::2]] == sorted(row[0] for row in counts[::2])
