@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.algorithms import Cluster, Problem
+from shoal.algorithms import Cluster, Problem, Sabre
 from shoal.algorithms.local_search import cluster, neighbourhood
 from shoal.errors import ParameterError
 from shoal.hierarchy import Hierarchy
 from shoal.metrics import gcp
-from shoal.models import KAnonymity, LDiversity, MUniqueness, Requirement, TCloseness
+from shoal.models import BetaLikeness, KAnonymity, LDiversity, MUniqueness, Requirement, TCloseness
 from shoal.recoding import recode
 from shoal.table import Schema, encode
 from shoal.testing.hierarchies import STAR, common_ancestor, leaves_below
@@ -201,6 +201,19 @@ def test_groups_like_the_table_start_from_those_of_sabre():
     predicates = [predicate_of(TCloseness(0.2), values), predicate_of(KAnonymity(4), values)]
     check_partition(result, rows=600, sensitive=[values], predicates=predicates)
     assert result.details["loss"] <= result.details["sabre_loss"]
+
+
+@pytest.mark.parametrize("recoding", ["generalization", "suppression"])
+@pytest.mark.parametrize("closeness", [TCloseness(0.3), BetaLikeness(2)])
+def test_where_no_groups_are_drawn_the_default_never_loses_more_than_sabre(recoding, closeness, monkeypatch):
+    columns, values = mixed(6, 600)
+    asked = problem(columns, values, [closeness, KAnonymity(3)], recoding)
+    result, alone = Cluster().partition(asked), Sabre().partition(asked)
+    assert result.details["sabre_loss"] == pytest.approx(alone.details["loss"])
+    assert result.details["loss"] <= result.details["sabre_loss"]
+    monkeypatch.setattr(cluster, "_WHOLE_SABRE", 599)
+    of_many, asked_for = Cluster().partition(asked), Cluster(effort=result.details["effort"]).partition(asked)
+    assert (of_many.groups == asked_for.groups).all(), "in large tables SABRE searches for twice the effort, too"
 
 
 @pytest.mark.parametrize("privacy", [[KAnonymity(4)], [LDiversity(3)], [LDiversity(2), KAnonymity(5)]])

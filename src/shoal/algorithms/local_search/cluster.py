@@ -47,6 +47,8 @@ _MANY = 100_000
 """Classes of a large table."""
 _SEARCHED_IF_DRAWN = 100_000
 """In tables of more rows groups that were drawn are not searched further: hardly anything came of it."""
+_WHOLE_SABRE = 100_000
+"""In tables of up to so many rows SABRE's usual search comes first where no groups can be drawn (decision 104)."""
 _SEARCHED = 20_000
 """Where more rows need something the search is shorter: finding neighbours takes the time."""
 _LEAST = 500
@@ -119,7 +121,8 @@ class Cluster:
       publish the same become one. All groups stay acceptable.
     * The search starts from Mondrian's or Hilbert's groups where these lose less than those that were grown, from those
       of TP+ where it serves the requirement and values become stars, and from SABRE's where groups must be like the
-      table: never is more lost than by these.
+      table: never is more lost than by these. SABRE has its own default effort, unless one is given here, groups are
+      drawn (below), or the table has more than 100,000 rows.
     * For t-closeness by the equal distance, with hierarchies for all attributes, groups are drawn from cells of the
       lattice of hierarchies: at one vector of levels after another, cheapest first, the largest selection of each
       cell's rows that is like the table. Then rows follow other drawn groups, as simulated annealing has it, where a
@@ -194,16 +197,20 @@ class Cluster:
                 drawn = _searched(problem, work, drawn, effort)
             return drawn[1], {**told, "loss": drawn[0]}, work.shortened, None
         starts: dict[str, tuple[float, NDArray[np.int32]]] = {}
-        compares = problem.requirement.compares_with_table
-        with beside(partial(_partitions, () if compares else _others(problem), problem)) as found:
+        if problem.requirement.compares_with_table:
             _look_around(problem, work)
-            if work.smallest <= _LARGEST_GROWN and not compares:
-                starts["growing"] = _grow(work), work.groups_of_rows()
-            else:
-                work.keep_classes()
-            others = found()
-        if compares:
-            others = _partitions((Sabre(effort=2 * effort),), problem, problem.progress)
+            work.keep_classes()
+            whole = self.effort is None and drawn is None and work.rows <= _WHOLE_SABRE
+            sabre = Sabre() if whole else Sabre(effort=2 * effort)
+            others = _partitions((sabre,), problem, problem.progress)
+        else:
+            with beside(partial(_partitions, _others(problem), problem)) as found:
+                _look_around(problem, work)
+                if work.smallest <= _LARGEST_GROWN:
+                    starts["growing"] = _grow(work), work.groups_of_rows()
+                else:
+                    work.keep_classes()
+                others = found()
         for name, start in others.items():
             starts[name] = work.set_groups_of_rows(start.groups), start.groups
         shortened = any(start.facts.get("search") == CUT_SHORT for start in others.values())
@@ -266,7 +273,7 @@ def _usual_effort(problem: Problem, rows: int) -> int:
         usual = min(max(_MOVES // max(rows, 1), _LEAST_DEFAULT), _DEFAULT)
     else:
         usual = min(int(_LEAST_DEFAULT * (rows / _SEARCHED) ** _MORE_OF_MANY), _MOST_OF_MANY)
-    # SABRE searches for twice as long beforehand: together they take the time of one.
+    # SABRE searches beforehand, in large tables for twice as long: together they take the time of one.
     return usual // 2 if problem.requirement.compares_with_table else usual
 
 
