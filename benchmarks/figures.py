@@ -382,8 +382,9 @@ FIGURES = (
         part="patterns",
         axes=("k", "stars"),
         panels=long(_over_k, "k", "stars", "algorithm"),
-        text="The paper: pattern-guided greedy leaves fewer stars than Mondrian's suppression. Here, too. `improved` "
-        "is our search after it, `patterns-optimal` the program with a minute.",
+        text="The paper: pattern-guided greedy leaves fewer stars than Mondrian's suppression. Here, too. "
+        "`improved` is our search after it; `patterns-optimal`, the program with a minute, proves it within 1 to 5 % "
+        "of the fewest, and finds hardly more.",
     ),
 )
 """Every figure, in the order of the papers."""
