@@ -200,8 +200,8 @@ FIGURES = (
         axes=("l", "stars"),
         panels=_stars("over l"),
         text="The paper: TP stays below Hilbert, and TP+ below both. Here TP+ does, with the codes as they are (`tp+ "
-        "hilbert`) and with every domain stretched to the same width (`tp+ scaled`); TP has more stars than "
-        "Hilbert at l = 2 (at l = 2 and 3 of SAL, 2 and 4 of OCC), by 6 % at most, and fewer from l = 5 on. Our "
+        "hilbert`) and with every domain stretched to the same width (`tp+ scaled`); TP has a few more stars "
+        "than Hilbert for small l (2 and 3 of SAL, 2 and 4 of OCC; by 6 % at most), and fewer from l = 5 on. Our "
         "default (`tp+`) leaves fewest; `bound` is a proven lower bound.",
     ),
     Figure(
@@ -301,8 +301,8 @@ FIGURES = (
         axes=("release", "counterfeits"),
         panels=apart(_counterfeits, "fewest"),
         text="The paper: at most 10 (OCC) and 12 (SAL), and none at 51 and 33 releases. `fewest` is the paper's aim: "
-        "at most 13 in both here. The default (`independent`) draws signatures independently of the quasi- "
-        "identifiers, which the paper's 1/m needs against readers who know the algorithm, and pays with "
+        "at most 13 in both here. The default (`independent`) draws signatures independently of the "
+        "quasi-identifiers, which the paper's 1/m needs against readers who know the algorithm, and pays with "
         "thousands; `near values` are signatures of values that are near each other, for better answers to "
         "queries.",
     ),
