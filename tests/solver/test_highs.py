@@ -216,12 +216,17 @@ def test_without_the_solver_the_error_says_what_to_install(monkeypatch):
         solve(random_program(0, integer=True))
 
 
-def test_a_start_that_the_solver_takes_for_the_optimum_is_searched_further(monkeypatch):
-    """HiGHS 1.16 ended with the start that it was given, called optimal, and with a lower bound."""
-    program = Program(
-        costs=np.array([3.0, 2.0]), integer=np.ones(2, dtype=bool), lower=np.zeros(2), upper=np.ones(2),
+def one_of_two(*costs):
+    """At least one of two things, each at its cost."""
+    return Program(
+        costs=np.array(costs), integer=np.ones(2, dtype=bool), lower=np.zeros(2), upper=np.ones(2),
         rows=Rows.of([([0, 1], 1.0, 1, 2)]),
     )  # fmt: skip
+
+
+def test_a_start_that_the_solver_takes_for_the_optimum_is_searched_further(monkeypatch):
+    """HiGHS 1.16 ended with the start that it was given, called optimal, and with a lower bound."""
+    program = one_of_two(3.0, 2.0)
     live, told = LiveProgram(program), []
 
     def once(interrupted, gap, seconds, real=live._solution):
@@ -240,11 +245,25 @@ def test_a_start_that_the_solver_takes_for_the_optimum_is_searched_further(monke
 
 
 def test_costs_that_are_not_whole_are_not_optimal_beside_a_lower_bound(monkeypatch):
-    program = Program(
-        costs=np.array([1.5, 2.25]), integer=np.ones(2, dtype=bool), lower=np.zeros(2), upper=np.ones(2),
-        rows=Rows.of([([0, 1], 1.0, 1, 2)]),
-    )  # fmt: skip
+    program = one_of_two(1.5, 2.25)
     live = LiveProgram(program)
     assert live.solve().status == "optimal"
     monkeypatch.setattr(live, "_values", lambda *_: (np.array([0.0, 1.0]), 2.25))
     assert live.solve().status == "within-gap"
+
+
+def test_what_is_worse_after_a_second_solve_is_not_returned(monkeypatch):
+    program = one_of_two(3.0, 2.0)
+    live = LiveProgram(program)
+    first, second = (
+        Solution(status=status, values=values, objective=objective, bound=bound, seconds=1.0)
+        for status, values, objective, bound in (
+            ("within-gap", np.array([1.0, 0.0]), 3.0, 1.0),
+            ("time-limit", np.ones(2), 5.0, 4.0),
+        )
+    )
+    answers = iter((first, second))
+    monkeypatch.setattr(live, "_solution", lambda *_: next(answers))
+    found = live.solve(start=np.array([1.0, 0.0]))
+    assert (found.status, found.objective, found.bound, found.seconds) == ("time-limit", 3, 3, 2)
+    assert found.values.tolist() == [1, 0]

@@ -147,8 +147,9 @@ class Solution:
     """What the solver found and what it proved."""
 
     status: Status
-    """optimal: nothing is cheaper. within-gap: nothing is cheaper by more than the gap that was asked for. time-limit,
-    work-limit and interrupted: what was found until then. infeasible and unbounded: there is nothing to find."""
+    """optimal: nothing is cheaper. within-gap: nothing is cheaper by more than the gap that was asked for, or the
+    solver was content beside a lower bound. time-limit, work-limit and interrupted: what was found until then.
+    infeasible and unbounded: there is nothing to find."""
     values: NDArray[np.float64] | None
     """The variables of the best solution found, integer ones rounded and the rows checked again; None without one."""
     objective: float
@@ -366,8 +367,9 @@ class LiveProgram:
                 time_limit=left, work=work, gap=gap, keep_interrupted=keep_interrupted, step=step, progress=progress
             )
             if again.objective > found.objective:
-                again = replace(again, values=found.values, objective=found.objective)
-            return again
+                best = min(again.bound, found.objective)
+                again = replace(again, values=found.values, objective=found.objective, bound=best)
+            return replace(again, seconds=found.seconds + again.seconds)
         return found
 
     def _set(self, options: dict[str, Any]) -> None:
