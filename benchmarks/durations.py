@@ -25,6 +25,7 @@ MINUTES: dict[str, float] = {
     "starting": 2,
     "waiting": 2,
     "emd": 0.5,
+    "ends": 2,
     "closeness": 3,
     "local": 4,
     "exact": 3,

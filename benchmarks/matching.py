@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from benchmarks.settings import Settings
-    from shoal.certificate import Cost
+    from shoal.release.certificate import Cost
 
 __all__ = ["measure"]
 

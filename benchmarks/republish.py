@@ -14,8 +14,8 @@ import shoal
 from benchmarks.results import Grid, Part, Target
 from benchmarks.sweep import encoded, partitioned, side_by_side
 from shoal.algorithms import ALGORITHMS
-from shoal.covering import PointTree
 from shoal.datasets import census
+from shoal.joins import PointTree
 from shoal.metrics import random_ranges, workload_error
 from shoal.models import Requirement
 from shoal.recoding.extents_kernel import group_extents

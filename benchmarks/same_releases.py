@@ -88,7 +88,8 @@ def _compare(other: Path, arguments: Sequence[str]) -> int:
         environment = {**os.environ, "PYTHONPATH": str(source)}
         command = [sys.executable, str(Path(__file__).resolve()), *arguments]
         run = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-        lines = [json.loads(line) for line in run.stdout.splitlines()]
+        # The solver may print a line of its own.
+        lines = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
         found[version] = {line.pop("release"): line for line in lines}
     names = list(dict.fromkeys([*found["here"], *found["there"]]))
     differing = [name for name in names if _outcome(found["here"].get(name)) != _outcome(found["there"].get(name))]

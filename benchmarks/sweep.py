@@ -58,7 +58,7 @@ ALGORITHMS: dict[str, Algorithm] = {
 """What is compared: the default, the paper's TP+, its baseline, and TP."""
 
 
-class _ScaledRefinement:
+class _ScaledRefinement(Algorithm):
     """TP refined by Hilbert with every domain stretched to the same width, as the baseline Hilbert has it.
 
     The paper does not say how domains of different sizes share a curve, and it decides how good the refinement is;
@@ -75,7 +75,7 @@ class _ScaledRefinement:
         """Return why a requirement cannot be served."""
         return ALGORITHMS["tp"].unsupported(requirement)
 
-    def partition(self, problem: Problem) -> Partition:
+    def group_rows(self, problem: Problem) -> Partition:
         """Run TP, then partition its residue, which is the last group."""
         partition = ALGORITHMS["tp"].partition(problem)
         if not partition.details["residue"]:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from importlib import metadata
 from pathlib import Path
 from statistics import median
@@ -111,20 +112,15 @@ def _seconds_to_a_page(folder: Path) -> float:
 
 def needed(extra: str) -> set[str]:
     """Return the distributions that shoal needs without any extra, or by this one, and what these need in turn."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     found: set[str] = set()
-    waiting = [("shoal", extra)]
+    waiting: list[str] = project["optional-dependencies"][extra] if extra else project["dependencies"]
     while waiting:
-        name, asked = waiting.pop()
-        for line in metadata.requires(name) or ():
-            one = Requirement(line)
-            if one.marker is not None and not one.marker.evaluate({"extra": asked}):
-                continue
-            if name == "shoal" and extra and one.marker is None:
-                continue  # the package's own, which are counted without the extra
-            plain = canonicalize_name(one.name)
-            if plain not in found:
-                found.add(plain)
-                waiting.append((plain, ""))
+        one = Requirement(waiting.pop())
+        plain = canonicalize_name(one.name)
+        if plain not in found and (one.marker is None or one.marker.evaluate({"extra": ""})):
+            found.add(plain)
+            waiting += metadata.requires(plain) or ()
     return found
 
 

@@ -230,7 +230,7 @@ def test_the_public_files_tell_an_adversary_nothing_more(benchmarks):
 
 def test_marks_tables_and_the_run_say_the_same_of_minimality():
     """The catalogue, the guide, SECURITY.md and the newest run of `python -m benchmarks minimality`."""
-    from shoal.algorithms.catalogue import CATALOGUE
+    from shoal.algorithms.algorithm_list import CATALOGUE
 
     (figure,) = json.loads((ROOT / "benchmarks" / "results" / "minimality.json").read_text())["figures"].values()
     run = {(row[0], row[1]): row[3:] for row in figure["rows"]}

@@ -7,12 +7,14 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tomllib
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 import shoal
+from shoal._core.optional import DISTRIBUTION
 
 ROOT = Path(shoal.__file__).parent
 SOURCES = {str(path.relative_to(ROOT.parent)): path for path in sorted(ROOT.rglob("*.py"))}
@@ -96,6 +98,37 @@ def test_every_listed_name_is_there(module):
         assert hasattr(imported, name), f"{module} lists {name}, which is not there"
 
 
+def test_listed_names_are_used_elsewhere():
+    """A module lists what other modules, tests or benchmarks import of it; only public packages list more."""
+    public = {"shoal.attacks", "shoal.datasets", "shoal.grouping"}
+    here = Path(__file__).parent
+    others = [ROOT / "__init__.pyi", *sorted(here.rglob("*.py")), *sorted((here.parent / "benchmarks").rglob("*.py"))]
+    trees = [tree_of(name) for name in SOURCES] + [ast.parse(path.read_text(encoding="utf-8")) for path in others]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    taken = {(f"shoal.{one.module}" if one.level else one.module, name.name) for one in imports for name in one.names}
+    idle = []
+    for module in set(MODULES) - public:
+        commands = {module.rpartition(".")[2].removesuffix("_all")} if module.startswith("shoal.cli.") else set()
+        listed = set(getattr(importlib.import_module(module), "__all__", ()))
+        idle += [f"{module}.{name}" for name in listed - attributes - commands if (module, name) not in taken]
+    assert not idle
+
+
+def test_nothing_guesses_what_an_algorithm_can_do():
+    """Capabilities are declared in one value, and read from it: not asked for by name."""
+    from dataclasses import fields
+
+    from shoal.algorithms import Algorithm, Capabilities
+
+    declared = {one.name for one in fields(Capabilities)} | {name for name in vars(Algorithm) if name[0] != "_"}
+    calls = [node for name in SOURCES for node in ast.walk(tree_of(name)) if isinstance(node, ast.Call)]
+    guesses = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id in ("getattr", "hasattr")]
+    names = {call.args[1].value for call in guesses if isinstance(call.args[1], ast.Constant)}
+    assert not names & (declared - {"name"})
+
+
 @pytest.mark.parametrize("name", [name for name in SOURCES if not name.startswith("shoal/cli/")])
 def test_only_the_command_line_prints(name):
     talk = ("print", "input", "breakpoint")
@@ -119,9 +152,9 @@ def test_no_long_file_no_bare_except_nothing_left_undone(name):
 
 
 MANY_PARAMETERS = {
-    "shoal/assessment.py: risk",
-    "shoal/auditing.py: audit",
-    "shoal/publish.py: anonymize",
+    "shoal/verbs/risk.py: risk",
+    "shoal/verbs/audit.py: audit",
+    "shoal/verbs/anonymize.py: anonymize",
     "shoal/republication/series.py: publish",
 }
 """The verbs that take a table and all that may be asked of it, by keyword."""
@@ -153,11 +186,11 @@ def test_kernels_take_what_belongs_together_as_one(name):
 
 
 def test_a_class_means_one_thing_in_the_tree():
-    """Kernels have records of their own, and what tests use may be called like what they test."""
+    """But kernels have records of their own."""
     homes: dict[str, list[str]] = {}
     for name in SOURCES:
         tree = tree_of(name)
-        if not name.endswith("_kernel.py") and not name.startswith("shoal/testing/"):
+        if not name.endswith("_kernel.py"):
             for node in tree.body:
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                     homes.setdefault(node.name, []).append(name)
@@ -168,7 +201,7 @@ def test_a_class_means_one_thing_in_the_tree():
 def test_the_options_of_a_request_are_the_parameters_of_anonymize():
     import inspect
 
-    from shoal.publish import Options
+    from shoal.verbs.anonymize import Options
 
     own = {"data", "quasi_identifiers", "sensitive", "privacy", "algorithm", "engine", "memory", "output", "progress"}
     own |= {"k", "l", "t"}
@@ -244,6 +277,25 @@ def test_the_citation_names_the_version():
     file = ROOT.parents[1] / "CITATION.cff"
     if file.exists():
         assert f"\nversion: {shoal.__version__}\n" in file.read_text(encoding="utf-8")
+
+
+def test_nothing_installs_the_project_of_another_name():
+    """In the package index `shoal` is somebody else's: hints, pages, tests and metadata name `shoal-privacy`."""
+    home = ROOT.parents[1]
+    if not (home / "pyproject.toml").exists():
+        pytest.skip("an installed package has no pyproject.toml beside it")
+    wrong = re.compile(
+        r"pip install(?: --?[\w-]+)* ['\"]?shoal(?!-privacy)\b"
+        r"|\bshoal\\*\[[a-z]+[],]|(?:version|requires)\(['\"]shoal['\"]\)"
+    )
+    files = [*home.glob("*.*"), *(home / "Makefile", home / ".ci/package", home / ".ci/run")]
+    for folder in ("src", "tests", "docs", "benchmarks", ".github"):
+        files += [file for file in (home / folder).rglob("*.*") if not {"_build", "__pycache__"} & set(file.parts)]
+    texts = {file: file.read_text("utf-8", errors="ignore") for file in files if file.is_file()}
+    assert [str(file.relative_to(home)) for file, text in texts.items() if wrong.search(text)] == []
+    project = tomllib.loads(texts[home / "pyproject.toml"])["project"]
+    assert project["name"] == DISTRIBUTION == "shoal-privacy"
+    assert project["dynamic"] == ["version"], "it stands in shoal/_version.py alone"
 
 
 def test_the_pages_that_the_readme_names_are_there():

@@ -94,6 +94,24 @@ def test_all_tables_of_four_rows() -> None:
     assert shared > 100
 
 
+@pytest.mark.parametrize("ends", [True, False])
+@pytest.mark.parametrize("algorithm", ["mondrian", "hilbert"])
+@pytest.mark.parametrize(
+    "values",
+    [(21, 24, 38), (-3.5, 0.25, 7.0), (dt.date(1987, 3, 12), dt.date(1987, 5, 1), dt.date(1999, 1, 1)), tuple("abc")],
+    ids=["ages", "decimals", "dates", "names"],
+)
+def test_ends_that_are_exact_or_not(values: tuple[Any, ...], algorithm: str, ends: bool) -> None:
+    """Every table of six rows with three values: how far an end went out is in the published table alone."""
+    found = Enumeration()
+    for chosen in itertools.product(values, repeat=6):
+        if chosen[0] == values[0]:
+            table = pl.DataFrame({"q": chosen, "s": list("xyxyxy")})
+            asked: dict[str, Any] = {"privacy": shoal.KAnonymity(2), "recoding": "generalization"}
+            found.add(table, quasi_identifiers=["q"], algorithm=algorithm, exact_ends=ends, **asked)
+    assert found.check() > 10
+
+
 @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_every_algorithm(algorithm: str, recoding: Any) -> None:
@@ -293,7 +311,7 @@ class TestFolders:
         assert set(twenty[0].certificate.to_dict()["risk"]) == {"before", "after"}
         assert set(said["guarantee"]) == {"text", "reservations"}
         assert set(said["parameters"]) == {
-            *("recoding", "star", "keep_order", "missing_sensitive", "coarsen", "hierarchies")
+            *("recoding", "shared_by", "star", "keep_order", "missing_sensitive", "coarsen", "hierarchies")
         }
         assert "mondrian" not in json.dumps(said)
 

@@ -179,7 +179,7 @@ def _cell(text: str | None) -> str:
 
 def _catalogues() -> dict[str, str]:
     """Return the tables of what there is to choose from."""
-    from shoal._validation import parameters_of
+    from shoal._core.validation import parameters_of
     from shoal.algorithms import CATALOGUE
     from shoal.attacks import ATTACKS
     from shoal.disclosure_risk import MEASURES

@@ -24,17 +24,6 @@ from .algorithms import Sabre as Sabre
 from .algorithms import ThreePhase as ThreePhase
 from .algorithms import TopDownSpecialization as TopDownSpecialization
 
-# Inspecting, publishing, auditing, measuring risk, comparing.
-from .application import apply as apply
-from .assessment import Risk as Risk
-from .assessment import risk as risk
-from .auditing import Audit as Audit
-from .auditing import audit as audit
-from .certificate import Certificate as Certificate
-from .certificate import PublicCertificate as PublicCertificate
-from .comparison import Comparison as Comparison
-from .comparison import compare as compare
-
 # Coarsenings and hierarchies.
 from .grouping import Labels as Labels
 from .grouping import Ordered as Ordered
@@ -49,8 +38,6 @@ from .hierarchy import Prefix as Prefix
 from .hierarchy import Round as Round
 from .hierarchy import TopCode as TopCode
 from .hierarchy import safe_harbor as safe_harbor
-from .inspection import Inspection as Inspection
-from .inspection import inspect as inspect
 
 # Privacy models.
 from .models import AlphaKAnonymity as AlphaKAnonymity
@@ -69,19 +56,32 @@ from .models import PrivacyModel as PrivacyModel
 from .models import SampleUniqueness as SampleUniqueness
 from .models import TableModel as TableModel
 from .models import TCloseness as TCloseness
-from .origin import provenance as provenance
-from .plan import ReleasePlan as ReleasePlan
-from .publish import anonymize as anonymize
-from .release import Release as Release
+from .release.certificate import Certificate as Certificate
+from .release.certificate import PublicCertificate as PublicCertificate
+from .release.plan import ReleasePlan as ReleasePlan
+from .release.release import Release as Release
 from .report import About as About
 
 # Publishing again and again.
 from .republication import Ledger as Ledger
 from .republication import Publication as Publication
 from .republication import Series as Series
+from .verbs.anonymize import anonymize as anonymize
+
+# Inspecting, publishing, auditing, measuring risk, comparing.
+from .verbs.apply import apply as apply
+from .verbs.audit import Audit as Audit
+from .verbs.audit import audit as audit
+from .verbs.compare import Comparison as Comparison
+from .verbs.compare import compare as compare
+from .verbs.inspect import Inspection as Inspection
+from .verbs.inspect import inspect as inspect
+from .verbs.provenance import provenance as provenance
+from .verbs.risk import Risk as Risk
+from .verbs.risk import risk as risk
 
 # Choosing: how much protection, how coarse.
-from .trade_off import TradeOff as TradeOff
-from .trade_off import tradeoff as tradeoff
-from .tuning import Tuning as Tuning
-from .tuning import tune as tune
+from .verbs.tradeoff import TradeOff as TradeOff
+from .verbs.tradeoff import tradeoff as tradeoff
+from .verbs.tune import Tuning as Tuning
+from .verbs.tune import tune as tune

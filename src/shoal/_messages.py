@@ -24,7 +24,6 @@ __all__ = [
     "Phrase",
     "Subject",
     "Suggestion",
-    "Told",
     "Voice",
     "speaking",
     "spoken_to",

@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles.invariants import check_partition, unchanged
+from tests.oracles.oracles import cost_of_partition, optimal_partition, predicate_of
+from tests.oracles.strategies import code_tables, requirements
 
+from shoal._core.facts import Fact
 from shoal.algorithms import ALGORITHMS, PROVING, choose, lower_bound
 from shoal.errors import UnsupportedError
 from shoal.hierarchy import Hierarchy
@@ -24,9 +28,7 @@ from shoal.models import (
     Requirement,
     TCloseness,
 )
-from shoal.testing.invariants import check_partition, unchanged
-from shoal.testing.oracles import cost_of_partition, optimal_partition, predicate_of
-from shoal.testing.strategies import code_tables, requirements
+from shoal.wording import english
 
 PROVERS = {name: ALGORITHMS[name] for name in PROVING}
 GROUNDS = [
@@ -46,7 +48,7 @@ def prove(algorithm, problem, codes, models):
     stars = cost_of_partition(codes.rows, groups)
     assert found.guarantee.stars_bound == stars, "what is published is what was proven"
     assert found.guarantee.stars_ratio == 1
-    assert found.guarantee.text.endswith(".")
+    assert english(found.guarantee.promise).endswith(".")
     assert found.guarantee.proof
     return stars, groups
 
@@ -201,7 +203,7 @@ def test_what_is_unsupported_is_refused_with_a_reason(algorithm):
         requirement = Requirement.of([KAnonymity(2), model], ("s0", "s1"))
         reason = algorithm.unsupported(requirement)
         if reason is None:
-            assert choose(algorithm, requirement, "suppression") == (algorithm, "asked for")
+            assert choose(algorithm, requirement, "suppression") == (algorithm, Fact("requested"))
             continue
         refused += 1
         assert reason[0].islower()

@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from tests.oracles.invariants import check_partition
+from tests.oracles.oracles import predicate_of, stars_of_group
 
 import shoal
 from shoal.algorithms import ALGORITHMS, PROVING, Cluster, PatternGuided, Problem, Sabre, lower_bound, unsupported
 from shoal.models import KAnonymity, LDiversity, Requirement, TCloseness
 from shoal.table import Schema, encode
-from shoal.testing.invariants import check_partition
-from shoal.testing.oracles import predicate_of, stars_of_group
 
 OPTIMA = [
     # Who proves it, rows, quasi-identifiers and seed of the census-like table, the models, and the fewest stars.

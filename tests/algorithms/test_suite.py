@@ -11,8 +11,12 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles.invariants import check_partition, unchanged
+from tests.oracles.oracles import predicate_of
+from tests.oracles.strategies import code_tables, hierarchy_rows, requirements
 
 from shoal import anonymize, audit
+from shoal._core.facts import Fact
 from shoal.algorithms import ALGORITHMS, PROVING, Cluster, FullDomain, MApproximation, Sabre, ThreePhase, choose
 from shoal.errors import UnsupportedError
 from shoal.hierarchy import Hierarchy, date_hierarchy, interval_hierarchy, prefix_hierarchy
@@ -30,10 +34,8 @@ from shoal.models import (
     TCloseness,
 )
 from shoal.recoding import published_frame, recode
-from shoal.testing.invariants import check_partition, unchanged
-from shoal.testing.oracles import predicate_of
-from shoal.testing.strategies import code_tables, hierarchy_rows, requirements
 from shoal.verification import verify
+from shoal.wording import english
 
 EVERY = {
     # Those that prove an optimum have a suite of their own, on small tables: test_proving.py.
@@ -151,7 +153,7 @@ def check(algorithm, problem, sensitive, models):
     again = algorithm.partition(problem)
     assert np.array_equal(result.groups, again.groups), "two runs differ"
     assert result.guarantee == again.guarantee
-    assert result.guarantee.text.endswith(".")
+    assert english(result.guarantee.promise).endswith(".")
     assert repr(result) == f"Partition(rows={problem.table.rows}, groups={result.count})"
     return groups
 
@@ -349,7 +351,7 @@ def test_what_is_unsupported_is_refused_with_a_reason(algorithm):
             requirement = Requirement.of(asked, attributes)
             reason = algorithm.unsupported(requirement)
             if reason is None:
-                assert choose(algorithm, requirement, "suppression") == (algorithm, "asked for")
+                assert choose(algorithm, requirement, "suppression") == (algorithm, Fact("requested"))
                 continue
             refused += 1
             assert reason[0].islower()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
+from tests.oracles.attack_cases import READING, Case
 
 import shoal
 from shoal.attacks import linking_attack
 from shoal.errors import ColumnError, DataError, NoRowsError, NotUnderstoodError, ParameterError
-from shoal.testing.attack_cases import READING, Case
 
 VOTERS = pl.DataFrame({"name": ["Ann", "Bob", "Cem"], "age": [21, 28, 35]})
 RELEASE = pl.DataFrame({"age": ["[20, 29]", "[30, 39]"], "ill": ["flu", "ulcer"]})
@@ -51,11 +53,16 @@ def test_a_population_that_lacks_people():
         here = [*case.members[1:], *case.others]
         people = case.frame(here).with_columns(id=pl.Series(range(1, len(here) + 1)))
         truth = [None, *range(1, len(case.members))]
-        found = linking_attack(case.release, people, identifier="id", truth=truth, incomplete=True, **reading)
         fits = [
             [at for at, one in enumerate(here, start=1) if all(v in c for v, c in zip(one[:2], cells, strict=True))]
             for cells, _ in case.rows
         ]
+        asked: dict[str, Any] = {"identifier": "id", "truth": truth, "incomplete": True, **reading}
+        if not any(fits):
+            with pytest.raises(DataError, match="nothing was measured"):
+                linking_attack(case.release, people, **asked)
+            continue
+        found = linking_attack(case.release, people, **asked)
         assert found.successes == sum(one == [own] for one, own in zip(fits, truth, strict=True))
         assert found["unmatched_rows"] == fits.count([])
         outside = set(range(1, len(here) + 1)) - set(truth)

@@ -7,13 +7,13 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from tests.oracles.attacks import credibility
 
 import shoal
 from shoal.attacks import minimality_attack
-from shoal.attacks.minimality import Merged, arrangements, beliefs_of_merged
+from shoal.attacks.minimality import Merged, arrangements, beliefs_of_merged, largest_belief
 from shoal.attacks.minimality.formula import Part
 from shoal.errors import DataError, InfeasibleError, ParameterError, UnsupportedError
-from shoal.testing.attacks import credibility
 
 PEOPLE = pl.DataFrame({"q": ["q1", "q1", "q2", "q2", "q2", "q2"]})
 LOCAL = pl.DataFrame({"q": ["*"] * 4 + ["q2"] * 2, "cancer": ["yes", "yes", "no", "no", "no", "no"]})
@@ -138,3 +138,25 @@ def test_bad_input():
         minimality_attack(LOCAL, PEOPLE, l=2, publish=lambda frame: frame, **READING)
     with pytest.raises(ParameterError, match="'l'"):
         minimality_attack(LOCAL, PEOPLE, l=1, **READING)
+
+
+def test_mondrian_gives_somebody_away_among_eight_people():
+    """No algorithm may be recommended by tables of six people: of eight with four ages, a value is certain."""
+    people = pl.DataFrame({"age": [1, 1, 2, 2, 3, 3, 4, 4]})
+    request = {"quasi_identifiers": ["age"], "sensitive": "s", "privacy": shoal.LDiversity(2), "seed": 0}
+
+    def publish(values):
+        original = people.with_columns(s=pl.Series(values))
+        return shoal.anonymize(original, algorithm="mondrian", **request).data.write_csv()
+
+    seen = publish(["x", "x", "x", "y", "y", "z", "y", "z"])
+    # It shows the two people of age 4 with y and z, so that only the six others can have had something else.
+    assert seen.splitlines()[1:3] == ["4,y", "4,z"]
+    originals = [
+        (*six, *two) for six in arrangements(["x", "x", "x", "y", "y", "z"]) for two in arrangements(["y", "z"])
+    ]
+    assert len(originals) == 120
+    same = [values for values in originals if publish(values) == seen]
+    assert len(same) == 12
+    assert largest_belief(same) == 1
+    assert largest_belief(originals) == Fraction(1, 2), "the table alone does not tell it"

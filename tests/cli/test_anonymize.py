@@ -218,12 +218,12 @@ def test_missing_sensitive_values(call: Any, patients: Path) -> None:
 
 
 def test_a_release_that_fails_its_verification_is_3(call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import shoal.publish
+    import shoal.verbs.anonymize
 
     def unsafe(*_: Any, **__: Any) -> None:
         raise ReleaseUnsafeError("A group is too small. Nothing was written.")
 
-    monkeypatch.setattr(shoal.publish, "anonymize", unsafe)
+    monkeypatch.setattr(shoal.verbs.anonymize, "anonymize", unsafe)
     assert call().code == 3
     assert left_behind(tmp_path) == set()
 
@@ -247,7 +247,9 @@ def struck(function: str, name: str, words: list[str], *, after: str = "") -> su
 
 
 # The signal arrives at the first write of the certificate, or just before the folder gets its name.
-@pytest.mark.parametrize(("step", "name"), [("os.rename", "SIGINT"), ("os.fsync", "SIGINT"), ("os.fsync", "SIGTERM")])
+@pytest.mark.parametrize(
+    ("step", "name"), [("os.rename", "SIGINT"), ("os.fsync", "SIGINT"), ("os.fsync", "SIGTERM"), ("os.fsync", "SIGHUP")]
+)
 def test_an_interrupt_while_saving_leaves_nothing(
     patients: Path, roles: tuple[str, ...], tmp_path: Path, step: str, name: str
 ) -> None:

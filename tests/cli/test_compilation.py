@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from shoal._compiling import notices
+from shoal._core.compiling import notices
 from shoal.cli import compilation
 
 

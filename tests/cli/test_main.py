@@ -18,7 +18,7 @@ import typer
 from shoal import errors
 from shoal.algorithms import ALGORITHMS
 from shoal.cli.main import app
-from shoal.publish import Options
+from shoal.verbs.anonymize import Options
 
 CELL = "cell-of-somebody"
 CALL = ("anonymize", "in.csv", "--qi", "age", "-k", "2", "-o", "out-that-is-not-there")
@@ -32,9 +32,9 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
         def anonymize(*_: Any, **__: Any) -> None:
             raise error
 
-        fake = types.ModuleType("shoal.publish")
+        fake = types.ModuleType("shoal.verbs.anonymize")
         fake.anonymize, fake.Options = anonymize, Options  # type: ignore[attr-defined]
-        monkeypatch.setitem(sys.modules, "shoal.publish", fake)
+        monkeypatch.setitem(sys.modules, "shoal.verbs.anonymize", fake)
 
     return fail_with
 
@@ -292,11 +292,11 @@ def test_without_any_output_the_code_still_tells() -> None:
 def test_an_interrupt_from_the_keyboard_ends_the_process_quietly() -> None:
     code = (
         "import signal, sys, types\n"
-        "from shoal.publish import Options\n"
-        "fake = types.ModuleType('shoal.publish')\n"
+        "from shoal.verbs.anonymize import Options\n"
+        "fake = types.ModuleType('shoal.verbs.anonymize')\n"
         "fake.Options = Options\n"
         "fake.anonymize = lambda *a, **b: signal.raise_signal(signal.SIGINT)\n"
-        "sys.modules['shoal.publish'] = fake\n"
+        "sys.modules['shoal.verbs.anonymize'] = fake\n"
         f"sys.argv = ['shoal', *{CALL!r}]\n"
         "from shoal.cli.main import run; run()"
     )

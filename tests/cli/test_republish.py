@@ -48,6 +48,22 @@ def ledger(shoal: Any, tmp_path: Path) -> Path:
     return path
 
 
+def test_strictness_refuses_known_people_under_other_ids(
+    shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Path
+) -> None:
+    assert shoal("republish", "publish", ledger, quarters[0], "-o", tmp_path / "out1").code == 0
+    coded = tmp_path / "coded.csv"
+    coded.write_text(quarters[1].read_text().replace(f"{SECRET}-25,", f"{SECRET}-9925,"))
+    found = shoal("republish", "publish", ledger, coded, "-o", tmp_path / "out2", "--strict")
+    assert found.code == 1
+    assert "1 of 21 new people have the quasi-identifiers of somebody who is known" in " ".join(found.err.split())
+    assert SECRET not in found.err
+    assert not (tmp_path / "out2").exists()
+    found = shoal("republish", "publish", ledger, coded, "-o", tmp_path / "out2")
+    assert found.code == 0
+    assert "1 of 21 new people" in " ".join(found.err.split())
+
+
 def test_a_series_from_the_first_release_to_the_last(
     shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Path
 ) -> None:

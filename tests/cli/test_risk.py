@@ -84,7 +84,7 @@ def test_sentences_for_people(shoal: Any, survey: Path) -> None:
     found = shoal("risk", survey, *QI)
     said = " ".join(found.out.split())
     assert found.code == 0, found.err
-    assert "Of 60 people in the file, 2 could be found by somebody who knows age, gender and zip of them" in said
+    assert "Of 60 records in the file, 2 could be found by somebody who knows age, gender and zip of a person" in said
     assert "Which columns identify" in said
     assert "Assumptions" not in said
     warned = " ".join(found.err.split())
@@ -102,7 +102,7 @@ def test_a_folder_with_a_page(shoal: Any, survey: Path, tmp_path: Path) -> None:
     facts = json.loads((out / "result.json").read_text())
     assert facts == shoal(*words, "--force", "--json").json
     page = (out / "report.html").read_text()
-    assert "Of 60 people in the file, 2 could be found" in page
+    assert "Of 60 records in the file, 2 could be found" in page
     assert "10.1111/1467-9868.00365" in page
     assert "<script" not in page
     assert SECRET not in page

@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from shoal import About, Cluster, GeneralizationVectors, PatternGuided, anonymize, audit, compare, tune
-from shoal._validation import parameters_of
+from shoal._core.validation import parameters_of
 from shoal.algorithms import ALGORITHMS
 from shoal.cli import options
 from shoal.cli.main import app
@@ -47,12 +47,14 @@ local = true
 effort = 10
 recoding = "generalization"
 largest_set = 8
+exact_ends = true
 seed = 7
 keep_order = true
 engine = "spark"
 memory = "2GB"
 master = "local[2]"
 missing_sensitive = "drop"
+normalize = true
 star = "?"
 decimal = ","
 delimiter = ";"
@@ -141,12 +143,14 @@ SAME_AS_FLAGS: dict[str, Any] = {
     "hierarchies": ["zip=/trees/zip.csv"],
     "recoding": "generalization",
     "largest_set": 8,
+    "exact_ends": True,
     "seed": 7,
     "keep_order": True,
     "engine": "spark",
     "memory": "2GB",
     "master": "local[2]",
     "missing_sensitive": "drop",
+    "normalize": True,
     "star": "?",
     "dates": ["born=%d.%m.%Y"],
     "decimal": ",",

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import shoal as shoal_package
-from shoal._compiling import Kernel
-from shoal._compiling.written import Role
+from shoal._core.compiling import Kernel
+from shoal._core.compiling.kernels import Role
 from shoal.algorithms import ALGORITHMS
 from shoal.cli.warm_up import _tasks
 
@@ -34,7 +34,7 @@ RARE = {
     "common": {"acceptable"},
     "exact": {"close_vectors"},
     "matching": {"pair_costs", "potentials"},
-    "covering": {"collect_covering", "count_meeting"},
+    "joins": {"collect_covering", "count_meeting"},
     "grouping": {"spread_out", "carve_parts", "connected_sets", "lightest_set"},
     "metrics": {"count_rows", "estimate_rows"},
     "republication": {"balance_in_order", "largest_alpha"},
@@ -51,7 +51,7 @@ def test_what_first_runs_need_is_compiled(monkeypatch: pytest.MonkeyPatch) -> No
     call = Kernel.__call__
 
     def noted(kernel: Kernel, *arguments: Any) -> Any:
-        called.add(f"{kernel.written.module}.{kernel.written.name}")
+        called.add(f"{kernel.py_func.__module__}.{kernel.py_func.__name__}")
         return call(kernel, *arguments)
 
     monkeypatch.setattr(Kernel, "__call__", noted)
@@ -71,5 +71,5 @@ def kernels() -> Iterator[str]:
     for file in folder.rglob("*_kernel.py"):
         module = ".".join(("shoal", *file.relative_to(folder).with_suffix("").parts))
         for one in vars(importlib.import_module(module)).values():
-            if isinstance(one, Kernel) and one.written.module == module and one.written.role is Role.KERNEL:
-                yield f"{module}.{one.written.name}"
+            if isinstance(one, Kernel) and one.__module__ == module and one.role is Role.KERNEL:
+                yield f"{module}.{one.py_func.__name__}"

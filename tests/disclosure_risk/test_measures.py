@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from shoal.assessment import Risk
 from shoal.disclosure_risk.measures import MEASURES, page
 from shoal.models import MODELS, TableModel
+from shoal.verbs.risk import Risk
 
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "risk-measures.md"
 

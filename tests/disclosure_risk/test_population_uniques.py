@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from tests.oracles.disclosure_risk import pitman_likelihood
+from tests.oracles.disclosure_risk import zayatz as zayatz_by_definition
 
 import shoal
 from shoal.disclosure_risk.population_uniques import population_uniques
@@ -23,8 +25,6 @@ from shoal.models.unique_estimates import (
     slide_negative_binomial,
     zayatz,
 )
-from shoal.testing.disclosure_risk import pitman_likelihood
-from shoal.testing.disclosure_risk import zayatz as zayatz_by_definition
 
 ADULT = Path(__file__).parents[3] / "shared" / "data" / "adult" / "adult.csv"
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from tests.oracles import disclosure_risk as oracle
 
 from shoal.disclosure_risk import (
     attribute_disclosure,
@@ -24,7 +25,6 @@ from shoal.disclosure_risk import (
 from shoal.disclosure_risk.attribute import most_common
 from shoal.errors import DataError
 from shoal.table import Schema, encode
-from shoal.testing import disclosure_risk as oracle
 
 TENTHS = [Fraction(i, 10) for i in range(1, 11)]
 

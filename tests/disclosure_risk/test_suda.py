@@ -7,13 +7,13 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from tests.oracles.disclosure_risk import minimal_sample_uniques, special_scores
 
 from shoal.disclosure_risk import count_frequencies, minimal_uniques, special_uniques
 from shoal.disclosure_risk.suda import data_intrusion_probability, dis_suda_scores
 from shoal.disclosure_risk.suda_kernel import mark_minimal, refine
 from shoal.errors import ParameterError
 from shoal.table import Schema, encode
-from shoal.testing.disclosure_risk import minimal_sample_uniques, special_scores
 
 GUIDE = [
     ("urban", "female", "secondary incomplete", "employed"),

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import shoal
-from shoal._validation import Integer, Optional, RationalIn, parameters_of
+from shoal._core.validation import Integer, Optional, RationalIn, parameters_of
 
 
 def public() -> Iterator[tuple[str, Any]]:

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.oracles.oracles import predicate_of
 
 import shoal
 from shoal.engines import MemoryBudget
 from shoal.errors import InfeasibleError, ParameterError, UsageError
-from shoal.testing.oracles import predicate_of
+from shoal.release.report_facts import facts_for_publisher, facts_for_readers
 
 ENGINES = ("stream", pytest.param("spark", marks=pytest.mark.xdist_group("spark")))
 """The engines beside memory; a new one is a name here and in `given_to`, and passes everything below."""
@@ -152,7 +153,7 @@ def test_parts_satisfy_what_was_asked_of_the_whole(
     engine: str, algorithm: str, monkeypatch: pytest.MonkeyPatch, given_to: Callable[[str, pl.DataFrame], Any]
 ) -> None:
     monkeypatch.setattr("shoal.engines.choice.MemoryBudget", Few)
-    monkeypatch.setattr("shoal.engines.parts._FEWEST_KEPT", 1)
+    monkeypatch.setattr("shoal.pipeline.division._FEWEST_KEPT", 1)
     parts = set()
     for number, models in [*enumerate(MODELS.values())][:: EVERY[engine]]:
         for seed in (number % 4, (number + 2) % 4):
@@ -170,10 +171,10 @@ def test_parts_satisfy_what_was_asked_of_the_whole(
 def facts_of(release: Any) -> dict[str, Any]:
     """What the pages of a release say, but for what is new in every run, and what the two engines call differently."""
     public, full = release.public_certificate, release.certificate
-    private = json.loads(release._facts(full, None).to_json())
+    private = json.loads(facts_for_publisher(release, full, None).to_json())
     changing = ("input", "seconds", "engine", "details")
     private["certificate"] = {name: said for name, said in private["certificate"].items() if name not in changing}
-    return {"public": json.loads(release._public_facts(public, None).to_json()), "private": private}
+    return {"public": json.loads(facts_for_readers(release, public, None).to_json()), "private": private}
 
 
 def rounded(facts: dict[str, Any]) -> dict[str, Any]:
@@ -191,7 +192,7 @@ def holds(release: Any, frame: pl.DataFrame, models: list[shoal.PrivacyModel]) -
     """Check a release from its rows, by the definitions of the models."""
     data = rows_of(release)
     sensitive = list(release.schema.sensitive)
-    assert data.height == frame.height == release.height
+    assert data.height == frame.height == release.store.height
     for name in sensitive:
         assert data[name].cast(pl.String).sort().equals(frame[name].cast(pl.String).sort())
         predicates = [predicate_of(one, frame[name].to_list()) for one in models if isinstance(one, shoal.GroupModel)]

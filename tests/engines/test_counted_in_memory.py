@@ -12,10 +12,11 @@ import pytest
 from tests.engines.test_conformance import LOCAL, MODELS, asked, facts_of, of, rounded, table
 
 import shoal
-from shoal.engines import histogram
+from shoal.algorithms import Partition, PatternGuided, Problem
+from shoal.engines import memory
 from shoal.errors import InfeasibleError, ReleaseUnsafeError
-from shoal.release_of_runs import ReleaseOfRuns
-from shoal.stages import Prepared
+from shoal.pipeline.prepare import Prepared
+from shoal.release.run_rows import RunRows
 
 
 @pytest.fixture
@@ -24,8 +25,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def anonymize(frame: Any, **options: Any) -> Any:
         with monkeypatch.context() as patch:
-            patch.setattr("shoal.engines.histogram._MANY_ROWS", 0)
-            patch.setattr("shoal.engines.histogram._ROWS_PER_CELL", 0)
+            patch.setattr("shoal.engines.memory._MANY_ROWS", 0)
+            patch.setattr("shoal.engines.memory._ROWS_PER_CELL", 0)
             return shoal.anonymize(frame, **options)
 
     return anonymize
@@ -43,7 +44,7 @@ def test_the_cells_give_the_release_of_the_rows(counted: Any, model: str) -> Non
             if isinstance(by_row, type):
                 assert by_cell is by_row
                 continue
-            if not isinstance(by_cell, ReleaseOfRuns):  # what needs hierarchies of the table itself is made of rows
+            if not isinstance(by_cell.store, RunRows):  # what needs hierarchies of the table itself is made of rows
                 assert (algorithm, recoding) in (("full-domain", "generalization"), ("auto", "generalization"))
                 continue
             same(by_cell, by_row)
@@ -114,9 +115,9 @@ def test_a_file_that_is_not_the_release_is_refused(
 ) -> None:
     frame = table(1, rows=200)
     release = counted(frame, **asked(frame, MODELS[model], algorithm="mondrian"))
-    write = ReleaseOfRuns._write
+    write = RunRows.write
 
-    def spoiled(self: ReleaseOfRuns, shown: pl.DataFrame, path: Path, **options: Any) -> Any:
+    def spoiled(self: RunRows, shown: pl.DataFrame, path: Path, **options: Any) -> Any:
         files = write(self, shown, path, **options)
         lines = path.read_text().splitlines()
         cells = lines[-1].split(",")
@@ -130,7 +131,7 @@ def test_a_file_that_is_not_the_release_is_refused(
         path.write_text("\n".join(changed) + "\n")
         return files
 
-    monkeypatch.setattr(ReleaseOfRuns, "_write", spoiled)
+    monkeypatch.setattr(RunRows, "write", spoiled)
     if change == "nothing":
         release.save(tmp_path / "out", format="csv")
         assert (tmp_path / "out" / "release.csv").exists()
@@ -140,15 +141,36 @@ def test_a_file_that_is_not_the_release_is_refused(
     assert not (tmp_path / "out").exists()
 
 
-def test_what_cannot_be_met_names_the_rows(counted: Any) -> None:
-    frame = table(0)
-    arguments = asked(frame, [shoal.LDiversity(7)], algorithm="tp+")
-    errors = []
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_that_stand_in_the_way_are_found_from_the_cells(
+    counted: Any, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    frame = table(seed)
+    arguments = asked(frame, MODELS["k"], algorithm=PatternGuided(["111"]))
+    grouped, runs, errors = PatternGuided.group_rows, [], []
+
+    def counting(self: PatternGuided, problem: Problem) -> Partition:
+        runs.append(problem.table.rows)
+        return grouped(self, problem)
+
+    monkeypatch.setattr(PatternGuided, "group_rows", counting)
     for anonymize in (shoal.anonymize, counted):
         with pytest.raises(InfeasibleError) as error:
             anonymize(frame, **arguments)
-        errors.append((str(error.value), np.asarray(error.value.rows).tolist()))
+        assert error.value.rows is not None
+        errors.append((str(error.value), error.value.rows.tolist()))
     assert errors[0] == errors[1]
+    assert "Numbers of these rows" in errors[0][0]
+    assert runs == [frame.height] * 2  # the algorithm is not run once more for the message
+
+
+def test_rows_are_found_where_text_became_dates(counted: Any) -> None:
+    frame = table(0, rows=120)
+    days = pl.Series("day", [f"{1 + place % 9:02d}.03.2001" for place in range(frame.height)])
+    frame = frame.select("sex").with_columns(days)
+    release = counted(frame, quasi_identifiers=["day", "sex"], k=3, algorithm="mondrian", seed=1)
+    assert isinstance(release.store, RunRows)
+    assert sorted(release.rows.tolist()) == list(range(frame.height))
 
 
 CHANGES = ("a row elsewhere", "counts of two cells", "another order", "values of two cells", "a value", "a null")
@@ -164,14 +186,14 @@ def test_cells_that_are_not_those_of_the_table_make_no_release(
 ) -> None:
     frame = table(1, rows=300).drop_nulls()
     arguments = asked(frame, MODELS["k"], algorithm="mondrian")
-    counting = histogram.collected
+    counting = memory.collected
 
     def spoiled(lazy: pl.LazyFrame) -> pl.DataFrame:
         cells = counting(lazy)  # whose columns have numbers
         return _spoiled(cells.sort(cells.columns), str(("age", "sex", "area", "s0").index(column)), change)
 
-    assert isinstance(counted(frame, **arguments), ReleaseOfRuns)
-    monkeypatch.setattr("shoal.engines.histogram.collected", spoiled)
+    assert isinstance(counted(frame, **arguments).store, RunRows)
+    monkeypatch.setattr("shoal.engines.memory.collected", spoiled)
     with pytest.raises(ReleaseUnsafeError, match="not those of the table") as error:
         counted(frame, **arguments, output=tmp_path / "out")
     assert not any(str(value) in str(error.value).split() for value in frame[column].unique())
@@ -225,7 +247,7 @@ def test_names_that_are_patterns_are_names(counted: Any) -> None:
     frame = table(1, rows=300).drop_nulls().drop("name").rename({"age": "*", "sex": "^s.*"})
     arguments = {"quasi_identifiers": ["*", "^s.*", "area"], "sensitive": "s0", "k": 3, "seed": 1}
     by_cell, by_row = (made(frame, **arguments, algorithm="mondrian") for made in (counted, shoal.anonymize))
-    assert isinstance(by_cell, ReleaseOfRuns)
+    assert isinstance(by_cell.store, RunRows)
     same(by_cell, by_row)
 
 
@@ -241,7 +263,7 @@ def test_values_that_are_equal_in_more_than_one_form_are_counted_as_one(counted:
     )
     arguments = {"quasi_identifiers": frame.columns, "k": 3, "algorithm": "mondrian", "seed": 1}
     by_cell, by_row = counted(frame, **arguments), shoal.anonymize(frame, **arguments)
-    assert isinstance(by_cell, ReleaseOfRuns)
+    assert isinstance(by_cell.store, RunRows)
     assert by_cell.certificate.achieved == by_row.certificate.achieved
 
 
@@ -251,7 +273,7 @@ def test_analysts_are_handed_rows(counted: Any, kind: str) -> None:
     data = {"polars": frame, "pandas": frame.to_pandas(), "arrow": frame.to_arrow()}[kind]
     arguments = asked(frame, MODELS["k"], algorithm="mondrian", recoding="generalization")
     by_cell, by_row = counted(data, **arguments), shoal.anonymize(data, **arguments)
-    assert isinstance(by_cell, ReleaseOfRuns)
+    assert isinstance(by_cell.store, RunRows)
     for made in ("as_bounds", "midpoints"):
         told, known = getattr(by_cell, made)(), getattr(by_row, made)()
         assert type(told) is type(known)
@@ -262,13 +284,13 @@ def test_analysts_are_handed_rows(counted: Any, kind: str) -> None:
 def test_each_row_of_the_table_has_its_number(counted: Any) -> None:
     frame = table(3, rows=300)
     release = counted(frame, **asked(frame, MODELS["k"], algorithm="mondrian"))
-    assert isinstance(release, ReleaseOfRuns)
-    assert sorted(release.table_rows.tolist()) == list(range(frame.height))
-    rows = release._table_of_rows
+    assert isinstance(release.store, RunRows)
+    assert sorted(release.store.table_rows.tolist()) == list(range(frame.height))
+    rows = release.store.rows_of(release.metrics.table)
     assert rows is not None
     for column in (*rows.quasi_identifiers, *rows.sensitive):
         values = column.dictionary.gather(column.codes).cast(pl.String)
-        assert values.equals(frame[column.name].cast(pl.String)[release.table_rows], null_equal=True)
+        assert values.equals(frame[column.name].cast(pl.String)[release.store.table_rows], null_equal=True)
 
 
 def test_what_a_prediction_loses_is_measured_of_rows(counted: Any) -> None:
@@ -288,15 +310,15 @@ def test_what_a_prediction_loses_is_measured_of_rows(counted: Any) -> None:
 def test_what_else_is_asked_of_the_algorithm_is_done_row_by_row(counted: Any, preferred: Any) -> None:
     frame = table(1, rows=200)
     arguments = asked(frame, MODELS["k"], algorithm="full-domain")
-    assert isinstance(counted(frame, **arguments), ReleaseOfRuns)
-    assert not isinstance(counted(frame, **arguments, **preferred), ReleaseOfRuns)
+    assert isinstance(counted(frame, **arguments).store, RunRows)
+    assert not isinstance(counted(frame, **arguments, **preferred).store, RunRows)
 
 
 def test_few_rows_are_not_counted_and_many_are() -> None:
     frame = pl.concat([table(1, rows=400)] * 400)
     arguments = asked(frame, MODELS["k"], algorithm="mondrian")
-    assert not isinstance(shoal.anonymize(frame[:400], **arguments), ReleaseOfRuns)
+    assert not isinstance(shoal.anonymize(frame[:400], **arguments).store, RunRows)
     release = shoal.anonymize(frame, **arguments)
-    assert isinstance(release, ReleaseOfRuns)
+    assert isinstance(release.store, RunRows)
     assert release.data.height == frame.height
     assert release.certificate.engine["cells"] == frame.select("age", "sex", "area", "s0").n_unique()

@@ -9,7 +9,7 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -20,8 +20,11 @@ from shoal.engines import MemoryBudget, attaching
 from shoal.engines.sources import Streamed
 from shoal.errors import DataError, InfeasibleError, ParameterError, ReleaseUnsafeError
 from shoal.io import write_repeated
-from shoal.release_with_values import ReleaseWithValues
+from shoal.release.streamed_rows import StreamedRows
 from shoal.table.cells_kernel import shuffle_parts
+
+if TYPE_CHECKING:
+    from shoal.release.release import Release
 
 QUASI = ["age", "sex"]
 MODELS: dict[str, list[shoal.PrivacyModel]] = {
@@ -58,9 +61,10 @@ def asked(privacy: Any = MODELS["k"], **options: Any) -> dict[str, Any]:
     }
 
 
-def streamed(frame: pl.DataFrame, **options: Any) -> ReleaseWithValues:
+def streamed(frame: pl.DataFrame, **options: Any) -> Release:
     made = shoal.anonymize(frame.lazy(), engine="stream", **asked(**options))
-    assert isinstance(made, ReleaseWithValues)
+    assert isinstance(made.store, StreamedRows)
+    assert made.store.beside is not None
     return made
 
 
@@ -176,7 +180,7 @@ def test_a_draw_that_is_rounded_up_stays_in_its_part() -> None:
 def test_the_files_are_the_release_and_everything_beside_them_speaks_of_the_columns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shoal.release_of_cells._FILE_ROWS", 150)
+    monkeypatch.setattr("shoal.release.streamed_rows._FILE_ROWS", 150)
     monkeypatch.setattr("shoal.engines.attaching._BLOCK", 37)
     monkeypatch.setattr("shoal.engines.attaching._HASHED", 29)
     monkeypatch.setattr("shoal.verification.same_rows._BLOCK", 41)
@@ -208,7 +212,7 @@ def test_rows_that_are_left_out_are_in_the_hash_alone() -> None:
     assert made.certificate.input["rows_left_out"] == frame["ill"].null_count()
     assert shoal.provenance(frame, made.certificate.to_dict(), salt=made.salt)
     number = frame.with_columns(ill=pl.when(pl.col("visit") % 7 > 0).then(pl.col("visit") % 3 + 0.5).otherwise(np.nan))
-    assert streamed(number, missing_sensitive="drop", privacy=MODELS["k"]).height == data.height
+    assert streamed(number, missing_sensitive="drop", privacy=MODELS["k"]).store.height == data.height
     holds(streamed(frame, missing_sensitive="value").data.collect(), frame)
 
 
@@ -346,7 +350,7 @@ def test_files_with_other_rows_stop_the_release(what: str, tmp_path: Path, monke
 
     made = streamed(table(9, 200))
     assert made.frame[0, "ill"] != made.frame[-1, "ill"]
-    monkeypatch.setattr("shoal.release_with_values.write_repeated", spoiled)
+    monkeypatch.setattr("shoal.release.streamed_rows.write_repeated", spoiled)
     with pytest.raises(ReleaseUnsafeError, match="Nothing was published"):
         made.save(tmp_path / "out")
     assert [*tmp_path.iterdir()] == []
@@ -368,12 +372,12 @@ def test_values_that_do_not_fit_are_refused_before_the_table_is_counted(monkeypa
         raise AssertionError("the table was counted")
 
     monkeypatch.setattr(Streamed, "histogram", counted)
-    monkeypatch.setattr("shoal.engines.memory._ATTACHING", 0)
-    monkeypatch.setattr("shoal.engines.memory._RESIDENT", 10**9 - 5_000)
+    monkeypatch.setattr("shoal.pipeline.memory_budget._ATTACHING", 0)
+    monkeypatch.setattr("shoal.pipeline.memory_budget._RESIDENT", 10**9 - 5_000)
     with pytest.raises(DataError, match=r"insensitive columns of 80 rows do not fit into 1GB.*direct_identifiers"):
         streamed(table(0), memory="1GB")
     long = table(0).with_columns(note=pl.lit("x" * 200))
-    monkeypatch.setattr("shoal.engines.memory._RESIDENT", 10**9 - 20_000)
+    monkeypatch.setattr("shoal.pipeline.memory_budget._RESIDENT", 10**9 - 20_000)
     with pytest.raises(AssertionError):
         streamed(table(0), memory="1GB")
     with pytest.raises(DataError, match="do not fit"):

@@ -58,7 +58,7 @@ def test_a_run_takes_no_more_memory_than_it_may(large: Path, tmp_path: Path, nam
     assert pl.scan_parquet(tmp_path / "out/release.parquet/*.parquet").select(pl.len()).collect().item() == 8_000_000
 
 
-@pytest.mark.parametrize("step", ["shoal.release_of_cells.write_repeated", "os.rename"])
+@pytest.mark.parametrize("step", ["shoal.release.streamed_rows.write_repeated", "os.rename"])
 def test_an_interrupt_leaves_nothing(tmp_path: Path, step: str) -> None:
     shoal.datasets.census(2_000, quasi_identifiers=3, seed=3).write_parquet(tmp_path / "in.parquet")
     owner, _, name = step.rpartition(".")
@@ -112,7 +112,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     def full(*given: object, **options: object) -> None:
         raise OSError(errno.ENOSPC, "no space", "")
 
-    monkeypatch.setattr("shoal.release_of_cells.write_repeated", full)
+    monkeypatch.setattr("shoal.release.streamed_rows.write_repeated", full)
     words = ("anonymize", tmp_path / "in.parquet", "--qi", QUASI, "--sensitive", "income", "-l", 3, "--memory", "1GB")
     code, told = called(*words, "-o", tmp_path / "out")
     assert code == 2
@@ -125,7 +125,7 @@ def test_an_interrupt_of_one_file_ends_the_writing_of_the_others(
 ) -> None:
     frame = shoal.datasets.census(4_000, quasi_identifiers=3, seed=3)
     made = shoal.anonymize(frame, quasi_identifiers=QUASI.split(","), sensitive="income", l=3, engine="stream")
-    monkeypatch.setattr("shoal.release_of_cells._FILE_ROWS", 20)  # two hundred files
+    monkeypatch.setattr("shoal.release.streamed_rows._FILE_ROWS", 20)  # two hundred files
     written: list[object] = []
     never = threading.Event()
 
@@ -135,8 +135,8 @@ def test_an_interrupt_of_one_file_ends_the_writing_of_the_others(
             raise KeyboardInterrupt
         never.wait(0.02)  # seconds: as long as a small file takes
 
-    monkeypatch.setattr("shoal.release_of_cells.write_repeated", struck)
-    monkeypatch.setattr("shoal.release_of_cells.sha256_of", lambda path: "")
+    monkeypatch.setattr("shoal.release.streamed_rows.write_repeated", struck)
+    monkeypatch.setattr("shoal.release.streamed_rows.sha256_of", lambda path: "")
     with pytest.raises(KeyboardInterrupt):
         made.save(tmp_path / "out")
     assert len(written) < 200
@@ -150,7 +150,7 @@ def test_the_flags_of_the_command_line_say_what_to_do(tmp_path: Path, monkeypatc
     assert code == 2
     assert "--engine memory" in told
     with monkeypatch.context() as short:
-        short.setattr("shoal.engines.memory._RESIDENT", 10**9)
+        short.setattr("shoal.pipeline.memory_budget._RESIDENT", 10**9)
         code, told = called(*words, "--insensitive", "race", "--memory", "1GB", "-o", tmp_path / "out")
     assert code == 2
     assert "--id" in told

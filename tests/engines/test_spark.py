@@ -14,7 +14,7 @@ import threading
 import time
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -27,7 +27,10 @@ from shoal.cli.main import app
 from shoal.engines import MemoryBudget
 from shoal.errors import ColumnError, DataError, MissingExtraError, OutputError, ParameterError, ReleaseUnsafeError
 from shoal.io import spark_session, spark_tables
-from shoal.release_on_spark import SparkRelease
+from shoal.release.spark_rows import SparkRows
+
+if TYPE_CHECKING:
+    from shoal.release.release import Release
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -128,7 +131,7 @@ def test_names_values_and_settings_of_others_change_nothing(spark: Any, tmp_path
         }
         here, there = shoal.anonymize(table, **asked), shoal.anonymize(given, **asked)
         text = here.data.with_columns(pl.col(pl.Null).cast(pl.String))
-        assert isinstance(there, SparkRelease)
+        assert isinstance(there.store, SparkRows)
         assert there.certificate.cost == here.certificate.cost
         assert fetched(there.data).equals(text)
         there.save(tmp_path / f"{number}")
@@ -149,7 +152,7 @@ def test_the_engine_is_that_of_the_frame(frame: Any, people: pl.DataFrame) -> No
     release = shoal.anonymize(frame, **ASKED)
     assert release.certificate.engine["name"] == "spark"
     assert "engine" not in release.public_certificate.to_dict()
-    assert repr(release).startswith("SparkRelease(rows=3000")
+    assert repr(release).startswith("Release(rows=3000")
     assert release._repr_html_() == shoal.anonymize(people, **ASKED)._repr_html_()
     assert shoal.provenance(people, release.certificate.to_dict(), salt=release.salt)
     for engine in ("memory", "stream"):
@@ -267,23 +270,21 @@ def test_an_audit_of_a_frame_is_that_of_its_sorted_rows(spark: Any, frame: Any, 
 
 
 @pytest.fixture
-def release(frame: Any) -> SparkRelease:
+def release(frame: Any) -> Release:
     made = shoal.anonymize(frame, **ASKED)
-    assert isinstance(made, SparkRelease)
+    assert isinstance(made.store, SparkRows)
     return made
 
 
 @pytest.fixture
 def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shoal.release_on_spark._FILE_ROWS", 450)
-    monkeypatch.setattr("shoal.release_on_spark._FILE_ENTRIES", 300)
-    monkeypatch.setattr("shoal.release_on_spark._BATCH_ENTRIES", 500)
+    monkeypatch.setattr("shoal.release.spark_rows._FILE_ROWS", 450)
+    monkeypatch.setattr("shoal.release.spark_rows._FILE_ENTRIES", 300)
+    monkeypatch.setattr("shoal.release.spark_rows._BATCH_ENTRIES", 500)
 
 
 @pytest.mark.usefixtures("small_files")
-def test_files_are_a_function_of_the_published_table(
-    release: SparkRelease, people: pl.DataFrame, tmp_path: Path
-) -> None:
+def test_files_are_a_function_of_the_published_table(release: Release, people: pl.DataFrame, tmp_path: Path) -> None:
     written = [release.save(tmp_path / name).files for name in ("a", "b")]
     assert written[0] == written[1]
     names = sorted(os.listdir(tmp_path / "a/release.parquet"))
@@ -301,11 +302,11 @@ def test_files_are_a_function_of_the_published_table(
 
 
 def test_a_release_whose_files_are_not_what_was_verified_does_not_appear(
-    release: SparkRelease, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from shoal import release_on_spark
+    from shoal.release import spark_rows
 
-    write = release_on_spark._renamed
+    write = spark_rows._renamed
 
     def spoiled(change: Any, *, before: bool = False) -> Any:
         def wrong(folder: Path, rows: Any) -> Any:
@@ -327,7 +328,7 @@ def test_a_release_whose_files_are_not_what_was_verified_does_not_appear(
         (spoiled(Path.unlink, before=True), DataError),
     ]
     for renamed, error in tried:
-        monkeypatch.setattr(release_on_spark, "_renamed", renamed)
+        monkeypatch.setattr(spark_rows, "_renamed", renamed)
         with pytest.raises(error):
             release.save(tmp_path / "out")
         assert os.listdir(tmp_path) == []
@@ -425,11 +426,11 @@ def test_a_missing_java_says_what_to_install(tmp_path: Path, monkeypatch: pytest
 
 def test_a_missing_pyspark_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'shoal\[spark\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'shoal-privacy\[spark\]'"):
         shoal.anonymize(tmp_path / "in.parquet", engine="spark", **ASKED)
     code, _, told = called("anonymize", "in.parquet", "--qi", "a", "-k", 2, "--engine", "spark", "-o", tmp_path / "out")
     assert code == 2
-    assert "pip install 'shoal[spark]'" in " ".join(told.split())
+    assert "pip install 'shoal-privacy[spark]'" in " ".join(told.split())
 
 
 def test_pinned_settings_are_known_to_spark(spark: Any) -> None:

@@ -6,17 +6,22 @@ import json
 import os
 import stat
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 import pytest
 
 import shoal
-from shoal.engines import Engine, MemoryBudget, bytes_of, chosen_engine, memory, sources
-from shoal.engines.parts import divided
+from shoal.engines import Engine, MemoryBudget, bytes_of, chosen_engine, sources
 from shoal.errors import DataError, ParameterError, ReleaseUnsafeError, UsageError
-from shoal.release_of_cells import CountedRelease
+from shoal.pipeline import memory_budget
+from shoal.pipeline.division import divided
+from shoal.release.streamed_rows import StreamedRows
+from shoal.wording import english
+
+if TYPE_CHECKING:
+    from shoal.release.release import Release
 
 ASKED: dict[str, Any] = {
     "quasi_identifiers": ["age", "gender", "race"],
@@ -40,14 +45,14 @@ def folder(people: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 @pytest.fixture(scope="module")
-def release(folder: Path) -> CountedRelease:
+def release(folder: Path) -> Release:
     made = shoal.anonymize(folder, **ASKED)
-    assert isinstance(made, CountedRelease)
+    assert isinstance(made.store, StreamedRows)
     return made
 
 
 def test_a_folder_a_file_csv_and_a_lazy_frame_give_the_release_of_memory(
-    people: pl.DataFrame, folder: Path, release: CountedRelease, tmp_path: Path
+    people: pl.DataFrame, folder: Path, release: Release, tmp_path: Path
 ) -> None:
     people.write_parquet(tmp_path / "people.parquet")
     people.write_csv(tmp_path / "people.csv", separator=";", line_terminator="\r\n")
@@ -78,9 +83,9 @@ def said(path: Path) -> list[str]:
 
 
 def test_both_folders_are_written_and_what_is_public_is_that_of_memory(
-    people: pl.DataFrame, release: CountedRelease, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    people: pl.DataFrame, release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shoal.release_of_cells._FILE_ROWS", 2_500)
+    monkeypatch.setattr("shoal.release.streamed_rows._FILE_ROWS", 2_500)
     release.save(tmp_path / "out")
     known = shoal.anonymize(people, **ASKED)
     known.save(tmp_path / "known", format="parquet")
@@ -193,9 +198,9 @@ def test_output_saves_the_release(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_release_whose_files_are_not_what_was_verified_does_not_appear(
-    release: CountedRelease, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = CountedRelease._write
+    write = StreamedRows.write
 
     def spoiled(change: Any) -> Any:
         def wrong(self: Any, shown: pl.DataFrame, path: Path, **options: Any) -> Any:
@@ -214,7 +219,7 @@ def test_a_release_whose_files_are_not_what_was_verified_does_not_appear(
         lambda frame: frame.with_columns(age=pl.lit("*")),
     ]
     for change in changes:
-        monkeypatch.setattr(CountedRelease, "_write", spoiled(change))
+        monkeypatch.setattr(StreamedRows, "write", spoiled(change))
         with pytest.raises(ReleaseUnsafeError):
             release.save(tmp_path / "out")
         assert os.listdir(tmp_path) == []
@@ -232,7 +237,7 @@ def test_a_folder_of_files_is_audited_like_one_table(people: pl.DataFrame, folde
     assert [one.to_dict() for one in there.failures] == [one.to_dict() for one in here.failures]
 
 
-def test_a_notebook_shows_rows_as_often_as_they_are_published(people: pl.DataFrame, release: CountedRelease) -> None:
+def test_a_notebook_shows_rows_as_often_as_they_are_published(people: pl.DataFrame, release: Release) -> None:
     assert release._repr_html_() == shoal.anonymize(people, **ASKED)._repr_html_()
 
 
@@ -327,7 +332,7 @@ def test_more_cells_than_fit_are_refused_before_they_are_counted(people: pl.Data
 
     from shoal.engines import Streamed, count_cells
     from shoal.io import scan_table
-    from shoal.opening import roles
+    from shoal.pipeline.input import roles
 
     schema = roles(["age", "gender", "race"], "income")
     with pytest.raises(DataError, match=r"memory='\d+"):
@@ -350,7 +355,7 @@ def test_rows_that_cannot_be_divided_say_how_much_memory_would_do(people: pl.Dat
         with pytest.raises(DataError, match="release as a whole"):
             shoal.anonymize(people, engine="stream", **{**ASKED, "privacy": shoal.AverageRisk(0.2)})
     assert divided.__doc__
-    assert memory.in_words(1) == "0.1GB"
+    assert memory_budget.in_words(1) == "0.1GB"
 
 
 @pytest.mark.parametrize(("dimensions", "most"), [(3, 20_000), (4, 50_000)])
@@ -365,20 +370,20 @@ def test_what_no_class_keeps_finds_more_rows_in_more_parts_where_they_can_be_cut
     asked = {"quasi_identifiers": frame.columns[:-1], "sensitive": "income", "l": 6, "algorithm": "tp+", "seed": 1}
 
     def solved(too_few: int) -> tuple[int, int]:
-        monkeypatch.setattr("shoal.engines.parts._TOO_FEW", too_few)
+        monkeypatch.setattr("shoal.pipeline.division._TOO_FEW", too_few)
         certificate = shoal.anonymize(frame, engine="stream", **asked).certificate
         return certificate.engine["parts"], certificate.cost.stars
 
     monkeypatch.setattr("shoal.engines.choice.MemoryBudget", Few)
-    monkeypatch.setattr("shoal.engines.parts._FEWEST_KEPT", 1)
+    monkeypatch.setattr("shoal.pipeline.division._FEWEST_KEPT", 1)
     fitting, more = solved(0), solved(10)
     assert more[0] > fitting[0]
     if dimensions == 3:
         assert more[1] < fitting[1]
     else:
-        monkeypatch.setattr("shoal.engines.parts._cut", lambda *_: None)
+        monkeypatch.setattr("shoal.pipeline.division._cut", lambda *_: None)
         assert solved(10)[0] > fitting[0], "rows that are too much alike are halved"
-        monkeypatch.setattr("shoal.engines.parts._halves", lambda *_: None)
+        monkeypatch.setattr("shoal.pipeline.division._halves", lambda *_: None)
         assert solved(10) == fitting, "as many as fit at once, where more cannot be cut"
 
 
@@ -390,16 +395,27 @@ def test_rows_that_are_too_much_alike_are_halved(monkeypatch: pytest.MonkeyPatch
     # The old have two values, and the young two others: no cut leaves both sides acceptable.
     frame = pl.DataFrame({"age": ["old", "young"] * 500, "ill": ["a", "b", "c", "d"] * 250})
     monkeypatch.setattr("shoal.engines.choice.MemoryBudget", Few)
-    monkeypatch.setattr("shoal.engines.parts._FEWEST_KEPT", 1)
-    monkeypatch.setattr("shoal.engines.parts._set_aside", lambda table, *_, **__: np.zeros(table.rows, dtype=np.int64))
+    monkeypatch.setattr("shoal.pipeline.division._FEWEST_KEPT", 1)
+    monkeypatch.setattr(
+        "shoal.pipeline.division._set_aside", lambda table, *_, **__: np.zeros(table.rows, dtype=np.int64)
+    )
     asked = {"quasi_identifiers": ["age"], "sensitive": "ill", "l": 3, "algorithm": "tp+", "seed": 1}
     release = shoal.anonymize(frame, engine="stream", **asked)
     assert release.certificate.engine["parts"] == 16  # of 62 or 63 rows
     said = "The table was solved in 16 parts: nothing is promised of the whole beyond the lower bound."
-    assert release.certificate.guarantee.text == said, "no rows are aside"
+    assert english(release.certificate.guarantee.promise) == said, "no rows are aside"
     made = release.data.collect()
     assert sorted(made["ill"]) == sorted(frame["ill"])
     assert not shoal.audit(made, quasi_identifiers=["age"], sensitive="ill", privacy=shoal.LDiversity(3)).failures
-    monkeypatch.setattr("shoal.engines.parts._halves", lambda *_: None)
+    monkeypatch.setattr("shoal.pipeline.division._halves", lambda *_: None)
     with pytest.raises(DataError, match=r"cannot be told apart further.*1,000 rows"):
         shoal.anonymize(frame, engine="stream", **asked)
+
+
+def test_what_is_not_a_coarsening_is_refused_as_for_any_table() -> None:
+    table = shoal.datasets.census(100, quasi_identifiers=2)
+    for data, engine in ((table, "memory"), (table.lazy(), "stream")):
+        with pytest.raises(ParameterError, match=r"The coarsening of 'age' must be a shoal.Coarsening. Got int"):
+            shoal.anonymize(
+                data, quasi_identifiers=["age", "gender"], sensitive="income", k=2, coarsen={"age": 5}, engine=engine
+            )

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import shoal
 from shoal import Bins, BottomCode, DatePart, Hierarchy, Level, Prefix, Round, TopCode, safe_harbor
 from shoal.errors import ColumnError, DataError, ParameterError
-from shoal.hierarchy import SPARSE_ZIP3, ThreeDigitZip, coarsen_columns
-from shoal.hierarchy.columns import number_text
+from shoal.hierarchy import SPARSE_ZIP3, OneValue, ThreeDigitZip, coarsen_columns
+from shoal.hierarchy.distinct_values import number_text
 
 AGES = Hierarchy.from_rows([(str(age), "young" if age < 30 else "old", "*") for age in range(100)])
 NAMES = Hierarchy.from_rows([("a", "x", "*"), ("b", "y", "*"), ("c", "x", "*")])
@@ -309,3 +309,12 @@ def test_large_columns_are_quick():
     rng = np.random.default_rng(1)
     series = pl.Series("age", rng.integers(0, 100, 200_000))
     assert coarser(Bins(10), series).n_unique() == 10
+
+
+def test_coarsenings_declare_whether_they_stream() -> None:
+    tree = shoal.Hierarchy.from_rows([("a", "b", "*")])
+    values = [shoal.Bins(10), shoal.Bins(cuts=[1]), shoal.Round(5), shoal.TopCode(90), shoal.BottomCode(5)]
+    values += [shoal.Prefix(2), ThreeDigitZip(), shoal.DatePart("year"), OneValue(), shoal.Level(tree, 1)]
+    assert all(one.streams for one in values)
+    counting = [shoal.Bins(quantiles=3), shoal.Labels(k=2), shoal.Ordered(k=2), shoal.Points(k=2)]
+    assert not any(one.streams for one in counting)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shoal.errors import DataError, ParameterError
 from shoal.io import as_written, understand
 from shoal.io.forms import DateForm
-from shoal.io.numbers import NumberForm
+from shoal.io.number_forms import NumberForm
 
 SECRET = "Zyzzyva"
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal import release_of_runs
 from shoal.errors import DataError
 from shoal.io import delimited, read_delimited
+from shoal.release import run_rows
 
 _LINES = st.lists(st.sampled_from([b"", b"a", b"ab", b"b", b"a,b", b"a,", b'"x"', b'"']), max_size=12)
 
@@ -22,8 +22,8 @@ def test_runs_of_lines_are_found_across_blocks(
     path = tmp_path_factory.mktemp("lines") / "table.csv"
     path.write_bytes(b"".join(line + b"\n" for line in (b"head", *lines)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(release_of_runs, "_BLOCK", block)
-        found = release_of_runs._runs_of_lines(path)
+        patch.setattr(run_rows, "_BLOCK", block)
+        found = run_rows._runs_of_lines(path)
     if any(line.count(b'"') % 2 for line in lines):
         assert found is None
         return

@@ -9,13 +9,13 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles import oracles
+from tests.oracles.strategies import CodeTable, code_tables, dense
 
 from shoal.hierarchy import Hierarchy
 from shoal.metrics import Divergence, divergence, kl_divergence, kl_divergence_by_attribute
 from shoal.recoding import STAR_LEVEL, Recoding, recode
 from shoal.table import Schema, Table, encode
-from shoal.testing import oracles
-from shoal.testing.strategies import CodeTable, code_tables, dense
 
 Case = tuple[Table, Recoding, np.ndarray]
 

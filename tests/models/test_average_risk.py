@@ -10,7 +10,7 @@ import pytest
 
 import shoal
 from shoal.algorithms import ALGORITHMS, unsupported
-from shoal.algorithms.catalogue import choose
+from shoal.algorithms.algorithm_list import choose
 from shoal.cli.voice import Flags
 from shoal.errors import InfeasibleError, ParameterError, ReleaseUnsafeError, UnsupportedError
 from shoal.models import AverageRisk, KAnonymity, LDiversity, Population, ReleaseCounts, Requirement, TableModel

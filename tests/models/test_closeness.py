@@ -33,7 +33,7 @@ from shoal.models.ground_distance import limit_of, smallest_group
 from shoal.models.naming import places_of
 from shoal.models.transport import cheapest_transport
 from shoal.recoding import recode
-from shoal.release import read_back
+from shoal.release.row_store import read_back
 from shoal.table import Schema, encode
 from shoal.verification import count_groups
 

@@ -7,6 +7,8 @@ import numpy as np
 import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles import oracles
+from tests.oracles.strategies import ground_distances
 
 from shoal.algorithms.common.compiled import compile_requirement
 from shoal.algorithms.common.predicate_kernel import acceptable
@@ -19,8 +21,6 @@ from shoal.models import (
     distances,
 )
 from shoal.table import Schema, encode
-from shoal.testing import oracles
-from shoal.testing.strategies import ground_distances
 from shoal.verification import count_groups
 
 GROUPS = st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=9), min_size=1, max_size=4)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.oracles.strategies import ground_distances, models
 
 from shoal.hierarchy import Hierarchy
 from shoal.models import (
@@ -19,7 +20,6 @@ from shoal.models import (
 )
 from shoal.models.domain import Domain
 from shoal.solver import Program, Rows, solve
-from shoal.testing.strategies import ground_distances, models
 
 GROUNDS = [
     MetricDistance(range(4), [[abs(i**2 - j**2) for j in range(4)] for i in range(4)]),

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles import oracles
 
-from shoal._validation import Integer, RationalIn
+from shoal._core.validation import Integer, RationalIn
 from shoal.errors import InfeasibleError, ParameterError
 from shoal.models import (
     AlphaKAnonymity,
@@ -25,7 +26,6 @@ from shoal.models import (
     Requirement,
     TCloseness,
 )
-from shoal.testing import oracles
 
 POSITIVE = st.one_of(st.integers(1, 4), st.sampled_from([0.1, 0.5, 0.75, 1.5, 2.25, Fraction(1, 3), Fraction(7, 3)]))
 

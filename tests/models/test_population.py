@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import shoal.errors
+from shoal._core.facts import Fact
 from shoal.algorithms import LowerBound
 from shoal.algorithms.common.compiled import compile_requirement, populations_of
-from shoal.certificate import Cost
 from shoal.errors import DataError, InternalError
 from shoal.hierarchy import Hierarchy
 from shoal.metrics import gcp
@@ -43,6 +43,7 @@ from shoal.models import (
     distances,
 )
 from shoal.recoding import recode
+from shoal.release.certificate import Cost
 from shoal.table import Schema, encode
 from shoal.verification import Achieved, count_groups, count_population, measure, verify
 
@@ -216,7 +217,7 @@ def test_a_part_of_a_table_is_compiled_against_the_whole():
 def test_costs_of_parts_are_merged():
     rng = np.random.default_rng(47)
     schema = Schema(quasi_identifiers=("a", "b"), sensitive=("s",))
-    bound = LowerBound(stars=1, suppressed_tuples=1, why="of the whole")
+    bound = LowerBound(stars=1, suppressed_tuples=1, why=Fact("residue"))
 
     def cost(table, groups):
         numbers, dense = np.unique(groups, return_inverse=True)

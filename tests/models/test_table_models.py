@@ -7,10 +7,12 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from tests.oracles.full_domain import people_of_groups
+from tests.oracles.oracles import STAR
 
 import shoal
 from shoal.algorithms import ALGORITHMS, unsupported
-from shoal.algorithms.catalogue import choose
+from shoal.algorithms.algorithm_list import choose
 from shoal.cli.voice import Flags
 from shoal.disclosure_risk import fitting, population_uniques
 from shoal.errors import ColumnError, DataError, InfeasibleError, ParameterError, ReleaseUnsafeError, UnsupportedError
@@ -24,8 +26,6 @@ from shoal.models import (
     SampleUniqueness,
 )
 from shoal.models.unique_estimates import SampleHistogram
-from shoal.testing.full_domain import people_of_groups
-from shoal.testing.oracles import STAR
 from shoal.verification import verify
 from shoal.verification.counting import people_of_groups as counted_people
 

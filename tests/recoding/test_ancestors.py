@@ -10,6 +10,9 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles import hierarchies as oracles
+from tests.oracles import oracles as loss
+from tests.oracles.strategies import dense, hierarchy_rows
 
 import shoal
 from shoal import metrics
@@ -17,9 +20,6 @@ from shoal.errors import ColumnError, DataError, ParameterError
 from shoal.hierarchy import Hierarchy
 from shoal.recoding import STAR_LEVEL, RecodedColumn, published_frame, recode
 from shoal.table import Schema, Table, encode
-from shoal.testing import hierarchies as oracles
-from shoal.testing import oracles as loss
-from shoal.testing.strategies import dense, hierarchy_rows
 
 SECRET = "Zyzzyva"
 SCHOOL = Hierarchy.from_rows(

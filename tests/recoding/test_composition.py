@@ -8,6 +8,9 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles import oracles
+from tests.oracles.coarsening import in_original_values
+from tests.oracles.strategies import dense
 
 import shoal
 from shoal.errors import InternalError
@@ -15,9 +18,6 @@ from shoal.hierarchy import Hierarchy
 from shoal.metrics import gcp, kl_divergence, non_uniform_entropy, precision
 from shoal.recoding import compose, recode
 from shoal.table import Column, Schema, Table, encode
-from shoal.testing import oracles
-from shoal.testing.coarsening import in_original_values
-from shoal.testing.strategies import dense
 
 NAMES = ("a", "b", "c")
 

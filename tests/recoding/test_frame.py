@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
+from tests.oracles.strategies import FrameTable, dense, frame_tables
 
 from shoal.errors import DataError
 from shoal.recoding import published_frame, recode
 from shoal.table import Schema, encode
-from shoal.testing.strategies import FrameTable, dense, frame_tables
 
 METHODS = st.sampled_from(["suppression", "generalization"])
 EXTRAS = st.sampled_from(

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles.strategies import FrameTable, dense, frame_tables
 
 from shoal.errors import DataError, ParameterError
 from shoal.recoding import RecodedColumn, recode
 from shoal.table import Schema, Table, encode
-from shoal.testing.strategies import FrameTable, dense, frame_tables
 
 
 def table_of(values: Any, *, ordered: bool | None = None) -> Table:

@@ -5,12 +5,12 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles.oracles import STAR, groups_of_labels, suppress
+from tests.oracles.strategies import FrameTable, dense, frame_tables
 
 from shoal.errors import ParameterError
 from shoal.recoding import recode
 from shoal.table import Schema, encode
-from shoal.testing.oracles import STAR, groups_of_labels, suppress
-from shoal.testing.strategies import FrameTable, dense, frame_tables
 
 
 def paper() -> pl.DataFrame:

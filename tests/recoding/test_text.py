@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.recoding.text import dictionary_text, quoted
+from shoal.recoding.star_symbol import dictionary_text, quoted
 
 
 @pytest.mark.parametrize(

@@ -14,22 +14,21 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
-from shoal import _language
-from shoal._language import day, languages, numeral, written_in
-from shoal._words import listed, number, percent
+from shoal._core import language as _language
+from shoal._core.language import day, languages, numeral, written_in
+from shoal._core.words import listed, number, percent
 from shoal.algorithms import ALGORITHMS
 from shoal.cli.main import app
 from shoal.errors import MissingExtraError, ParameterError, ShoalError
 from shoal.report import About, make_again
-from shoal.report.known import KNOWN, known
 from shoal.report.messages import messages, renew
 
 pofile = pytest.importorskip("babel.messages.pofile")
 
-FOLDER = Path(_language.__file__).parent / "locale"
+FOLDER = Path(_language.__file__).parents[1] / "locale"
 OTHERS = [code for code in languages() if code != "en"]
 ENGLISH_TOO = {"Formula", "Version", "k-Map"}
-PLACEHOLDER = re.compile(r"\{\w*\}|%\(\w+\)s|%%")
+PLACEHOLDER = re.compile(r"\{[\w:.,]*\}|%\(\w+\)s|%%")
 ENGLISH = re.compile(
     r"\b(the|of|and|with|that|which|are|from|not|records?|groups?|there|their|than|known|shows?)\b", re.I
 )
@@ -57,7 +56,7 @@ def test_every_message_is_translated_with_what_it_holds(code: str) -> None:
         for form, original in zip(forms(translated.string), forms(message.id), strict=True):
             assert set(PLACEHOLDER.findall(form)) == set(PLACEHOLDER.findall(original)), form
             assert form[-1:] not in ".:;" or form[-1] == forms(message.id)[0][-1], form
-            assert not ENGLISH.search(re.sub(r"\([^)]*\)|'[^']*'|%\(\w+\)s|\{\w+\}", "", form)), form
+            assert not ENGLISH.search(re.sub(r"\([^)]*\)|'[^']*'|%\(\w+\)s|\{[\w:.,]+\}", "", form)), form
 
 
 @pytest.mark.parametrize("code", OTHERS)
@@ -66,39 +65,6 @@ def test_catalogues_hold_what_reports_say_and_no_more(code: str, tmp_path: Path)
     (tmp_path / f"{code}.po").write_text(written, encoding="utf-8")
     renew(tmp_path)
     assert (tmp_path / f"{code}.po").read_text(encoding="utf-8") == written
-
-
-SAMPLES = {"number": ("1,234.5", "1.234,5"), "percent": ("12.5%", "12,5\N{NO-BREAK SPACE}%"), "name": ("plz", "plz")}
-
-
-@pytest.mark.parametrize("message", KNOWN)
-def test_known_sentences_are_said_with_their_figures(message: str) -> None:
-    names = [placeholder.strip("{}") for placeholder in PLACEHOLDER.findall(message)]
-    kinds = {name: name.partition("_of_")[0] for name in names}
-    inner = "every row can keep all its values"
-    given = {
-        name: SAMPLES.get(kind, (inner if kind == "known" else "-k 1.5 with -l 2",))[0] for name, kind in kinds.items()
-    }
-    text = message.format(**given)
-    assert known(text) == text, "certificates are in English, and English pages quote them"
-    with written_in("de"):
-        told = known(text)
-        followed = known(f"{text} Make it one record per person first.") if text.endswith(".") else told
-    assert told != text
-    assert followed.startswith(told), "sentences may follow one another"
-    assert ("Bilden Sie vorab einen Datensatz je Person." in followed) == text.endswith(".")
-    for kind in kinds.values():
-        expected = SAMPLES.get(kind, ("", "-k 1.5 mit -l 2" if kind == "words" else "jeder Datensatz kann"))[1]
-        assert expected in told
-
-
-def test_what_is_not_known_stays() -> None:
-    with written_in("de"):
-        told = known("weights of attributes and limits of their levels, which it alone serves")
-        assert told == "Gewichte von Merkmalen und Grenzen ihrer Stufen: Nur dieses Verfahren beachtet das"
-        assert known("weights of attributes and of people") == "weights of attributes and of people"
-        assert known("A sentence of nobody.") == "A sentence of nobody."
-        assert known("Mondrian is a heuristic: nothing is promised about the cost. And more.") != ""
 
 
 class Text(HTMLParser):
@@ -282,5 +248,5 @@ def test_unknown_languages_are_refused_with_those_there_are(monkeypatch: pytest.
         About(language="xx")
     monkeypatch.setitem(sys.modules, "babel", None)
     assert About(language="en").language == "en"
-    with pytest.raises(MissingExtraError, match=r"pip install 'shoal\[languages\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'shoal-privacy\[languages\]'"):
         About(language="de")

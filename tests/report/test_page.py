@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from shoal._core.facts import Fact
 from shoal.errors import OutputError
 from shoal.report import (
     About,
@@ -41,10 +42,21 @@ def certificate(**changes: Any) -> dict[str, Any]:
         "cost": {
             "stars": 30,
             "suppressed_tuples": 20,
-            "lower_bound": {"stars": 20, "suppressed_tuples": 20, "why": "residue after phase one"},
+            "lower_bound": {
+                "stars": 20,
+                "suppressed_tuples": 20,
+                "why": "residue after phase one: rows that no group of identical rows can hold",
+                "why_fact": {"code": "residue", "arguments": {}},
+            },
             "optimal": False,
         },
-        "guarantee": {"text": "Phase two ended it.", "tuples_ratio": 4, "stars_ratio": None, "phase": 2},
+        "guarantee": {
+            "text": "None: the search was stopped before it proved anything.",
+            "text_fact": {"code": "nothing_proven", "arguments": {}},
+            "recoded_tuples_ratio": 4,
+            "recoded_cells_ratio": None,
+            "phase": 2,
+        },
         "seconds": {"read": 0.2, "total": 0.8},
         "output": {"files": {"release.csv": {"sha256": "cd" * 32, "rows": 100}}},
     }
@@ -127,7 +139,7 @@ def test_it_says_what_the_certificate_says() -> None:
         "at most 1 in 4 (25%)",
         "within a factor of 1.5",
         "residue after phase one",
-        "Phase two ended it.",
+        "None: the search was stopped before it proved anything.",
         "at most 4 times the fewest possible",
         "ab" * 32,
         "cd" * 32,
@@ -156,7 +168,9 @@ def test_how_columns_were_prepared_is_told() -> None:
         "coarsen": {"zip": {"coarsening": "prefix", "n": 3}},
         "hierarchies": {"age": {"values": 90, "height": 4}},
     }
-    page = render(facts(certificate=certificate(parameters=prepared, reason="asked for")))
+    page = render(
+        facts(certificate=certificate(parameters=prepared, reason="asked for", reason_fact=Fact("requested").to_dict()))
+    )
     assert '<th scope="row">coarsen: zip</th><td>coarsening prefix; n 3</td>' in page
     assert '<th scope="row">hierarchies: age</th><td>values 90; height 4</td>' in page
     assert '<th scope="row">Why this one</th><td>asked for</td>' in page
@@ -202,16 +216,16 @@ RISK = {
 def test_risk_before_and_after() -> None:
     page = Elements(render(facts(certificate=certificate(risk=RISK))))
     said = " ".join(page.text.split())
-    assert "Of 100 people in the file, 11 could be found by somebody who knows age and zip" in said
-    assert "Nobody among the 100 people in the file is told from all others by age and zip" in said
-    assert "a probability of at most 1 in 4, and of 12.5% on average. For 4 of 100 people it is more than 20%" in said
-    assert "people whose row is found with more than 20%60%4%" in said
+    assert "Of 100 records in the file, 11 could be found by somebody who knows age and zip" in said
+    assert "None of the 100 records in the file can be told from all others by age and zip" in said
+    assert "a probability of at most 1 in 4, and of 12.5% on average. For 4 of 100 records it is more than 20%" in said
+    assert "records found with a probability of more than 20%60%4%" in said
     assert "highest 1 / min f; average u / n" in said
     assert "El Emam and F. K. Dankar" in said
     readers = Elements(render_public(public(risk={"after": RISK["after"]})))
-    assert "a person's row is found: the highest probability25%" in " ".join(readers.text.split())
-    assert "before" not in readers.text.partition("How easily people are found")[2].partition("guarantees")[0]
-    assert "How easily people are found" not in render(facts()), "nothing is said of what was not measured"
+    assert "a record is found: the highest probability25%" in " ".join(readers.text.split())
+    assert "before" not in readers.text.partition("How easily records are found")[2].partition("guarantees")[0]
+    assert "How easily records are found" not in render(facts()), "nothing is said of what was not measured"
 
 
 def test_facts_show_no_names_of_values() -> None:
@@ -273,12 +287,16 @@ def test_the_page_for_readers_says_how_to_read_the_table() -> None:
 
 def test_a_proof_is_marked_as_one() -> None:
     cost = certificate()["cost"]
-    proof = {"cost": cost, "proof": "what it may tell", "guarantee": {"algorithm": "Phase two ended it."}}
+    proof = {
+        "cost": cost,
+        "proof_fact": Fact("proof_tells_more").to_dict(),
+        "guarantee": {"algorithm_fact": Fact("nothing_proven").to_dict()},
+    }
     text = " ".join(Elements(render_public(public(**proof))).text.split())
     for said in (
         "What it cost, and what it must cost",
         "What the bound may tell what it may tell",
-        "Phase two ended it.",
+        "None: the search was stopped before it proved anything.",
     ):
         assert said in text
 

@@ -12,9 +12,9 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from tests.oracles.invariance import Group, Person, candidate_set, disclosure_risk
 
 import shoal
-from shoal.testing.invariance import Group, Person, candidate_set, disclosure_risk
 
 QUASI_IDENTIFIERS = ["age", "zip"]
 

@@ -258,3 +258,23 @@ def test_names_in_an_order_that_is_given() -> None:
     said = {"meanings": declared_meanings(["size"], None, cells={"size": SIZES})}
     assert counted(release, "size in {S, M, L}", **said) == (2, 2)
     assert counted(release, "size in {S, M, L}") == (1, 2)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_an_empty_text_may_be_what_csv_has_as_missing(ending: str, tmp_path: Path) -> None:
+    """`""` fulfils `job != cook`, a missing value does not, and a file of CSV writes neither."""
+    rows = 40
+    jobs = ["cook", "", "cook", "nurse"] * (rows // 4)
+    original = pl.DataFrame({"job": jobs, "s": ["flu", "", "gout", ""] * (rows // 4)})
+    release = shoal.anonymize(original, quasi_identifiers=["job"], sensitive="s", privacy=shoal.KAnonymity(5), seed=1)
+    release.save(tmp_path / "out", format=ending)
+    read = read_published(tmp_path / "out")
+    groups = PublishedGroups(read.frame, quasi_identifiers=["job"], empty_is_missing=read.empty_is_missing)
+    exact = PublishedGroups(original, quasi_identifiers=["job"])
+    questions = ["job != cook", "s != flu", "s != flu and job != nurse", "job != cook and s != gout", "job < nurse"]
+    for question in questions:
+        true, found = exact.count(question), groups.count(question)
+        assert true.at_least == true.at_most
+        assert found.at_least <= true.at_least <= found.at_most
+        assert ending == "csv" or found == true, "Parquet says which is which"
+    assert groups.count("job != cook").at_least == (10 if ending == "csv" else 20)

@@ -231,7 +231,10 @@ class TestChanges:
         with pytest.raises(InfeasibleError, match=r"largest m|No m") as raised:
             series.publish(skewed)
         assert SECRET not in str(raised.value)
-        assert "without a look at their sensitive value" in str(raised.value)
+        said = str(raised.value)
+        assert "Do not let some or all of them wait for a later release" in said
+        assert "Publish later" not in said
+        assert "who came last" not in said
         assert len(series.history()) == 1
         with pytest.raises(TypeError):
             series.publish(skewed, hold_back=True)
@@ -411,6 +414,20 @@ class TestFolder:
             for name in ("certificate.json", "report.html"):
                 assert SECRET not in (tmp_path / folder / name).read_text()
             assert "http://" not in (tmp_path / folder / "report.html").read_text()
+
+    def test_reports_do_not_count_the_lines_of_counterfeits_as_people(
+        self, sqlite: Any, patients: Any, tmp_path: Path
+    ) -> None:
+        series = sqlite.series(m=3)
+        series.publish(patients(range(70)))
+        made = series.publish(patients(one for one in range(70) if one * 5 % 7 != 3), tmp_path / "q1")
+        assert made.counterfeits.height > 0
+        people = made.data.height - made.certificate.cost["counterfeits"]
+        assert people == 60
+        for folder in ("q1", "q1.private"):
+            page = (tmp_path / folder / "report.html").read_text()
+            assert f"<dt>People</dt><dd>{people}<small>one row each" in page
+            assert f"{made.data.height} rows in" in page
 
     def test_what_is_in_the_private_one(self, sqlite: Any, patients: Any, tmp_path: Path) -> None:
         source = patients(range(60))

@@ -212,7 +212,7 @@ def test_gaps_without_a_solution_or_a_bound():
 
 def test_without_the_solver_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "highspy", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'shoal\[exact\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'shoal-privacy\[exact\]'"):
         solve(random_program(0, integer=True))
 
 

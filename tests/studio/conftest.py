@@ -30,6 +30,7 @@ ROWS = 120
 MAX_UPLOAD = 20_000
 
 _MARKED = {
+    "/persons": "/persons",
     "/columns": "/columns",
     "/coarser": "/coarser",
     "/attack": "/attack",
@@ -66,6 +67,8 @@ class Browser:
     client: TestClient
     guard: Guard
     studio: Studio
+    sure: bool = True
+    """Whether it says that each row stands for one person as soon as it is asked."""
 
     def enter(self) -> None:
         assert self.client.get(self.guard.entrance).status_code == 200
@@ -76,9 +79,16 @@ class Browser:
         while time.monotonic() < end:
             answer = self.client.get(path)
             if 'id="working"' not in answer.text:
-                return answer
+                unanswered = answer.url.path == "/persons" and not self.studio.plan.rows
+                return self.say_that_rows_are_persons() if self.sure and unanswered else answer
             time.sleep(0.05)
         raise AssertionError(f"{path} is still at work")
+
+    def say_that_rows_are_persons(self) -> Any:
+        self.sure = False
+        answer = self.send("/persons", {"answer": "persons"})
+        self.sure = True
+        return answer
 
     def send(self, path: str, form: dict[str, str] | None = None, **extra: Any) -> Any:
         """Send a form, and follow where it leads until that is there."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from shoal._words import percent
+from shoal._core.words import percent
 from shoal.attacks import homogeneity_attack, intersection_attack, linking_attack
 from shoal.studio.looking import mark_of
 
@@ -49,12 +49,12 @@ def test_a_classifier_is_compared_with_people_outside(browser, home):
     browser.decided()
     page = browser.send("/attack", {"learn": "on"}).text
     assert "a fifth (24) was left out" in page
-    assert "about people who are not in it" in page
+    assert "about records that are not in it" in page
     rows = (home / "patients.csv").read_text().splitlines()
     (home / "others.csv").write_text("\n".join([rows[0], *rows[60:]]) + "\n")
     page = browser.send("/attack", {"learn": "on", "others": "others.csv"}).text
     assert "was left out" not in page
-    assert "about people who are not in it" in page
+    assert "about records that are not in it" in page
 
 
 def test_several_releases_are_attacked_together(browser, home):

@@ -67,6 +67,11 @@ class Opened:
     def press(self, name: str) -> None:
         self.page.get_by_role("button", name=name, exact=True).click()
 
+    def sure(self) -> None:
+        """Say that each row stands for one person, which is asked first."""
+        self.screen("Does each row stand for one person?")
+        self.press("Yes, I am sure: each row is another person")
+
     def picture(self, name: str) -> None:
         """Keep pictures of a screen where somebody wants them; nothing of it is wider than the window."""
         for width in (1280, 400):
@@ -181,13 +186,17 @@ def test_from_a_file_to_a_release_for_a_board(opened):
     opened.picture("1-open")
     opened.accessible()
     page.set_input_files("#file", opened.home / "hospital.csv")
+    opened.screen("Does each row stand for one person?")
+    opened.picture("2-persons")
+    opened.accessible()
+    opened.sure()
     opened.screen("Who could know what?")
     opened.picture("2-columns")
     opened.accessible()
     page.get_by_label("What Ward is", exact=True).select_option("Leave it out")
     page.get_by_label("What Insurer is", exact=True).select_option("Leave it out")
     opened.press("These are right: show the risk")
-    opened.screen("How easily are people found now?")
+    opened.screen("How easily are records found now?")
     opened.picture("3-risk")
     opened.accessible()
     page.get_by_role("button", name="What does this mean: Average risk?").click()
@@ -289,11 +298,12 @@ def test_a_series_by_mouse(opened):
     page = opened.page
     opened.screen("Which table do you want to publish?")
     opened.press("hospital.csv")
+    opened.sure()
     opened.screen("Who could know what?")
     for name in ("Born", "Admitted", "Cost", "Days"):
         page.get_by_label(f"What {name} is", exact=True).select_option("Leave it out")
     opened.press("These are right: show the risk")
-    opened.screen("How easily are people found now?")
+    opened.screen("How easily are records found now?")
     page.get_by_role("link", name="Series").click()
     opened.screen("The same people, again and again")
     page.fill("#name", "admissions")
@@ -337,6 +347,107 @@ def made_for_a_board(opened: Opened) -> None:
     assert audit.exit_code == 0, audit.stdout
 
 
+def test_a_wrong_word_is_said_where_it_was_typed(opened):
+    """On the screens with a script, too: the page stays, the field has the focus, and the next word is taken."""
+    page = opened.page
+    opened.press("hospital.csv")
+    opened.sure()
+    opened.screen("Who could know what?")
+    opened.press("These are right: show the risk")
+    opened.screen("How easily are records found now?")
+    root = opened.address.split("?")[0]
+    page.goto(root + "shape?column=1")
+    opened.screen("How may Sex become coarser?")
+    page.get_by_label("Coarsening").fill("bins:10")
+    page.locator("form", has=page.get_by_label("Coarsening")).get_by_role("button", name="Take it").click()
+    page.locator("#refused").wait_for(timeout=PATIENCE)
+    opened.screen("How may Sex become coarser?")
+    field = page.get_by_label("Coarsening")
+    assert field.input_value() == "bins:10"
+    assert field.evaluate("field => field === document.activeElement")
+    box = page.locator("#refused").bounding_box()
+    assert box is not None
+    assert abs(box["y"] - field.bounding_box()["y"]) < 150, "beside its field"
+    opened.picture("5-refused")
+    opened.accessible()
+    page.goto(root + "coarser")
+    opened.screen("Make columns coarser first")
+    assert page.locator("#refused").count() == 0
+    page.goto(root + "goal")
+    opened.screen("For whom is it, and how safe must it be?")
+    page.fill("#k", "many")
+    page.get_by_label("As stars: a cell is as it was, or a *.", exact=False).check()
+    opened.press("Use these numbers")
+    page.locator("#refused").wait_for()
+    assert page.locator("#k").input_value() == "many"
+    assert page.locator("input[value=suppression]").is_checked()
+    opened.said.clear()  # the browser notes that an answer was a refusal
+
+
+def test_a_workbook_with_a_cover_sheet(opened):
+    import xlsxwriter
+
+    path = opened.home / "book.xlsx"
+    with xlsxwriter.Workbook(str(path)) as book:
+        book.add_worksheet("Cover").write_string(2, 3, "Hospital")
+        sheet = book.add_worksheet("Patients")
+        rows = [("age", "zip", "disease"), *((20 + at % 30, 10001 + at % 3, f"d{at % 4}") for at in range(60))]
+        for row, values in enumerate(rows):
+            for place, value in enumerate(values):
+                sheet.write(row, place, value)
+    page = opened.page
+    page.set_input_files("#file", path)
+    opened.screen("Which sheet is the table?")
+    opened.picture("1-sheets")
+    opened.accessible()
+    opened.press("Cover")
+    page.locator("#refused").wait_for(timeout=PATIENCE)
+    opened.screen("Which sheet is the table?")
+    opened.press("Patients")
+    opened.sure()
+    opened.screen("Who could know what?")
+    assert "60 records" in page.inner_text("main").replace(" ?", "")
+    opened.said.clear()  # the browser notes that an answer was a refusal
+
+
+def test_visits_of_patients_are_called_records_on_every_screen(opened):
+    page = opened.page
+    with (opened.home / "visits.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["visit", "pcode", "age", "gender", "zip", "disease"])
+        for row in range(300):
+            person = row // 5
+            writer.writerow(
+                [
+                    row,
+                    f"P{person * 37 % 1000:04}",
+                    20 + person % 40,
+                    "FM"[person % 2],
+                    10001 + person % 4,
+                    f"d{row % 5}",
+                ]
+            )
+    page.reload()
+    opened.press("visits.csv")
+    opened.screen("Does each row stand for one person?")
+    opened.picture("2-persons-several")
+    opened.accessible()
+    opened.press("No: pcode says whose a row is")
+    opened.screen("Who could know what?")
+    opened.picture("2-columns-several")
+    opened.accessible()
+    opened.press("These are right: show the risk")
+    opened.screen("How easily are records found now?")
+    page.get_by_text("Records are protected, not persons.", exact=True).wait_for()
+    page.goto(opened.address.split("?")[0] + "publish")
+    opened.screen("Make the release")
+    page.fill("#folder", "visits")
+    opened.press("Make the release")
+    page.get_by_text("Written, but it protects records, not persons").wait_for(timeout=PATIENCE)
+    opened.picture("8-release-several")
+    opened.accessible()
+
+
 def test_by_keyboard_alone(opened):
     page = opened.page
     opened.screen("Which table do you want to publish?")
@@ -353,6 +464,9 @@ def test_by_keyboard_alone(opened):
 
     go_to("hospital.csv")
     page.keyboard.press("Enter")
+    opened.screen("Does each row stand for one person?")
+    go_to("Yes, I am sure: each row is another person")
+    page.keyboard.press("Enter")
     opened.screen("Who could know what?")
     go_to("What does this mean: Different values?")
     page.keyboard.press("Enter")
@@ -360,7 +474,7 @@ def test_by_keyboard_alone(opened):
     page.keyboard.press("Escape")
     go_to("These are right: show the risk")
     page.keyboard.press("Enter")
-    opened.screen("How easily are people found now?")
+    opened.screen("How easily are records found now?")
     go_to("Choose how safe it must be")
     page.keyboard.press("Enter")
     opened.screen("For whom is it, and how safe must it be?")
@@ -369,9 +483,10 @@ def test_by_keyboard_alone(opened):
 def test_new_screens_by_keyboard_alone(opened):
     page = opened.page
     opened.press("hospital.csv")
+    opened.sure()
     opened.screen("Who could know what?")
     opened.press("These are right: show the risk")
-    opened.screen("How easily are people found now?")
+    opened.screen("How easily are records found now?")
 
     def go_to(name: str) -> None:
         for _ in range(120):
@@ -413,6 +528,7 @@ def test_hostile_names_do_nothing_in_a_browser(opened):
         writer.writerows([[f"a{row % 3}", f"b{row % 2}", "c", f"<b>d{row % 4}</b>"] for row in range(60)])
     page.reload()
     opened.press("hostile.csv")
+    opened.sure()
     opened.screen("Who could know what?")
     opened.press("Show the most frequent ones")
     opened.screen("Who could know what?")
@@ -422,7 +538,7 @@ def test_hostile_names_do_nothing_in_a_browser(opened):
     assert "hit" not in page.title()
     assert page.locator("img, main script").count() == 0
     opened.press("These are right: show the risk")
-    opened.screen("How easily are people found now?")
+    opened.screen("How easily are records found now?")
     for path in ("coarser", "shape?column=0", "attack", "series"):
         page.goto(opened.address.split("?")[0] + path)
         page.locator("main:not(:has(#working)) h1").wait_for()
@@ -460,7 +576,7 @@ def test_another_browser_does_not_get_in_and_other_pages_cannot_ask(opened, chro
 def test_the_studio_is_closed_from_its_page_and_leaves_nothing_of_what_was_dropped(opened):
     opened.screen("Which table do you want to publish?")
     opened.page.set_input_files("#file", opened.home / "hospital.csv")
-    opened.screen("Who could know what?")
+    opened.screen("Does each row stand for one person?")
     opened.press("Close the studio")
     opened.screen("The studio is closed")
     end = time.monotonic() + 30
@@ -495,13 +611,14 @@ def test_a_million_rows_and_a_stop(opened):
     page = opened.page
     page.reload()
     opened.press("large.parquet")
+    opened.sure()
     opened.screen("Who could know what?")
     assert "1,000,000 records" in page.inner_text("main").replace(" ?", "")
     page.get_by_label("What disease is", exact=True).select_option("Must stay private")
     opened.press("These are right: show the risk")
-    opened.screen("How easily are people found now?")
+    opened.screen("How easily are records found now?")
     page.goto(opened.address.split("?")[0] + "shape?column=0")
-    opened.press("Propose: As many people in each")
+    opened.press("Propose: As many records in each")
     page.get_by_role("heading", name="The levels").wait_for(timeout=PATIENCE)
     page.goto(opened.address.split("?")[0] + "attack")
     opened.screen("What would somebody find out?")

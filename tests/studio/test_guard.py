@@ -233,7 +233,7 @@ def test_a_dropped_file_is_for_its_owner_alone_and_gone_at_the_end(browser, monk
     assert path.read_bytes() == content
     assert path.parent.parent == tmp_path
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    browser.studio.places.forget()
+    browser.studio.places.close()
     assert not path.parent.exists()
 
 
@@ -259,7 +259,7 @@ def test_paths_outside_the_folder_are_refused(browser, home, path):
     answer = browser.send("/open", {"path": path})
     assert answer.status_code == 422
     assert not browser.studio.plan.source
-    assert "outside.csv" not in answer.text
+    assert "outside.csv" not in re.sub(r'value="[^"]*"', "", answer.text), "but for what was typed"
     assert "link.csv" not in browser.look("/").text
 
 

@@ -9,8 +9,8 @@ import subprocess
 
 import pytest
 
-from shoal.studio.pages import visible
 from shoal.studio.same import _shell
+from shoal.studio.words import visible
 
 HOSTILE = [
     "<script>alert(1)</script>",

@@ -159,7 +159,7 @@ def test_what_the_comparison_shows_asks_for_the_levels(monkeypatch):
 
     signature = inspect.signature(shoal.tradeoff)
     compared.__signature__ = signature
-    monkeypatch.setattr("shoal.trade_off.tradeoff", compared)
+    monkeypatch.setattr("shoal.verbs.tradeoff.tradeoff", compared)
     CliRunner().invoke(app, words_of(same.command, Path()))
     monkeypatch.setattr(shoal, "tradeoff", compared)
     with pytest.raises(AskedError):

@@ -13,17 +13,18 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from shoal._words import percent
+from shoal._core.words import percent
 from shoal.cli.main import app
 from shoal.io import readers
 from shoal.studio import jobs
-from shoal.studio.places import ENDINGS
+from shoal.studio.allowed_paths import ENDINGS
 from shoal.studio.words import COMPARED, EXPLAINED, coarsening_in_words
 
 from .conftest import HERE, MAX_UPLOAD, SECRET
 
 SCREENS = (
     "/",
+    "/persons",
     "/columns",
     "/risk",
     "/goal",
@@ -44,7 +45,7 @@ def test_the_whole_way_to_a_release_whose_audit_agrees(browser, home):
     columns = browser.send("/open", {"path": "patients.csv"})
     assert "120 records" in re.sub(r"<[^>]+>|\s+", " ", columns.text).replace("  ", " ")
     risk = browser.send("/columns", {"do": "next"})
-    assert "How easily are people found now?" in risk.text
+    assert "How easily are records found now?" in risk.text
     assert (
         "Make columns coarser first" in browser.send("/goal", {"k": "5", "l": "2", "recoding": "generalization"}).text
     )
@@ -119,7 +120,7 @@ def test_columns_stand_side_by_side_before_and_after(browser, home):
 
 def test_no_value_is_shown_until_somebody_asks(browser):
     browser.decided()
-    pages = [browser.look(path).text for path in SCREENS[:10]]
+    pages = [browser.look(path).text for path in SCREENS[:11]]
     pages.append(browser.send("/publish", {"folder": "made"}).text)
     assert not any(SECRET in text for text in pages)
     assert f"{SECRET}-disease" in browser.send("/columns/values", {"show": "yes"}).text
@@ -135,13 +136,13 @@ def test_several_columns_get_a_role_at_once_and_history_takes_it_back(browser):
     form = {"check-1": "on", "check-2": "on", "several": "insensitive", "do": "several"}
     assert browser.send("/columns", form).text.count("You chose otherwise") == 2
     assert browser.studio.plan.names_of("insensitive") == ["age", "gender"]
-    assert browser.send("/history", {"step": "2"}).status_code == 200
+    assert browser.send("/history", {"step": "3"}).status_code == 200
     assert browser.studio.plan == before
-    browser.send("/history", {"step": "3"})
+    browser.send("/history", {"step": "4"})
     assert browser.studio.plan.names_of("insensitive") == ["age", "gender"]
     for step in ("99", "-1", "x", "9" * 20):
         browser.send("/history", {"step": step})
-    assert browser.studio.history.at == 3
+    assert browser.studio.history.at == 4
 
 
 def test_a_form_of_an_old_page_gives_no_column_the_role_of_another(browser, home):
@@ -235,8 +236,9 @@ def test_goals_that_are_none_are_explained_in_the_words_of_the_screen(browser, f
     before = browser.studio.plan
     answer = browser.send("/goal", form)
     assert answer.status_code == 422
-    assert said.lower() in answer.text.lower()
-    assert "--" not in re.sub(r"<[^>]+>", "", answer.text)
+    told = re.search('id="refused"[^>]*>(.*?)</', answer.text).group(1)
+    assert said.lower() in told.lower()
+    assert "--" not in told
     assert browser.studio.plan == before
     told = browser.client.post("/goal/words", data=form, headers={"origin": HERE}).json()
     assert told["error"]
@@ -419,7 +421,7 @@ def test_a_table_of_a_database_goes_the_whole_way(browser, home):
     browser.enter()
     assert "120" in browser.send("/open", {"path": "sqlite:///hospital.db::patients"}).text
     risk = browser.send("/columns", {"do": "next"})
-    assert "How easily are people found now?" in risk.text
+    assert "How easily are records found now?" in risk.text
     assert "shoal risk sqlite:///hospital.db::patients" in risk.text
     assert "Verified and written" in browser.send("/publish", {"folder": "made"}).text
     assert (home / "made/release.csv").is_file()

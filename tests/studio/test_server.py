@@ -56,7 +56,7 @@ def test_without_the_extra_it_says_how_to_get_it(absent, monkeypatch):
     monkeypatch.setitem(sys.modules, absent, None)
     outcome = CliRunner().invoke(app, ["studio", "--no-browser"])
     assert outcome.exit_code == 2
-    assert "pip install 'shoal[studio]'" in outcome.stderr
+    assert "pip install 'shoal-privacy[studio]'" in outcome.stderr
 
 
 def test_names_that_are_no_text_are_not_listed(browser, home):

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles.strategies import code_tables
 
 from shoal.table import EquivalenceClasses, Schema, encode, mixed_radix_keys
-from shoal.testing.strategies import code_tables
 
 
 def table_of(columns, sensitive=()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from shoal.verification.cells import Cell, cell_text, loose_cell, read_cell
+from shoal.verification.cell_syntax import Cell, cell_text, loose_cell, read_cell
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ from shoal.hierarchy import (
     quantile_hierarchy,
 )
 from shoal.verification import Meaning, declared_meanings, names_read_as, read_table
-from shoal.verification.columns import ReadColumn, read_column
 from shoal.verification.placing import place, ranks_of
+from shoal.verification.published_columns import ReadColumn, read_column
 from shoal.verification.values import Values
 
 LUNG = Hierarchy.from_rows([("flu", "lung", "*"), ("cough", "lung", "*"), ("ulcer", "stomach", "*")])

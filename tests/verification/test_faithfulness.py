@@ -19,7 +19,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal import stages
 from shoal.errors import InfeasibleError, ReleaseUnsafeError
 from shoal.grouping import Labels, Ordered, Points, Regions
 from shoal.hierarchy import (
@@ -36,6 +35,7 @@ from shoal.hierarchy import (
     TopCode,
     quantile_hierarchy,
 )
+from shoal.pipeline import stages
 from shoal.verification import check_faithful, declared_meanings
 from shoal.verification.meaning import KINDS
 
@@ -389,6 +389,7 @@ def test_blanks_at_the_ends_of_members_stay() -> None:
         privacy=shoal.KAnonymity(2),
         recoding="generalization",
         algorithm="mondrian",
+        exact_ends=True,
     )
     assert set(made.data["q"]) == {'{" a", a}', '{c, "c ", d}'}
 

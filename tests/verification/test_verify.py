@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles import oracles
 
 from shoal.errors import DataError, ParameterError, ReleaseUnsafeError
 from shoal.models import GroupModel, KAnonymity, KEAnonymity, LDiversity, Requirement
-from shoal.testing import oracles
 from shoal.verification import measure, verify
 
 FRAME = pl.DataFrame(

@@ -4,20 +4,21 @@
 must pay, and `common` what several algorithms use.
 """
 
-from shoal.algorithms.base import Algorithm, Guarantee, Partition, Problem
+from shoal.algorithms.algorithm_list import ALGORITHMS, CATALOGUE, PROVING, choose, unsupported
+from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition, Problem
 from shoal.algorithms.bounds import LeastLosses, LossBound, LowerBound, least_losses, loss_bound, lower_bound
-from shoal.algorithms.catalogue import ALGORITHMS, CATALOGUE, PROVING, choose, unsupported
+from shoal.algorithms.cluster import Cluster
 from shoal.algorithms.common.compiled import compile_requirement, populations_of
 from shoal.algorithms.exact import Exact
 from shoal.algorithms.full_domain import FullDomain
 from shoal.algorithms.hilbert import Hilbert
-from shoal.algorithms.local_search import Cluster, Sabre
 from shoal.algorithms.m_approximation import MApproximation
 from shoal.algorithms.matching import Matching
 from shoal.algorithms.milp import GeneralizationVectors
 from shoal.algorithms.mondrian import Mondrian
 from shoal.algorithms.patterns import PatternGuided, PatternRule, Patterns
 from shoal.algorithms.preferences import NO_PREFERENCES, PREFERENCES, Preferences
+from shoal.algorithms.sabre import Sabre
 from shoal.algorithms.tds import TopDownSpecialization
 from shoal.algorithms.tp import ThreePhase
 
@@ -28,6 +29,7 @@ __all__ = [
     "PREFERENCES",
     "PROVING",
     "Algorithm",
+    "Capabilities",
     "Cluster",
     "Exact",
     "FullDomain",

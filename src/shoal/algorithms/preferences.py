@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.facts import Fact
+from shoal._core.validation import Integer, RationalIn, exact_fraction, parameters_of, spoken
 from shoal._messages import Subject
-from shoal._validation import Integer, RationalIn, exact_fraction, parameters_of, spoken
 from shoal.errors import ColumnError, ParameterError, near_matches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["NO_PREFERENCES", "PREFERENCES", "Preferences"]
+__all__ = ["NO_PREFERENCES", "PREFERENCES", "SUPPRESSION_LIMIT", "Preferences"]
 
 PREFERENCES = ("weights", "limits", "suppression_limit")
 """What they are called where they are parameters."""
@@ -23,7 +25,7 @@ PREFERENCES = ("weights", "limits", "suppression_limit")
 _NONE: Mapping[str, Any] = MappingProxyType({})
 _WEIGHT = RationalIn(low=Fraction(0), low_included=False)
 _LEVEL = Integer(low=0)
-_SUPPRESSION = "suppression_limit"
+SUPPRESSION_LIMIT = "suppression_limit"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,35 +78,22 @@ class Preferences:
         return bool(self.weights or self.limits or self.suppression_limit is not None)
 
     @property
-    def in_words(self) -> str:
-        """What was asked for, for certificates."""
-        asked = {
-            "weights of attributes": self.weights,
-            "limits of their levels": self.limits,
-            "a limit of suppressed rows": self.suppression_limit is not None,
+    def as_fact(self) -> Fact:
+        """What was requested, for certificates; something was."""
+        requested = {
+            "weights": self.weights,
+            "limits": self.limits,
+            "suppression_limit": self.suppression_limit is not None,
         }
-        return " and ".join(words for words, given in asked.items() if given)
-
-    def unserved(self, algorithm: Any) -> str | None:
-        """Return why an algorithm cannot serve them, in words that follow "because"; None: it can."""
-        parameters = parameters_of(algorithm)
-        if self.weights and "weights" not in parameters:
-            if not hasattr(algorithm, "no_weights"):
-                return "it minimizes no loss in which attributes have weights"
-            why: str | None = algorithm.no_weights
-            if why is not None:
-                return why
-        if self.limits and not getattr(algorithm, "keeps_to_limits", False):
-            return "it chooses no levels, of which there could be limits"
-        if self.suppression_limit is not None and _SUPPRESSION not in parameters:
-            return "it has no limit of suppressed rows"
-        return None
+        return reduce(
+            lambda one, other: Fact("both", one=one, other=other), (Fact(code) for code in requested if requested[code])
+        )
 
     def served_by(self, algorithm: Any) -> Any:
         """Return an algorithm that can serve them with what of them is a parameter of its own."""
         own: dict[str, Any] = {}
         if self.suppression_limit is not None:
-            own[_SUPPRESSION] = self.suppression_limit
+            own[SUPPRESSION_LIMIT] = self.suppression_limit
         if self.weights and "weights" in parameters_of(algorithm):
             own["weights"] = {name: self.weights.get(name, Fraction(1)) for name in self.names}
         return replace(algorithm, **own) if own else algorithm

@@ -5,16 +5,16 @@ where they are given, to people who are not in the release: what an attack learn
 disclosure.
 """
 
+from shoal.attacks.attack_list import ATTACKS, Attack
+from shoal.attacks.attack_result import AttackResult
 from shoal.attacks.background_knowledge import background_knowledge_attack
-from shoal.attacks.catalogue import ATTACKS, Attack
 from shoal.attacks.homogeneity import homogeneity_attack
 from shoal.attacks.inference import inference_attack
 from shoal.attacks.intersection import IntersectionAttack, intersection_attack
 from shoal.attacks.linking import linking_attack
 from shoal.attacks.minimality import minimality_attack
-from shoal.attacks.published import Reading
+from shoal.attacks.published_table import Reading
 from shoal.attacks.rates import Rate, residual
-from shoal.attacks.result import AttackResult
 from shoal.attacks.similarity import similarity_attack
 from shoal.attacks.skewness import skewness_attack
 

@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal._progress import Progress, silent
-from shoal._validation import Integer, validate
-from shoal.attacks.people import attack_people
-from shoal.attacks.published import Reading, open_published
-from shoal.attacks.result import AttackResult, share_right
+from shoal._core.progress import Progress, silent
+from shoal._core.validation import Integer, validate
+from shoal.attacks.attack_result import AttackResult, share_right
+from shoal.attacks.each_column import attack_each
+from shoal.attacks.people import People, open_people
+from shoal.attacks.published_table import PublishedTable, Reading, open_published
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     from numpy.typing import NDArray
 
-    from shoal.attacks.compatible import Shown
+    from shoal.attacks.compatible_rows import Shown
 
 __all__ = ["background_knowledge_attack"]
 
@@ -38,7 +39,7 @@ def background_knowledge_attack(
     progress: Progress = silent,
     **reading: Unpack[Reading],
 ) -> AttackResult:
-    """Find out of how many people the sensitive value is known to whoever can exclude `j` values of each.
+    """Count the records whose sensitive value is certain for an adversary who can exclude `j` values of each.
 
     The adversary of the homogeneity attack knows also, from elsewhere, `j` values that a person does not have. In the
     worst case these are just the others that the person's rows show; then one is left where there are at most j + 1.
@@ -47,7 +48,7 @@ def background_knowledge_attack(
     whose compatible rows have at most j + 1 values, their own among them. `by_chance` is the expected share for an
     adversary whose j values are drawn from those of the table that the person does not have: the mean over the people
     of C(m - d, j - d + 1) / C(m - 1, j), where their rows have d of the table's m values. Baseline: the table's most
-    common value is guessed of everybody.
+    common value is guessed for every record.
 
     Assumes what the homogeneity attack does, and that the adversary is right about the excluded values.
 
@@ -63,8 +64,8 @@ def background_knowledge_attack(
     Returns
     -------
     AttackResult
-        With the figures `j`, `by_chance`, `by_number` (the successes for 0, 1, ..., j excluded values) and
-        `not_covered`.
+        With the figures `j`, `by_chance`, `by_number` (the successes for 0, 1, ..., j excluded values), `not_covered`
+        and, with targets, `values_not_shown`; of several sensitive columns as for `homogeneity_attack`.
 
     Raises
     ------
@@ -79,8 +80,13 @@ def background_knowledge_attack(
     """
     validate("background_knowledge_attack", {"j": j}, {"j": Integer(low=0)})
     table = open_published(release, reading)
-    found = attack_people(table, targets, controls, attack="background", progress=progress)
-    outcome, control = found.rates(lambda people: _left_with_one(people, j))
+    people = open_people(table, targets, controls, attack="background")
+    return attack_each(table, lambda one: _attack(one, people, j, progress))
+
+
+def _attack(table: PublishedTable, people: People, j: int, progress: Progress) -> AttackResult:
+    found = people.attacked(table, progress=progress)
+    outcome, control = found.rates(lambda shown: _left_with_one(shown, j))
     distinct = found.shown.distinct
     chances = np.array([_chance(len(table.values), d, j) for d in range(int(distinct.max()) + 1)])
     return AttackResult(
@@ -93,7 +99,7 @@ def background_knowledge_attack(
             "j": j,
             "by_chance": float(np.where(_left_with_one(found.shown, j), chances[distinct], 0).mean()),
             "by_number": [int(_left_with_one(found.shown, number).sum()) for number in range(j + 1)],
-            "not_covered": found.not_covered,
+            **found.lost,
         },
     )
 

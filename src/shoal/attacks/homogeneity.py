@@ -1,4 +1,4 @@
-"""The homogeneity attack: groups with one sensitive value, which is then known of everybody in them.
+"""The homogeneity attack: groups with one sensitive value, which is then known for all of their records.
 
 References
 ----------
@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal._progress import Progress, silent
-from shoal.attacks.people import attack_people
-from shoal.attacks.published import Reading, open_published
-from shoal.attacks.result import AttackResult, share_right
+from shoal._core.progress import Progress, silent
+from shoal.attacks.attack_result import AttackResult, share_right
+from shoal.attacks.each_column import attack_each
+from shoal.attacks.people import People, open_people
+from shoal.attacks.published_table import PublishedTable, Reading, open_published
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -31,14 +32,14 @@ def homogeneity_attack(
     progress: Progress = silent,
     **reading: Unpack[Reading],
 ) -> AttackResult:
-    """Find out of how many people a release tells the sensitive value for certain, because their group has only one.
+    """Count the records whose sensitive value a release gives away for certain, because their group has only one.
 
     The adversary knows somebody's quasi-identifiers and that the person is in the release, collects the rows that the
     person may be, and succeeds where all of them have the same sensitive value, and it is the person's.
 
     Formula: successes = sum of |G| over the groups G whose rows have one value; with targets, the number of targets
-    whose compatible rows have one value, which is their own. Baseline: the table's most common value is guessed of
-    everybody.
+    whose compatible rows have one value, which is their own. Baseline: the table's most common value is guessed for
+    every record.
 
     Assumes that the adversary knows who is in the release and all quasi-identifiers, and that cells are true. Without
     targets the adversary is taken to know the group of each person, which is more than the quasi-identifiers tell where
@@ -61,7 +62,8 @@ def homogeneity_attack(
     Returns
     -------
     AttackResult
-        With the figures `groups`, `homogeneous_groups` and `not_covered`.
+        With the figures `groups`, `homogeneous_groups`, `not_covered` and, with targets, `values_not_shown`. Of
+        several sensitive columns it is the worst; `each` has all of them and their combination.
 
     Raises
     ------
@@ -82,8 +84,13 @@ def homogeneity_attack(
     2
     """
     table = open_published(release, reading)
-    found = attack_people(table, targets, controls, attack="homogeneity", progress=progress)
-    outcome, control = found.rates(lambda people: (people.distinct == 1) & (people.own > 0))
+    people = open_people(table, targets, controls, attack="homogeneity")
+    return attack_each(table, lambda one: _attack(one, people, progress))
+
+
+def _attack(table: PublishedTable, people: People, progress: Progress) -> AttackResult:
+    found = people.attacked(table, progress=progress)
+    outcome, control = found.rates(lambda shown: (shown.distinct == 1) & (shown.own > 0))
     group = table.counts[0]
     return AttackResult(
         attack="homogeneity",
@@ -94,6 +101,6 @@ def homogeneity_attack(
         figures={
             "groups": int(group[-1]) + 1,
             "homogeneous_groups": int((np.bincount(group) == 1).sum()),
-            "not_covered": found.not_covered,
+            **found.lost,
         },
     )

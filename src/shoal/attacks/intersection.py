@@ -13,28 +13,31 @@ References
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._core.progress import Progress, silent
 from shoal._messages import Subject
-from shoal._progress import Progress, silent
-from shoal.attacks.compatible import meet, why_not_matched
-from shoal.attacks.published import check_columns, codes_of, frame_of, opened_release, secret_of
+from shoal.attacks.compatible_rows import meet, why_not_matched
+from shoal.attacks.each_column import subjects
+from shoal.attacks.published_table import check_columns, codes_of, frame_of, opened_release, secret_of
 from shoal.attacks.rates import Rate
-from shoal.covering import PointTree
+from shoal.attacks.same_values import in_form_of
 from shoal.errors import DataError, ParameterError
-from shoal.verification.columns import not_understood, read_table
+from shoal.joins import PointTree
 from shoal.verification.meaning import declared_meanings, parameters_of
+from shoal.verification.published_columns import not_understood, read_table
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from shoal.verification.columns import ReadTable
+    from shoal.attacks.compatible_rows import Meeting
     from shoal.verification.meaning import Tree
+    from shoal.verification.published_columns import ReadTable
 
     Bits = NDArray[np.uint64]
 
@@ -63,6 +66,11 @@ class IntersectionAttack:
     """Private: the candidate set of each person as bits, in words of 64."""
     values: tuple[str, ...]
     """The sensitive values that the bits stand for."""
+    sensitive: tuple[str, ...] = ()
+    """The sensitive columns whose value was attacked: one, or several for the combination of their values."""
+    each: tuple[IntersectionAttack, ...] = ()
+    """With several sensitive columns, the results of each column alone and of their combination. The figures of this
+    result are those of the worst: with the most vulnerable people."""
 
     @property
     def people(self) -> int:
@@ -111,12 +119,23 @@ class IntersectionAttack:
             "not_covered": list(self.not_covered),
             "contradicted": self.contradicted,
             "columns_not_understood": [],
+            "sensitive": list(self.sensitive),
+            "each": [one.to_dict() for one in self.each],
+            "not_measured": [],
         }
 
     def disclosed(self) -> pl.DataFrame:
-        """Return who is vulnerable and which value is left of each: `id`, `value`, `first_known`. Private."""
+        """Return who is vulnerable and which value is left of each: `id`, `value`, `first_known`. Private.
+
+        With several sensitive columns there is a row for each column of which a value is certain, named in `sensitive`.
+        """
         import polars as pl
 
+        if self.each:
+            alone = [one for one in self.each if len(one.sensitive) == 1]
+            return pl.concat(
+                one.disclosed().select(pl.lit(one.sensitive[0]).alias("sensitive"), pl.all()) for one in alone
+            ).sort("id", "sensitive")
         known = np.flatnonzero((self.persons["candidates"] == 1).fill_null(value=False).to_numpy())
         words = self.values_left[known]
         where = (words != 0).argmax(axis=1)
@@ -151,7 +170,7 @@ def intersection_attack(
     ----------
     releases : sequence of frame or path
         Published tables, made by any tool: frames, files, or folders of releases. A quasi-identifier's cell is a plain
-        value, a star, an interval or a set (`shoal.verification.cells`), or what the three parameters below say;
+        value, a star, an interval or a set (`shoal.verification.cell_syntax`), or what the three parameters below say;
         further columns (group numbers) are not needed.
     populations : sequence of frame or path
         For each release who is in it: an identifier and the true quasi-identifiers.
@@ -160,7 +179,7 @@ def intersection_attack(
     quasi_identifiers : sequence of str
         Columns of the releases and of the populations.
     sensitive : str or sequence of str
-        The sensitive attribute of the releases; of several, their combination.
+        The sensitive attribute of the releases; of several, each alone and their combination.
     star : str
         How the releases write a suppressed cell.
     certificates : sequence of mapping, optional
@@ -196,24 +215,53 @@ def intersection_attack(
     secrets = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
     names = tuple(quasi_identifiers)
     _check(releases, populations, identifier, names, secrets)
-    told = [secret_of(release, secrets) for release in releases]
     saids = [parameters_of(one) for one in certificates or beside]
     meanings = [declared_meanings(names, said, trees=hierarchies, cells=cells) for said in saids]
-    values = pl.concat(told).unique().sort()
-    everybody = pl.concat([people.get_column(identifier).cast(pl.String) for people in populations])
-    persons = everybody.unique().sort()
-    words = -(-len(values) // _WORD)
-    left = np.full((len(persons), words), ~np.uint64(0))
+    meetings = []
+    for number, (release, people) in enumerate(zip(releases, populations, strict=True)):
+        progress("read", number, len(releases))
+        understood = read_table(release, names, star=star, meanings=meanings[number], beside=people)
+        understood.require()
+        same = in_form_of(understood, people)
+        understood = read_table(release, names, star=star, meanings=meanings[number], beside=same)
+        meetings.append(_meeting(understood, same))
+    ids = [people.get_column(identifier).cast(pl.String) for people in populations]
+    found = []
+    for number, columns in enumerate(subjects(secrets)):
+        progress("attack", number, len(secrets))
+        found.append(_intersect([secret_of(release, columns) for release in releases], ids, meetings, columns))
+    return found[0] if len(found) == 1 else replace(max(found, key=lambda one: one.vulnerable), each=tuple(found))
+
+
+def _meeting(understood: ReadTable, people: pl.DataFrame) -> Meeting | None:
+    """Return which rows of a release its people may be; None if there are no people."""
+    if not people.height:
+        return None
+    problems = why_not_matched(understood, people, "exactly")
+    if problems:
+        raise not_understood(problems)
+    return meet(understood, people)
+
+
+def _intersect(
+    secrets: Sequence[pl.Series],
+    ids: Sequence[pl.Series],
+    meetings: Sequence[Meeting | None],
+    columns: tuple[str, ...],
+) -> IntersectionAttack:
+    """Intersect what all releases leave of the values of one sensitive column, or of a combination."""
+    import polars as pl
+
+    values = pl.concat(secrets).unique().sort()
+    persons = pl.concat(ids).unique().sort()
+    left = np.full((len(persons), -(-len(values) // _WORD)), ~np.uint64(0))
     seen = np.zeros(len(persons), dtype=np.int64)
     covered_ever = np.zeros(len(persons), dtype=np.bool_)
     first_known = np.zeros(len(persons), dtype=np.int64)
     alone, not_covered = [], []
-    for number, (release, people, secret) in enumerate(zip(releases, populations, told, strict=True)):
-        progress("attack", number, len(releases))
-        understood = read_table(release, names, star=star, meanings=meanings[number], beside=people)
-        understood.require()
-        found = _candidates(understood, people, (secret, values))
-        who = _places(people.get_column(identifier).cast(pl.String), persons)
+    for number, (secret, names, meeting) in enumerate(zip(secrets, ids, meetings, strict=True), start=1):
+        found = _candidates(meeting, secret, values)
+        who = _places(names, persons)
         covered = found.any(axis=1)
         left[who[covered]] &= found[covered]
         seen[who] += 1
@@ -222,10 +270,11 @@ def intersection_attack(
         not_covered.append(int((~covered).sum()))
         now_known = covered_ever & (first_known == 0)
         now_known[now_known] = _sizes(left[now_known]) == 1
-        first_known[now_known] = number + 1
+        first_known[now_known] = number
     sizes = pl.Series("candidates", _sizes(left)).set(pl.Series(~covered_ever), None)
+    rows = codes_of(pl.concat(secrets), values)
     return IntersectionAttack(
-        releases=len(releases),
+        releases=len(secrets),
         persons=pl.DataFrame(
             {
                 "id": persons,
@@ -236,11 +285,10 @@ def intersection_attack(
         ),
         single_release=tuple(alone),
         not_covered=tuple(not_covered),
-        baseline=Rate(
-            successes=int(np.bincount(codes_of(pl.concat(told), values)).max(initial=0)), attempts=sum(map(len, told))
-        ),
+        baseline=Rate(successes=int(np.bincount(rows).max(initial=0)), attempts=len(rows)),
         values_left=left,
         values=tuple(values.to_list()),
+        sensitive=columns,
     )
 
 
@@ -283,16 +331,11 @@ def _sizes(bits: Bits) -> NDArray[np.int64]:
     return np.asarray(np.bitwise_count(bits).sum(axis=1), dtype=np.int64)
 
 
-def _candidates(understood: ReadTable, people: pl.DataFrame, secrets: tuple[pl.Series, pl.Series]) -> Bits:
+def _candidates(meeting: Meeting | None, secret: pl.Series, values: pl.Series) -> Bits:
     """Return each person's candidate sensitive set in one release, as bits."""
-    secret, values = secrets
     words = -(-len(values) // _WORD)
-    if not people.height:
+    if meeting is None:
         return np.zeros((0, words), dtype=np.uint64)
-    problems = why_not_matched(understood, people, "exactly")
-    if problems:
-        raise not_understood(problems)
-    meeting = meet(understood, people)
     codes = codes_of(secret, values)
     carried = np.zeros((len(meeting.boxes), words), dtype=np.uint64)
     np.bitwise_or.at(carried, (meeting.box_of, codes // _WORD), np.uint64(1) << (codes % _WORD).astype(np.uint64))

@@ -16,22 +16,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._core.progress import Progress, silent
 from shoal._messages import Subject, Suggestion
-from shoal._progress import Progress, silent
-from shoal.attacks.compatible import Meeting, meet, shown_to, why_not_matched
-from shoal.attacks.published import (
+from shoal.attacks.attack_result import AttackResult, share_right
+from shoal.attacks.compatible_rows import Meeting, meet, shown_to, why_not_matched
+from shoal.attacks.each_column import subjects
+from shoal.attacks.published_table import (
     PublishedTable,
     Reading,
     check_columns,
     codes_of,
     frame_of,
     open_published,
-    secret_of,
+    place_of,
 )
 from shoal.attacks.rates import Rate
-from shoal.attacks.result import AttackResult, share_right
 from shoal.errors import DataError, NoRowsError, ParameterError
-from shoal.verification.columns import not_understood
+from shoal.verification.published_columns import not_understood
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +54,7 @@ def linking_attack(
     progress: Progress = silent,
     **reading: Unpack[Reading],
 ) -> AttackResult:
-    """Find out how many rows of a release can be linked to the one person that they are about.
+    """Count the rows of a release that can be linked to the one person that they are about.
 
     The adversary has a table that names people, with their quasi-identifiers: a voters' list. A row may be about every
     person with whom its cells are compatible: a star may be any value, an interval any value in it. Where one person is
@@ -90,8 +91,10 @@ def linking_attack(
     Returns
     -------
     AttackResult
-        With the figures `people`, `unique_matches`, `expected_matches`, `unmatched_rows`, `verified` and `values`
-        (attempts, successes, rate, low, high, baseline, control; None without a sensitive attribute).
+        With the figures `people`, `unique_matches`, `expected_matches`, `unmatched_rows`, `verified`, `values`
+        (sensitive, attempts, successes, rate, low, high, baseline, control; None without a sensitive column) and
+        `values_of_each`: the same for each of several sensitive columns and for their combination, the worst of which
+        is `values`.
 
     Raises
     ------
@@ -131,6 +134,7 @@ def linking_attack(
             ".",
         )
     person = None if truth is None else _persons(truth, table, names, identifier)
+    people = table.matched(people)
     understood = table.read(people)
     problems = why_not_matched(understood, people, "some" if incomplete else "everybody")
     if problems:
@@ -139,6 +143,11 @@ def linking_attack(
     links = _links(meeting, progress)
     if not incomplete:
         _check_everybody(links, table)
+    elif not links.candidates.any():
+        raise DataError(
+            f"No row of the release matches a person of the population on {', '.join(table.names)}: nothing was "
+            "measured. Give a population that holds people of the release, with columns of the same form."
+        )
     right = links.person >= 0 if person is None else (links.person >= 0) & (links.person == person)
     return AttackResult(
         attack="linking",
@@ -152,7 +161,7 @@ def linking_attack(
             "expected_matches": _expected(meeting, links, person),
             "unmatched_rows": int((links.candidates == 0).sum()),
             "verified": person is not None,
-            "values": _values(table, meeting, people, person, progress) if table.secrets else None,
+            **_values_of_each(table, meeting, people, person, progress),
         },
     )
 
@@ -243,6 +252,21 @@ def _expected(meeting: Meeting, links: _Links, person: NDArray[np.int64] | None)
     return math.fsum((1 / links.candidates[mine]).tolist())
 
 
+def _values_of_each(
+    table: PublishedTable,
+    meeting: Meeting,
+    people: pl.DataFrame,
+    person: NDArray[np.int64] | None,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Return the values that are certain, of each sensitive column alone and of the combination, the worst apart."""
+    if not table.secrets:
+        return {"values": None, "values_of_each": []}
+    found = [_values(table.about(names), meeting, people, person, progress) for names in subjects(table.secrets)]
+    worst = max(found, key=lambda one: one["rate"] or 0.0)
+    return {"values": worst, "values_of_each": found if len(found) > 1 else []}
+
+
 def _values(
     table: PublishedTable,
     meeting: Meeting,
@@ -250,7 +274,7 @@ def _values(
     person: NDArray[np.int64] | None,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Return of how many people the sensitive value is told."""
+    """Return for how many people the sensitive value is certain."""
     guess = int(table.totals.argmax())
     unknown = np.full(people.height, -1, dtype=np.int64)
     if person is None:
@@ -259,7 +283,7 @@ def _values(
         baseline, control = Rate(successes=int(table.totals[guess]), attempts=table.rows), None
     else:
         known = all(name in people.columns for name in table.secrets)
-        truth = codes_of(secret_of(people, table.secrets), table.values).copy() if known else unknown
+        truth = place_of(people, table).copy() if known else unknown
         rows = np.flatnonzero(person >= 0)
         members = np.zeros(people.height, dtype=np.bool_)
         members[person[rows]] = True
@@ -269,6 +293,7 @@ def _values(
         certain, baseline = share_right(told[members]), share_right(truth[members] == guess)
         control = share_right(told[~members]) if known and not members.all() else None
     return {
+        "sensitive": list(table.secrets),
         "attempts": certain.attempts,
         "successes": certain.successes,
         **certain.to_dict(),

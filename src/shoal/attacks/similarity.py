@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._core.progress import Progress, silent
+from shoal._core.validation import Integer, RationalIn, exact_fraction, validate
 from shoal._messages import Subject, Suggestion
-from shoal._progress import Progress, silent
-from shoal._validation import Integer, RationalIn, exact_fraction, validate
-from shoal.attacks.people import attack_people
-from shoal.attacks.published import PublishedTable, Reading, open_published
-from shoal.attacks.result import AttackResult, share_right
+from shoal.attacks.attack_result import AttackResult, share_right
+from shoal.attacks.people import open_people
+from shoal.attacks.published_table import PublishedTable, Reading, open_published
 from shoal.errors import DataError, ParameterError
 from shoal.verification.scales import number_of
 
@@ -43,15 +43,15 @@ def similarity_attack(
     progress: Progress = silent,
     **reading: Unpack[Reading],
 ) -> AttackResult:
-    """Find out of how many people a release tells nearly what their sensitive value is.
+    """Count the records of which a release gives away nearly what their sensitive value is.
 
     Where all rows that somebody may be have values below one node of a hierarchy (stomach diseases), or numbers close
     together (low salaries), the adversary knows that much of the person, however many different values there are.
 
     Formula: successes = sum of |G| over the groups G whose values lie below one node of the level, or whose largest
     number is at most `within` above the smallest; with targets, the number of targets of whose compatible rows that
-    holds, their own value among them. Baseline: of everybody, the table's most common node is guessed, or the `within`
-    that holds most of its rows.
+    holds, their own value among them. Baseline: for every record, the table's most common node is guessed, or the
+    `within` that holds most of its rows.
 
     Assumes what the homogeneity attack does, and that the hierarchy or the difference says what is nearly the same.
 
@@ -71,8 +71,8 @@ def similarity_attack(
     Returns
     -------
     AttackResult
-        With the figures `similar` ("level 1" or "within 2000"), `identical` (people whose value is known altogether)
-        and `not_covered`.
+        With the figures `similar` ("level 1" or "within 2000"), `identical` (records whose value is known
+        altogether), `not_covered` and, with targets, `values_not_shown`.
 
     Raises
     ------
@@ -95,7 +95,9 @@ def similarity_attack(
     table = open_published(release, reading)
     if len(table.secrets) != 1 or (hierarchy is None) == (within is None):
         raise ParameterError(
-            "The similarity attack takes one sensitive attribute, and either a hierarchy of its values, ",
+            "The similarity attack takes one sensitive column (",
+            Suggestion("sensitive"),
+            "), and either a hierarchy of its values, ",
             Suggestion("hierarchy"),
             ", or how far apart numbers may be, ",
             Suggestion("within"),
@@ -108,22 +110,24 @@ def similarity_attack(
         assert within is not None
         code_of, reach = _numbers(table, within)
         similar = f"within {float(within):g}"
-    found = attack_people(table, targets, controls, attack="similarity", code_of=code_of, progress=progress)
-    outcome, control = found.rates(lambda people: (people.own > 0) & (people.greatest <= reach[people.least]))
+    people = open_people(table, targets, controls, attack="similarity")
+    found = people.attacked(table, code_of=code_of, progress=progress)
+    outcome, control = found.rates(lambda shown: (shown.own > 0) & (shown.greatest <= reach[shown.least]))
     totals = np.concatenate(([0], np.cumsum(np.bincount(code_of, weights=table.totals, minlength=len(reach)))))
     start = int((totals[reach + 1] - totals[:-1]).argmax())
     truth = found.shown.truth
-    identical = found.rates(lambda people: (people.own > 0) & (people.distinct == 1))[0].successes
+    identical = found.rates(lambda shown: (shown.own > 0) & (shown.distinct == 1))[0].successes
     return AttackResult(
         attack="similarity",
         outcome=outcome,
         baseline=share_right((truth >= start) & (truth <= reach[start])),
         control=control,
         columns=table.names,
+        sensitive=table.secrets,
         figures={
             "similar": similar,
             **({"identical": identical} if hierarchy is None else {}),
-            "not_covered": found.not_covered,
+            **found.lost,
         },
     )
 

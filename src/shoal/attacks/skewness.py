@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal._progress import Progress, silent
-from shoal._validation import RationalIn, exact_fraction, validate
-from shoal.attacks.people import attack_people
-from shoal.attacks.published import PublishedTable, Reading, open_published
-from shoal.attacks.result import AttackResult, share_right
+from shoal._core.progress import Progress, silent
+from shoal._core.validation import RationalIn, exact_fraction, validate
+from shoal.attacks.attack_result import AttackResult, share_right
+from shoal.attacks.each_column import attack_each
+from shoal.attacks.people import People, open_people
+from shoal.attacks.published_table import PublishedTable, Reading, open_published
 from shoal.models.ground_distance import EqualDistance, GroundDistance, largest_distance
 from shoal.models.rationals import rounded_up
 from shoal.verification.achieved import STATED_DIGITS
@@ -39,14 +40,14 @@ def skewness_attack(
     progress: Progress = silent,
     **reading: Unpack[Reading],
 ) -> AttackResult:
-    """Find out how much better the values of a group tell those of its people than the values of the table do.
+    """Measure how much better the values of a group predict those of its records than the values of the table do.
 
     The adversary guesses of each person the most common value among the rows that the person may be. That may be right
     much more often than guessing the table's most common value, and the adversary's belief in a rare value may be many
     times what it was before.
 
     Formula: successes = sum over the groups of their most common value's count; with targets, the number of targets
-    whose guess is right. Baseline: the table's most common value is guessed of everybody. For a group with c of |G|
+    whose guess is right. Baseline: the table's most common value is guessed for every record. For a group with c of |G|
     rows, and n_v of n rows in the table, that have a value v, the belief in v grows by the factor (c / |G|) / (n_v /
     n); the distance of a group is the earth mover's distance of its distribution from the table's.
 
@@ -67,8 +68,9 @@ def skewness_attack(
     -------
     AttackResult
         With the figures `t`, `distance` (its name), `largest_distance` (rounded up, as in an audit), `rows_above_t`,
-        `largest_factor`, `belief_before` and `belief_after` (of the value and the group where the factor is largest)
-        and `not_covered`.
+        `largest_factor`, `belief_before` and `belief_after` (of the value and the group where the factor is largest),
+        `not_covered` and, with targets, `values_not_shown`. Of several sensitive columns it is the one whose rate is
+        furthest above that of the controls (of the baseline); `each` has all of them and their combination.
 
     Raises
     ------
@@ -96,8 +98,15 @@ def skewness_attack(
     """
     validate("skewness_attack", {"t": t}, {"t": RationalIn(low=Fraction(0), high=Fraction(1))})
     table = open_published(release, reading)
-    found = attack_people(table, targets, controls, attack="skewness", progress=progress)
-    outcome, control = found.rates(lambda people: (people.guess == people.truth) & (people.own > 0))
+    people, limit = open_people(table, targets, controls, attack="skewness"), exact_fraction(t)
+    return attack_each(table, lambda one: _attack(one, people, distance or EqualDistance(), limit, progress))
+
+
+def _attack(
+    table: PublishedTable, people: People, distance: GroundDistance, t: Fraction, progress: Progress
+) -> AttackResult:
+    found = people.attacked(table, progress=progress)
+    outcome, control = found.rates(lambda shown: (shown.guess == shown.truth) & (shown.own > 0))
     return AttackResult(
         attack="skewness",
         outcome=outcome,
@@ -105,9 +114,9 @@ def skewness_attack(
         control=control,
         columns=table.names,
         figures={
-            **_distances(table, distance or EqualDistance(), exact_fraction(t)),
+            **_distances(table, distance, t),
             **_largest_factor(table),
-            "not_covered": found.not_covered,
+            **found.lost,
         },
     )
 

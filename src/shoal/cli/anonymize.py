@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from shoal.cli.console import Terminal
     from shoal.cli.spec import ReleaseSpec
-    from shoal.release import Release
+    from shoal.release.release import Release
 
 __all__ = ["anonymize", "arguments_of", "publish", "save"]
 
@@ -61,7 +61,7 @@ def arguments_of(request: ReleaseSpec) -> dict[str, Any]:
     UsageError
         Where something of it is missing or wrong.
     """
-    from shoal.publish import anonymize as make_release
+    from shoal.verbs.anonymize import anonymize as make_release
 
     arguments = request.arguments(make_release) | {"privacy": request.requested_models()}
     (arguments["algorithm"],) = request.chosen()
@@ -90,7 +90,7 @@ def publish(terminal: Terminal, data: Any, folder: Path, request: ReleaseSpec, a
         Where a folder exists and must not be replaced: said before the work rather than after it.
     """
     from shoal.io import check_free
-    from shoal.publish import anonymize as make_release
+    from shoal.verbs.anonymize import anonymize as make_release
 
     check_free(folder, force=bool(request.force))
     with request.on_engine(), terminal.progress() as progress:

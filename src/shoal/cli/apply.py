@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from shoal.cli.spec import ReleaseSpec
-    from shoal.plan import ReleasePlan
+    from shoal.release.plan import ReleasePlan
 
 __all__ = ["apply"]
 
@@ -56,9 +56,9 @@ def apply(terminal: Terminal, request: ReleaseSpec, *, plan: PlanFile, misfits: 
 
     Exit codes: 0 done; 1 the plan does not hold; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
     """
-    from shoal.application import apply as apply_plan
     from shoal.io import check_free
-    from shoal.plan import ReleasePlan
+    from shoal.release.plan import ReleasePlan
+    from shoal.verbs.apply import apply as apply_plan
 
     opened = ReleasePlan.load(plan)
     if request.input is None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal._progress import silent
+from shoal._core.progress import silent
 from shoal.cli import options
-from shoal.cli.cells import Cells, Nodes, cells_of, trees_of_cells
+from shoal.cli.cell_reading import Cells, Nodes, cells_of, trees_of_cells
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.private_file import write_private
 from shoal.cli.tiers import HelpAll, TwoTiers
@@ -125,7 +125,11 @@ def intersection(
     if terminal.json:
         terminal.result(facts)
         return
-    terminal.say("", lines_of(_lines(facts)), *([] if persons is None else [path_line("persons", persons)]), "")
+    from shoal.attacks import ATTACKS
+
+    said = [plain(sentence) for sentence in ATTACKS["intersection"].sentences(facts)]
+    terminal.say("", lines_of(_lines(facts)), "", *said)
+    terminal.say(*([] if persons is None else [path_line("persons", persons)]), "")
     for number, count in enumerate(facts["not_covered"], start=1):
         if count:
             terminal.note(f"No group of release {number} covers {count:,} of the people who are said to be in it.")
@@ -170,7 +174,9 @@ def _numbers(text: str, releases: int) -> set[int]:
 def _lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return what the attack found, one line each."""
     confidence = facts["confidence"]
+    several = [("worst of", f"{len(facts['each'])}: {plain(' & '.join(facts['sensitive']))}")] if facts["each"] else []
     lines = [
+        *several,
         ("releases", f"{facts['releases']:,}"),
         ("people", f"{facts['people']:,}"),
         ("vulnerable", f"{facts['vulnerable']:,} (their sensitive value is certain)"),

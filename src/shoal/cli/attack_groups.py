@@ -19,7 +19,7 @@ __all__ = ["background", "homogeneity", "inference", "similarity", "skewness"]
 J = Annotated[int, typer.Option("-j", metavar="NUMBER", help="How many sensitive values the adversary can exclude.")]
 T = Annotated[
     str | None,
-    typer.Option("-t", metavar="NUMBER", help="Count the people in groups with a larger distance; 0.2 unless given."),
+    typer.Option("-t", metavar="NUMBER", help="Count the records in groups with a larger distance; 0.2 unless given."),
 ]
 Distance = Annotated[
     str | None,
@@ -60,7 +60,7 @@ Seed = Annotated[
 
 
 def homogeneity(asked: AskedRelease, *, targets: Targets = None, controls: Controls = None) -> AttackResult:
-    """Count the people whose sensitive value is certain: all rows that may be theirs have the same.
+    """Count the records whose sensitive value is certain: all rows that may be the person's have the same.
 
     Example: shoal attack homogeneity release.csv --qi age,zip --sensitive disease
 
@@ -79,7 +79,7 @@ def homogeneity(asked: AskedRelease, *, targets: Targets = None, controls: Contr
 
 
 def background(asked: AskedRelease, *, j: J = 1, targets: Targets = None, controls: Controls = None) -> AttackResult:
-    """Count the people whose sensitive value is certain to whoever can exclude some other values.
+    """Count the records whose sensitive value is certain to somebody who can exclude some other values.
 
     Example: shoal attack background release.csv --qi age,zip --sensitive disease -j 2
 
@@ -136,7 +136,7 @@ def similarity(
     targets: Targets = None,
     controls: Controls = None,
 ) -> AttackResult:
-    """Count the people of whom it is certain what their sensitive value means, whichever it is.
+    """Count the records for which it is certain what the sensitive value means, whichever it is.
 
     Example: shoal attack similarity release.csv --qi zip --sensitive salary --within 2000
 
@@ -163,7 +163,7 @@ def inference(asked: AskedRelease, *, targets: People, controls: Others, seed: S
 
     Example: shoal attack inference release.csv --targets members.csv --controls others.csv
 
-    It needs scikit-learn: pip install 'shoal[learn]'. Exit code 0, whatever is
+    It needs scikit-learn: pip install 'shoal-privacy[learn]'. Exit code 0, whatever is
     found; 2 where cells are not understood, with how to say what they are.
     """
     from shoal.attacks import inference_attack

@@ -135,7 +135,7 @@ def _publisher(
 ) -> Callable[[pl.DataFrame], pl.DataFrame | None]:
     """Return what makes an l-diverse release with an algorithm."""
     from shoal.models import LDiversity
-    from shoal.publish import anonymize
+    from shoal.verbs.anonymize import anonymize
 
     how: Any = recoding
 

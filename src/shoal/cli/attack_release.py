@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from shoal._progress import silent
+from shoal._core.progress import silent
 from shoal.cli import options
-from shoal.cli.cells import Cells, Nodes, cells_of, trees_of_cells
+from shoal.cli.cell_reading import Cells, Nodes, cells_of, trees_of_cells
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.pages import check_page, write_page
 from shoal.cli.tiers import HelpAll
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from shoal._progress import Progress
+    from shoal._core.progress import Progress
     from shoal.attacks import AttackResult, Reading
 
-__all__ = ["Controls", "Explain", "Released", "Targets", "attacks_release"]
+__all__ = ["Controls", "Targets", "attacks_release"]
 
 Released = Annotated[
     str, typer.Argument(metavar="RELEASE", help="The release: a folder that shoal wrote, or a file by any tool.")
@@ -173,20 +173,25 @@ def _written(found: AttackResult, given: Mapping[str, Any]) -> list[Path]:
 
 def _lines(found: AttackResult) -> list[tuple[str, str]]:
     """Return the rates, one a line."""
-    from shoal._words import number, percent
+    from shoal._core.words import number, percent
 
     def rate(figures: Mapping[str, Any]) -> str:
         if figures["rate"] is None:
-            return "nobody was attacked"
+            return "not measured"
         return f"{percent(figures['rate'])} ({percent(figures['low'])} to {percent(figures['high'])})"
 
     facts = found.to_dict()
+    worst = [("worst of", f"{len(found.each)}: {plain(' & '.join(found.sensitive))}")] if found.each else []
     lines = [
+        *worst,
         ("attempts", number(facts["attempts"])),
         ("successes", number(facts["successes"])),
         ("rate", rate(facts)),
         ("baseline", rate(facts["baseline"])),
     ]
+    values = facts.get("values")
+    if values is not None:
+        lines.append(("certain", f"{rate(values)}: {plain(' & '.join(values['sensitive']))}"))
     if facts["control"] is not None:
         lines.append(("control", rate(facts["control"])))
     if facts["residual"] is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from shoal.cli import options
-from shoal.cli.cells import Cells, Nodes, cells_of, named_by_certificate, trees_of_cells
+from shoal.cli.cell_reading import Cells, Nodes, cells_of, named_by_certificate, trees_of_cells
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.pages import check_page, write_page
 from shoal.cli.signature import takes
@@ -18,8 +18,8 @@ from shoal.errors import ReleaseUnsafeError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shoal.auditing import Audit
     from shoal.cli.spec import ReleaseSpec
+    from shoal.verbs.audit import Audit
     from shoal.verification import Failure
 
 __all__ = ["audit"]
@@ -49,7 +49,7 @@ def audit(
 
     Exit codes: 0 the table meets the requirement, or there was none; 3 it does not; 2 wrong usage or bad input.
     """
-    from shoal.auditing import audit as judge
+    from shoal.verbs.audit import audit as judge
 
     models, force = request.privacy.models(), bool(request.force)
     check_page(output, force=force)
@@ -137,7 +137,7 @@ def _remarks(facts: Mapping[str, Any]) -> list[str]:
         unique = facts.get("unique_rows")
         who = "Some records are" if unique is None else f"{number(unique)} record{' is' if unique == 1 else 's are'}"
         remarks.append(
-            f"Warning: k = 1. {who} unique: whoever knows the quasi-identifiers of these people recognizes them."
+            f"Warning: k = 1. {who} unique: whoever knows their quasi-identifiers of a person finds the record."
         )
     else:
         company = achieved["k"] - 1
@@ -150,6 +150,7 @@ def _remarks(facts: Mapping[str, Any]) -> list[str]:
     elif diversity is not None:
         most = _share(achieved["alpha"])
         remarks.append(f"Nobody can be linked to a sensitive value with a confidence above {most}.")
+    remarks += [f"Warning: {one['text']}" for one in facts.get("warnings", ())]
     return [plain(remark) for remark in remarks]
 
 

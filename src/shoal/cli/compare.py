@@ -6,7 +6,7 @@ import shutil
 import sys
 from typing import TYPE_CHECKING
 
-from shoal._figures import check_picture_name
+from shoal._core.figures import check_picture_name
 from shoal.cli import options
 from shoal.cli.console import Terminal, plain
 from shoal.cli.signature import takes
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from shoal._messages import Voice
     from shoal.cli.spec import ReleaseSpec
-    from shoal.comparison import Comparison
+    from shoal.verbs.compare import Comparison
 
 __all__ = ["compare"]
 
@@ -48,8 +48,8 @@ def compare(
     The first run of each algorithm compiles it, which counts in its seconds.
     """
     from shoal.algorithms import Preferences
-    from shoal.comparison import compare as run_algorithms
-    from shoal.comparison import fitting_algorithms
+    from shoal.verbs.compare import compare as run_algorithms
+    from shoal.verbs.compare import fitting_algorithms
 
     models = request.requested_models()
     arguments = request.arguments(run_algorithms) | {"privacy": models}

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from shoal._compiling.notices import listening
+from shoal._core.compiling.notices import listening
 
 __all__ = ["WORDS", "announced_compilation"]
 

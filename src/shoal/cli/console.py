@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -17,8 +18,8 @@ from shoal._messages import PYTHON, Phrase, spoken_to
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+    from shoal._core.progress import Progress
     from shoal._messages import Voice
-    from shoal._progress import Progress
 
 __all__ = ["Terminal", "discard_if_unread", "folder_lines", "lines_of", "logged_notes", "path_line", "plain"]
 
@@ -64,13 +65,14 @@ class Terminal:
         """Print a part of the result for people; nothing when a program is listening."""
         if not self.json:
             console = _console(stderr=False)
-            for part in parts:
-                # A path is copied or clicked: the terminal may wrap it, we must not break it.
-                console.print(part, soft_wrap=isinstance(part, PathLine))
+            with _discarded_if_closed(sys.stdout):
+                for part in parts:
+                    # A path is copied or clicked: the terminal may wrap it, we must not break it.
+                    console.print(part, soft_wrap=isinstance(part, PathLine))
 
     def note(self, text: str) -> None:
         """Tell something that is not the result, on standard error; nobody has to read it."""
-        with suppress(BrokenPipeError):
+        with suppress(BrokenPipeError), _discarded_if_closed(sys.stderr):
             _console(stderr=True).print(_text(text))
 
     def fail(
@@ -95,7 +97,7 @@ class Terminal:
             What else a listening program is told.
         """
         # The code says that the call failed, also where nobody reads why (rich leaves with SystemExit then).
-        with suppress(BrokenPipeError, SystemExit):
+        with suppress(BrokenPipeError, SystemExit), _discarded_if_closed(sys.stderr):
             if show is not None:
                 show()
             else:
@@ -215,6 +217,17 @@ def discard_if_unread(stream: TextIO) -> None:
     try:
         stream.flush()
     except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+@contextmanager
+def _discarded_if_closed(stream: TextIO) -> Iterator[None]:
+    """Drop what is written to a terminal that was closed, now and later: the call has its own exit code."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

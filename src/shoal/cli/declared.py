@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 
 import typer
 
-from shoal._validation import Boolean
+from shoal._core.validation import Boolean
 from shoal.cli.options import names_in
 
 if TYPE_CHECKING:
-    from shoal._validation import Parameter
+    from shoal._core.validation import Parameter
 
 __all__ = ["Declared", "declared_in", "flag_of", "of_parameter"]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shoal._core.private_files import write_private_text
 from shoal.cli import options  # noqa: TC001 - typer reads the annotations
 from shoal.cli.console import Terminal  # noqa: TC001
 from shoal.cli.group import ClassSize, OutputFolder, check_output, deliver
@@ -204,12 +205,11 @@ def _write_outlines(made: RegionGrouping, path: Path) -> None:
     outlines = made.dissolved()
     # GeoJSON is longitude and latitude; without a reference system the coordinates stay as they are, and it is said.
     if outlines.crs is not None:
-        path.write_text(outlines.to_crs(4326).to_json(drop_id=True) + "\n", encoding="utf-8")
+        write_private_text(path, outlines.to_crs(4326).to_json(drop_id=True) + "\n")
         return
     from shoal.grouping.points.rectangles import COORDINATES
 
     collection = text_of_json.loads(outlines.to_json(drop_id=True))
-    path.write_text(
-        text_of_json.dumps({"note": f"The coordinates are {COORDINATES[False]}.", **collection}) + "\n",
-        encoding="utf-8",
+    write_private_text(
+        path, text_of_json.dumps({"note": f"The coordinates are {COORDINATES[False]}.", **collection}) + "\n"
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shoal._core.private_files import write_private_text
 from shoal.cli import options
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.pages import check_page, write_page
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from shoal._messages import Voice
     from shoal.cli.spec import ReleaseSpec
-    from shoal.inspection import InspectedColumn, Inspection
+    from shoal.verbs.inspect import InspectedColumn, Inspection
 
 __all__ = ["inspect"]
 
@@ -57,7 +58,7 @@ def inspect(
 
     Then look at every line of release.toml, and: shoal anonymize --spec release.toml -o out
     """
-    from shoal.inspection import inspect as look
+    from shoal.verbs.inspect import inspect as look
 
     k: Any = 5 if request.privacy.k is None else options.as_number("-k", request.privacy.k)
     force = bool(request.force)
@@ -80,7 +81,7 @@ def _written(inspection: Inspection, spec: Path | None, page: Path | None, *, k:
     files: list[Path] = []
     if spec is not None:
         try:
-            spec.write_text(inspection.to_toml(k=k, folder=spec.parent), encoding="utf-8")
+            write_private_text(spec, inspection.to_toml(k=k, folder=spec.parent))
         except OSError as error:
             raise OutputError(f"'{error.filename}' cannot be written: {error.strerror}.") from error
         files.append(spec)
@@ -91,15 +92,17 @@ def _written(inspection: Inspection, spec: Path | None, page: Path | None, *, k:
 
 def _summary_of(inspection: Inspection, facts: Mapping[str, Any], voice: Voice) -> list[RenderableType]:
     """Return what was found: how the file was read, the columns, the reasons, what pairs tell, the risk, warnings."""
-    from shoal.report.inspection_page import how_it_was_read, pairs_of, risk_sentences
+    from shoal.report.inspection_page import how_it_was_read, pairs_of, person_sentences, risk_sentences
     from shoal.report.sentences import number
 
     read = how_it_was_read(facts)
+    asked = person_sentences(facts)
     lines: list[RenderableType] = [
         plain(
             f"{number(inspection.rows)} records with {len(inspection.columns)} columns"
             + "".join(f"; {one}" for one in read)
         ),
+        plain(" ".join(asked)),
         _table_of(inspection),
         "Why:",
         lines_of([(column.name, _why(column)) for column in inspection.columns]),

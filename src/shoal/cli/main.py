@@ -17,15 +17,15 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from shoal._progress import began, interruptible
+from shoal._core.progress import began, interruptible
+from shoal._version import __version__
 from shoal.cli.console import Terminal, discard_if_unread, logged_notes
 from shoal.cli.signature import whole_command
 from shoal.cli.tiers import TwoTiers, read_lightly
-from shoal.cli.version import installed_version
 from shoal.cli.voice import Flags, flags_of
 from shoal.errors import NotUnderstoodError, ShoalError, place_of
 
-__all__ = ["Commands", "app_of", "run"]
+__all__ = ["run"]
 
 _ONCE, _AGAIN, _CLASSES, _ITSELF = "One table", "Tables that change", "Classes of values", "shoal itself"
 _COMMANDS: Mapping[str, str] = {
@@ -35,7 +35,7 @@ _COMMANDS: Mapping[str, str] = {
     **dict.fromkeys(("datasets", "warm-up", "version", "list"), _ITSELF),
 }
 """The commands and what each is for, as the help shows them; each is a module, and a function in it."""
-_OTHERWISE: Mapping[str, str] = {"list": "tables.tables", "attack": "attack_all.attack", "group": "group_all.group"}
+_OTHERWISE: Mapping[str, str] = {"list": "listing.tables", "attack": "attack_all.attack", "group": "group_all.group"}
 """Where those are that are called otherwise than their module."""
 _GROUPS: Mapping[str, str] = {"republish": _AGAIN, "attack": _AGAIN, "group": _CLASSES}
 """The groups of commands: modules, and groups of typer in them."""
@@ -46,6 +46,10 @@ _SHOWN = (
 
 INTERRUPTED = 130
 TERMINATED = 128 + signal.SIGTERM
+HUNG_UP = 128 + getattr(signal, "SIGHUP", 1)
+"""What a shell reports for a process whose terminal was closed."""
+_STOPPED = {INTERRUPTED: "Interrupted", TERMINATED: "Terminated", HUNG_UP: "The terminal was closed"}
+"""How a call was stopped from outside, by its exit code."""
 READER_LEFT = 141
 """What a shell reports for a process that wrote to a closed pipe."""
 
@@ -128,17 +132,17 @@ def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[],
     except SystemExit as leaving:
         if isinstance(leaving.__context__, BrokenPipeError):  # how rich leaves, which typer writes its help with
             return READER_LEFT
-        if leaving.code != TERMINATED:
+        if leaving.code not in (TERMINATED, HUNG_UP):
             raise
-        code = TERMINATED
+        code = int(leaving.code)
     except BaseException as bug:  # a panic of compiled code (Polars) is no Exception
         if os.environ.get("SHOAL_DEBUG") == "1":
             import traceback
 
             traceback.print_exception(bug)
         return terminal.fail(_report_of(bug), 70)
-    if code in (INTERRUPTED, TERMINATED):  # typer makes the first of a KeyboardInterrupt, too
-        return _stopped(terminal, "Interrupted" if code == INTERRUPTED else "Terminated", code)
+    if code in _STOPPED:  # typer makes INTERRUPTED of a KeyboardInterrupt, too
+        return _stopped(terminal, _STOPPED[code], code)
     return int(code)
 
 
@@ -153,14 +157,14 @@ def _stopped(terminal: Terminal, how: str, code: int) -> int:
 def _report_of(bug: BaseException) -> str:
     """Return where a bug struck, without its message: that may quote a cell."""
     return (
-        f"Internal error: {place_of(bug)}. This is a bug in shoal {installed_version()}: please report it "
+        f"Internal error: {place_of(bug)}. This is a bug in shoal {__version__}: please report it "
         "with this line. Nothing was published. SHOAL_DEBUG=1 prints the traceback, which may quote cells of the data."
     )
 
 
 def _say_version(asked: bool) -> None:
     if asked:
-        sys.stdout.write(f"shoal {installed_version()}\n")
+        sys.stdout.write(f"shoal {__version__}\n")
         raise typer.Exit
 
 
@@ -213,9 +217,20 @@ def _whole_app() -> typer.Typer:
     return app_of((*_COMMANDS, *_GROUPS))
 
 
-def _terminate(number: int, frame: object) -> None:
-    """Leave like after Ctrl-C: whatever is open is cleaned up on the way out."""
-    raise SystemExit(TERMINATED)
+def _leave_on_signals() -> None:
+    """Leave like after Ctrl-C when the process is terminated or its terminal is closed: what is open is cleaned up."""
+    ending = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+    def leave(number: int, frame: object) -> None:
+        if (
+            128 + number == HUNG_UP
+        ):  # the shell and the system both signal it: the second must not cut the cleanup short
+            signal.signal(number, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    for one in ending:
+        if signal.getsignal(one) is not signal.SIG_IGN:  # `nohup` ignores it
+            signal.signal(one, leave)
 
 
 def _age() -> float:
@@ -231,7 +246,7 @@ def run() -> None:
     """Run the command line of this process."""
     began(time.perf_counter() - _age())
     gc.set_threshold(_OBJECTS)
-    signal.signal(signal.SIGTERM, _terminate)
+    _leave_on_signals()
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - None where the caller closed it
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     code: object = None

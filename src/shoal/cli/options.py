@@ -16,8 +16,8 @@ from typing import Annotated, Any
 
 import typer
 
-from shoal._language import languages
-from shoal._validation import number_in
+from shoal._core.language import languages
+from shoal._core.validation import number_in
 
 __all__ = [
     "CELLS",
@@ -52,6 +52,7 @@ __all__ = [
     "ENGINE",
     "Engine",
     "Encoding",
+    "ExactEnds",
     "Force",
     "Format",
     "Hierarchies",
@@ -65,6 +66,7 @@ __all__ = [
     "Master",
     "Memory",
     "MissingSensitive",
+    "Normalize",
     "Notes",
     "Output",
     "PublishProof",
@@ -103,13 +105,13 @@ OUT_HELP = "Folder for the release: all of it may be published. What only you ma
 """What -o says wherever a release is written."""
 INPUT = ("input",)
 ROLES = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive")
-CELLS = ("missing_sensitive", "star")
+CELLS = ("missing_sensitive", "normalize", "star")
 PRIVACY = ("privacy",)
 """The parameters of all models."""
 METHOD = ("algorithm", "seed", "keep_order")
 ENGINE = ("engine", "memory", "master")
 """How much of a table is in memory at once, for commands that publish one."""
-RECODING = ("recoding", "largest_set", "hierarchies", "coarsen")
+RECODING = ("recoding", "largest_set", "exact_ends", "hierarchies", "coarsen")
 PREFERENCES = ("weights", "limits")
 """What else is asked of an algorithm, besides the parameters of its own."""
 PARAMETERS = ("parameters",)
@@ -398,6 +400,15 @@ LargestSet = Annotated[
         rich_help_panel=_RECODING,
     ),
 ]
+ExactEnds = Annotated[
+    bool | None,
+    typer.Option(
+        "--exact-ends/--no-exact-ends",
+        help="With --recoding generalization: let intervals end, and sets have members, at values that fewer than k "
+        "records of the table have. By default ends go outward, to months, years or round numbers.",
+        rich_help_panel=_RECODING,
+    ),
+]
 Weights = Annotated[
     list[str] | None,
     typer.Option(
@@ -448,6 +459,15 @@ Seed = Annotated[
         metavar="NUMBER",
         help="Make the release reproducible; from the operating system unless given.",
         rich_help_panel=METHOD_PANEL,
+    ),
+]
+Normalize = Annotated[
+    bool | None,
+    typer.Option(
+        "--normalize/--no-normalize",
+        help="Strip blanks at the ends and invisible characters from sensitive values and quasi-identifiers, and "
+        "compose characters (Unicode NFC), before anything else.",
+        rich_help_panel=_COLUMNS,
     ),
 ]
 KeepOrder = Annotated[

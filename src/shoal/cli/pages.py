@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+from shoal._core.private_files import write_private_text
 from shoal._messages import Suggestion
 from shoal.errors import OutputError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ["check_page", "privately", "write_page"]
+__all__ = ["check_page", "write_page"]
 
 _SUFFIXES = (".html", ".htm")
 
@@ -47,26 +45,11 @@ def write_page(path: Path, name: str, page: str, facts: str, *, force: bool) -> 
 
     try:
         if path.suffix.lower() in _SUFFIXES:
-            privately(lambda file: file.write_text(page, encoding="utf-8"))(path)
+            write_private_text(path, page)
             return [path]
         texts = {f"{name}.html": page, "result.json": facts + "\n"}
-        made = {file: privately(_writing(text)) for file, text in texts.items()}
+        made = {file: partial(write_private_text, text=text) for file, text in texts.items()}
         folder = write_folder(path, made, force=force)
     except OSError as error:
         raise OutputError(f"'{error.filename}' cannot be written: {error.strerror}.") from error
     return [folder / file for file in made]
-
-
-def _writing(text: str) -> Callable[[Path], Any]:
-    return lambda file: file.write_text(text, encoding="utf-8")
-
-
-def privately(write: Callable[[Path], Any]) -> Callable[[Path], None]:
-    """Return what writes a file that only its owner can read: it is for the publisher."""
-
-    def written(path: Path) -> None:
-        path.touch(mode=0o600)
-        path.chmod(0o600)
-        write(path)
-
-    return written

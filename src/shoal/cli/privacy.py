@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from shoal._validation import parameters_of
+from shoal._core.validation import parameters_of
 from shoal.cli.declared import Declared, of_parameter
 from shoal.cli.options import PRIVACY_PANEL
 from shoal.errors import UsageError, did_you_mean
 from shoal.models import MODELS, OrderedDistance, TCloseness
 
 if TYPE_CHECKING:
-    from shoal._validation import Parameter
+    from shoal._core.validation import Parameter
     from shoal.models import GroundDistance, PrivacyModel
 
-__all__ = ["PRIVACY", "Privacy", "ground_distance", "key_of"]
+__all__ = ["Privacy", "ground_distance", "key_of"]
 
 Number = int | float | str
 """A number, or a text that is one ("1/3")."""

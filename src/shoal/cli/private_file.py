@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
+from shoal._core.private_files import open_private
 from shoal.errors import OutputError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def write_private(path: Path, frame: pl.DataFrame) -> None:
         Where the file exists, or cannot be written.
     """
     try:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        with open_private(path, "wb", new=True) as file:
             frame.write_csv(file)
     except FileExistsError:
         raise OutputError(f"'{path}' exists already and is kept. Choose another name.") from None

@@ -44,7 +44,7 @@ def provenance(
 
     Exit codes: 0 it was; 3 it was made of another table, or the salt is another one; 2 wrong usage or bad input.
     """
-    from shoal.origin import provenance as shown
+    from shoal.verbs.provenance import provenance as shown
 
     terminal: Terminal = context.obj
     same = shown(source, certificate, salt=salt, delimiter=delimiter, encoding=encoding)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli import options
-from shoal.cli.cells import Cells, Nodes, cells_of, trees_of_cells
+from shoal.cli.cell_reading import Cells, Nodes, cells_of, trees_of_cells
 from shoal.cli.console import Terminal, plain
 from shoal.errors import ColumnError, ParameterError
 
@@ -69,6 +69,7 @@ def query(
         star=star or release.star,
         domains=dict(_domain(text) for text in domains or ()),
         meanings=release.meanings(names, trees=trees_of_cells(hierarchies, names), cells=cells_of(cells, names)),
+        empty_is_missing=release.empty_is_missing,
     )
     answer = groups.count(question)
     for name in groups.unheard_of(question):

@@ -66,7 +66,10 @@ Wait = Annotated[
     float, typer.Option("--wait", metavar="SECONDS", help="How long to wait for another process that publishes.", min=0)
 ]
 Identifier = Annotated[
-    str, typer.Option("--id", metavar="NAME", help="The column that names each person; never published.")
+    str,
+    typer.Option(
+        "--id", metavar="NAME", help="The column that names each person, not a visit or a sample; never published."
+    ),
 ]
 Drop = Annotated[
     list[str] | None, typer.Option("--drop", metavar="NAMES", help="Further columns that are never published.")
@@ -112,6 +115,14 @@ MinReal = Annotated[
         help="At least so many real people stand behind the quasi-identifiers that a group shows; with 1, somebody "
         "alone among counterfeits is shown with exact ones.",
         min=1,
+    ),
+]
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict",
+        help="Publish nothing if new people may be known ones under other ids, because they have the data of somebody "
+        "who left, or if ids differ only in how they are written.",
     ),
 ]
 Anew = Annotated[
@@ -219,6 +230,7 @@ def publish(
     overlap: Overlap = "error",
     signatures: SignaturesOfNew = "any",
     min_real: MinReal = 1,
+    strict: Strict = False,
     seed: options.Seed = None,
     key: Key = None,
     anchor: Anchor = None,
@@ -232,9 +244,13 @@ def publish(
 ) -> None:
     """Make the next release of a series: everybody in INPUT, each with the signature of the releases before.
 
+    INPUT has one row for each person. If too many new people share a sensitive value, nothing is written: let none of
+    them wait for a later release, because that betrays them; the message names what is safe.
+
     Example: shoal republish publish releases.db --series admissions q3.csv -o q3
 
-    Exit codes: 0 done; 1 the new rows allow no such release; 2 wrong usage, input or ledger; 3 the verification failed.
+    Exit codes: 0 done; 1 the new rows allow no such release, or a warning with --strict; 2 wrong usage, input or
+    ledger; 3 the verification failed.
     """
     from shoal.io import check_free
 
@@ -248,6 +264,7 @@ def publish(
             overlap=overlap,  # type: ignore[arg-type]
             signatures=signatures,  # type: ignore[arg-type]
             min_real=min_real,
+            strict=strict,
             seed=seed,
             force=bool(force),
             format=format,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import options
-from shoal.cli.cells import Cells, Nodes, cells_of, named_by_certificate, trees_of_cells
+from shoal.cli.cell_reading import Cells, Nodes, cells_of, named_by_certificate, trees_of_cells
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.pages import check_page, write_page
 from shoal.cli.private_file import write_private
@@ -180,7 +180,7 @@ def risk(
 
     Exit code 0, however high the risk is.
     """
-    from shoal.assessment import risk as assess
+    from shoal.verbs.risk import risk as assess
 
     check_page(output, force=force)
     if records is not None and records.exists():
@@ -227,7 +227,7 @@ def risk(
 
 def _lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the figures, one measure a line."""
-    from shoal._words import number, percent
+    from shoal._core.words import number, percent
 
     def probabilities(figures: Mapping[str, Any]) -> str:
         return (
@@ -285,7 +285,7 @@ def _ranking(ranked: Sequence[Mapping[str, Any]]) -> Any:
     """Return the combinations that tell most rows apart, as a table."""
     from rich.table import Table
 
-    from shoal._words import percent
+    from shoal._core.words import percent
 
     table = Table(title="Which columns identify", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for header, right in (("columns", False), ("pairs told apart", True), ("distinct", True)):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
-from shoal._validation import parameters_of
+from shoal._core.validation import parameters_of
 from shoal.algorithms import ALGORITHMS, PREFERENCES, choose
 from shoal.cli import options
 from shoal.cli.coarsenings import beside, coarsenings_of, columns_and_words, limits_of, weights_of
@@ -31,7 +31,7 @@ from shoal.io.readers import STANDARD_INPUT
 from shoal.models import Requirement
 
 if TYPE_CHECKING:
-    from shoal._validation import Parameter
+    from shoal._core.validation import Parameter
     from shoal.algorithms import Algorithm
     from shoal.models import PrivacyModel
     from shoal.report import About
@@ -115,6 +115,7 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     input: Annotated[str | None, Declared(options.Source, _text)] = None
     columns: Columns = Columns()
     missing_sensitive: options.MissingSensitive = None
+    normalize: options.Normalize = None
     star: options.Star = None
     privacy: Privacy = Privacy()
     algorithm: Annotated[str | None, Declared(_ALGORITHM)] = None
@@ -125,6 +126,7 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     master: options.Master = None
     recoding: options.Recoding = None
     largest_set: options.LargestSet = None
+    exact_ends: options.ExactEnds = None
     hierarchies: Annotated[Said, Declared(options.Hierarchies, columns_and_words)] = None
     coarsen: Annotated[Said, Declared(options.Coarsen, columns_and_words)] = None
     weights: Annotated[dict[str, float | str] | None, Declared(options.Weights, _weights)] = None
@@ -350,7 +352,7 @@ else:
 
 
 def _taken_by(function: Callable[..., Any]) -> set[str]:
-    from shoal.publish import Options
+    from shoal.verbs.anonymize import Options
 
     taken = inspect.signature(function).parameters
     if any(one.kind == one.VAR_KEYWORD for one in taken.values()):

@@ -11,6 +11,7 @@ import typer
 
 from shoal.cli.console import Terminal, plain
 from shoal.cli.declared import declared_in, flag_of
+from shoal.errors import UsageError
 
 __all__ = ["arguments_in", "flag_of_key", "studio"]
 
@@ -50,9 +51,9 @@ def studio(
     only. It reads tables of this folder and writes releases to it. Each screen shows
     the command, the spec file and the Python that do the same.
 
-    Needs: pip install 'shoal\[studio]'
+    Needs: pip install 'shoal-privacy\[studio]'
     """
-    from shoal._optional import require
+    from shoal._core.optional import require
 
     for library in ("starlette", "uvicorn"):
         require(library, extra="studio", purpose="The studio")
@@ -87,8 +88,11 @@ def arguments_in(content: Mapping[str, Any]) -> dict[str, Any]:
     from shoal.cli.anonymize import arguments_of
     from shoal.cli.spec import request_in
 
-    request = request_in(content)
-    return {"data": request.source(), **arguments_of(request)}
+    try:
+        request = request_in(content)
+        return {"data": request.source(), **arguments_of(request)}
+    except typer.BadParameter as fault:  # a word that no option can have
+        raise UsageError(fault.message) from fault
 
 
 def flag_of_key(key: str) -> str:
@@ -116,9 +120,9 @@ def flag_of_key(key: str) -> str:
 
 @cache
 def _flags_of_requests() -> dict[str, str]:
-    from shoal.cli.spec import Columns, Privacy, ReleaseSpec
+    from shoal.cli.spec import Columns, Privacy, ReleaseSpec, Report
 
-    sections = {"": ReleaseSpec, "columns.": Columns, "privacy.": Privacy}
+    sections = {"": ReleaseSpec, "columns.": Columns, "privacy.": Privacy, "report.": Report}
     return {
         before + name: one.flag for before, section in sections.items() for name, one in declared_in(section).items()
     }

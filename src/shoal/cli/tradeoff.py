@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal._figures import check_picture_name
+from shoal._core.figures import check_picture_name
 from shoal.cli import options
 from shoal.cli.anonymize import save
 from shoal.cli.console import Terminal, path_line, plain
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from shoal.cli.spec import ReleaseSpec
     from shoal.models import PrivacyModel
-    from shoal.trade_off import TradeOff
+    from shoal.verbs.tradeoff import TradeOff
 
 __all__ = ["tradeoff"]
 
@@ -105,7 +105,7 @@ def tradeoff(
     Exit codes: 0 done; 1 no level can be met; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
     """
     from shoal.io import check_free
-    from shoal.trade_off import tradeoff as compare_levels
+    from shoal.verbs.tradeoff import tradeoff as compare_levels
 
     level = _chosen_level(choose, k, l)
     if (choose is None) != (request.output is None):
@@ -167,7 +167,7 @@ def _other_models(request: ReleaseSpec, k: str | None, l: str | None) -> Sequenc
     """Return the models that hold at every level; those with a k or an l have some, which the levels' replace."""
     import msgspec
 
-    from shoal.trade_off import USUAL
+    from shoal.verbs.tradeoff import USUAL
 
     privacy = request.privacy
     for name, given in (("k", k), ("l", l)):

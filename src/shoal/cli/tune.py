@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from shoal.cli.spec import ReleaseSpec
-    from shoal.tuning import Tuning
+    from shoal.verbs.tune import Tuning
 
 __all__ = ["tune"]
 
@@ -51,7 +51,7 @@ def tune(
     Exit codes: 0 done; 1 the request cannot be met; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
     """
     from shoal.io import check_free
-    from shoal.tuning import tune as search
+    from shoal.verbs.tune import tune as search
 
     arguments = request.arguments(search) | {"privacy": request.requested_models()}
     (arguments["algorithm"],) = request.chosen()

@@ -36,7 +36,7 @@ class Flags:
         """Return the flag of a parameter; None where the command has none for it."""
         if not owner:
             return self._flags.get(parameter)
-        from shoal._validation import parameters_of
+        from shoal._core.validation import parameters_of
         from shoal.algorithms import ALGORITHMS
         from shoal.hierarchy import Coarsening
         from shoal.models import MODELS, OrderedDistance

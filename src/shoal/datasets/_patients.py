@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal._validation import Integer, validate
+from shoal._core.validation import Integer, validate
 
 if TYPE_CHECKING:
     import polars as pl

@@ -6,13 +6,25 @@ documentation, reports and the command line. The function `shoal.risk` brings th
 
 from shoal.disclosure_risk.attribute import attribute_disclosure, class_confidence
 from shoal.disclosure_risk.combinations import Combination, rank_combinations
-from shoal.disclosure_risk.compatible import count_compatible, fitting, generalized_columns
-from shoal.disclosure_risk.figures import Figures, Threshold
+from shoal.disclosure_risk.compatible_frequencies import count_compatible, fitting, generalized_columns
+from shoal.disclosure_risk.figures import Threshold
 from shoal.disclosure_risk.frequencies import Frequencies, count_frequencies
 from shoal.disclosure_risk.identifiers import PossibleIdentifier, detect_identifiers
 from shoal.disclosure_risk.individual import Household, Individual
 from shoal.disclosure_risk.log_linear import LOG_LINEAR_MODELS, LogLinear, log_linear_risk
 from shoal.disclosure_risk.measures import MEASURES, Measure
+from shoal.disclosure_risk.persons import (
+    PEEKED_ROWS,
+    PersonEvidence,
+    detect_persons,
+    detect_persons_in_sample,
+    evidence_by_name,
+    informative_columns,
+    may_be_code,
+    may_be_persons,
+    person_candidates,
+    repeated_combinations,
+)
 from shoal.disclosure_risk.population_uniques import PopulationUniques, population_uniques
 from shoal.disclosure_risk.reidentification import (
     KMapFigures,
@@ -33,9 +45,9 @@ from shoal.disclosure_risk.suda import SpecialUniques, minimal_uniques, special_
 __all__ = [
     "LOG_LINEAR_MODELS",
     "MEASURES",
+    "PEEKED_ROWS",
     "Combination",
     "PresenceFigures",
-    "Figures",
     "Frequencies",
     "Household",
     "Individual",
@@ -43,6 +55,7 @@ __all__ = [
     "LogLinear",
     "Marketer",
     "Measure",
+    "PersonEvidence",
     "PopulationUniques",
     "PossibleIdentifier",
     "Reidentification",
@@ -54,17 +67,25 @@ __all__ = [
     "count_frequencies",
     "delta_presence",
     "detect_identifiers",
+    "detect_persons",
+    "detect_persons_in_sample",
+    "evidence_by_name",
     "fitting",
     "generalized_columns",
+    "informative_columns",
     "journalist_risk",
     "k_map",
     "log_linear_risk",
     "marketer_risk",
+    "may_be_code",
+    "may_be_persons",
     "minimal_uniques",
+    "person_candidates",
     "population_uniques",
     "prosecutor_risk",
     "rank_combinations",
     "reidentification",
+    "repeated_combinations",
     "sample_uniques",
     "small_classes",
     "special_uniques",

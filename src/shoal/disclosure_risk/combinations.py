@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal._core.progress import Progress, silent
 from shoal._messages import Suggestion
-from shoal._progress import Progress, silent
 from shoal.disclosure_risk.figures import Figures
 from shoal.disclosure_risk.frequencies import count_frequencies
 from shoal.errors import ParameterError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from shoal.disclosure_risk.frequencies import Frequencies
     from shoal.table import Column
 
-__all__ = ["CONFIDENCE", "Combination", "rank_combinations"]
+__all__ = ["Combination", "rank_combinations"]
 
 CONFIDENCE = 0.99
 """The probability with which all separations of a sample are within their error."""

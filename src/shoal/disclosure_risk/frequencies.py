@@ -16,7 +16,7 @@ from shoal.errors import DataError
 from shoal.table.classes import mixed_radix_keys
 from shoal.table.counts import rows_by_code
 from shoal.table.sorting_kernel import sort_by_key
-from shoal.verification.cells import cell_text
+from shoal.verification.cell_syntax import cell_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -219,7 +219,8 @@ KINDS: tuple[Kind, ...] = (
         words=_listed(
             "ssn, social security, social security number, socialsecurity, national id, nationalid, nino, nhs number, "
             "sozialversicherungsnummer, svnr, rentenversicherungsnummer, steuernummer, steuerid, nir, "
-            "numero de securite sociale, dni, nif, tax id, taxid, passport, passnummer, personalausweis, pasaporte"
+            "numero de securite sociale, bsn, codice fiscale, "
+            "dni, nif, tax id, taxid, passport, passnummer, personalausweis, pasaporte"
         ),
         form=r"\b\d{3}-\d{2}-\d{4}\b",
         check=_social_security,
@@ -232,7 +233,8 @@ KINDS: tuple[Kind, ...] = (
         advice=_CODE,
         words=_listed(
             "mrn, medical record, medical record number, patient id, patientid, patient number, patient no, "
-            "patientennummer, patienten id, fallnummer, case number, chart number, numero de dossier, historia clinica"
+            "patient nbr, patient nr, patientennummer, patienten id, patienten nr, pat nr, patnr, pid, fallnummer, "
+            "fall nr, fallnr, case number, chart number, numero de dossier, historia clinica"
         ),
     ),
     Kind(
@@ -242,7 +244,8 @@ KINDS: tuple[Kind, ...] = (
         advice=_DROP,
         words=_listed(
             "beneficiary, member id, memberid, insurance number, insurance id, policy number, health plan, "
-            "versichertennummer, versicherungsnummer, krankenversicherungsnummer, kvnr, numero d assure"
+            "versichertennummer, versicherten nr, "
+            "versicherungsnummer, krankenversicherungsnummer, kvnr, numero d assure"
         ),
     ),
     Kind(

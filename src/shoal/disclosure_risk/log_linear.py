@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal._core.progress import Progress, silent
 from shoal._messages import Suggestion
-from shoal._progress import Progress, silent
 from shoal.disclosure_risk.figures import Figures
 from shoal.errors import ParameterError
 

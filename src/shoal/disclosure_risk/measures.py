@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from shoal._language import gettext as _
-from shoal._language import percentage
-from shoal._words import listed, number, percent
+from shoal._core.language import gettext as _
+from shoal._core.language import percentage
+from shoal._core.words import listed, number, percent
 
 __all__ = ["MEASURES", "Measure", "page"]
 
@@ -41,7 +41,7 @@ class Measure:
     """What the figures of a table mean, in plain words; None where it was not asked for."""
 
 
-def _people(facts: Facts, share: float) -> int:
+def _records(facts: Facts, share: float) -> int:
     """Return how many rows a share of them is."""
     rows: int = facts["rows"]
     return round(share * rows)
@@ -81,21 +81,21 @@ _NAMED = 4
 
 
 def _sample_uniques(facts: Facts) -> str:
-    alone = _people(facts, facts["sample_uniques"])
+    alone = _records(facts, facts["sample_uniques"])
     if not alone:
         return _(
-            "Nobody among the {rows} people in the file is told from all others by {known}: everybody has at least one "
-            "other who has the same."
+            "None of the {rows} records in the file can be told from all others by {known}: each has at least one "
+            "other with the same."
         ).format(rows=number(facts["rows"]), known=_known(facts))
     return _(
-        "Of {rows} people in the file, {alone} could be found by somebody who knows {known} of them and that they are "
-        "in the file: nobody else in the file has the same."
+        "Of {rows} records in the file, {alone} could be found by somebody who knows {known} of a person, and that the "
+        "person is in the file: no other record has the same."
     ).format(rows=number(facts["rows"]), alone=number(alone), known=_known(facts))
 
 
 def _small_classes(facts: Facts) -> str:
     told = [
-        f"{number(_people(facts, share))} share{'s' if _people(facts, share) == 1 else ''} them with fewer than "
+        f"{number(_records(facts, share))} share{'s' if _records(facts, share) == 1 else ''} them with fewer than "
         f"{number(int(k) - 1)} other{'s' if int(k) > 2 else ''}"
         for k, share in facts["small_classes"].items()
         if int(k) > 2
@@ -105,16 +105,16 @@ def _small_classes(facts: Facts) -> str:
         f"every row matches at least {smallest}" if facts["stars"] == "wildcard" else f"the smallest has {smallest}"
     )
     return f"The rows form {number(facts['classes'])} classes with the same {_known(facts)}; {fewest}." + (
-        f" Of the people, {listed(told)}." if told else ""
+        f" Of the records, {listed(told)}." if told else ""
     )
 
 
 def _prosecutor(facts: Facts) -> str:
     figures = facts["prosecutor"]
-    above = _people(facts, figures["records_above"])
+    above = _records(facts, figures["records_above"])
     return _(
-        "Somebody who looks for a person known to be in the file picks the right row with a probability of at most "
-        "{highest}, and of {average} on average. For {above} of {rows} people it is more than {limit}."
+        "Somebody who looks for a person known to be in the file picks the right record with a probability of at most "
+        "{highest}, and of {average} on average. For {above} of {rows} records it is more than {limit}."
     ).format(
         highest=_one_in(figures["highest"]),
         average=_share(figures["average"]),
@@ -128,7 +128,7 @@ def _journalist(facts: Facts) -> str | None:
     figures = facts["journalist"]
     if figures is None:
         return None
-    above = _people(facts, figures["records_above"])
+    above = _records(facts, figures["records_above"])
     return (
         f"Somebody who knows the population, and not who is in the file, picks the right person for a row with a "
         f"probability of at most {_one_in(figures['highest'])}, and of {_share(figures['average'])} on average. For "
@@ -214,9 +214,9 @@ def _log_linear(facts: Facts) -> str | None:
     figures = facts["log_linear"]
     if figures is None:
         return None
-    alone = _people(facts, facts["sample_uniques"])
+    alone = _records(facts, facts["sample_uniques"])
     return (
-        f"Of the {number(alone)} people who are alone in the file, {number(round(figures['tau_1'], 1))} are expected "
+        f"Of the {number(alone)} records that are alone in the file, {number(round(figures['tau_1'], 1))} are expected "
         f"to be alone in the population, too, and {number(round(figures['tau_2'], 1))} to be matched rightly by "
         f"somebody who knows the population (log-linear model, {figures['model']})."
     )
@@ -226,9 +226,9 @@ def _suda(facts: Facts) -> str | None:
     figures = facts["suda"]
     if figures is None:
         return None
-    special = _people(facts, figures["records"])
+    special = _records(facts, figures["records"])
     said = (
-        f"{number(special)} of {number(facts['rows'])} people can be told from all others by at most "
+        f"{number(special)} of {number(facts['rows'])} records can be told from all others by at most "
         f"{number(figures['size'])} of the columns."
     )
     if not special:
@@ -236,7 +236,7 @@ def _suda(facts: Facts) -> str | None:
     leading = max(figures["contributions"].items(), key=lambda one: one[1])
     dis = figures["dis"]
     more = (
-        f" A match with somebody who is alone in the file is right with a probability of {_share(dis)}." if dis else ""
+        f" A match with a record that is alone in the file is right with a probability of {_share(dis)}." if dis else ""
     )
     return f"{said} The column '{leading[0]}' is part of {_share(leading[1] / 100)} of what makes them special.{more}"
 
@@ -247,10 +247,10 @@ def _attribute_disclosure(facts: Facts) -> str | None:
         return None
     said = []
     for name, one in figures.items():
-        above = _people(facts, one["records_above"])
+        above = _records(facts, one["records_above"])
         said.append(
             f"Somebody who knows {_known(facts)} of a person can be sure of the person's {name} with a confidence of "
-            f"up to {_share(one['highest'])}, {_share(one['average'])} on average; for {number(above)} people it is "
+            f"up to {_share(one['highest'])}, {_share(one['average'])} on average; for {number(above)} records it is "
             f"more than {_limit(one)}."
         )
     return " ".join(said)
@@ -263,10 +263,10 @@ def _combinations(facts: Facts) -> str | None:
     alone = max((one for one in ranked if len(one["columns"]) == 1), key=lambda one: one["separation"])
     best = ranked[0]
     return (
-        f"Of single columns, '{alone['columns'][0]}' tells most people apart: {_share(alone['separation'])} of all "
+        f"Of single columns, '{alone['columns'][0]}' tells most records apart: {_share(alone['separation'])} of all "
         f"pairs. {listed(best['columns'])} together tell apart {_share(best['separation'])}."
         if len(best["columns"]) > 1
-        else f"'{best['columns'][0]}' tells apart {_share(best['separation'])} of all pairs of people."
+        else f"'{best['columns'][0]}' tells apart {_share(best['separation'])} of all pairs of records."
     )
 
 
@@ -274,7 +274,10 @@ def _identifiers(facts: Facts) -> str | None:
     return " ".join(dict.fromkeys(one["text"] for one in facts["identifiers"])) or None
 
 
-_ADVERSARY = "The adversary knows the true values of all quasi-identifiers of a person, and that the table is right."
+_ADVERSARY = (
+    "The adversary knows the true values of all quasi-identifiers of a person, and that the table is right. Each "
+    "record is taken for another person."
+)
 
 MEASURES: tuple[Measure, ...] = (
     Measure(

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from shoal.disclosure_risk.frequencies import Frequencies
 
 __all__ = [
-    "ACCEPTABLE",
     "PresenceFigures",
     "KMapFigures",
     "Marketer",

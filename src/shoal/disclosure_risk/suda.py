@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal._core.progress import Progress, silent
 from shoal._messages import Suggestion
-from shoal._progress import Progress, silent
 from shoal.disclosure_risk.figures import Figures
 from shoal.disclosure_risk.suda_kernel import mark_minimal, refine
 from shoal.errors import ParameterError
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from shoal.table import Column
 
 __all__ = [
-    "MinimalUniques",
     "SpecialUniques",
     "data_intrusion_probability",
     "dis_suda_scores",

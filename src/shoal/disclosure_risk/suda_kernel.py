@@ -1,11 +1,11 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""Splitting classes of rows by one more column, and telling which of the rows that become unique are minimally so."""
+"""Refinement of classes of rows by one more column, and detection of minimal sample uniques."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from shoal._compiling import kernel
+from shoal._core.compiling import kernel
 
 __all__ = ["mark_minimal", "refine"]
 
@@ -19,7 +19,7 @@ def refine(rows, starts, codes, size):
     rows : int32 array
         The rows, class by class.
     starts : int32 array
-        Where each class starts in `rows`; one more than there are classes.
+        Start of each class in `rows`; one more than there are classes.
     codes : unsigned integer array
         The column: a code below `size` for each row of the table.
     size : int
@@ -30,7 +30,7 @@ def refine(rows, starts, codes, size):
     rows, starts : int32 arrays
         The classes of at least two rows.
     unique : int32 array
-        The rows that are alone.
+        The rows that are unique.
     """
     n = rows.size
     kept = np.empty(n, dtype=np.int32)
@@ -41,6 +41,7 @@ def refine(rows, starts, codes, size):
     classes = 0
     filled = 0
     alone = 0
+    # Count the codes of the class, then distribute its rows.
     for c in range(starts.size - 1):
         for i in range(starts[c], starts[c + 1]):
             counts[codes[rows[i]]] += 1
@@ -48,17 +49,19 @@ def refine(rows, starts, codes, size):
             row = rows[i]
             code = codes[row]
             count = counts[code]
+            # A code with a single row: the row is unique.
             if count == 1:
                 unique[alone] = row
                 alone += 1
                 counts[code] = 0
                 continue
-            if count > 1:  # the first row of its class; from here on the count is negative: rows still to come
+            if count > 1:  # the first row with this code; from here on the count is negative: minus the rows to come
                 bounds[classes] = filled
                 classes += 1
                 places[code] = filled
                 filled += count
                 counts[code] = -count
+            # Append the row to its class; the count returns to 0 with the last row.
             kept[places[code]] = row
             places[code] += 1
             counts[code] += 1
@@ -68,19 +71,20 @@ def refine(rows, starts, codes, size):
 
 @kernel
 def mark_minimal(unique, known, smaller, minimal):
-    """Mark the rows that are unique on a set of columns, and on none of its subsets with one column less.
+    """Mark the rows that are unique on a set of columns, and on no subset with one column less.
 
     Parameters
     ----------
     unique : int32 array
-        Rows that are unique on the set, and not on the subset that it was made of.
+        Rows that are unique on the set, and not on the subset that it extends.
     known : uint64 array, shape (sets, words)
         For each smaller set of columns, the rows that are unique on it, as bits.
     smaller : int64 array
-        Which of them are the other subsets with one column less.
+        Indices of the other subsets with one column less.
     minimal : bool array, shape of `unique`
         Filled.
     """
+    # A row is minimal if no smaller set marks it; sets are bit vectors over the rows.
     for i in range(unique.size):
         word = unique[i] >> 6
         bit = np.uint64(1) << np.uint64(unique[i] & 63)

@@ -4,25 +4,22 @@ An engine counts the cells of a table (rows with the same quasi-identifiers and 
 the algorithms of shoal partition them, and an engine counts the written files again before they appear.
 """
 
-from shoal.engines.attaching import with_values
 from shoal.engines.choice import ENGINES, Engine, chosen_engine
-from shoal.engines.histogram import cells_in_memory, count_and_place_cells, count_cells
-from shoal.engines.memory import MemoryBudget, bytes_of
-from shoal.engines.planning import partition_cells
-from shoal.engines.sources import OnSpark, Source, Streamed
+from shoal.engines.histogram import count_and_place_cells, count_cells
+from shoal.engines.memory import InMemory
+from shoal.engines.open_source import open_source
+from shoal.engines.sources import Streamed
+from shoal.pipeline.memory_budget import MemoryBudget, bytes_of
 
 __all__ = [
     "ENGINES",
-    "MemoryBudget",
     "Engine",
-    "OnSpark",
-    "Source",
+    "InMemory",
+    "MemoryBudget",
     "Streamed",
     "bytes_of",
-    "cells_in_memory",
     "chosen_engine",
     "count_and_place_cells",
     "count_cells",
-    "partition_cells",
-    "with_values",
+    "open_source",
 ]

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import DataError, InternalError, ReleaseUnsafeError
-from shoal.input_hash import encoded_as_it_came, input_hash
-from shoal.release_with_values import ReleaseWithValues
+from shoal.findings import insensitive_warnings
+from shoal.pipeline.input_hash import encoded_as_it_came, input_hash
+from shoal.release.streamed_rows import Beside, StreamedRows
 from shoal.table.cells_kernel import order_of_cells, shuffle_parts
 from shoal.table.compressed import entries_of_rows
 from shoal.table.counts import windows
 from shoal.verification import RowSums
-from shoal.warnings import insensitive_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,11 +29,12 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from shoal._progress import Clock
-    from shoal.engines.memory import MemoryBudget
+    from shoal._core.progress import Clock
     from shoal.engines.sources import Streamed
-    from shoal.release_of_cells import CountedRelease
-    from shoal.stages import Prepared, Recoded
+    from shoal.pipeline.memory_budget import MemoryBudget
+    from shoal.pipeline.prepare import Prepared
+    from shoal.pipeline.recoded import Recoded
+    from shoal.release.release import Release
     from shoal.table import Schema
 
 __all__ = ["with_values"]
@@ -47,8 +48,8 @@ _HASHED = 1 << 18
 
 
 def with_values(
-    release: CountedRelease, recoded: Recoded, source: Streamed, schema: Schema, budget: MemoryBudget, clock: Clock
-) -> ReleaseWithValues:
+    release: Release, recoded: Recoded, source: Streamed, schema: Schema, budget: MemoryBudget, clock: Clock
+) -> Release:
     """Publish the insensitive columns of a table beside the release of its cells.
 
     Rows are in the order of what they show: of the published cells, then of their insensitive values. Which row of a
@@ -57,7 +58,7 @@ def with_values(
 
     Parameters
     ----------
-    release : CountedRelease
+    release : Release
         The verified release of the cells, without insensitive columns.
     recoded : Recoded
         What it was made of.
@@ -75,12 +76,13 @@ def with_values(
     ReleaseUnsafeError
         The rows of the release are not those of the table.
     """
-    whole, names = recoded.whole or recoded.prepared, schema.insensitive
+    whole, names = recoded.whole, schema.insensitive
     cells = whole.opened.as_it_came[list(dict.fromkeys(schema.quasi_identifiers + schema.sensitive))]
-    counts = np.asarray(whole.opened.counts)
-    cell_of_run = whole.rows[np.asarray(recoded.cells)[np.asarray(release.rows)]]
+    counts, store = whole.opened.counts, release.store
+    assert isinstance(store, StreamedRows)  # of a table that was read in pieces
+    cell_of_run = whole.rows[recoded.cells[np.asarray(release.rows)]]
     with clock.step("recode"):
-        forms, several = _forms(release)
+        forms, several = _forms(release.published, store.counts)
         largest = max(int(counts.max()), int(np.diff(forms)[several].max(initial=0)))
         source.check_values(names, budget, largest=largest)
         of_row, values = source.values(cells, names)
@@ -93,27 +95,31 @@ def with_values(
     with ThreadPoolExecutor(max_workers=1) as pool:  # what the hash takes is one core
         hashing = pool.submit(_hash, release, whole, values, order, starts)
         with clock.step("recode"):
-            places = _drawn(cell_of_run, release.counts, order, starts, whole.rng)
+            places = _drawn(cell_of_run, store.counts, order, starts, whole.rng)
         with clock.step("verify"):
             sums = RowSums()
-            meant = sums.of_cells(cells[cell_of_run], release.counts, values, places)
+            meant = sums.of_cells(cells[cell_of_run], store.counts, values, places)
             if sums.of_rows(source.pieces(cells.columns, names, present=_present(whole, schema))) != meant:
                 raise _untrue()
-            drawn = sums.of_cells(release.published, release.counts, None, places)
+            drawn = sums.of_cells(release.published, store.counts, None, places)
         with clock.step("recode"):
             _sort_forms(values, places, forms, several)
         with clock.step("verify"):
-            if sums.of_cells(release.published, release.counts, None, places) != drawn:
+            if sums.of_cells(release.published, store.counts, None, places) != drawn:
                 raise _untrue()
         with clock.step("certify"):
             digest = hashing.result()
     del order
     with clock.step("certify"):
         shown = values if len(places) == values.height else values[places]
-        remarks = (*release.warnings, *insensitive_warnings(shown))
+        # In the order of a table in memory: what the original alone shows comes last.
+        private = [one for one in release.warnings if not one.kind.public]
+        public = [one for one in release.warnings if one.kind.public]
+        remarks = (*public, *insensitive_warnings(shown), *private)
     said = {**release.certificate.input, "insensitive": list(names), "sha256": digest}
     certificate = replace(release.certificate, input=said, warnings=remarks, seconds=clock.seconds())
-    return ReleaseWithValues.beside(release, values, places, schema=schema, certificate=certificate)
+    store = replace(store, beside=Beside(values=values, places=places))
+    return replace(release, store=store, schema=schema, certificate=certificate)
 
 
 def _untrue() -> ReleaseUnsafeError:
@@ -135,18 +141,17 @@ def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return starts
 
 
-def _forms(release: CountedRelease) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _forms(shown: pl.DataFrame, counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return where the rows of each published form start, and which forms several cells have.
 
     What reads alike stands together. The rows of one cell are in order already.
     """
-    shown = release.published
     new = np.zeros(shown.height, dtype=np.bool_)
     new[0] = True
     for column in shown:
         new[1:] |= np.diff(column.rle_id().to_numpy()) != 0
     first = np.flatnonzero(new)
-    return _starts(release.counts)[np.append(first, len(new))], np.diff(first, append=len(new)) > 1
+    return _starts(counts)[np.append(first, len(new))], np.diff(first, append=len(new)) > 1
 
 
 def _sort_forms(
@@ -185,7 +190,7 @@ def _sort_within(values: pl.DataFrame, order: NDArray[np.int32], starts: NDArray
 
 
 def _hash(
-    release: CountedRelease, whole: Prepared, values: pl.DataFrame, order: NDArray[np.int32], starts: NDArray[np.int64]
+    release: Release, whole: Prepared, values: pl.DataFrame, order: NDArray[np.int32], starts: NDArray[np.int64]
 ) -> str:
     """Return the hash of the input, as a table that is read as a whole has it, with the salt of the release."""
     opened = whole.opened

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shoal._messages import Suggestion
-from shoal.engines.memory import MemoryBudget, available_memory, bytes_of, in_words
-from shoal.engines.sources import OnSpark, Source, Streamed
+from shoal.engines.sources import CountedTable, OnSpark, Streamed
 from shoal.errors import ParameterError
+from shoal.hierarchy.coarsening import check_coarsenings
 from shoal.io import bytes_to_read, is_folder_of_parquet, is_spark_frame, scan_spark, scan_table
+from shoal.pipeline.memory_budget import MemoryBudget, available_memory, bytes_of, in_words
 
 if TYPE_CHECKING:
-    from shoal.request import Request
+    from shoal.request.request import Request
 
 __all__ = ["ENGINES", "Engine", "chosen_engine", "streaming_obstacle"]
 
@@ -26,11 +27,6 @@ _TIMES = 4
 """Memory that a table takes while it is anonymized in memory, as a multiple of its own."""
 _SHARE = 2
 """A table is taken to fit where it takes at most one part in so many of the machine's memory."""
-
-_OF_VALUES = frozenset(
-    {"bins", "round", "top-code", "bottom-code", "prefix", "three-digit-zip", "date-part", "one-value", "level"}
-)
-"""Coarsenings, by their names in certificates, that look at values and not at how many rows have them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +44,7 @@ class Engine:
         """Whether the table is read in pieces, and never as a whole."""
         return self.name != "memory"
 
-    def open(self, data: Any, *, delimiter: str | None = None, encoding: str | None = None) -> Source:
+    def open(self, data: Any, *, delimiter: str | None = None, encoding: str | None = None) -> CountedTable:
         """Open a table that is read in pieces, without reading its rows.
 
         Parameters
@@ -105,9 +101,9 @@ def streaming_obstacle(request: Request, *, of_frame: bool = False) -> Parameter
             whole,
             ".",
         )
+    check_coarsenings(request.coarsen, request.schema.quasi_identifiers)
     for key, coarsening in request.coarsen.items():
-        described = coarsening.to_dict() if hasattr(coarsening, "to_dict") else {}
-        if described.get("coarsening") not in _OF_VALUES or described.get("quantiles") is not None:
+        if not coarsening.streams:
             columns = key if isinstance(key, str) else ", ".join(key)
             return ParameterError(
                 f"The coarsening of {columns} looks at how many rows have each value, which is not done where a "

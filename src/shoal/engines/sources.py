@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
@@ -12,7 +12,8 @@ import numpy as np
 from shoal._messages import Suggestion
 from shoal.errors import DataError, InternalError
 from shoal.io import ScannedTable, SparkTable, collected, in_pieces
-from shoal.release_on_spark import SparkRelease
+from shoal.release.spark_rows import SparkRows
+from shoal.table import normalized_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from shoal.engines.memory import MemoryBudget
-    from shoal.release_of_cells import CountedRelease
+    from shoal.pipeline.memory_budget import MemoryBudget
+    from shoal.release.row_store import RowStore
 
-__all__ = ["OnSpark", "Source", "Streamed"]
+__all__ = ["CountedTable", "OnSpark", "Streamed"]
 
 _WIDTHS: Mapping[str, int] = MappingProxyType(
     dict.fromkeys(("Boolean", "Int8", "UInt8"), 1)
@@ -41,7 +42,7 @@ _AT_ONCE = 50_000_000
 """Rows of files that are counted at once: what Polars holds while it counts grows with the rows, 1.5 bytes for each."""
 
 
-class Source(Protocol):
+class CountedTable(Protocol):
     """A table that an engine can count without holding its rows; a new engine is a class of this form."""
 
     @property
@@ -75,8 +76,35 @@ class Source(Protocol):
     ) -> tuple[pl.DataFrame, NDArray[np.int64]]:
         """Return the same in the order of the rows of the table, and the row, from 0, in which each occurs first."""
 
-    def released(self, release: CountedRelease) -> CountedRelease:
-        """Return a verified release of the table whose rows the engine makes, and writes."""
+    def peek(self, rows: int) -> pl.DataFrame:
+        """Return some rows of the table, with all columns of numbers, text and dates."""
+
+    def rows_of_values(
+        self, candidates: Sequence[str], names: Sequence[str], *, parts: int, most: int
+    ) -> dict[str, pl.DataFrame]:
+        """Return for each candidate some columns in all rows of one in so many of its values, chosen by their hash.
+
+        Parameters
+        ----------
+        candidates, names : sequence of str
+            Columns of the table; the candidates are among the names.
+        parts : int
+            1: all values.
+        most : int
+            As many rows are taken at most, of all candidates together.
+        """
+
+    def row_store(self, rows: RowStore) -> RowStore:
+        """Return the store that makes, and writes, the rows of a release of the table.
+
+        Parameters
+        ----------
+        rows : RowStore
+            The distinct rows of the release, with counts.
+        """
+
+    def normalized(self, names: Sequence[str]) -> CountedTable:
+        """Return the table with normalized text in some columns (`shoal.table.normalized_columns`)."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -96,7 +124,7 @@ class Streamed:
         return self.table.delimiter
 
     def histogram(self, names: Sequence[str], times: str, budget: MemoryBudget) -> pl.DataFrame:
-        """Return each combination of values once, as `Source` has it."""
+        """Return each combination of values once, as `CountedTable` has it."""
         import polars as pl
 
         return self._counted(self.numbered(names), names, budget, {times: (pl.len().cast(pl.Int64), pl.Expr.sum)})
@@ -205,6 +233,29 @@ class Streamed:
         keys = [str(at) for at in range(len(names) + len(beside))]
         return keys[: len(names)], keys[len(names) :]
 
+    def peek(self, rows: int) -> pl.DataFrame:
+        """Return the first rows of the table, as `CountedTable` has it."""
+        import polars as pl
+
+        kinds = self.table.lazy.collect_schema()
+        names = [one for one in self.columns if not (kinds[one].is_nested() or kinds[one] in (pl.Object, pl.Binary))]
+        found = collected(self.numbered(names).head(rows))
+        found.columns = names
+        return found
+
+    def rows_of_values(
+        self, candidates: Sequence[str], names: Sequence[str], *, parts: int, most: int
+    ) -> dict[str, pl.DataFrame]:
+        """Return rows of some values of each candidate, as `CountedTable` has it: the table is read once."""
+        import polars as pl
+
+        def chosen(name: str) -> pl.Expr:
+            return pl.col(str(list(names).index(name))).hash(seed=0) % parts == 0
+
+        flags = {f"of {at}": chosen(name) for at, name in enumerate(candidates)}
+        lazy = self.numbered(names).with_columns(**flags).filter(pl.any_horizontal(*flags)).head(most)
+        return _rows_of(collected(lazy), candidates, names)
+
     def numbered(self, names: Sequence[str]) -> pl.LazyFrame:
         """Return some columns, called by their numbers from 0: Polars takes the names "*" and "^a" for several."""
         import polars as pl
@@ -212,9 +263,13 @@ class Streamed:
         places = self.table.lazy.collect_schema().names()
         return self.table.lazy.select(pl.nth(places.index(name)).alias(str(at)) for at, name in enumerate(names))
 
-    def released(self, release: CountedRelease) -> CountedRelease:
-        """Return the release: its rows are made by Polars."""
-        return release
+    def row_store(self, rows: RowStore) -> RowStore:
+        """Return the same store: Polars makes its rows."""
+        return rows
+
+    def normalized(self, names: Sequence[str]) -> Streamed:
+        """Return the table with normalized text in some columns."""
+        return replace(self, table=replace(self.table, lazy=normalized_columns(self.table.lazy, names)))
 
     def _counted(
         self,
@@ -262,6 +317,8 @@ class OnSpark:
     """A table that Spark counts where it is."""
 
     table: SparkTable
+    to_normalize: tuple[str, ...] = ()
+    """Columns whose text is normalized when cells are counted."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -273,13 +330,23 @@ class OnSpark:
         """None: it is no delimited text."""
 
     def histogram(self, names: Sequence[str], times: str, budget: MemoryBudget) -> pl.DataFrame:
-        """Return each combination of values once, as `Source` has it."""
+        """Return each combination of values once, as `CountedTable` has it."""
+        import polars as pl
+
         found = self.table.cells(names, times, budget.cells)
         if isinstance(found, int):
             budget.check_cells(found)
             raise InternalError("an engine found fewer cells than it could not hold")
         _check_rows(found, times, self.table.rows)
-        return found
+        if not self.to_normalize:
+            return found
+        # Cells that differ in the form of their text alone are one.
+        lazy = normalized_columns(found.lazy(), self.to_normalize)
+        keys = [str(at) for at in range(len(names))]
+        numbered = lazy.select([*(pl.nth(at).alias(key) for at, key in enumerate(keys)), pl.nth(len(keys))])
+        cells = collected(numbered.group_by(keys).agg(pl.nth(len(keys)).sum()))[[*keys, times]]
+        cells.columns = [*names, times]
+        return cells
 
     def placed_histogram(
         self, names: Sequence[str], times: str, budget: MemoryBudget
@@ -289,9 +356,41 @@ class OnSpark:
         counts = cells[times].to_numpy()
         return cells, np.cumsum(counts) - counts
 
-    def released(self, release: CountedRelease) -> CountedRelease:
-        """Return the release with rows that Spark makes."""
-        return SparkRelease.on(release, self.table.home)
+    def normalized(self, names: Sequence[str]) -> OnSpark:
+        """Return the table with normalized text in some columns."""
+        return replace(self, to_normalize=tuple(names))
+
+    def peek(self, rows: int) -> pl.DataFrame:
+        """Return some rows of the table, as `CountedTable` has it."""
+        return self.table.peek(rows)
+
+    def rows_of_values(
+        self, candidates: Sequence[str], names: Sequence[str], *, parts: int, most: int
+    ) -> dict[str, pl.DataFrame]:
+        """Return rows of some values of each candidate, as `CountedTable` has it."""
+        return _rows_of(self.table.rows_of_values(candidates, names, parts, most), candidates, names)
+
+    def row_store(self, rows: RowStore) -> RowStore:
+        """Return a store of the same rows that Spark makes."""
+        counts = rows.counts
+        assert counts is not None  # an engine that counts has counts
+        return SparkRows(
+            distinct=rows.distinct,
+            counts=counts,
+            rows=rows.rows,
+            table_rows=rows.table_rows,
+            session=self.table.home,
+        )
+
+
+def _rows_of(found: pl.DataFrame, candidates: Sequence[str], names: Sequence[str]) -> dict[str, pl.DataFrame]:
+    """Return the rows of each candidate: columns by their numbers, then for each candidate whether a row is its own."""
+    rows = {}
+    for at, name in enumerate(candidates):
+        own = found.filter(found.to_series(len(names) + at))
+        rows[name] = own[:, : len(names)]
+        rows[name].columns = list(names)
+    return rows
 
 
 def _check_rows(cells: pl.DataFrame, times: str, rows: int | None) -> None:

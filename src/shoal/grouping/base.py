@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal._figures import svg_element, write_picture
-from shoal._language import gettext as _
-from shoal._validation import Integer, validate
-from shoal._words import number
+from shoal._core.figures import svg_element, write_picture
+from shoal._core.language import gettext as _
+from shoal._core.validation import Integer, validate
+from shoal._core.words import number
 from shoal.errors import DataError, InfeasibleError, InternalError
-from shoal.grouping.pictures import plot_weights
+from shoal.grouping.class_charts import plot_weights
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
-    "LARGEST_TOTAL",
     "SUPPRESSED",
     "Grouping",
     "GroupingGuarantee",

@@ -10,8 +10,8 @@ import numpy as np
 from shoal.errors import DataError
 from shoal.grouping.base import SUPPRESSED
 from shoal.hierarchy import Coarsened
-from shoal.hierarchy.columns import encoded
-from shoal.recoding.text import quoted
+from shoal.hierarchy.distinct_values import encoded
+from shoal.recoding.star_symbol import quoted
 from shoal.table.natural_order import NUMBER, numeric_order
 
 if TYPE_CHECKING:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.private_files import privately
+from shoal._version import __version__
 from shoal.io import write_folder, write_table
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ __all__ = ["result_of", "save_grouping"]
 
 def result_of(grouping: Grouping) -> dict[str, Any]:
     """Return what `result.json` holds."""
-    return {"shoal": version("shoal"), **grouping.to_dict()}
+    return {"shoal": __version__, **grouping.to_dict()}
 
 
 def save_grouping(
@@ -35,7 +36,7 @@ def save_grouping(
     picture: str | None = "picture.svg",
     force: bool = False,
 ) -> Path:
-    """Write a grouping to a folder that appears whole or not at all.
+    """Write a grouping to a folder that appears whole or not at all; only its owner can read the files.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ def save_grouping(
     files.update(more or {})
     if picture is not None:
         files[picture] = grouping.save_picture
-    return write_folder(Path(folder), files, force=force)
+    return write_folder(Path(folder), {name: privately(write) for name, write in files.items()}, force=force)
 
 
 def _write_json(facts: Mapping[str, Any], path: Path) -> None:

@@ -10,7 +10,7 @@ from shoal.hierarchy.builders import (
     prefix_hierarchy,
     quantile_hierarchy,
 )
-from shoal.hierarchy.coarsening import Coarsened, CoarsenedColumns, Coarsening, coarsen_columns
+from shoal.hierarchy.coarsening import Coarsened, Coarsening, coarsen_columns
 from shoal.hierarchy.dates import DatePart
 from shoal.hierarchy.editing import flat_hierarchy, join_nodes, with_level
 from shoal.hierarchy.level import Level, as_hierarchy, tree_after
@@ -25,7 +25,6 @@ __all__ = [
     "Bins",
     "BottomCode",
     "Coarsened",
-    "CoarsenedColumns",
     "Coarsening",
     "DatePart",
     "Hierarchy",

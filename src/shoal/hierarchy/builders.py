@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from shoal._validation import Finite, Integer, RationalIn, exact_fraction, validate
+from shoal._core.validation import Finite, Integer, RationalIn, exact_fraction, validate
 from shoal.errors import DataError, ParameterError
-from shoal.hierarchy.columns import encoded, number_text, numbers_of
 from shoal.hierarchy.dates import dates_of
+from shoal.hierarchy.distinct_values import encoded, number_text, numbers_of
 from shoal.hierarchy.numeric import bin_names, checked_cuts, step_cuts
 from shoal.hierarchy.postal import codes_as_text
 from shoal.hierarchy.tree import Hierarchy

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = ["Coarsened", "CoarsenedColumns", "Coarsening", "coarsen_columns"]
+__all__ = ["Coarsened", "Coarsening", "check_coarsenings", "coarsen_columns"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -48,6 +48,11 @@ class Coarsening(ABC):
     """Whether a reader of the coarser values who has `to_dict` knows which values they stand for."""
     takes_text: ClassVar[bool] = False
     """Whether text is taken as it is written, and not as the dates or numbers that it may mean."""
+
+    @property
+    def streams(self) -> bool:
+        """Whether it looks at values and not at how many rows have them, so that a table can be read in pieces."""
+        return False
 
     @abstractmethod
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
@@ -116,19 +121,13 @@ def coarsen_columns(
     DataError
         A column has not the values that its coarsening needs.
     """
-    if not isinstance(coarsen, Mapping):
-        raise ParameterError(
-            Subject("anonymize", "coarsen"), f" must map names of columns to coarsenings. Got {type(coarsen).__name__}."
-        )
+    check_coarsenings(coarsen, allowed)
     described: dict[str, dict[str, Any]] = {}
     pictures: dict[str, Callable[[], str]] = {}
     of_intervals: set[str] = set()
     classes: dict[str, Mapping[str, Sequence[str]]] = {}
-    seen: set[str] = set()
     for key, coarsening in coarsen.items():
         names = (key,) if isinstance(key, str) else tuple(key)
-        _check(names, coarsening, allowed, seen)
-        seen.update(names)
         before = tuple(frame.get_column(name) for name in names)
         try:
             made = coarsening.applied(before)
@@ -162,6 +161,25 @@ def _as_it_became(before: pl.Series, after: pl.Series) -> dict[str, list[str]]:
     for coarse, fine in texts:
         classes.setdefault(coarse, []).append(fine)
     return classes
+
+
+def check_coarsenings(coarsen: Mapping[str | tuple[str, ...], object], allowed: Sequence[str]) -> None:
+    """Check that coarsenings are some, of columns that may be coarsened, and of each column once.
+
+    Raises
+    ------
+    ColumnError, ParameterError
+        See `coarsen_columns`.
+    """
+    if not isinstance(coarsen, Mapping):
+        raise ParameterError(
+            Subject("anonymize", "coarsen"), f" must map names of columns to coarsenings. Got {type(coarsen).__name__}."
+        )
+    seen: set[str] = set()
+    for key, coarsening in coarsen.items():
+        names = (key,) if isinstance(key, str) else tuple(key)
+        _check(names, coarsening, allowed, seen)
+        seen.update(names)
 
 
 def _check(names: tuple[str, ...], coarsening: object, allowed: Sequence[str], seen: set[str]) -> None:

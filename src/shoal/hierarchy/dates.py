@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import polars as pl
 
+from shoal._core.validation import Integer, OneOf, Optional, validate
 from shoal._messages import Allowed, Phrase, Subject, Suggestion
-from shoal._validation import Integer, OneOf, Optional, validate
 from shoal.errors import DataError, ParameterError
 from shoal.hierarchy.coarsening import Coarsening
-from shoal.hierarchy.columns import by_code, encoded, first_row
+from shoal.hierarchy.distinct_values import by_code, encoded, first_row
 
 if TYPE_CHECKING:
     from shoal.table import Column
@@ -47,6 +47,8 @@ class DatePart(Coarsening):
     """
 
     self_evident: ClassVar[bool] = True
+    streams: ClassVar[bool] = True
+    """Whether a table that is read in pieces can be coarsened so: only values matter, not how many rows have them."""
 
     part: str
     """How precise a date stays."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from shoal._validation import Integer, validate
+from shoal._core.validation import Integer, validate
 from shoal.errors import DataError, ParameterError
-from shoal.hierarchy.columns import encoded
+from shoal.hierarchy.distinct_values import encoded
 from shoal.hierarchy.tree import Hierarchy
 from shoal.table.text import dictionary_text
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import polars as pl
 
-from shoal._validation import Integer, validate
+from shoal._core.validation import Integer, validate
 from shoal.errors import ParameterError
 from shoal.hierarchy.coarsening import Coarsened, Coarsening
-from shoal.hierarchy.columns import encoded
+from shoal.hierarchy.distinct_values import encoded
 from shoal.hierarchy.reach import ranks_of
 from shoal.hierarchy.tree import Hierarchy
 from shoal.table.natural_order import NUMBER
@@ -52,6 +52,8 @@ class Level(Coarsening):
     """
 
     takes_text: ClassVar[bool] = True
+    streams: ClassVar[bool] = True
+    """Whether a table that is read in pieces can be coarsened so: only values matter, not how many rows have them."""
 
     hierarchy: Hierarchy | str | os.PathLike[str]
     """The tree."""

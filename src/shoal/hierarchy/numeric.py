@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from shoal._core.validation import Finite, Integer, NotBlank, Optional, RationalIn, exact_fraction, validate
 from shoal._messages import Subject
-from shoal._validation import Finite, Integer, NotBlank, Optional, RationalIn, exact_fraction, validate
 from shoal.errors import DataError, ParameterError
 from shoal.hierarchy.coarsening import Coarsened, Coarsening
-from shoal.hierarchy.columns import (
+from shoal.hierarchy.distinct_values import (
     by_code,
     encoded,
     in_order,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from shoal.table import Column
 
-__all__ = ["Bins", "BottomCode", "Round", "TopCode", "bin_names", "checked_cuts", "plain_number", "step_cuts"]
+__all__ = ["Bins", "BottomCode", "Round", "TopCode", "bin_names", "checked_cuts", "step_cuts"]
 
 _POSITIVE = RationalIn(low=Fraction(0), low_included=False)
 
@@ -97,6 +97,11 @@ class Bins(Coarsening):
     """How many bins of about equally many records."""
     start: Real | float = field(default=0, kw_only=True)
     """Where one of the bins of a width starts."""
+
+    @property
+    def streams(self) -> bool:
+        """Whether it looks at values only: not at records, of which each bin shall have as many."""
+        return self.quantiles is None
 
     def __post_init__(self) -> None:
         named = [name for name in ("width", "cuts", "quantiles") if getattr(self, name) is not None]
@@ -207,6 +212,8 @@ class Round(Coarsening):
     """
 
     self_evident: ClassVar[bool] = True
+    streams: ClassVar[bool] = True
+    """Whether a table that is read in pieces can be coarsened so: only values matter, not how many rows have them."""
 
     to: Real | float
     """What the multiples are of."""
@@ -234,6 +241,8 @@ class _EndCode(Coarsening):
     """Numbers beyond a limit, and the limit itself, become one code; the others stay as they are, in their order."""
 
     self_evident: ClassVar[bool] = True
+    streams: ClassVar[bool] = True
+    """Whether a table that is read in pieces can be coarsened so: only values matter, not how many rows have them."""
 
     at: Real | float
     """The limit."""

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
-from shoal._validation import NotBlank, validate
+from shoal._core.validation import NotBlank, validate
 from shoal.errors import DataError
 from shoal.hierarchy.coarsening import Coarsening
-from shoal.hierarchy.columns import by_code, encoded, reads_like_a_number
+from shoal.hierarchy.distinct_values import by_code, encoded, reads_like_a_number
 from shoal.table.text import dictionary_text
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ class OneValue(Coarsening):
     """
 
     self_evident: ClassVar[bool] = True
+    streams: ClassVar[bool] = True
+    """Whether a table that is read in pieces can be coarsened so: only values matter, not how many rows have them."""
 
     label: str = field(default="any", kw_only=True)
     """How the value reads."""

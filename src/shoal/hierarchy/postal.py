@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
+from shoal._core.validation import Integer, Optional, spoken, validate
 from shoal._messages import Subject
-from shoal._validation import Integer, Optional, spoken, validate
 from shoal.errors import DataError, ParameterError
 from shoal.hierarchy.coarsening import Coarsening
-from shoal.hierarchy.columns import by_code, encoded, first_row
+from shoal.hierarchy.distinct_values import by_code, encoded, first_row
 
 if TYPE_CHECKING:
     from shoal.table import Column
@@ -51,6 +51,8 @@ class Prefix(Coarsening):
     """
 
     self_evident: ClassVar[bool] = True
+    streams: ClassVar[bool] = True
+    """Whether a table that is read in pieces can be coarsened so: only values matter, not how many rows have them."""
     takes_text: ClassVar[bool] = True
 
     n: int
@@ -127,6 +129,8 @@ class ThreeDigitZip(Coarsening):
     """
 
     self_evident: ClassVar[bool] = True
+    streams: ClassVar[bool] = True
+    """Whether a table that is read in pieces can be coarsened so: only values matter, not how many rows have them."""
     takes_text: ClassVar[bool] = True
 
     sparse: tuple[str, ...] = SPARSE_ZIP3

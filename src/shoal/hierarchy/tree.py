@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._core.private_files import privately
 from shoal.errors import DataError
 from shoal.io import read_lines, write_lines
 
@@ -112,8 +113,8 @@ class Hierarchy:
         return cls(labels=tuple(labels), levels=levels, source=source)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the hierarchy as ARX reads it; `from_csv` reads it back."""
-        write_lines(path, self.rows())
+        """Write the hierarchy in the form of ARX; `from_csv` reads it back. Only its owner can read the file."""
+        privately(partial(write_lines, rows=self.rows()))(Path(path))
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return one row per value, from the value to the root."""

@@ -4,6 +4,7 @@ from shoal.io.delimited import read_delimited
 from shoal.io.folder import (
     StagedFolder,
     check_free,
+    is_being_written,
     private_folder,
     staged_folder,
     staged_private_folder,
@@ -12,19 +13,26 @@ from shoal.io.folder import (
     write_folder,
 )
 from shoal.io.forms import DateForm, Forms, Understood, as_written, looks_like_dates, reads_alike, understand
-from shoal.io.frames import OpenedFrame, Restorer, open_frame
+from shoal.io.frames import Restorer, open_frame
 from shoal.io.lines import read_lines, write_lines
-from shoal.io.readers import OpenedTable, read, read_table
+from shoal.io.readers import read, read_table
 from shoal.io.scanning import ScannedTable, bytes_to_read, collected, in_pieces, is_folder_of_parquet, scan_table
 from shoal.io.spark_session import is_spark_frame, on_spark, open_session, pinned_session
 from shoal.io.spark_tables import SparkTable, scan_spark
-from shoal.io.writers import FORMATS, repeated, spreadsheet_names, without_categories, write_repeated, write_table
+from shoal.io.writers import (
+    FORMATS,
+    FORMULA,
+    repeated,
+    spreadsheet_names,
+    without_categories,
+    write_repeated,
+    write_table,
+)
 
 __all__ = [
     "FORMATS",
+    "FORMULA",
     "Forms",
-    "OpenedFrame",
-    "OpenedTable",
     "Restorer",
     "ScannedTable",
     "SparkTable",
@@ -36,6 +44,7 @@ __all__ = [
     "check_free",
     "collected",
     "in_pieces",
+    "is_being_written",
     "is_folder_of_parquet",
     "is_spark_frame",
     "looks_like_dates",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
     from sqlalchemy import Inspector, Select
 
-__all__ = ["DatabaseSource", "database_source", "read_database"]
+__all__ = ["database_source", "read_database"]
 
 # "::" divides the URL from what is read; one in brackets belongs to an IPv6 address.
 _SOURCE = re.compile(r"(?P<url>(?P<scheme>[A-Za-z][\w+.-]*)://(?:\[[^\]]*\]|(?!::).)*)(?:::(?P<what>.*))?", re.DOTALL)

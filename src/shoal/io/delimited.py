@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["DELIMITERS", "CheckedText", "DelimitedText", "check_delimited", "read_delimited"]
+__all__ = ["DELIMITERS", "check_delimited", "read_delimited"]
 
 DELIMITERS = (",", ";", "\t", "|")
 """Delimiters that are detected; the first wins where two explain a file equally well."""

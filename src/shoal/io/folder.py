@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shoal._core.temporary import has_locks, take_lock
 from shoal._messages import Suggestion
 from shoal.errors import InternalError, OutputError
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "StagedFolder",
     "check_free",
+    "is_being_written",
     "private_folder",
     "staged_folder",
     "staged_private_folder",
@@ -240,6 +242,30 @@ def sweep_folder(target: Path, *, remove: bool = True) -> bool:
     return before != _leftovers(target)
 
 
+def is_being_written(target: Path, *, own: Path | None = None) -> bool:
+    """Return whether a living process writes a folder under a hidden name; False if the system cannot tell (Windows).
+
+    Parameters
+    ----------
+    target : Path
+        The folder.
+    own : Path, optional
+        A hidden folder that does not count: the caller writes it.
+    """
+    if not has_locks():
+        return False
+    aside = f".{_ASIDE}-"
+    for path in _leftovers(target):
+        if aside in path.name or (own is not None and path.name[-8:] == own.name[-8:]):
+            continue
+        lock = take_lock(path)
+        if lock is None and path.exists():
+            return True
+        if lock is not None:
+            os.close(lock)
+    return False
+
+
 def _resolved(target: str | Path, shown: str) -> Path:
     if "\0" in shown:
         raise OutputError("The name of the output folder holds a NUL character. Choose another name.")
@@ -339,9 +365,9 @@ def _finish(target: Path, token: str, *, remove: bool) -> None:
     public, private = _places(target, token, both=True)
     # In the order in which they are removed: a public one without its private one would seem to be about to appear.
     staged = [path for path in (public.staged, _hidden(target, _STAGED, token), private.staged) if path.exists()]
-    locks = [_lock(path) for path in staged]
+    locks = [take_lock(path) for path in staged]
     try:
-        if _has_locks() and None in locks:
+        if has_locks() and None in locks:
             return
         halfway = public.staged.exists() and not private.staged.exists()
         if halfway and private.target.exists() and not public.target.exists():
@@ -351,7 +377,7 @@ def _finish(target: Path, token: str, *, remove: bool) -> None:
                 _remove(place.aside)
             elif place.aside.exists():
                 place.aside.rename(place.target)
-        for path in staged if remove and _has_locks() else ():
+        for path in staged if remove and has_locks() else ():
             _remove(path)
     finally:
         for lock in locks:
@@ -375,42 +401,13 @@ def _staging(places: Sequence[_Place], shown: str) -> Iterator[tuple[ExitStack, 
                 removal.callback(_remove, place.staged)
                 mode = stat.S_IMODE(place.staged.stat().st_mode)  # the public one is the last
                 place.staged.chmod(0o700)
-                locks.append(_lock(place.staged))
+                locks.append(take_lock(place.staged))
         yield removal, mode
     finally:
         removal.close()
         for lock in locks:
             if lock is not None:
                 os.close(lock)
-
-
-def _has_locks() -> bool:
-    """Return whether the system has the locks of `_lock`; leftovers of a crash stay where it has none (Windows)."""
-    try:
-        import fcntl  # noqa: F401
-    except ImportError:
-        return False
-    return True
-
-
-def _lock(folder: Path) -> int | None:
-    """Take a lock on a folder that ends with this process, however it ends, or when the descriptor is closed.
-
-    None where a living process holds it, or where the system has no such locks.
-    """
-    if not _has_locks():
-        return None
-    import fcntl
-
-    descriptor = None
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        if descriptor is not None:
-            os.close(descriptor)
-        return None
-    return descriptor
 
 
 def _hidden(target: Path, purpose: str, token: str) -> Path:

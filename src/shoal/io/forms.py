@@ -12,11 +12,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from shoal._core.facts import Fact
+from shoal._core.validation import spoken
 from shoal._messages import Phrase, Suggestion
-from shoal._validation import spoken
 from shoal.errors import DataError, ParameterError, near_matches
-from shoal.io.dates import LOOKS_LIKE_A_DATE, date_formats, read_dates, spelled_format, written_dates
-from shoal.io.numbers import SIGNS, NumberForm, number_forms
+from shoal.io.date_formats import LOOKS_LIKE_A_DATE, date_formats, read_dates, spelled_format, written_dates
+from shoal.io.number_forms import SIGNS, NumberForm, number_forms
+from shoal.wording import Sentence
 
 if TYPE_CHECKING:
     import polars as pl
@@ -83,8 +85,8 @@ class Understood:
     """How these columns were written."""
     ambiguous: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Columns that may mean several things, and which: formats of dates, or decimal signs."""
-    unread: Mapping[str, Phrase] = field(default_factory=dict)
-    """Columns that look like dates and were not read, and why not, in a sentence without a cell."""
+    unread: Mapping[str, Fact] = field(default_factory=dict)
+    """Columns that look like dates and were not read, and why not, without a cell."""
 
     def __repr__(self) -> str:
         return f"Understood(forms={len(self.forms)}, ambiguous={len(self.ambiguous)}, unread={len(self.unread)})"
@@ -113,8 +115,8 @@ class Understood:
                 format_of(name, meanings[0]),
                 ".",
             )
-        for sentence in self.unread.values():
-            _log.warning(sentence)
+        for why in self.unread.values():
+            _log.warning(Phrase(Sentence(why)))
         for name, form in self.forms.items():
             if isinstance(form, NumberForm):
                 thousands = {"": "", "\u00a0": " and a blank", "\u202f": " and a blank"}.get(
@@ -169,7 +171,7 @@ def understand(
     made: dict[str, pl.Series] = {}
     forms: dict[str, DateForm | NumberForm] = {}
     ambiguous: dict[str, tuple[str, ...]] = {}
-    unread: dict[str, Phrase] = {}
+    unread: dict[str, Fact] = {}
     for name, column in text.items():
         if name in asked:
             forms[name], made[name] = DateForm(pattern=asked[name]), _read_as_asked(column, asked[name])
@@ -241,21 +243,14 @@ def _read_as_asked(column: pl.Series, pattern: str) -> pl.Series:
     return read
 
 
-def _why_unread(column: pl.Series) -> Phrase:
+def _why_unread(column: pl.Series) -> Fact:
     """Return why a column that looks like dates is not read as such."""
     odd = ~column.str.contains(LOOKS_LIKE_A_DATE).fill_null(value=True)
     others = int(odd.sum())
-    what = (
-        f"{others:,} of its values {'is' if others == 1 else 'are'} none, the first in row {(odd.arg_max() or 0) + 1}"
-        if others
-        else "no format reads all of them"
-    )
-    return Phrase(
-        f"The column '{column.name}' looks like dates, but {what}: it is taken as names without an order. Write its "
-        "dates in one format and leave missing ones empty, or say the format, as in ",
-        format_of(column.name, "%d.%m.%Y" if column.str.contains("[0-9]{4}").any() else "%d.%m.%y"),
-        ".",
-    )
+    asked = format_of(column.name, "%d.%m.%Y" if column.str.contains("[0-9]{4}").any() else "%d.%m.%y")
+    if not others:
+        return Fact("unread_dates", column=column.name, asked=asked)
+    return Fact("odd_dates", column=column.name, count=others, row=(odd.arg_max() or 0) + 1, asked=asked)
 
 
 def as_written(frame: pl.DataFrame, forms: Forms, *, star: str) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from shoal._unpicklable import Unpicklable
+from shoal._core.unpicklable import Unpicklable
 from shoal.errors import ColumnError, DataError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-__all__ = ["PANDAS_INDEX", "OpenedFrame", "Restorer", "open_frame", "without_pandas_index"]
+__all__ = ["PANDAS_INDEX", "Restorer", "open_frame", "without_pandas_index"]
 
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 """Names of the columns in which pandas keeps an unnamed index in Arrow and Parquet."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = ["STANDARD_INPUT", "OpenedTable", "read", "read_table"]
+__all__ = ["STANDARD_INPUT", "read", "read_table"]
 
 STANDARD_INPUT = "-"
 """In place of a file: what comes in on standard input."""

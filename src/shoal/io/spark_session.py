@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import warnings
@@ -18,7 +17,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from shoal._optional import require
+from shoal._core.optional import require
+from shoal._core.temporary import TemporaryFolder, sweep_temporary_folders
 from shoal.errors import DataError, MissingExtraError, ParameterError
 
 if TYPE_CHECKING:
@@ -151,18 +151,16 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
         yield session
         return
     check_java()
-    folder = Path(tempfile.mkdtemp(prefix="shoal-spark-"))  # nobody else may read it
-    try:
-        (folder / "log4j2.properties").write_text(_QUIET, encoding="utf-8")
-        for name, value in _settings(folder, master).items():
+    sweep_temporary_folders()
+    with TemporaryFolder("spark") as folder:
+        (folder.path / "log4j2.properties").write_text(_QUIET, encoding="utf-8")
+        for name, value in _settings(folder.path, master).items():
             builder = builder.config(name, value)
         session = _started(builder)
         try:
             yield session
         finally:
             session.stop()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _settings(folder: Path, master: str | None) -> dict[str, str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     import polars as pl
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
 __all__ = ["SparkTable", "scan_spark"]
 
@@ -65,16 +68,61 @@ class SparkTable:
         cells.columns = [*names, times]
         return cells
 
+    def peek(self, rows: int) -> pl.DataFrame:
+        """Return some rows, with the columns of which groups can be made."""
+        import polars as pl
+
+        kinds = {field.name: field.dataType for field in self.frame.schema.fields}
+        names = [name for name in self.columns if isinstance(kinds[name], _groupable())]
+        doing = "look at the columns of the table"
+        found = pl.DataFrame(
+            pl.from_arrow(on_spark(self.home, lambda: self._numbered(names).limit(rows).toArrow(), doing))
+        )
+        found.columns = names
+        return found
+
+    def rows_of_values(self, candidates: Sequence[str], names: Sequence[str], parts: int, most: int) -> pl.DataFrame:
+        """Return some columns in the rows of one in so many values of any candidate, at most so many rows.
+
+        Parameters
+        ----------
+        candidates, names : sequence of str
+            Columns with types of which groups can be made.
+        parts, most : int
+
+        Returns
+        -------
+        polars.DataFrame
+            The columns by their numbers; then for each candidate whether a row has one of its values.
+        """
+        import polars as pl
+        from pyspark.sql import functions as spark
+
+        def sample() -> Any:
+            plain = self._numbered(names)
+            chosen = [
+                spark.pmod(spark.xxhash64(plain.columns[list(names).index(name)]), spark.lit(parts)) == 0
+                for name in candidates
+            ]
+            anyone = reduce(or_, chosen)
+            return plain.select("*", *(one.alias(f"of{at}") for at, one in enumerate(chosen))).filter(anyone)
+
+        found = on_spark(self.home, lambda: sample().limit(most).toArrow(), "look at the columns of the table")
+        return pl.DataFrame(pl.from_arrow(found))
+
     def _grouped(self, names: Sequence[str]) -> DataFrame:
+        numbered = self._numbered(names)
+        return numbered.groupBy(*numbered.columns).count()
+
+    def _numbered(self, names: Sequence[str]) -> DataFrame:
+        """Return some columns, called by their numbers."""
         from pyspark.sql import functions as spark
         from pyspark.sql import types
 
         # Columns are found by their places: names may have dots, quotes, or differ in their case alone.
         fields = self.frame.schema.fields
         places = [next(at for at, field in enumerate(fields) if field.name == name) for name in names]
-        text = (types.StringType, types.CharType, types.VarcharType, types.NullType)
-        moments = (types.DateType, types.TimestampType, types.TimestampNTZType)
-        known = (*text, *moments, types.NumericType, types.BooleanType)
+        known = _groupable()
         columns = []
         for place in places:
             kind = fields[place].dataType
@@ -85,13 +133,26 @@ class SparkTable:
                 )
             column = spark.col(f"c{place}")
             # A collation would take different texts for one.
-            columns.append(column.cast(types.StringType()) if isinstance(kind, text) else column)
+            columns.append(column.cast(types.StringType()) if isinstance(kind, _text_types()) else column)
         plain = self.frame.toDF(*(f"c{at}" for at in range(len(fields)))).select(*columns)
-        numbered = plain.toDF(*(f"c{at}" for at in range(len(columns))))
-        return numbered.groupBy(*numbered.columns).count()
+        return plain.toDF(*(f"c{at}" for at in range(len(columns))))
 
     def __repr__(self) -> str:
         return f"SparkTable(columns={len(self.columns)})"
+
+
+def _text_types() -> tuple[type[DataType], ...]:
+    from pyspark.sql import types
+
+    return types.StringType, types.CharType, types.VarcharType, types.NullType
+
+
+def _groupable() -> tuple[type[DataType], ...]:
+    """Return the types of which groups can be made."""
+    from pyspark.sql import types
+
+    moments = (types.DateType, types.TimestampType, types.TimestampNTZType)
+    return (*_text_types(), *moments, types.NumericType, types.BooleanType)
 
 
 def scan_spark(data: Any) -> SparkTable:

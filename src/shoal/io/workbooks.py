@@ -11,6 +11,7 @@ import logging
 import re
 import zipfile
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal._messages import Suggestion
@@ -18,11 +19,10 @@ from shoal.errors import DataError, NoRowsError, ParameterError, near_matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     import polars as pl
 
-__all__ = ["WORKBOOKS", "read_workbook", "write_workbook"]
+__all__ = ["WORKBOOKS", "read_workbook", "sheet_names", "write_workbook"]
 
 WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods")
 """Endings of workbooks that can be read; .xlsx and .ods can be written."""
@@ -93,6 +93,21 @@ def read_workbook(content: bytes, source: str, *, sheet: str | None = None) -> t
             "only: remove it."
         )
     return frame, name
+
+
+def sheet_names(path: str | Path) -> list[str]:
+    """List the names of the sheets of a workbook, in their order.
+
+    Raises
+    ------
+    DataError
+        Where it cannot be read as a workbook.
+    """
+    import fastexcel
+
+    source = Path(path)
+    with _quiet(), _explaining(f"'{source.name}'"):
+        return list(fastexcel.read_excel(source.read_bytes()).sheet_names)
 
 
 def _chosen(names: Sequence[str], sheet: str | None, source: str) -> str:

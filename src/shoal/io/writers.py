@@ -20,14 +20,15 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["FORMATS", "repeated", "spreadsheet_names", "without_categories", "write_repeated", "write_table"]
+__all__ = ["FORMATS", "FORMULA", "repeated", "spreadsheet_names", "without_categories", "write_repeated", "write_table"]
 
 FORMATS = ("csv", "parquet", "xlsx", "ods")
 """What a table can be written as."""
 
 # OWASP's list (CSV Injection); "-1" and "+1" among them: nobody can tell the sign of a number from that of a formula.
 # Full-width signs too: spreadsheets in East Asian settings take them for plain ones.
-_FORMULA = r"^'*[=+\-@\t\r\n\u{FF1D}\u{FF0B}\u{FF0D}\u{FF20}]"
+FORMULA = r"^'*[=+\-@\t\r\n\u{FF1D}\u{FF0B}\u{FF0D}\u{FF20}]"
+"""Text that a spreadsheet may run as a formula."""
 _LINES = 1 << 16
 """Different lines that are made at a time."""
 _SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
@@ -252,7 +253,7 @@ def spreadsheet_names(names: Sequence[str]) -> list[str]:
 
 
 def _quoted(text: pl.Series) -> pl.Series:
-    risky = text.str.contains(_FORMULA)
+    risky = text.str.contains(FORMULA)
     return text.zip_with(~risky.fill_null(value=False), "'" + text)
 
 

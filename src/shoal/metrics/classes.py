@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from shoal.recoding import Recoding
 
-__all__ = ["average_class_size", "discernability", "mean_class_size", "mean_size", "sum_of_squares"]
+__all__ = ["average_class_size", "discernability", "mean_class_size"]
 
 
 def discernability(recoding: Recoding) -> int:
@@ -26,7 +26,7 @@ def discernability(recoding: Recoding) -> int:
     R. J. Bayardo and R. Agrawal, "Data privacy through optimal k-anonymization", ICDE 2005, Section 3.
     doi:10.1109/ICDE.2005.42
     """
-    return sum_of_squares(recoding.classes.sizes)
+    return _sum_of_squares(recoding.classes.sizes)
 
 
 def average_class_size(recoding: Recoding, k: int | None = None) -> float:
@@ -40,20 +40,20 @@ def average_class_size(recoding: Recoding, k: int | None = None) -> float:
     K. LeFevre, D. J. DeWitt and R. Ramakrishnan, "Mondrian multidimensional k-anonymity", ICDE 2006, Section 2.2.
     doi:10.1109/ICDE.2006.101
     """
-    return mean_size(recoding.classes.sizes) / (k or 1)
+    return _mean_size(recoding.classes.sizes) / (k or 1)
 
 
 def mean_class_size(recoding: Recoding) -> float:
     """Return the average size of the published equivalence classes: rows per class; 0 where there is no row."""
-    return mean_size(recoding.classes.sizes)
+    return _mean_size(recoding.classes.sizes)
 
 
-def sum_of_squares(sizes: NDArray[np.int64]) -> int:
+def _sum_of_squares(sizes: NDArray[np.int64]) -> int:
     """Return the discernability of classes of these sizes, exactly."""
     distinct, times = np.unique(sizes, return_counts=True)
     return sum(int(size) ** 2 * int(count) for size, count in zip(distinct, times, strict=True))
 
 
-def mean_size(sizes: NDArray[np.int64]) -> float:
+def _mean_size(sizes: NDArray[np.int64]) -> float:
     """Return the average of these class sizes; 0 where there is no class."""
     return int(sizes.sum()) / len(sizes) if len(sizes) else 0.0

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._unpicklable import Unpicklable
+from shoal._core.unpicklable import Unpicklable
 from shoal.errors import UsageError
 from shoal.metrics import certainty, classes, counts, divergence, specificity
-from shoal.metrics.catalogue import METRICS
+from shoal.metrics.metric_list import METRICS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -5,16 +5,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal._compiling import kernel
+from shoal._core.compiling import kernel
 
 __all__ = ["count_rows", "estimate_rows"]
 
 
 @kernel
 def count_rows(codes, low, high):
-    """Return for each query how many rows are in its ranges: `codes` is of shape (n, q), the others (queries, q)."""
+    """Count for each query the rows in its ranges: `codes` is of shape (n, q), the others (queries, q)."""
     counts = np.zeros(low.shape[0], dtype=np.int64)
     for query in range(low.shape[0]):
+        # A row is compared attribute by attribute, until one is out of range.
         for row in range(codes.shape[0]):
             inside = True
             for a in range(codes.shape[1]):
@@ -27,7 +28,7 @@ def count_rows(codes, low, high):
 
 @kernel
 def estimate_rows(first, last, people, below, low, high):
-    """Return for each query the paper's estimate from groups.
+    """Compute for each query the paper's estimate from groups.
 
     Group g reaches from `first[g, a]` to `last[g, a]` on attribute a, has `people[g]` real rows, and `below[g, v]` of
     all its rows have a sensitive code less than v. The last range of a query is that of the sensitive attribute.
@@ -37,6 +38,7 @@ def estimate_rows(first, last, people, below, low, high):
     estimates = np.zeros(low.shape[0], dtype=np.float64)
     for query in range(low.shape[0]):
         for g in range(groups):
+            # The share of the group's box that the query covers, under uniformity.
             share = 1.0
             for a in range(d):
                 common = min(last[g, a], high[query, a]) - max(first[g, a], low[query, a]) + 1
@@ -44,6 +46,7 @@ def estimate_rows(first, last, people, below, low, high):
                     share = 0.0
                     break
                 share *= common / (last[g, a] - first[g, a] + 1)
+            # Times the share of its sensitive values in the range.
             if share > 0.0:
                 good = below[g, high[query, d] + 1] - below[g, low[query, d]]
                 estimates[query] += people[g] * share * good / below[g, values]

@@ -10,22 +10,19 @@ from shoal.models.base import (
     GroupModel,
     PrivacyModel,
     ReleaseRule,
-    Rule,
     RuleKind,
-    ShareModel,
     TableModel,
 )
-from shoal.models.catalogue import MODELS
 from shoal.models.closeness import TCloseness
 from shoal.models.disclosure import BetaLikeness, DeltaDisclosure
 from shoal.models.diversity import LDiversity
 from shoal.models.domain import Domain
 from shoal.models.ground_distance import EqualDistance, GroundDistance, OrderedDistance, distances
 from shoal.models.hierarchical_distance import HierarchicalDistance
-from shoal.models.linear import LinearForm, LinearRow
+from shoal.models.linear import LinearForm
 from shoal.models.metric_distance import MetricDistance
+from shoal.models.model_list import MODELS
 from shoal.models.population import Population
-from shoal.models.population_table import PopulationTable
 from shoal.models.presence import DeltaPresence, KMap
 from shoal.models.release_counts import PeopleCounts, ReleaseCounts
 from shoal.models.requirement import FrequencyForm, Requirement
@@ -51,22 +48,18 @@ __all__ = [
     "KMap",
     "LDiversity",
     "LinearForm",
-    "LinearRow",
     "MUniqueness",
     "MetricDistance",
     "OrderedDistance",
     "PeopleCounts",
     "Population",
-    "PopulationTable",
     "PopulationUniqueness",
     "PrivacyModel",
     "ReleaseCounts",
     "ReleaseRule",
     "Requirement",
-    "Rule",
     "RuleKind",
     "SampleUniqueness",
-    "ShareModel",
     "TCloseness",
     "TableModel",
     "distances",

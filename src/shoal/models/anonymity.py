@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import Integer, RationalIn, exact_fraction, parameter, validate_declared
+from shoal._core.validation import Integer, RationalIn, exact_fraction, parameter, validate_declared
 from shoal.models.base import GroupCounts, GroupModel, Rule, RuleKind
 from shoal.models.linear import LinearForm, LinearRow
 from shoal.models.rationals import at_most, json_number, neighbours, rounded_up

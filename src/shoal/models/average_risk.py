@@ -7,7 +7,7 @@ from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shoal._validation import RationalIn, exact_fraction, parameter, validate_declared
+from shoal._core.validation import RationalIn, exact_fraction, parameter, validate_declared
 from shoal.models.base import ReleaseRule, ShareModel
 from shoal.models.rationals import json_number, rounded_up
 

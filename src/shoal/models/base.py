@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from shoal._messages import Part, Voice
     from shoal.models.domain import Domain
+    from shoal.models.feasible import SensitiveCounts
     from shoal.models.linear import LinearForm
     from shoal.models.population import Population
     from shoal.models.population_table import PopulationTable
@@ -328,6 +329,16 @@ class GroupModel(PrivacyModel):
     def rules(self, table: Population) -> tuple[Rule, ...]:
         """Return the clauses that imply the predicate, given the whole table."""
 
+    def advise(self, columns: Sequence[SensitiveCounts]) -> Part:
+        """Return what to ask for if no better value of the model is feasible, in sentences; empty if one is.
+
+        Parameters
+        ----------
+        columns : sequence of SensitiveCounts
+            All sensitive columns, at least one of which the model is not feasible for.
+        """
+        return ""
+
     def measured(self, groups: GroupCounts) -> tuple[dict[str, Any], Fraction] | None:
         """Return a distance that the model measures by, and the largest that a group has; None where it has none.
 
@@ -389,7 +400,7 @@ class TableModel(PrivacyModel):
     """A predicate on a release as a whole.
 
     No group satisfies it or fails it alone. Algorithms that judge one group at a time cannot serve it; those that can
-    say so (`judges_releases`).
+    declare it (`Capabilities.judges_releases`).
     """
 
     @abstractmethod

@@ -7,7 +7,7 @@ from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shoal._validation import RationalIn, exact_fraction, parameter, spoken, validate_declared
+from shoal._core.validation import RationalIn, exact_fraction, parameter, spoken, validate_declared
 from shoal.errors import ParameterError
 from shoal.models.base import GroupCounts, GroupModel, Rule
 from shoal.models.ground_distance import EqualDistance, GroundDistance, OrderedDistance, largest_distance

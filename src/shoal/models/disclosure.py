@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import (
+from shoal._core.validation import (
     OneOf,
     RationalIn,
     exact_fraction,

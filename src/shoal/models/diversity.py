@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._messages import Allowed
-from shoal._validation import (
+from shoal._core.validation import (
     Integer,
     OneOf,
     Optional,
@@ -23,17 +22,22 @@ from shoal._validation import (
     validate,
     validate_declared,
 )
+from shoal._messages import Allowed
 from shoal.errors import ParameterError
 from shoal.models.anonymity import rare_rows
 from shoal.models.base import GroupCounts, GroupModel, Rule, RuleKind
+from shoal.models.feasible import advise_diversity
 from shoal.models.linear import LinearForm, LinearRow
 from shoal.models.rationals import at_most, json_number, logarithm, neighbours, rounded_down
+from shoal.wording import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from shoal._messages import Part
+    from shoal.models.feasible import SensitiveCounts
     from shoal.models.population import Population
 
 __all__ = ["LDiversity", "largest_entropy_l"]
@@ -163,6 +167,13 @@ class LDiversity(GroupModel):
             least = Fraction(table.height, table.rows)
             return f"no l is feasible unless c is more than {least}"
         return f"the largest feasible l at c = {self.c} is {largest}"
+
+    def advise(self, columns: Sequence[SensitiveCounts]) -> Part:  # noqa: D102
+        stuck = {
+            "frequency": any(one.largest_l < 2 for one in columns),
+            "distinct": any(one.distinct < 2 for one in columns),
+        }
+        return Sentence(advise_diversity(columns)) if stuck.get(self.variant, False) else ""
 
     def _largest_recursive(self, table: Population) -> int:
         """Return the largest `l` that the whole table meets at this `c`, 0 where there is none."""

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from shoal._core.validation import parameter
 from shoal._messages import Phrase, Suggestion
-from shoal._validation import parameter
 from shoal.errors import ParameterError
 from shoal.models.base import GroupCounts, Rule, RuleKind
 from shoal.models.linear import LinearForm, LinearRow, transported

@@ -16,8 +16,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from shoal._core.validation import exact_fraction
 from shoal._messages import Subject
-from shoal._validation import exact_fraction
 from shoal.errors import DataError, ParameterError
 from shoal.io import read_lines
 from shoal.models.base import GroupCounts, Rule, RuleKind

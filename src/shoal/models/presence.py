@@ -7,8 +7,8 @@ from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from shoal._core.validation import Integer, Optional, RationalIn, exact_fraction, parameter, validate_declared
 from shoal._messages import Suggestion
-from shoal._validation import Integer, Optional, RationalIn, exact_fraction, parameter, validate_declared
 from shoal.errors import InternalError, ParameterError
 from shoal.models.anonymity import KAnonymity
 from shoal.models.base import ReleaseRule, TableModel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -10,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._core.words import quote_columns
 from shoal._messages import Suggestion
 from shoal.errors import InfeasibleError, ParameterError
 from shoal.models.base import GroupCounts, GroupModel, TableModel
+from shoal.models.feasible import SensitiveCounts
 from shoal.models.rationals import neighbours
 from shoal.models.release_counts import ReleaseCounts
 
@@ -130,6 +133,15 @@ class Requirement:
         """The rows that every group has at least, by the models that name a k; 1 where none does."""
         return max([1, *(int(getattr(model, "k", 1)) for model in self.group_models)])
 
+    @property
+    def least_size(self) -> int:
+        """The rows that every group has at least, as the models imply; 1 where they imply nothing."""
+        sizes = [self.k]
+        for model in self.group_models:
+            form = model.frequency_form()
+            sizes += [model.necessary_distinct(), *(math.ceil(share) for share in form or ())]
+        return max(sizes)
+
     def to_list(self) -> list[dict[str, Any]]:
         """Return the request as it appears in a certificate."""
         return [model.to_dict() for model in self.models]
@@ -212,16 +224,36 @@ class Requirement:
         ParameterError
             Where a sensitive attribute is of no kind that a model can be asked of.
         InfeasibleError
-            Names the model that fails and the best value that would work.
+            Names the model that fails, the best value that would work for each attribute, and what else would.
         """
         for whole in self.table_models:
             if whole.monotone and not whole.satisfied(ReleaseCounts.whole(tables[0].rows, people)):
                 raise InfeasibleError("No release can satisfy ", whole, f": {whole.best_feasible(tables[0])}.")
         for model in self.group_models:
-            for position in range(len(self.sensitive)) if model.needs_sensitive else range(1):
-                table = tables[position]
-                about = f" of '{self.sensitive[position]}'" if model.needs_sensitive else ""
-                if model.needs_sensitive:
-                    model.check_values(table.domain, attribute=self.sensitive[position])
-                if model.monotone and not bool(model.acceptable(GroupCounts.whole(table))[0]):
-                    raise InfeasibleError("No release can satisfy ", model, f"{about}: {model.best_feasible(table)}.")
+            positions = range(len(self.sensitive)) if model.needs_sensitive else range(1)
+            if model.needs_sensitive:
+                for position in positions:
+                    model.check_values(tables[position].domain, attribute=self.sensitive[position])
+            refused = [
+                position
+                for position in positions
+                if model.monotone and not bool(model.acceptable(GroupCounts.whole(tables[position]))[0])
+            ]
+            if refused:
+                raise self._infeasible(model, refused, tables)
+
+    def _infeasible(self, model: GroupModel, refused: Sequence[int], tables: Sequence[Population]) -> InfeasibleError:
+        """Return the error that names the best feasible values of all sensitive attributes that refuse a model."""
+        if not model.needs_sensitive:
+            return InfeasibleError("No release can satisfy ", model, f": {model.best_feasible(tables[0])}.")
+        best: dict[str, list[str]] = {}
+        for position in refused:
+            best.setdefault(model.best_feasible(tables[position]), []).append(self.sensitive[position])
+        said = ";".join(f" of {quote_columns(names)}: {value}" for value, names in best.items())
+        advice = model.advise(
+            [
+                SensitiveCounts(name=name, rows=table.rows, height=table.height, distinct=table.distinct)
+                for name, table in zip(self.sensitive, tables, strict=True)
+            ]
+        )
+        return InfeasibleError("No release can satisfy ", model, f"{said}.", *([" ", advice] if advice else []))

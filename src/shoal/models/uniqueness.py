@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import RationalIn, exact_fraction, parameter, validate_declared
+from shoal._core.validation import RationalIn, exact_fraction, parameter, validate_declared
 from shoal.models.base import ReleaseRule, ShareModel
 from shoal.models.rationals import json_number
 from shoal.models.release_counts import ReleaseCounts

@@ -8,7 +8,8 @@ from shoal.recoding.levels import STAR_LEVEL, Levels
 from shoal.recoding.methods import METHODS, recode
 from shoal.recoding.order import rank
 from shoal.recoding.penalty import LARGEST_SET
-from shoal.recoding.recoded import PublishedClasses, RecodedColumn, Recoding, SubDomains, sub_domains_of
+from shoal.recoding.recoded import RecodedColumn, Recoding, SubDomains, sub_domains_of
+from shoal.recoding.singled_out import singled_out
 from shoal.recoding.suppression import unchanged
 
 __all__ = [
@@ -16,7 +17,6 @@ __all__ = [
     "METHODS",
     "STAR_LEVEL",
     "Levels",
-    "PublishedClasses",
     "RecodedColumn",
     "Recoding",
     "SubDomains",
@@ -27,6 +27,7 @@ __all__ = [
     "published_frame",
     "rank",
     "recode",
+    "singled_out",
     "sub_domain_penalty",
     "sub_domains_of",
     "unchanged",

@@ -34,8 +34,8 @@ from shoal.recoding.extents_kernel import group_extents
 from shoal.recoding.levels import lowest_levels
 from shoal.recoding.penalty import set_penalty
 from shoal.recoding.recoded import RecodedColumn, sub_domains_of
+from shoal.recoding.star_symbol import check_star
 from shoal.recoding.suppression import unchanged
-from shoal.recoding.text import check_star
 from shoal.table.compressed import entries_of_rows
 from shoal.table.text import dictionary_text
 

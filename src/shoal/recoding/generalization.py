@@ -2,13 +2,18 @@
 
 An ordered attribute becomes an interval from the group's smallest to its largest value, "[21, 22]", any other the set
 of the group's values in the order of the dictionary, "{a, b}". Where the values are intervals themselves, which a
-coarsening made, the group's become the one interval that covers them all. Three cases end in a star instead:
+coarsening made, the group's become the one interval that covers them all. These cases end in a star instead:
 
 * some rows of the group miss the value and others do not: no interval holds a missing value, and a set that names it
   would tell more than its values do;
 * the sub-domain is the whole domain: that says no more than a star, and a star is shorter;
 * a set would have more values than may be shown (`largest_set`): it would show exact values of many people, of whom
-  each could be found, and help nobody.
+  each could be found, and help nobody;
+* a set would show a value that fewer records of the table have than `shared_by`, or an interval would have an end for
+  which no cell of the grid has so many.
+
+An interval ends at the value of somebody. Where `shared_by` is above 1, an end goes outward on a public grid until so
+many records of the table lie in its cell (`wide_ends`).
 
 A group whose rows all miss the value keeps it: its cells stay missing. A value that holds a comma, a quote, a bracket
 or a brace stands in double quotes inside an interval or set, so that different sub-domains never read the same.
@@ -35,14 +40,16 @@ from shoal.recoding.interval_ends import interval_ends
 from shoal.recoding.order import sort
 from shoal.recoding.penalty import LARGEST_SET, interval_penalty, set_penalty
 from shoal.recoding.recoded import RecodedColumn, SubDomains, sub_domains_of
+from shoal.recoding.star_symbol import check_star, dictionary_text, quoted
 from shoal.recoding.suppression import unchanged
-from shoal.recoding.text import check_star, dictionary_text, quoted
+from shoal.recoding.wide_ends import wide_ends
 from shoal.table.compressed import entries_of_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.recoding.interval_ends import IntervalEnds
+    from shoal.recoding.wide_ends import WideEnds
     from shoal.table import Column
 
 __all__ = ["generalize_column"]
@@ -75,11 +82,14 @@ def generalize_column(
     least: NDArray[np.int32] | None = None,
     spell_out: bool = False,
     largest_set: int = LARGEST_SET,
+    shared_by: int = 1,
+    counts: NDArray[np.int64] | None = None,
 ) -> RecodedColumn:
     """Recode one quasi-identifier by generalization; a least level above 0 is a star, whatever a group shares.
 
     With `spell_out` a sub-domain that is the whole domain is written as an interval or a set, not as a star: a reader
-    who is to count with the release must know how far it reaches.
+    who is to count with the release must know how far it reaches. Where `shared_by` is above 1, ends of intervals and
+    members of sets show no exact value that fewer records of the table have; `counts` are the records with each value.
 
     Raises
     ------
@@ -100,10 +110,14 @@ def generalize_column(
     ends = interval_ends(text.drop_nulls()) if column.ordered and column.of_intervals else None
     if ends is not None:
         covered = _merged_intervals(column, text, groups, (low, high), whole | forced, ends)
+    elif column.ordered and counts is not None and shared_by > 1:
+        ends_of = wide_ends(column, counts, shared_by)
+        covered = _wide_intervals(column, text, (low, high), whole | forced, ends_of, spell_out=spell_out)
     elif column.ordered:
         covered = _intervals(column, text, (low, high), whole | forced)
     else:
-        covered = _sets(column, text, groups, (low, high), (whole, forced), largest=largest_set)
+        rare = np.zeros(column.size, dtype=np.bool_) if counts is None else counts < shared_by
+        covered = _sets(column, text, groups, (low, high), (whole, forced), largest=largest_set, rare=rare)
     made = covered.text.filter(pl.Series(covered.made))
     if (made == star).any():
         raise ParameterError(
@@ -167,6 +181,60 @@ def _intervals(
         made=made,
         label_of_group=renumbered[label_of_group].astype(np.int32),
         sub_domains=SubDomains(starts=np.arange(len(pairs) + 1), first=first, last=last),
+        penalty=penalty,
+        stars=stars,
+    )
+
+
+def _wide_intervals(
+    column: Column,
+    text: pl.Series,
+    extents: tuple[NDArray[np.int32], NDArray[np.int32]],
+    whole: NDArray[np.bool_],
+    ends: WideEnds,
+    *,
+    spell_out: bool,
+) -> _Covered:
+    """Publish for each group the interval between the ends that its least and its greatest value may have."""
+    low, high = extents
+    stars = _mixed(column, low, high) | whole
+    made = (low < high) & ~stars
+    stars[made] |= ends.lost[0, low[made]] | ends.lost[1, high[made]]
+    made &= ~stars
+    first, last = low.copy(), high.copy()
+    first[made], last[made] = ends.first[low[made]], ends.last[high[made]]
+    if not spell_out:  # as for any other sub-domain that is the whole domain
+        stars |= made & (first == 0) & (last == column.size - 1)
+        made &= ~stars
+    # What is published, each once: values in the order of their codes, then intervals in the order of their ends.
+    alone = ~made & ~stars
+    kept, of_kept = np.unique(low[alone], return_inverse=True)
+    begins, of_begin = np.unique(ends.low[low[made]], return_inverse=True)
+    stops, of_stop = np.unique(ends.high[high[made]], return_inverse=True)
+    pairs, example, of_made = np.unique(of_begin * len(stops) + of_stop, return_index=True, return_inverse=True)
+    begin, stop = np.divmod(pairs, max(len(stops), 1))
+    lows, highs = (np.array(ends.written(some), dtype=object) for some in (begins, stops))
+    intervals = [f"[{one}, {other}]" for one, other in zip(lows[begin], highs[stop], strict=True)]
+    labels = pl.concat([text.gather(kept), pl.Series(intervals, dtype=pl.String)])
+    # A value lies at both of its ends; a missing one comes last.
+    places = np.append(ends.places, ends.places[-1:])[kept]
+    lowest, highest = np.concatenate((places, begins[begin])), np.concatenate((places, stops[stop]))
+    missing = np.append(kept == len(ends.places), np.zeros(len(pairs), dtype=np.bool_))
+    order = np.lexsort((*(np.unique(some, return_inverse=True)[1] for some in (highest, lowest)), missing))
+    place_of = np.argsort(order)
+    label_of_group = np.zeros(len(low), dtype=np.int32)
+    label_of_group[alone], label_of_group[made] = place_of[of_kept], place_of[len(kept) + of_made]
+    penalty = np.zeros(len(low), dtype=np.float64)
+    penalty[made] = interval_penalty(column, first[made], last[made])
+    return _Covered(
+        text=labels.gather(order),
+        made=order >= len(kept),
+        label_of_group=label_of_group,
+        sub_domains=SubDomains(
+            starts=np.arange(len(labels) + 1),
+            first=np.concatenate((kept, first[made][example])).astype(np.int32)[order],
+            last=np.concatenate((kept, last[made][example])).astype(np.int32)[order],
+        ),
         penalty=penalty,
         stars=stars,
     )
@@ -237,11 +305,13 @@ def _sets(
     starred: tuple[NDArray[np.bool_], NDArray[np.bool_]],
     *,
     largest: int,
+    rare: NDArray[np.bool_],
 ) -> _Covered:
     (low, high), (whole, forced) = extents, starred
     starts, members = _members(column, groups, len(low))
     sizes = np.diff(starts)
     stars = (sizes > largest) | _mixed(column, low, high)
+    stars |= (sizes > 1) & np.logical_or.reduceat(rare[members], starts[:-1])
     stars |= whole & (sizes == column.size)
     stars |= forced
     proper = np.flatnonzero(~stars & (sizes > 1))

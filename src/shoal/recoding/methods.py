@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from shoal._validation import Integer, OneOf, validate
+from shoal._core.validation import Integer, OneOf, validate
 from shoal.errors import ParameterError
 from shoal.recoding.ancestors import generalize_by
 from shoal.recoding.generalization import generalize_column
 from shoal.recoding.penalty import LARGEST_SET
 from shoal.recoding.recoded import RecodedColumn, Recoding
 from shoal.recoding.suppression import suppress
+from shoal.table.counts import rows_by_code
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Container, Mapping
 
     from numpy.typing import NDArray
 
@@ -42,6 +43,8 @@ def recode(
     spell_out: bool = False,
     least: NDArray[np.int32] | None = None,
     largest_set: int = LARGEST_SET,
+    shared_by: int = 1,
+    coarse: Container[str] = (),
 ) -> Recoding:
     """Decide what every group of a partition publishes.
 
@@ -68,6 +71,11 @@ def recode(
         Whether generalization writes a sub-domain that is the whole domain as an interval or a set, not as a star.
     largest_set : int
         Generalization publishes a star where a set would have more values than this.
+    shared_by : int
+        For generalization without a hierarchy: no end of an interval and no member of a set is an exact value that
+        fewer records of the table have. 1: they are as they come.
+    coarse : container of str
+        Columns whose values are not those of records but what a coarsening made of them: their ends are as they come.
 
     Returns
     -------
@@ -84,8 +92,8 @@ def recode(
         raise ParameterError("Hierarchies need recoding='generalization': suppression publishes values and stars only.")
     validate(
         "recode",
-        {"recoding": method, "largest_set": largest_set},
-        {"recoding": OneOf(tuple(METHODS)), "largest_set": Integer(low=1)},
+        {"recoding": method, "largest_set": largest_set, "shared_by": shared_by},
+        {"recoding": OneOf(tuple(METHODS)), "largest_set": Integer(low=1), "shared_by": Integer(low=1)},
     )
     symbol: object = star
     if not isinstance(symbol, str) or not symbol:
@@ -95,6 +103,11 @@ def recode(
     if method == "generalization":
         by_default = partial(generalize_column, spell_out=spell_out, largest_set=largest_set)
     by_column = {name: partial(generalize_by, tree) for name, tree in hierarchies.items()}
+    if method == "generalization" and shared_by > 1:
+        for column in table.quasi_identifiers:
+            if column.name not in coarse and column.name not in by_column:
+                counts = rows_by_code(column.codes, column.size, table.counts)
+                by_column[column.name] = partial(by_default, shared_by=shared_by, counts=counts)
     return Recoding(
         method=method,
         star=star,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["PublishedClasses", "RecodedColumn", "Recoding", "SubDomains", "sub_domains_of"]
+__all__ = ["RecodedColumn", "Recoding", "SubDomains", "sub_domains_of"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

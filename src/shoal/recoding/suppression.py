@@ -9,7 +9,7 @@ import polars as pl
 
 from shoal.recoding.extents_kernel import group_extents
 from shoal.recoding.recoded import RecodedColumn, SubDomains
-from shoal.recoding.text import check_star, dictionary_text
+from shoal.recoding.star_symbol import check_star, dictionary_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

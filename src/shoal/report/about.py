@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass, fields, replace
 
-from shoal._language import ENGLISH, languages
-from shoal._optional import require
+from shoal._core.language import ENGLISH, languages
+from shoal._core.optional import require
 from shoal.errors import ParameterError
 
 __all__ = ["About"]

@@ -98,8 +98,15 @@ def attack_result(path: str | PathLike[str]) -> Mapping[str, Any]:
 def _with_attacks(facts: ReportFacts | PublicFacts, attacks: Sequence[Mapping[str, Any]]) -> ReportFacts | PublicFacts:
     if not isinstance(facts, ReportFacts) or not attacks:
         return facts
-    each = {(one["attack"], *one["quasi_identifiers"]): one for one in (*facts.attacks, *attacks)}
+    each = {_subject(one): one for one in (*facts.attacks, *attacks)}
     return replace(facts, attacks=tuple(each.values()))
+
+
+def _subject(found: Mapping[str, Any]) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Return which attack it is, what the adversary knows, and which sensitive columns were attacked."""
+    attacked = [one["sensitive"] for one in (*found.get("each", ()), *found.get("not_measured", ()))]
+    names = {name for columns in attacked or [found.get("sensitive", ())] for name in columns}
+    return found["attack"], tuple(found["quasi_identifiers"]), tuple(sorted(names))
 
 
 def _said(facts: ReportFacts | PublicFacts, about: About | None) -> ReportFacts | PublicFacts:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import polars as pl
 
-from shoal._words import number
+from shoal._core.words import number
 from shoal.hierarchy.fitting import are_codes, round_width
 from shoal.table.text import dictionary_text
 

@@ -12,10 +12,11 @@ from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shoal._language import ENGLISH
+from shoal._core.language import ENGLISH
 from shoal.errors import DataError
 from shoal.report.about import About
 from shoal.report.distributions import Distribution  # noqa: TC001 - msgspec reads the annotations
+from shoal.report.svg import check_svg
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -208,7 +209,7 @@ def facts_in(text: str | bytes) -> ReportFacts | PublicFacts:
     Raises
     ------
     DataError
-        Where the text has none, or has them in a form of a later version.
+        Where the text has none, has them in a form of a later version, or has a picture that shoal did not draw.
     """
     import msgspec
 
@@ -217,9 +218,13 @@ def facts_in(text: str | bytes) -> ReportFacts | PublicFacts:
         if found["format"] > FORMAT:
             raise DataError("The report is of a later version of shoal: make it again with that one.")
         kind: type[ReportFacts | PublicFacts] = ReportFacts if found["private"] else PublicFacts
-        return msgspec.convert(found, kind)
+        facts = msgspec.convert(found, kind)
     except (ValueError, KeyError, TypeError, msgspec.ValidationError) as error:
         raise DataError("The report.json is not one that shoal wrote.") from error
+    if isinstance(facts, ReportFacts):
+        for picture in (*facts.pictures.values(), *([] if facts.trade_off is None else [facts.trade_off.picture])):
+            check_svg(picture)
+    return facts
 
 
 def public_facts(

@@ -10,9 +10,20 @@ from shoal.report.templating import template
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ROLES", "how_it_was_read", "pairs_of", "render_inspection", "risk_sentences"]
+__all__ = [
+    "PERSON_QUESTION",
+    "ROLES",
+    "how_it_was_read",
+    "pairs_of",
+    "person_sentences",
+    "render_inspection",
+    "risk_sentences",
+]
 
+PERSON_QUESTION = "Does each row stand for one person?"
+"""What an inspection asks before anything else: groups count rows."""
 ROLES = (
+    ("person", "Person", "whose record each row is; never published"),
     ("direct_identifier", "Direct identifier", "never published"),
     ("quasi_identifier", "Quasi-identifier", "what others may know of a person"),
     ("sensitive", "Sensitive", "what must not be linked to a person"),
@@ -39,10 +50,27 @@ def render_inspection(facts: Mapping[str, Any], *, file: str | None = None) -> s
         roles=ROLES,
         by_separation=sorted(facts["columns"], key=lambda column: -(column["separation"] or 0.0)),
         pairs=pairs_of(facts, _PAIRS),
+        person=person_sentences(facts),
         risk=risk_sentences(facts["risk"]),
         read=how_it_was_read(facts),
         shown_values=any("values" in column for column in facts["columns"]),
     )
+
+
+def person_sentences(facts: Mapping[str, Any]) -> list[str]:
+    """Return the question whether each row stands for one person, then the evidence and what to do.
+
+    Parameters
+    ----------
+    facts : mapping
+        `Inspection.to_dict()`.
+    """
+    person = facts["person"]
+    if not person["evidence"]:
+        return [person["question"], "Nothing was found that speaks against it, but only you know."]
+    found = [f"{one['text']}." for one in person["evidence"]]
+    then = "If people have several rows each, groups of rows hide nobody: make it one record per person first."
+    return [person["question"], *found, then]
 
 
 def pairs_of(facts: Mapping[str, Any], most: int) -> list[Mapping[str, Any]]:
@@ -58,7 +86,7 @@ def risk_sentences(risk: Mapping[str, Any]) -> list[str]:
     alone = (
         f"{percent(risk['sample_uniques'])} of the records are alone"
         if risk["sample_uniques"]
-        else f"nobody is alone, the smallest group has {number(risk['smallest_class'])} records"
+        else f"no record is alone, the smallest group has {number(risk['smallest_class'])} records"
     )
     below = percent(risk["below_k"]) if risk["below_k"] else "none"
     groups = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shoal.report import sentences
-from shoal.report.page import rates_of
+from shoal.report.page import columns_of, rates_of
 from shoal.report.templating import template
 
 if TYPE_CHECKING:
@@ -78,4 +78,5 @@ def render_attack(facts: Mapping[str, Any], *, title: str, said: Sequence[str], 
         said=said,
         attack=attack,
         rates=rates_of(facts),
+        each=columns_of(facts),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal._language import ENGLISH, languages
+from shoal._core.language import ENGLISH, languages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +52,7 @@ def _extracted() -> Iterator[str | tuple[str, ...]]:
                 forms = (message,) if isinstance(message, str) else tuple(form for form in message or () if form)
                 yield forms if len(forms) > 1 else "".join(forms)
     for path in sorted(_SOURCES.rglob("*.py")):
-        if "shoal._language" in path.read_text(encoding="utf-8"):
+        if "shoal._core.language" in path.read_text(encoding="utf-8"):
             with path.open("rb") as file:
                 for _, message, _, _ in extract("python", file, _KEYWORDS):
                     yield message
@@ -62,9 +62,9 @@ def _listed() -> Iterator[str]:
     """Yield what the lists of measures, metrics, warnings and attacks say that reports show."""
     from shoal.attacks import ATTACKS
     from shoal.disclosure_risk import MEASURES
+    from shoal.findings import WARNINGS
     from shoal.metrics import METRICS
     from shoal.report.page import EXPLAINED
-    from shoal.warnings import WARNINGS
 
     for measure in MEASURES:
         if measure.name in EXPLAINED:

@@ -205,7 +205,10 @@ def card_of_audit(facts: Mapping[str, Any]) -> str:
     return card(
         f"Audit of {number(facts['rows'])} rows",
         figures=figures,
-        sentences=fails or (["The table satisfies what was asked for."] if requested else []),
+        sentences=[
+            *(fails or (["The table satisfies what was asked for."] if requested else [])),
+            *(f"Warning: {remark['text']}" for remark in facts.get("warnings", ())),
+        ],
     )
 
 

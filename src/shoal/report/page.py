@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal._language import gettext as _
-from shoal._language import marked, written_in
+from shoal._core.language import gettext as _
+from shoal._core.language import marked, written_in
+from shoal._core.private_files import write_private_text
 from shoal.disclosure_risk import MEASURES
 from shoal.errors import OutputError
+from shoal.findings import WARNINGS
 from shoal.metrics import METRICS
 from shoal.report import sentences
 from shoal.report.templating import template
-from shoal.warnings import WARNINGS
+from shoal.verification.published_folder import COUNTERFEITS
+from shoal.wording import sentences as in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ATTACKERS",
     "EXPLAINED",
+    "columns_of",
     "rates_of",
     "render",
     "render_public",
@@ -126,7 +129,8 @@ def render_publication(certificate: Mapping[str, Any], *, private: bool) -> str:
     private : bool
         Whether it is the full certificate, for the publisher, or the public one.
     """
-    series, rows = certificate["series"], _published_rows(certificate)
+    series, files = certificate["series"], certificate["output"]["files"]
+    rows = int(sum(file["rows"] for name, file in files.items() if name != COUNTERFEITS))
     people = rows - certificate["cost"]["counterfeits"]
     return template("publication.html.j2").render(
         private=private,
@@ -190,11 +194,7 @@ def write_report(page: str, path: str | PathLike[str], *, private: bool) -> None
         if not private:
             Path(path).write_text(page, encoding="utf-8")
             return
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
-            if hasattr(os, "fchmod"):
-                os.fchmod(file.fileno(), 0o600)  # of a file that was there
-            file.truncate()
-            file.write(page)
+        write_private_text(path, page)
     except OSError as error:
         raise OutputError(f"The report cannot be written to '{path}': {error.strerror}.") from error
 
@@ -257,7 +257,7 @@ def _by_kind(warnings: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, list
     """Return warnings by what they are: title, why it matters, and what each says."""
     kinds: dict[str, list[str]] = {}
     for one in warnings:
-        kinds.setdefault(one["code"], []).append(one["text"])
+        kinds.setdefault(one["code"], []).append(in_words((one["found"], one.get("advice"))))
     return [
         (WARNINGS[code].title, WARNINGS[code].why, texts) if code in WARNINGS else (code, "", texts)
         for code, texts in kinds.items()
@@ -269,12 +269,12 @@ _LOSSES_SHOWN = 12
 _SENSITIVE_SHOWN = 3
 """Sensitive columns in the picture of risk: of more, those of which one can be most sure."""
 ATTACKERS = (
-    ("highest", marked("a person's row is found: the highest probability")),
-    ("average", marked("a person's row is found: the average over all people")),
-    ("records_above", marked("people whose row is found with more than {}")),
-    ("sample_uniques", marked("people whose row is found for certain")),
+    ("highest", marked("a record is found: the highest probability")),
+    ("average", marked("a record is found: the average over all records")),
+    ("records_above", marked("records found with a probability of more than {}")),
+    ("sample_uniques", marked("records found for certain")),
 )
-"""What may happen, by the figures of re-identification that say how probable it is, or of how many people it holds."""
+"""What may happen, by the figures of re-identification: how probable it is, or for how many records it holds."""
 
 
 def _risk_rows(
@@ -290,7 +290,7 @@ def _risk_rows(
         if one in worst:
             guessed = _("the value of '{name}' is guessed rightly: the highest probability")
             yield guessed.format(name=one.name), one.highest_before, one.highest_after
-            guessed = _("the value of '{name}' is guessed rightly: the average over all people")
+            guessed = _("the value of '{name}' is guessed rightly: the average over all records")
             yield guessed.format(name=one.name), one.average_before, one.average_after
     alpha = certificate["achieved"].get("alpha")
     if not sureness and alpha is not None:
@@ -325,10 +325,33 @@ def rates_of(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     """Return the rates of an attack, of its baseline and of its control, each with what it is of."""
     whom = (
         (_("the attack"), facts),
-        (_("baseline: guessing by what is published of everybody"), facts["baseline"]),
+        (_("baseline: guessing by what is published of the whole table"), facts["baseline"]),
         (_("control: the attack on people who are not in the release"), facts["control"]),
     )
     return [(name, one) for name, one in whom if one is not None and one["rate"] is not None]
+
+
+def columns_of(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the rates of an attack on each of several sensitive columns, the highest first, each with what it is of.
+
+    Linking has rates of its own, of one sensitive column as well: of the people whose value is certain.
+    """
+    values = facts.get("values_of_each") or [facts["values"]] if facts.get("values") else ()
+    each = [one for one in values or facts.get("each") or () if "sensitive" in one]
+    shown = sorted((one for one in each if one["rate"] is not None), key=lambda one: -one["rate"])
+    return [(_columns(one["sensitive"]), one) for one in shown]
+
+
+def _columns(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return names[0]
+    if len(names) > _NAMED:
+        return _("all {count} together").format(count=sentences.number(len(names)))
+    return _("together: {columns}").format(columns=sentences.listed(names))
+
+
+_NAMED = 4
+"""Columns that a row of a table names."""
 
 
 def _attack(facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -342,6 +365,10 @@ def _attack(facts: Mapping[str, Any]) -> dict[str, Any]:
         "columns": facts["quasi_identifiers"],
         "attempts": facts["attempts"],
         "rates": rates_of(facts),
+        "attacked": facts.get("sensitive") or (),
+        "each": columns_of(facts),
+        "values": facts.get("values") is not None,
+        "not_measured": [(_columns(one["sensitive"]), one["why"]) for one in facts.get("not_measured", ())],
     }
 
 

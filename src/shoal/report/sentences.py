@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
-from shoal._language import gettext as _
-from shoal._language import marked, ngettext, percentage
-from shoal._words import factor, listed, number, percent
+from shoal._core.language import gettext as _
+from shoal._core.language import marked, ngettext, percentage
+from shoal._core.words import factor, listed, number, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,7 +74,7 @@ def _distance(request: Mapping[str, Any]) -> str:
 
 
 def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
-    """Return what a requested model promises to the people in the table, in one or two sentences.
+    """Return what a requested model promises for the records of the table, in one or two sentences.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
     if "alpha" in request:
         return _(
             "Every group has at least {k} records, and no value of {what} makes up more than {share} of a group: "
-            "nobody can be linked to a value with more confidence than that."
+            "no record can be linked to a value with more confidence than that."
         ).format(k=k, what=what, share=_share(request["alpha"]))
     if "e" in request:
         return _(
@@ -106,9 +106,9 @@ def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
     if "k" in request:
         return ngettext(
             "Every record has the same published quasi-identifiers as at least one other: whoever knows them of a "
-            "person cannot tell which of {k} or more records is theirs.",
+            "record cannot tell which of {k} or more it is.",
             "Every record has the same published quasi-identifiers as at least {others} others: whoever knows them of "
-            "a person cannot tell which of {k} or more records is theirs.",
+            "a record cannot tell which of {k} or more it is.",
             request["k"] - 1,
         ).format(others=number(request["k"] - 1), k=k)
     return _("Every group of the release satisfies {model}.").format(model=model_title(request))
@@ -116,7 +116,7 @@ def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
 
 def _promise_of_average_risk(request: Mapping[str, Any]) -> str:
     return _(
-        "Whoever knows the quasi-identifiers of a person in the table picks the right record with a probability of at "
+        "Whoever knows the quasi-identifiers of a record in the table picks the right one with a probability of at "
         "most {share}, on average over all records: for single records it may be higher."
     ).format(share=_share(request["risk"]))
 
@@ -168,12 +168,12 @@ def _promise_of_shares(request: Mapping[str, Any], what: str) -> str:
         enhanced = request.get("variant") == "enhanced"
         said = (
             _(
-                "Knowing a person's group raises the confidence in any value of {what} by a factor of at most 1 + "
+                "Knowing a record's group raises the confidence in any value of {what} by a factor of at most 1 + "
                 "{beta} over its share in the whole table; for values that are common already, by less."
             )
             if enhanced
             else _(
-                "Knowing a person's group raises the confidence in any value of {what} by a factor of at most 1 + "
+                "Knowing a record's group raises the confidence in any value of {what} by a factor of at most 1 + "
                 "{beta} over its share in the whole table."
             )
         )
@@ -201,7 +201,7 @@ def _promise_of_diversity(request: Mapping[str, Any], what: str) -> str:
             "number {l} on together (the most common first): it stays uncertain even when rarer ones are ruled out."
         ).format(what=what, c=number(request.get("c")), l=number(l))
     return _(
-        "Whoever knows a person's quasi-identifiers can link the person to any one value of {what} with a confidence "
+        "Whoever knows a record's quasi-identifiers can link the record to any one value of {what} with a confidence "
         "of at most 1 in {l} ({share})."
     ).format(what=what, l=number(l), share=percent(1 / float(l)))
 
@@ -210,7 +210,7 @@ def _promise_of_closeness(request: Mapping[str, Any], what: str) -> str:
     t = request["t"]
     if request.get("distance", "equal") == "equal":
         return _(
-            "Knowing a person's group says little about {what} that the whole table does not say: the share of any "
+            "Knowing a record's group says little about {what} that the whole table does not say: the share of any "
             "value, and of any set of values, differs from its share in the whole table by at most {points} "
             "percentage points."
         ).format(what=what, points=number(100 * float(t)))
@@ -284,12 +284,12 @@ def found(risk: Mapping[str, Mapping[str, Any]]) -> str:
     Examples
     --------
     >>> found({"before": {"highest": 1.0, "average": 0.5}, "after": {"highest": 0.25, "average": 0.1}})
-    "a person's row is found with a probability of at most 25%, on average 10%; before, of 100% and 50%"
+    "a record is found with a probability of at most 25%, on average 10%; before, of 100% and 50%"
     """
     if "after" not in risk:
         return ""
     highest, average = (percent(risk["after"][name]) for name in ("highest", "average"))
-    said = f"a person's row is found with a probability of at most {highest}, on average {average}"
+    said = f"a record is found with a probability of at most {highest}, on average {average}"
     before = risk.get("before")
     return f"{said}; before, of {percent(before['highest'])} and {percent(before['average'])}" if before else said
 
@@ -382,7 +382,11 @@ def reservations(
         _(
             "It protects against someone who knows {known}. Whoever knows more of a person than that may learn more "
             "than is said here; which columns an adversary can know is the publisher's judgement."
-        ).format(known=known)
+        ).format(known=known),
+        _(
+            "Each record is taken for another person: of a person with several records more may be learned than is "
+            "said here, up to all that they say."
+        ),
     ]
     if insensitive:
         said.append(
@@ -402,7 +406,7 @@ def reservations(
     elif not guarded & {"t", "beta", "delta"}:
         said.append(
             _(
-                "It limits how surely one exact value can be linked to a person. It limits neither what follows from "
+                "It limits how surely one exact value can be linked to a record. It limits neither what follows from "
                 "values that mean nearly the same, nor what the shares of the values in a group reveal compared with "
                 "the whole table."
             )
@@ -437,6 +441,14 @@ def reading(parameters: Mapping[str, Any]) -> list[str]:
                 "end on the right, one such as {a, b} a set: the record has one of these values."
             )
         )
+    if parameters.get("shared_by"):
+        said.append(
+            _(
+                "An interval of exact values may reach further than its records do, and its ends need not be values "
+                "of any: an end that fewer than {number} records of the table had went outward, to a round number or "
+                "to the end of a month or of years."
+            ).format(number=number(parameters["shared_by"]))
+        )
     coarse = [listed(name.split(",")) for name in parameters["coarsen"]]
     if coarse:
         said.append(
@@ -458,4 +470,6 @@ def reading(parameters: Mapping[str, Any]) -> list[str]:
     )
     if parameters["missing_sensitive"] == "drop":
         said.append(_("Rows of the original table that miss a sensitive value, if there were any, are left out."))
+    if parameters.get("normalize"):
+        said.append(_("Blanks at the ends of texts and invisible characters were removed before anything else."))
     return said

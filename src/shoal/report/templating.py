@@ -8,15 +8,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal._compiling import places
-from shoal._language import day, language, ngettext, numeral
-from shoal._language import gettext as _
+from shoal._core.compiling.folders import private_folder
+from shoal._core.language import day, language, ngettext, numeral
+from shoal._core.language import gettext as _
 from shoal.report import sentences
-from shoal.report.known import known
+from shoal.wording import code_in_words, sentence
 
 if TYPE_CHECKING:
     from jinja2 import BytecodeCache, Environment, Template
-    from jinja2.bccache import Bucket
     from markupsafe import Markup
 
     from shoal.report.distributions import DistributionBar
@@ -41,7 +40,7 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        bytecode_cache=_kept(),
+        bytecode_cache=_bytecode_cache(),
     )
     environment.filters.update(
         number=sentences.number,
@@ -51,7 +50,8 @@ def _environment() -> Environment:
         as_sentence=lambda text: text[:1].upper() + text[1:],
         translated=_,  # `_` in a template takes a percent sign for a placeholder
         day=day,
-        known=lambda value: known(str(value)),
+        as_words=code_in_words,
+        sentence=sentence,
         breakable=_breakable,
         label=_label,
         seconds=lambda taken: numeral(f"{taken:.2f}"),
@@ -86,31 +86,11 @@ def _label(bar: DistributionBar) -> str:
     return bar.label
 
 
-def _kept() -> BytecodeCache:
-    """Return what keeps compiled templates in the folders of compiled code, which nobody else can write."""
-    from jinja2 import BytecodeCache
+def _bytecode_cache() -> BytecodeCache | None:
+    """Keep compiled templates in a folder that only this user can write; None if there is none."""
+    from jinja2 import FileSystemBytecodeCache
 
     here = Path(__file__)
-    made_by = hashlib.sha256(version("jinja2").encode() + here.read_bytes()).hexdigest()[:16]
-
-    def prefix(bucket: Bucket) -> str:
-        return f"template-{bucket.key[:16]}-"
-
-    def current(bucket: Bucket) -> str:
-        return f"{prefix(bucket)}{made_by}-{bucket.checksum[:16]}"
-
-    class Kept(BytecodeCache):
-        """Finds and keeps the code of a template."""
-
-        def load_bytecode(self, bucket: Bucket) -> None:
-            """Put in what was kept of a template, made of the same text in the same way."""
-            found = places.find(here, f"{current(bucket)}.jbc")
-            if found is not None:
-                bucket.bytecode_from_string(found)
-
-        def dump_bytecode(self, bucket: Bucket) -> None:
-            """Keep it."""
-            data, beginning = bucket.bytecode_to_string(), current(bucket)
-            places.keep(here, f"{beginning}.jbc", data, prefix=prefix(bucket), current=beginning)
-
-    return Kept()
+    stamp = hashlib.sha256(version("jinja2").encode() + here.read_bytes()).hexdigest()[:16]
+    folder = private_folder(here, "templates", stamp)
+    return None if folder is None else FileSystemBytecodeCache(str(folder), "%s.jbc")

@@ -23,10 +23,10 @@ from shoal.verification.values import Values
 
 if TYPE_CHECKING:
     from shoal.republication.questions import Condition
-    from shoal.verification.columns import ReadColumn
+    from shoal.verification.published_columns import ReadColumn
     from shoal.verification.scales import Position
 
-__all__ = ["Asked", "Judged", "common", "position_in"]
+__all__ = ["Asked", "common", "position_in"]
 
 _LONGEST_CODE = 12
 """Codes may have lost their leading zeros up to this length."""
@@ -58,6 +58,9 @@ class Asked:
         The conditions.
     star : SubDomain, optional
         What a star stands for, where the caller says that; anything, a missing value too, by default.
+    empty_is_missing : bool
+        Whether the table was read from a format in which an empty text is a missing value, such as CSV: a missing value
+        may be an empty text then, which fulfils what a missing value does not.
 
     Raises
     ------
@@ -65,8 +68,15 @@ class Asked:
         Where a condition compares numbers or dates with something else.
     """
 
-    def __init__(self, column: ReadColumn, conditions: Sequence[Condition], star: SubDomain | None = None) -> None:
-        self._column, self._star = column, star
+    def __init__(
+        self,
+        column: ReadColumn,
+        conditions: Sequence[Condition],
+        star: SubDomain | None = None,
+        *,
+        empty_is_missing: bool = False,
+    ) -> None:
+        self._column, self._star, self._empty_is_missing = column, star, empty_is_missing
         self._words = _TRUTH if {*column.labels} <= {*_TRUTH, *_TRUTH.values(), None, column.star} else {}
         conditions = [self._spelled(one) for one in conditions]
         self.conditions = conditions
@@ -126,7 +136,9 @@ class Asked:
 
     def _of_value(self, text: str | None) -> Judged:
         text = None if text is None else self._words.get(text, text)
-        if text is None or not all(self._in_range(text, one) for one in self._ranges):
+        if text is None:
+            return _PERHAPS if self._empty_is_missing and self._of_value("").may else _NOBODY
+        if not all(self._in_range(text, one) for one in self._ranges):
             return _NOBODY
         answers = [max(map(self._same, values, [text] * len(values))) for values in self._lists]
         answers += [1 - self._same(value, text) for value in self.excluded]

@@ -18,7 +18,7 @@ from shoal.verification.sub_domains import AnyOf, Between, Everything, Listed, M
 
 if TYPE_CHECKING:
     from shoal.republication.asked import Asked
-    from shoal.verification.columns import ReadColumn
+    from shoal.verification.published_columns import ReadColumn
     from shoal.verification.scales import Position
 
 __all__ = ["Evenly"]

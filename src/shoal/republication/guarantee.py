@@ -39,8 +39,9 @@ def guarantee_of(series: RecordedSeries) -> str:
         f"m-invariance with m = {m}: nobody can tell {what} of a person with a confidence above 1/{m}, even with all "
         "releases of the series, the exact quasi-identifiers of everybody, and the knowledge of who is in which "
         f"release (Xiao and Tao 2007, Lemma 3). {_AGAINST[series.counterfeits]} It holds for readers who, but for the "
-        "releases, know no more of one person's value than of another's, and as long as all releases of these people "
-        "come from this one series: two series, be they of one ledger, know nothing of each other."
+        "releases, know no more of one person's value than of another's, as long as every person has one id and one "
+        "row in each release, and as long as all releases of these people come from this one series: two series, be "
+        "they of one ledger, know nothing of each other."
     )
     if series.lost:
         numbers = ", ".join(map(str, series.lost))

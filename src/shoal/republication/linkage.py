@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import ColumnError, DataError, InfeasibleError, NoRowsError, near_matches
-from shoal.publish import rows_without
+from shoal.pipeline.prepare import rows_without
 from shoal.republication.ledger.memory import Memory
 from shoal.republication.ledger.persons import RECORD
 from shoal.republication.ledger.records import canonical
-from shoal.table import Schema, check_seen_apart, encode
+from shoal.table import Schema, check_read_apart, count_alike, encode
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,31 +25,43 @@ if TYPE_CHECKING:
     from shoal.republication.m_invariance.generalization import Generalization
     from shoal.table import Table
 
-__all__ = ["NOBODY", "LinkedTable", "canonical_text", "identity_text", "link", "mostly_respelled"]
+__all__ = [
+    "NOBODY",
+    "LinkedTable",
+    "absent_people",
+    "canonical_text",
+    "link",
+    "spelling_hashes",
+]
 
 NOBODY = (
     "There is nothing to publish: leave this release out. Nobody is forgotten; whoever returns later is published with "
     "the same signature as before."
 )
 """What a table without a row means to a series."""
-_TRIED = 1000
-"""Of so many new people other spellings of the ids are tried."""
-_WIDEST = 16
-"""Ids with leading zeros are tried up to this width."""
+_ALIKE = (
+    "{:,} pair(s) of values of '{}', of this release and of earlier ones, differ in upper and lower case, blanks or "
+    "forms of Unicode alone: they count as different values, and read like one. Write them alike from the first "
+    "release on."
+)
+"""What values that read alike mean to a series."""
 _EXACT = 1 << 53
 """Floats below this are whole numbers without doubt, where they are whole."""
 _INVISIBLE = "[\u00ad\u200b-\u200f\u2060\ufeff]"
 """Characters that nobody sees."""
 _SPELLINGS = (
+    (_INVISIBLE, ""),
+    (r"^\s+|\s+$", ""),
     (r"^\+", ""),
     (r"\.0+$", ""),
-    (r"[ T]00:00(:00(\.0+)?)?$", ""),
+    (r"[ t]00:00(:00)?$", ""),
     (r"^(\d{1,3})[,' ](\d{3})$", "$1$2"),
     (r"^(\d{1,3})[,' ](\d{3})[,' ](\d{3})$", "$1$2$3"),
     (r"^(\d{2})\.(\d{2})\.(\d{4})$", "$3-$2-$1"),
-    (r"^(\d{4})-(\d{2})-(\d{2})$", "$3.$2.$1"),
+    (r"^0+(.)", "$1"),
 )
-"""Ways to write an id, and others: signs, decimal places, midnight, thousands, dates."""
+"""What ways to write an id differ in, and what takes its place: blanks, signs, decimal places, midnight, thousands,
+dates, leading zeros. Letters are lower case then."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -70,15 +83,19 @@ class LinkedTable:
     sensitive: NDArray[np.int32]
     """Code of each row's sensitive value."""
     value_checks: NDArray[np.uint64]
-    quasi_identifier_checks: NDArray[np.uint64]
+    quasi_identifiers: NDArray[np.uint64]
+    """Keyed hash of each row's quasi-identifiers."""
+    spellings: NDArray[np.uint64]
+    """Keyed hash of each id without what differs between ways to write it (`spelling_hashes`)."""
     memory: Memory
     dropped: int
     """Rows left out because they miss a sensitive value."""
+    notes: tuple[str, ...] = ()
+    """What the publisher should know of sensitive values that read alike, in sentences."""
 
-    def ids_in(self, frame: pl.DataFrame, identifier: str, memory: Memory, keys: SeriesKeys) -> pl.Series:
-        """Return the people's ids as text, from the table that was linked, as another series knows them."""
-        ids = _identifiers(frame, identifier)
-        return _as_known(ids, frame.get_column(identifier), memory, keys).gather(self.rows)
+    def ids_in(self, frame: pl.DataFrame, identifier: str) -> pl.Series:
+        """Return the people's ids as text, from the table that was linked."""
+        return _identifiers(frame, identifier).gather(self.rows)
 
     @property
     def signature_of(self) -> NDArray[np.int64]:
@@ -96,21 +113,21 @@ class LinkedTable:
         old = self.known >= 0
         places = self.known[old]
         was_gone = records["gone"][places] != 0
-        before = records["quasi_identifiers"][places]
-        changed = ((before != self.quasi_identifier_checks[old]) & (before != 0)).sum()
+        changed = (records["quasi_identifiers"][places] != self.quasi_identifiers[old]).sum()
         present = np.zeros(len(people), dtype=np.bool_)
         present[places] = True
         left = ~present & (records["gone"] == 0)
         records["gone"][places] = 0
         records["value"][places] = self.value_checks[old]
-        records["quasi_identifiers"][places] = self.quasi_identifier_checks[old]
+        records["quasi_identifiers"][places] = self.quasi_identifiers[old]
         records["gone"][left] = number
         new = ~old
         fresh = np.zeros(int(new.sum()), dtype=RECORD)
         fresh["signature"] = made.signature_of[new]
         fresh["joined"] = number
         fresh["value"] = self.value_checks[new]
-        fresh["quasi_identifiers"] = self.quasi_identifier_checks[new]
+        fresh["quasi_identifiers"] = self.quasi_identifiers[new]
+        fresh["spelling"] = self.spellings[new]
         sets = [code_of[made.signatures[n]].astype(np.int32) for n in range(len(made.signatures))]
         after = Memory(
             values=values,
@@ -190,32 +207,30 @@ def link(
             "(--missing-sensitive drop)."
         )
     rows = rows[~absent]
-    pseudonyms = keys.pseudonyms(_as_known(ids, frame.get_column(columns.identifier), memory, keys).gather(rows))
+    pseudonyms = keys.pseudonyms(ids.gather(rows))
     # The order of keyed hashes: the same for every order of the input, and as good as random.
     order = np.lexsort((pseudonyms.ids[:, 1], pseudonyms.ids[:, 0]))
     rows, people = rows[order], pseudonyms.of(order)
     if not len(rows):
         raise InfeasibleError("No row is left to publish: every row misses a sensitive value.")
     known = memory.persons.find(people.ids)
-    if mostly_respelled(ids.gather(rows[known < 0]), memory, keys):
-        raise DataError(
-            "Most of the new people are known under ids that are written in another way (leading zeros, spaces, upper "
-            "and lower case, a decimal point, signs, dates). Taken for new ones, they would get another set of values, "
-            "and the releases together would betray them. Write the ids as in the earlier releases; in pandas, read "
-            "them as text (dtype=str)."
-        )
+    new = np.flatnonzero(known < 0)
+    spellings = memory.persons.records["spelling"][known] if len(memory.persons) else np.zeros_like(people.words)
+    spellings[new] = spelling_hashes(ids.gather(rows[new]), people.of(new), keys)
+    _check_spellings(known, spellings, memory)
     frame = frame.select(columns.quasi_identifiers + columns.sensitive)[rows]
     texts, codes = _sensitive(frame.select(columns.sensitive))
     values = (*memory.values, *sorted(set(texts) - set(memory.values)))
-    check_seen_apart([(", ".join(columns.sensitive), pl.Series(values, dtype=pl.String))])
+    parts = zip(columns.sensitive, zip(*map(json.loads, values), strict=True), strict=True)
+    named = {name: pl.Series(some, dtype=pl.String).unique() for name, some in parts}
+    check_read_apart(named.items(), may_normalize=False)
+    alike = {name: pairs for name, some in named.items() if (pairs := count_alike(some)[0])}
     code_of = {text: code for code, text in enumerate(values)}
     sensitive = np.array([code_of[text] for text in texts], dtype=np.int32)[codes]
     tokens = keys.tokens("sensitive", values)[sensitive]
     checks = keys.checks_of(people.words, tokens)
     old = known >= 0
-    held = memory.persons.records["value"][known[old]]
-    # A person who was not published since the ledger's first format has that format's check.
-    _check_unchanged((held != checks[old]) & (held != (people.words ^ tokens)[old]))
+    _check_unchanged(memory.persons.records["value"][known[old]] != checks[old])
     table = encode(frame, Schema(quasi_identifiers=columns.quasi_identifiers, sensitive=columns.sensitive))
     return LinkedTable(
         frame=frame,
@@ -226,9 +241,11 @@ def link(
         values=values,
         sensitive=sensitive,
         value_checks=checks,
-        quasi_identifier_checks=keys.checks_of(people.words, _combined_tokens(table, keys)),
+        quasi_identifiers=_combined_tokens(table, keys),
+        spellings=spellings,
         memory=memory,
         dropped=dropped,
+        notes=tuple(_ALIKE.format(pairs, name) for name, pairs in alike.items()),
     )
 
 
@@ -276,35 +293,53 @@ def _identifiers(frame: pl.DataFrame, name: str) -> pl.Series:
     return ids
 
 
-def _as_known(ids: pl.Series, values: pl.Series, memory: Memory, keys: SeriesKeys) -> pl.Series:
-    """Return ids, those as text that earlier versions wrote in another way as they did, where only that is known."""
-    earlier = canonical_text(values)
-    other = np.flatnonzero((earlier != ids).to_numpy())
-    if not len(other) or not len(memory.persons):
-        return ids
-    known, known_earlier = (memory.persons.find(keys.pseudonyms(one.gather(other)).ids) >= 0 for one in (ids, earlier))
-    other = other[~known & known_earlier]
-    return ids.scatter(other, earlier.gather(other)) if len(other) else ids
+def spelling_hashes(ids: pl.Series, people: Pseudonyms, keys: SeriesKeys) -> NDArray[np.uint64]:
+    """Compute a keyed hash of each id that is the same for all common ways to write the id.
 
-
-def mostly_respelled(unknown: pl.Series, memory: Memory, keys: SeriesKeys) -> bool:
-    """Return whether most people who seem unknown are known ones, with ids that are written in another way.
-
-    They would get another signature, and the releases together would betray them.
+    Parameters
+    ----------
+    ids : polars.Series
+        The ids as text.
+    people : Pseudonyms
+        What the ids are known by.
+    keys : SeriesKeys
+        The keys of the series.
     """
-    if not len(memory.persons) or not len(unknown):
-        return False
-    some = unknown.head(_TRIED)  # in the order of their hashes: as good as random
-    plain = some.str.strip_chars()
-    short = plain.str.strip_chars_start("0")
-    spellings = [plain, short, plain.str.to_lowercase(), plain.str.to_uppercase()]
-    spellings += [short.str.zfill(width) for width in range(2, _WIDEST + 1)]
-    spellings += [some.str.normalize("NFKC").str.replace_all(_INVISIBLE, "").str.strip_chars()]
-    spellings += [plain.str.replace(pattern, written) for pattern, written in _SPELLINGS]
-    found = np.zeros(len(some), dtype=np.bool_)
-    for one in spellings:
-        found |= memory.persons.find(keys.pseudonyms(one).ids) >= 0
-    return 2 * int(found.sum()) > len(some)
+    plain = ids.str.to_lowercase()
+    # Most ids have letters, digits and hyphens only, which takes no pattern.
+    unusual = np.flatnonzero(plain.str.contains("^0|[^0-9a-z_-]").to_numpy())
+    some = plain.gather(unusual).str.normalize("NFKC").str.to_uppercase().str.to_lowercase().str.normalize("NFKC")
+    for pattern, written in _SPELLINGS:
+        some = some.str.replace_all(pattern, written)
+    plain = plain.scatter(unusual, some) if len(unusual) else plain
+    hashes = people.ids[:, 0].copy()
+    other = np.flatnonzero((plain != ids).to_numpy())
+    hashes[other] = keys.pseudonyms(plain.gather(other)).ids[:, 0]
+    return hashes
+
+
+def _check_spellings(known: NDArray[np.int64], spellings: NDArray[np.uint64], memory: Memory) -> None:
+    """Check that no new person is a known one who is absent today, with an id that is written in another way.
+
+    Such a person would get another signature, and the releases together would betray the person.
+    """
+    new = known < 0
+    count = int(np.isin(spellings[new], memory.persons.records["spelling"][absent_people(known, memory)]).sum())
+    if count:
+        raise DataError(
+            f"{count} of {int(new.sum())} new people are known under ids that are written in another way (blanks, "
+            "leading zeros, upper and lower case, Unicode forms, a decimal point, signs, dates). Taken for new ones, "
+            "they would get another set of values, and the releases together would betray them. Write the ids as in "
+            "the earlier releases; in pandas, read them as text (dtype=str). If they are other people, let their ids "
+            "differ in more than that."
+        )
+
+
+def absent_people(known: NDArray[np.int64], memory: Memory) -> NDArray[np.bool_]:
+    """Return which of the people whom a series remembers are not in a table."""
+    absent = np.ones(len(memory.persons), dtype=np.bool_)
+    absent[known[known >= 0]] = False
+    return absent
 
 
 def _sensitive(frame: pl.DataFrame) -> tuple[list[str], NDArray[np.integer]]:

@@ -1,7 +1,7 @@
 """The stages of a release of a series: linked rows, groups and their published cells, the verified release.
 
-They are those of `shoal.stages`, with types of their own: a series adds counterfeits, and verifies a release against
-what it remembers. `LinkedTable` stands for what is prepared.
+They are those of `shoal.pipeline.run`, with types of their own: a series adds counterfeits, and verifies a release
+against what it remembers. `LinkedTable` stands for what is prepared.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from shoal.disclosure_risk import reidentification
 from shoal.errors import InternalError
 from shoal.metrics.certainty import gcp
+from shoal.pipeline.prepare import generator
 from shoal.republication.m_invariance.generalization import generalize
 from shoal.republication.m_invariance.verification import (
     group_sizes,
@@ -22,21 +23,20 @@ from shoal.republication.m_invariance.verification import (
     verify_release,
     verify_truth,
 )
-from shoal.republication.published import published_tables, value_order
-from shoal.stages import generator
+from shoal.republication.published_rows import published_tables, value_order
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import polars as pl
 
-    from shoal._progress import Clock
+    from shoal._core.progress import Clock
     from shoal.recoding import Recoding
     from shoal.republication.ledger.records import RecordedSeries
     from shoal.republication.linkage import LinkedTable
     from shoal.republication.m_invariance.generalization import Generalization
 
-__all__ = ["MadeRelease", "RecodedPublication", "generalize_and_recode", "verified_publication"]
+__all__ = ["generalize_and_recode", "verified_publication"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

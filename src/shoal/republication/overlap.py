@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from shoal._messages import Suggestion
 from shoal.errors import DataError
 from shoal.republication.ledger.memory import read_memory
 from shoal.republication.ledger.records import series_names
-from shoal.republication.linkage import mostly_respelled
+from shoal.republication.linkage import spelling_hashes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import polars as pl
 
-    from shoal.republication.ledger.keys import SeriesKeys
-    from shoal.republication.ledger.memory import Memory
     from shoal.republication.ledger.records import RecordedSeries
     from shoal.republication.ledger.store import Store
 
@@ -39,7 +39,7 @@ def another_series(name: str, others: Sequence[str]) -> str:
     )
 
 
-def check_apart(store: Store, series: RecordedSeries, people: Callable[[Memory, SeriesKeys], pl.Series]) -> None:
+def check_apart(store: Store, series: RecordedSeries, ids: pl.Series) -> None:
     """Check that no other series of the ledger shows the people of a release.
 
     Their ids are hashed as each of the other series does it; nothing of that is kept.
@@ -50,8 +50,8 @@ def check_apart(store: Store, series: RecordedSeries, people: Callable[[Memory, 
         The ledger.
     series : RecordedSeries
         The series that is to have the release.
-    people : callable
-        Returns the ids of its people, as text, as another series with some memory and keys knows them.
+    ids : polars.Series
+        The ids of its people, as text.
 
     Raises
     ------
@@ -64,17 +64,17 @@ def check_apart(store: Store, series: RecordedSeries, people: Callable[[Memory, 
             if other is None or other.latest is None:
                 continue
             keys = store.keys(other)
-            memory = read_memory(connection, other, keys, after=other.latest)
-            ids = people(memory, keys)
-            shared = int((memory.persons.find(keys.pseudonyms(ids).ids) >= 0).sum())
-            respelled = not shared and mostly_respelled(ids, memory, keys)
-            if shared or respelled:
-                who = "Most" if respelled else f"{shared} of {len(ids)}"
-                how = ", with ids that are written in another way" if respelled else ""
+            persons = read_memory(connection, other, keys, after=other.latest).persons
+            pseudonyms = keys.pseudonyms(ids)
+            same = persons.find(pseudonyms.ids) >= 0
+            shared = same | np.isin(spelling_hashes(ids, pseudonyms, keys), persons.records["spelling"])
+            if shared.any():
+                how = "" if same.any() else ", with ids that are written in another way"
                 raise DataError(
-                    f"{who} people are in the series '{name}' of this ledger, too{how}. {_MEANING} Nothing "
-                    "was published. Publish them in one of the two. Only if nobody outside sees the releases of one, "
-                    "or the two protect columns that have nothing to do with each other, allow it: ",
+                    f"{int(shared.sum())} of {len(ids)} people are in the series '{name}' of this ledger, too{how}. "
+                    f"{_MEANING} Nothing was published. Publish them in one of the two. Only if nobody outside "
+                    "sees the releases of one, or the two protect columns that have nothing to do with each other, "
+                    "allow it: ",
                     Suggestion("overlap", "allow"),
                     ".",
                 )

@@ -10,12 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from shoal._unpicklable import Unpicklable
-from shoal._validation import OneOf, Optional, validate
-from shoal.certificate import FORMAT, PRIVATE
+from shoal._core.unpicklable import Unpicklable
+from shoal._core.validation import OneOf, Optional, validate
 from shoal.errors import ReleaseUnsafeError
 from shoal.io import Restorer, spreadsheet_names, without_categories, write_folder, write_table
-from shoal.release import write_text
+from shoal.release.certificate import FORMAT, PRIVATE
+from shoal.release.writer import write_text
 from shoal.report import render_publication
 from shoal.republication.m_invariance.verification import verify_release
 from shoal.republication.queries import PublishedGroups
@@ -97,7 +97,7 @@ class PublicationCertificate:
             "achieved": dict(self.achieved),
             "risk": {when: dict(figures) for when, figures in self.risk.items()},
             "cost": dict(self.cost),
-            "guarantee": {**self._guarantee(), "tuples_ratio": None, "stars_ratio": None},
+            "guarantee": self._guarantee(),
             "seconds": {step: round(seconds, 4) for step, seconds in self.seconds.items()},
             "output": {"files": {name: dict(facts) for name, facts in self.files.items()}},
         }

@@ -22,8 +22,8 @@ from shoal.republication.asked import Asked
 from shoal.republication.evenly import Evenly
 from shoal.republication.questions import Condition, read_question
 from shoal.verification import Meaning, ReadColumn, read_table
-from shoal.verification.cells import cell_text
-from shoal.verification.columns import ReadingProblem, how_to_say, not_understood
+from shoal.verification.cell_syntax import cell_text
+from shoal.verification.published_columns import ReadingProblem, how_to_say, not_understood
 from shoal.verification.sub_domains import AnyOf, Everything, Listed
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from shoal.verification.sub_domains import SubDomain
 
-__all__ = ["Count", "PublishedGroups"]
+__all__ = ["PublishedGroups"]
 
 _GROUP, _COUNT = "group_id", "count"
 
@@ -71,6 +71,8 @@ class PublishedGroups:
         anything; the estimate takes it for all that the other cells of the column reach.
     meanings : mapping of str to Meaning, optional
         What is said of the quasi-identifiers' cells (`shoal.verification.declared_meanings`).
+    empty_is_missing : bool
+        Whether an empty text was read as a missing value, as in CSV: the bounds hold for both then.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class PublishedGroups:
         star: str = "*",
         domains: Mapping[str, str] | None = None,
         meanings: Mapping[str, Meaning] | None = None,
+        empty_is_missing: bool = False,
     ) -> None:
         _check(release, quasi_identifiers, counterfeits)
         self._release = release
@@ -91,6 +94,7 @@ class PublishedGroups:
         self._fakes = _fakes(release, counterfeits, first)
         self._read = read_table(release[first], self._quasi_identifiers, star=star, meanings=meanings)
         self._domains = dict(domains or {})
+        self._empty_is_missing = empty_is_missing
         self._columns: dict[str, _Column] = {}
 
     def unheard_of(self, question: str | Sequence[Condition]) -> tuple[str, ...]:
@@ -130,7 +134,9 @@ class PublishedGroups:
             # Between names in no known order there may be any of them, which is a bound, too.
             if problem is not None and not problem.order_only:
                 raise not_understood([problem])
-            self._columns[name] = _Column(self._read[name], self._domains.get(name))
+            self._columns[name] = _Column(
+                self._read[name], self._domains.get(name), empty_is_missing=self._empty_is_missing
+            )
         return self._columns[name]
 
     def count(self, question: str | Sequence[Condition]) -> Count:
@@ -161,19 +167,22 @@ class PublishedGroups:
             by_column.setdefault(condition.column, []).append(condition)
         share = np.ones(len(self._sizes))
         may, must = np.ones(len(self._sizes), dtype=np.bool_), np.ones(len(self._sizes), dtype=np.bool_)
-        fulfils = np.ones(self._release.height, dtype=np.bool_)
+        fulfils = perhaps = np.ones(self._release.height, dtype=np.bool_)
         for name, asked in by_column.items():
             if name in self._quasi_identifiers:
                 may_here, must_here, share_here = self._column(name).answers(asked)
                 may, must, share = may & may_here, must & must_here, share * share_here
             else:
-                fulfils &= _fulfilled(self._release.get_column(name), asked)
-        rows = np.bincount(self._group_of[fulfils], minlength=len(self._sizes))
+                column = self._release.get_column(name)
+                found = _fulfilled(column, asked)
+                empty = self._empty_is_missing and all(condition.holds("") for condition in asked)
+                fulfils, perhaps = fulfils & found, perhaps & (found | (column.is_null().to_numpy() & empty))
+        rows, most = (np.bincount(self._group_of[one], minlength=len(self._sizes)) for one in (fulfils, perhaps))
         people = self._sizes - self._fakes
         return Count(
             estimate=float((people * share * (rows / self._sizes)).sum()),
             at_least=int(np.where(must, np.maximum(rows - self._fakes, 0), 0).sum()),
-            at_most=int(np.where(may, np.minimum(rows, people), 0).sum()),
+            at_most=int(np.where(may, np.minimum(most, people), 0).sum()),
         )
 
 
@@ -222,8 +231,8 @@ def _fulfilled(column: pl.Series, asked: Sequence[Condition]) -> NDArray[np.bool
 class _Column:
     """One recoded column: what each group's cell stands for."""
 
-    def __init__(self, cells: ReadColumn, domain: str | None) -> None:
-        self.cells = cells
+    def __init__(self, cells: ReadColumn, domain: str | None, *, empty_is_missing: bool) -> None:
+        self.cells, self._empty_is_missing = cells, empty_is_missing
         self._domain = None if domain is None else _domain(cells, domain)
         # A domain says which values there are; where some are missing, a star may hide one, too.
         hidden = (Listed(texts=(None,)),) * (None in cells.labels)
@@ -233,7 +242,7 @@ class _Column:
     def answers(self, asked: Sequence[Condition]) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:
         """Return for each group whether somebody's value may fulfil all conditions, everybody's must, and the share."""
         self._check_plain(asked)
-        held = Asked(self.cells, asked, self._star)
+        held = Asked(self.cells, asked, self._star, empty_is_missing=self._empty_is_missing)
         judged = [held.judged(label) for label in self.cells.labels]
         may, must = (np.array([getattr(one, name) for one in judged], dtype=np.bool_) for name in ("may", "must"))
         shares = np.array([self._evenly.share(label, held) for label in self.cells.labels])
@@ -244,7 +253,7 @@ class _Column:
     def shows(self, value: str) -> bool:
         """Return whether some cell other than a star, or what stars are said to stand for, may be a value."""
         alone = Condition(column=self.cells.name, values=(value,))
-        held = Asked(self.cells, [alone], self._star)
+        held = Asked(self.cells, [alone], self._star, empty_is_missing=self._empty_is_missing)
         starred = [isinstance(one, Everything) for one in self.cells.sub_domains]
         if all(starred) and self._star is None:
             return True  # nothing is known

@@ -9,11 +9,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from shoal._core.unpicklable import Unpicklable
+from shoal._core.validation import Boolean, Integer, OneOf, RationalIn, validate
 from shoal._messages import Suggestion
-from shoal._unpicklable import Unpicklable
-from shoal._validation import Boolean, Integer, OneOf, RationalIn, validate
 from shoal.errors import LedgerError, ParameterError, near_matches
-from shoal.opening import roles
+from shoal.pipeline.input import roles
 from shoal.republication.ledger.acceptance import RISK, accept
 from shoal.republication.ledger.journal import check_written
 from shoal.republication.ledger.records import RecordedSeries, SeriesColumns, series_names, series_row

@@ -6,25 +6,26 @@ import os
 from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from shoal._progress import Clock, Progress
-from shoal._unpicklable import Unpicklable
-from shoal._validation import Boolean, Constraint, Integer, OneOf, Optional, validate
-from shoal.certificate import FORMAT
-from shoal.errors import LedgerError, NoRowsError
-from shoal.input_hash import input_hash
+from shoal._core.progress import Clock, Progress
+from shoal._core.unpicklable import Unpicklable
+from shoal._core.validation import Boolean, Constraint, Integer, OneOf, Optional, validate
+from shoal._version import __version__
+from shoal.errors import LedgerError, NoRowsError, OutputError, WarnedError
 from shoal.io import check_free, staged_folder
-from shoal.opening import open_data
+from shoal.pipeline.input import open_data
+from shoal.pipeline.input_hash import input_hash
+from shoal.release.certificate import FORMAT
 from shoal.republication.guarantee import guarantee_of
 from shoal.republication.ledger import journal
 from shoal.republication.ledger.memory import encrypted_pieces, read_memory
 from shoal.republication.ledger.records import RecordedRelease
-from shoal.republication.ledger.storage import now
+from shoal.republication.ledger.storage import now, reason_of
+from shoal.republication.ledger.store import LOG
 from shoal.republication.linkage import NOBODY, link
+from shoal.republication.lookalikes import warnings_of
 from shoal.republication.making import generalize_and_recode, verified_publication
 from shoal.republication.overlap import check_apart
 from shoal.republication.publication import FilesOf, Publication, PublicationCertificate
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
     from shoal.io import StagedFolder
-    from shoal.opening import OpenedData
+    from shoal.pipeline.input import OpenedData
     from shoal.republication.ledger.memory import Memory
     from shoal.republication.ledger.records import RecordedSeries, SeriesColumns
     from shoal.republication.ledger.store import Store
@@ -73,6 +74,7 @@ class Series(Unpicklable):
         overlap: Literal["error", "allow"] = "error",
         signatures: Literal["any", "near"] = "any",
         min_real: int = 1,
+        strict: bool = False,
         seed: int | None = None,
         force: bool = False,
         format: str | None = None,  # noqa: A002
@@ -110,6 +112,9 @@ class Series(Unpicklable):
             person and counterfeits shows that person's exact quasi-identifiers; with 2 or more such groups show the
             same as others, and share their counterfeits out evenly, so that every group has that many real people
             wherever the people with its set of values suffice for it. Nobody is left out, and the bound 1/m stays.
+        strict : bool, default False
+            Whether to publish nothing if there is a warning: new people who may be known ones under other ids, because
+            they have the data of somebody who left, or ids that differ only in how they are written.
         seed : int, optional
             For reproducible experiments; by default randomness comes from the operating system.
         force, format, spreadsheet_safe
@@ -129,8 +134,10 @@ class Series(Unpicklable):
             The call or the data is wrong; the message says what to change. People whose sensitive value is not the one
             that they were published with are among what is wrong.
         InfeasibleError
-            The new rows allow no such release, and the message names the largest m that would do; or the table has
-            fewer than `min_real` people.
+            The new rows allow no such release: the message names the largest m that would do, and what is safe for
+            these people. Or the table has fewer than `min_real` people.
+        WarnedError
+            There are warnings, and `strict` was requested.
         LedgerError
             The ledger cannot be used, is not the newest, or another process publishes just now.
         ReleaseUnsafeError
@@ -138,7 +145,7 @@ class Series(Unpicklable):
         """
         options: dict[str, Any] = {"missing_sensitive": missing_sensitive}
         asked = {"overlap": overlap, "signatures": signatures, "min_real": min_real}
-        validate("publish", {**options, **asked, "seed": seed, "format": format}, _CONSTRAINTS)
+        validate("publish", {**options, **asked, "strict": strict, "seed": seed, "format": format}, _CONSTRAINTS)
         usual, asked["min_real"] = {"overlap": "error", "signatures": "any", "min_real": 1}, int(min_real)
         options |= {name: value for name, value in asked.items() if value != usual[name]}
         if output is not None:
@@ -159,13 +166,19 @@ class Series(Unpicklable):
                 _refuse_unknown(series, Path(output).expanduser().resolve())
             with clock.step("link"):
                 linked = link(opened.frame, self.columns, memory, keys, missing_sensitive=missing_sensitive)
+                warnings = tuple(warnings_of(linked))
+                if strict and warnings:
+                    raise WarnedError(
+                        f"The release has {len(warnings)} warning(s), and none was to be accepted. Nothing was "
+                        f"published. {' '.join(warnings)}"
+                    )
                 if overlap == "error":
-                    check_apart(store, series, partial(linked.ids_in, opened.frame, self.columns.identifier))
+                    check_apart(store, series, linked.ids_in(opened.frame, self.columns.identifier))
             release = RecordedRelease(
                 number=series.releases[-1].number + 1 if series.releases else 1,
                 state=_PUBLISHED if output is None else _STAGED,
                 time=now(),
-                version=version("shoal"),
+                version=__version__,
                 seed=None if seed is None else str(int(seed)),
                 input_sha256="",
                 rows=0,
@@ -173,12 +186,14 @@ class Series(Unpicklable):
                 parameters={"counterfeits": series.counterfeits, **options},
             )
             publication, release, pieces = self._made(linked, release, opened, clock, series)
-            publication = replace(publication, notes=(*told, *publication.notes))
+            publication = replace(publication, notes=(*told, *warnings, *publication.notes))
             if output is None:
                 with store.database.writing() as connection:
                     token = journal.intend(connection, None, store.secrets)
                 with store.database.writing() as connection:
-                    recorded = journal.record(connection, series, release, pieces, keys)
+                    recorded = journal.record(
+                        connection, series, release, pieces, keys, token=token, secrets=store.secrets
+                    )
                     journal.settle(connection)
                     store.expect(recorded, token=token)
                 store.confirm()
@@ -209,16 +224,18 @@ class Series(Unpicklable):
                 folder=str(staged.target),
                 staged=str(staged.path),
             )
-            with self._settling(staged):
+            with self._settling(staged, release):
                 with store.database.writing() as connection:
-                    recorded = journal.record(connection, series, release, pieces, keys)
+                    recorded = journal.record(
+                        connection, series, release, pieces, keys, token=token, secrets=store.secrets
+                    )
                     settled = recorded.settled(keys)
                     store.expect(recorded, settled, token=token)
                 staged.publish()
                 with store.database.writing() as connection:
                     journal.advance(connection, recorded, settled, keys)
                     journal.settle(connection)
-                store.confirm()
+            store.confirm()
         return replace(writing.publication, certificate=writing.certificate, folder=staged.target)
 
     def history(self) -> tuple[RecordedRelease, ...]:
@@ -281,7 +298,7 @@ class Series(Unpicklable):
         fields = ("number", "state", "version", "rows", "counterfeits")
         return {
             "format": FORMAT,
-            "shoal": version("shoal"),
+            "shoal": __version__,
             "series": {"name": self.name, "id": series.public_id, "created": series.created[:10]},
             "requested": [{"model": "m-invariance", "m": self.m}],
             "quasi_identifiers": list(self.columns.quasi_identifiers),
@@ -398,16 +415,39 @@ class Series(Unpicklable):
         return series, read_memory(connection, series, self._store.keys(series), after=series.latest)
 
     @contextmanager
-    def _settling(self, staged: StagedFolder) -> Iterator[None]:
-        """Leave nothing half done where the work raises; where the ledger is out of reach the next start settles it."""
+    def _settling(self, staged: StagedFolder, release: RecordedRelease) -> Iterator[None]:
+        """Leave nothing half done if the work raises, and say what is true of a release whose folder has appeared.
+
+        An error after that may not say that nothing was published. If the ledger records the release at a second
+        attempt, there is no error; if it cannot, the next start does.
+        """
         try:
             yield
-        except BaseException:
+        except BaseException as error:
             try:
-                self._store.finish()
+                self._store.finish(own=staged.path)
             except LedgerError:
                 staged.leave()  # it shows that the release did not appear
-            raise
+            if not journal.intact(staged.target, release.files) or not isinstance(error, LedgerError | OutputError):
+                raise
+            reason = reason_of(error) if isinstance(error, LedgerError) else "its folder may not be on the disk yet."
+            if not self._is_published(release):
+                raise LedgerError(
+                    f"Release {release.number} of the series '{self.name}' is published: its folder '{staged.target}' "
+                    f"is there, complete. But the ledger could not record that: {reason} Leave the folder where it is, "
+                    "and do not publish the table again: the next start of a publish, or 'shoal republish recover', "
+                    "records the release."
+                ) from None
+            LOG.warning("Release %s is published and recorded, at a second attempt: %s", release.number, reason)
+
+    def _is_published(self, release: RecordedRelease) -> bool:
+        """Return whether the ledger has recorded a release as published; False if it is out of reach."""
+        try:
+            releases = self.history()
+        except LedgerError:
+            return False
+        asked = (release.number, _PUBLISHED, release.input_sha256)
+        return any((one.number, one.state, one.input_sha256) == asked for one in releases)
 
     def _made(
         self, linked: LinkedTable, release: RecordedRelease, opened: OpenedData, clock: Clock, series: RecordedSeries
@@ -463,7 +503,7 @@ class Series(Unpicklable):
             columns=self.columns,
             certificate=certificate,
             counts=release.counts,
-            notes=tuple(_notes(release.counts, first=not len(linked.memory.persons))),
+            notes=(*linked.notes, *_notes(release.counts)),
             salt=salt,
             source_format=opened.format,
             restore=opened.restore.of(made.frame),
@@ -516,20 +556,13 @@ def _merged(
     return files
 
 
-def _notes(counts: Mapping[str, int], *, first: bool) -> Iterator[str]:
+def _notes(counts: Mapping[str, int]) -> Iterator[str]:
     """Yield what the publisher should know of a release, in sentences."""
     told = (
         ("missing_sensitive", "{} row(s) are left out because they miss a sensitive value."),
         ("changed_quasi_identifiers", "{} people have other quasi-identifiers than the last time they were published."),
         ("returned", "{} people return after a gap; they keep the signature that they had."),
     )
-    if not first and counts["new"] and not counts["kept"] and not counts["returned"]:
-        yield (
-            f"Nobody of the release was in an earlier one: all {counts['new']:,} people are taken for new. If they are "
-            "the same people under other ids (coded anew, or written in another way), do not give this release away, "
-            "for together with the earlier ones it may betray them: take it back (shoal republish rollback "
-            "--unpublished), and publish with the earlier ids."
-        )
     for name, sentence in told:
         if counts[name]:
             yield sentence.format(f"{counts[name]:,}")
@@ -540,6 +573,7 @@ _CONSTRAINTS: dict[str, Constraint] = {
     "overlap": OneOf(("error", "allow")),
     "signatures": OneOf(("any", "near")),
     "min_real": Integer(low=1),
+    "strict": Boolean(),
     "seed": Optional(Integer(low=0)),
     "format": Optional(OneOf(("csv", "parquet"))),
 }

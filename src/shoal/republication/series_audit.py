@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from shoal.republication.ledger.memory import Memory
     from shoal.republication.ledger.records import RecordedRelease, RecordedSeries
 
-__all__ = ["CheckedRelease", "SeriesAudit", "audit_series", "is_foreign", "releases_of", "unknown_beside"]
+__all__ = ["SeriesAudit", "audit_series", "is_foreign", "releases_of", "unknown_beside"]
 
 _CERTIFICATE = "certificate.json"
 _MOST_BESIDE = 10_000
@@ -182,7 +182,7 @@ def _said(folder: Path) -> dict[str, Any]:
 
 
 def _is_of(said: Mapping[str, Any], series: RecordedSeries) -> bool:
-    return bool(said) and said.get("name") == series.name and said.get("id", series.public_id) == series.public_id
+    return bool(said) and (said.get("name"), said.get("id")) == (series.name, series.public_id)
 
 
 def _standing(series: RecordedSeries) -> list[RecordedRelease]:

@@ -1,4 +1,7 @@
-"""Releases in the pipelines of scikit-learn: `Anonymizer`, a transformer. It needs `pip install 'shoal[learn]'`."""
+"""Releases in the pipelines of scikit-learn: `Anonymizer`, a transformer.
+
+It needs `pip install 'shoal-privacy[learn]'`.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from shoal._optional import require
-from shoal._validation import Boolean, Instance, OneOf, Optional, validate
-from shoal.application import apply
+from shoal._core.optional import require
+from shoal._core.validation import Boolean, Instance, OneOf, Optional, validate
 from shoal.errors import DataError
 from shoal.models import KAnonymity
-from shoal.publish import anonymize
+from shoal.verbs.anonymize import anonymize
+from shoal.verbs.apply import apply
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.models import PrivacyModel
-    from shoal.release import Release
+    from shoal.release.release import Release
 
 __all__ = ["Anonymizer"]
 

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from shoal._optional import require
-from shoal._progress import Progress, silent
+from shoal._core.optional import require
+from shoal._core.progress import Progress, silent
 from shoal.errors import InternalError
 
 if TYPE_CHECKING:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
@@ -13,10 +15,12 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainT
 from starlette.routing import Route
 
 from shoal.errors import ShoalError, place_of
-from shoal.studio import attacking, levels, preparing, publishing, screens, series
+from shoal.studio import attacking, levels, persons, preparing, publishing, screens, series
+from shoal.studio.allowed_paths import without_password
 from shoal.studio.guard import HIERARCHY_PATH, REPORT_POLICY, UPLOAD_PATH
 from shoal.studio.pages import page
-from shoal.studio.state import Studio, Waiting
+from shoal.studio.refusing import Sent, refused_page
+from shoal.studio.state import Studio, UnprovedChange, Waiting
 from shoal.studio.voice import SCREENS
 
 if TYPE_CHECKING:
@@ -43,6 +47,8 @@ def application(studio: Studio) -> Starlette:
     """Return the application that shows and changes the state of a studio; `Guard` belongs before it."""
     shown = {
         "/": screens.opening,
+        "/sheet": screens.sheets,
+        "/persons": persons.persons,
         "/columns": screens.columns,
         "/risk": screens.risk,
         "/goal": screens.goal,
@@ -58,6 +64,8 @@ def application(studio: Studio) -> Starlette:
     changed = {
         "/open": screens.open_path,
         "/open/demo": screens.open_demo,
+        "/sheet": screens.choose_sheet,
+        "/persons": persons.answer,
         "/columns": screens.set_columns,
         "/columns/values": screens.show_values,
         "/risk": screens.set_fraction,
@@ -79,12 +87,13 @@ def application(studio: Studio) -> Starlette:
         "/history": screens.go_back,
         "/cancel": publishing.cancel,
     }
-    routes = [Route(path, _showing(studio, show), methods=["GET"]) for path, show in shown.items()]
-    routes += [Route(path, _changing(studio, change), methods=["POST"]) for path, change in changed.items()]
+    screens_of = _Screens(studio=studio, shown=shown)
+    routes = [Route(path, _showing(screens_of, path), methods=["GET"]) for path in shown]
+    routes += [Route(path, _changing(screens_of, path, change), methods=["POST"]) for path, change in changed.items()]
     routes += [
-        Route(UPLOAD_PATH, _dropped(studio), methods=["POST"]),
+        Route(UPLOAD_PATH, _dropped(screens_of), methods=["POST"]),
         Route("/goal/words", _words(studio), methods=["POST"]),
-        Route(HIERARCHY_PATH, _hierarchy(studio), methods=["POST"]),
+        Route(HIERARCHY_PATH, _hierarchy(screens_of), methods=["POST"]),
         Route("/hierarchy/{name}", _hierarchy_file(studio), methods=["GET"]),
         Route("/compare.svg", _picture(lambda _: levels.picture_of(studio)), methods=["GET"]),
         Route("/coarser/{name}.svg", _picture(lambda name: preparing.picture_of_coarsening(studio, name))),
@@ -97,52 +106,114 @@ def application(studio: Studio) -> Starlette:
     return Starlette(routes=routes, exception_handlers={404: _not_there, 500: _broken})
 
 
-def _showing(studio: Studio, show: Callable[[Studio, Mapping[str, str]], str | Waiting]) -> Handler:
+@dataclass(frozen=True, kw_only=True)
+class _Screens:
+    """The screens of a studio, and what becomes of changes that turn out to be wrong."""
+
+    studio: Studio
+    shown: Mapping[str, Callable[[Studio, Mapping[str, str]], str | Waiting]]
+    """What shows each screen, by its path."""
+
+    def change(self, sent: Sent, change: Callable[[], str]) -> str:
+        """Change the state; what was changed is taken back where it fails, now or at the screen after it.
+
+        Returns
+        -------
+        str
+            The path of the screen after it.
+
+        Raises
+        ------
+        ShoalError
+            Where it fails now.
+        """
+        studio = self.studio
+        with studio.lock:
+            before = studio.decisions()
+            try:
+                target = change()
+            except ShoalError:
+                studio.take_back(before)
+                raise
+            if sent.path != "/cancel" and studio.decisions() != before:
+                studio.unproved = UnprovedChange(sent=sent, before=before, target=target.partition("?")[0])
+            return target
+
+    def show(self, path: str, query: Mapping[str, str]) -> Response:
+        """Show a screen, or what it waits for, or the form that asked for what cannot be shown."""
+        studio = self.studio
+        with studio.lock:
+            unproved = studio.unproved
+            follows = unproved is not None and unproved.target == path
+            try:
+                found = self.shown[path](studio, query)
+            except ShoalError as error:
+                if unproved is None or not follows:
+                    return self.problem(error)
+                studio.unproved = None
+                studio.take_back(unproved.before)
+                return self.refuse(unproved.sent, error)
+            if isinstance(found, Waiting):
+                if found.path is None:
+                    working = page("working.html.j2", studio, step=found.step, job=found.job, back=found.back)
+                    return HTMLResponse(working)
+                answer: Response = RedirectResponse(found.path, 303)
+            else:
+                answer = HTMLResponse(found)
+            if follows:
+                studio.unproved = None
+            return answer
+
+    def refuse(self, sent: Sent, error: ShoalError) -> Response:
+        """Show the screen of a form again, with what was typed and what is wrong with it."""
+        path = "/" + sent.path.split("/")[1]
+        path = "/" if path == "/open" else path
+        query = {name: sent.form[name] for name in ("column", "level", "find") if name in sent.form}
+        try:
+            with self.studio.lock:
+                found = self.shown[path](self.studio, query) if path in self.shown else None
+        except ShoalError:
+            found = None
+        if not isinstance(found, str):
+            return self.problem(error)
+        shown_again = {name: without_password(one) if name == "path" else one for name, one in sent.form.items()}
+        sent = replace(sent, form=shown_again)
+        named = getattr(error, "field", None) or getattr(error, "parameter", None)
+        return HTMLResponse(refused_page(found, sent, error.told(SCREENS), named=named), status_code=422)
+
+    def problem(self, error: ShoalError) -> Response:
+        """Show what is wrong on a page of its own, with a way out."""
+        text = page("problem.html.j2", self.studio, step="", message=error.told(SCREENS))
+        return HTMLResponse(text, status_code=422)
+
+
+def _showing(screens_of: _Screens, path: str) -> Handler:
     async def shown(request: Request) -> Response:
-        answer = await run_in_threadpool(_answer, studio, show, dict(request.query_params))
-        answer.background = BackgroundTask(studio.workshop.warm_up)  # once the first screen is there, and not before
+        answer = await run_in_threadpool(screens_of.show, path, dict(request.query_params))
+        # Once the first screen is there, and not before.
+        answer.background = BackgroundTask(screens_of.studio.workshop.warm_up)
         return answer
 
     return shown
 
 
-def _changing(studio: Studio, change: Callable[[Studio, Mapping[str, str]], str]) -> Handler:
+def _changing(screens_of: _Screens, path: str, change: Callable[[Studio, Mapping[str, str]], str]) -> Handler:
     """Return what handles a form: it changes the state, and leads to the next screen, or says why not."""
+
+    def answered(sent: Sent) -> Response:
+        try:
+            target = screens_of.change(sent, lambda: change(screens_of.studio, sent.form))
+        except ShoalError as error:
+            return screens_of.refuse(sent, error)
+        return RedirectResponse(target, status_code=303)
 
     async def changed(request: Request) -> Response:
         form = await _form(request)
         if form is None:
             return PlainTextResponse("This is no form of the studio.", status_code=400)
-        return await run_in_threadpool(_changed, studio, change, form)
+        return await run_in_threadpool(answered, Sent(path=path, form=form))
 
     return changed
-
-
-def _changed(studio: Studio, change: Callable[[Studio, Mapping[str, str]], str], form: Mapping[str, str]) -> Response:
-    try:
-        with studio.lock:
-            return RedirectResponse(change(studio, form), status_code=303)
-    except ShoalError as error:
-        return HTMLResponse(_problem(studio, error), status_code=422)
-
-
-def _answer(
-    studio: Studio, show: Callable[[Studio, Mapping[str, str]], str | Waiting], query: Mapping[str, str]
-) -> Response:
-    try:
-        with studio.lock:
-            found = show(studio, query)
-    except ShoalError as error:
-        return HTMLResponse(_problem(studio, error), status_code=422)
-    if isinstance(found, Waiting):
-        if found.path is not None:
-            return RedirectResponse(found.path, status_code=303)
-        return HTMLResponse(page("working.html.j2", studio, step=found.step, job=found.job, back=found.back))
-    return HTMLResponse(found)
-
-
-def _problem(studio: Studio, error: ShoalError) -> str:
-    return page("problem.html.j2", studio, step="", message=error.told(SCREENS))
 
 
 async def _form(request: Request) -> dict[str, str] | None:
@@ -156,8 +227,9 @@ async def _form(request: Request) -> dict[str, str] | None:
         return None
 
 
-def _dropped(studio: Studio) -> Handler:
+def _dropped(screens_of: _Screens) -> Handler:
     """Return what takes a file that was dropped into the page: its bytes are the body."""
+    studio = screens_of.studio
 
     async def dropped(request: Request) -> Response:
         try:
@@ -172,9 +244,10 @@ def _dropped(studio: Studio) -> Handler:
             complete = True
         finally:
             if not complete:
-                studio.places.forget()
-        screens.opened(studio, path)
-        return PlainTextResponse("/columns")
+                studio.forget_unused()
+        sent = Sent(path=UPLOAD_PATH, form={})
+        change = partial(screens_of.change, sent, lambda: screens.opened(studio, path))
+        return PlainTextResponse(await run_in_threadpool(change))
 
     return dropped
 
@@ -208,16 +281,17 @@ def _picture(drawn: Callable[[str], str | None]) -> Handler:
     return picture
 
 
-def _hierarchy(studio: Studio) -> Handler:
+def _hierarchy(screens_of: _Screens) -> Handler:
     """Return what takes a file of a hierarchy: its bytes are the body."""
+    studio = screens_of.studio
 
     async def taken(request: Request) -> Response:
         content = await request.body()
         column = request.query_params.get("column", "")
 
         def add() -> str:
-            with studio.lock:
-                return preparing.add_file(studio, column, content)
+            sent = Sent(path=HIERARCHY_PATH, form={"column": column})
+            return screens_of.change(sent, lambda: preparing.add_file(studio, column, content))
 
         try:
             return PlainTextResponse(await run_in_threadpool(add))

@@ -21,7 +21,6 @@ __all__ = [
     "FORM_LIMIT",
     "HIERARCHY_LIMIT",
     "HIERARCHY_PATH",
-    "PAGE_POLICY",
     "REPORT_POLICY",
     "UPLOAD_PATH",
     "Guard",

@@ -9,6 +9,7 @@ from shoal.errors import ShoalError, UsageError
 from shoal.studio import jobs, same
 from shoal.studio.looking import decided_on, what_was_asked
 from shoal.studio.pages import page
+from shoal.studio.refusing import FieldError
 from shoal.studio.state import Studio, Waiting
 from shoal.studio.words import COMPARED
 
@@ -117,7 +118,9 @@ def _numbers(name: str, text: str) -> list[int]:
     """Return levels of protection as numbers."""
     listed = [one.strip() for one in text.split(",") if one.strip()]
     if not all(re.fullmatch(r"\d{1,6}", one) for one in listed) or len(listed) > _MOST_LEVELS:
-        raise UsageError(f"Levels of {name} are at most {_MOST_LEVELS} whole numbers, separated by commas: 5, 10, 20.")
+        raise FieldError(
+            f"Levels of {name} are at most {_MOST_LEVELS} whole numbers, separated by commas: 5, 10, 20.", field=name
+        )
     return [int(one) for one in listed]
 
 
@@ -125,7 +128,7 @@ def set_levels(studio: Studio, form: Mapping[str, str]) -> str:
     """Compare the levels of a form."""
     levels = {"k": form.get("k", ""), "l": form.get("l", "") if studio.plan.names_of("sensitive") else ""}
     if not _numbers("k", levels["k"]):
-        raise UsageError("Name levels of k to compare: 5, 10, 20.")
+        raise FieldError("Name levels of k to compare: 5, 10, 20.", field="k")
     _numbers("l", levels["l"])
     studio.levels = levels
     return "/compare"

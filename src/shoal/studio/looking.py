@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import jobs, same
+from shoal.studio.allowed_paths import WORKBOOKS
 from shoal.studio.state import Studio, Waiting
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ __all__ = [
     "named_in",
     "promises_of",
     "same_release",
+    "sheets_of",
     "what_was_asked",
 ]
 
@@ -37,6 +39,11 @@ def looked_at(studio: Studio, step: str) -> Any:
     plan = studio.plan
     if not plan.source:
         return Waiting(path="/")
+    sheets = sheets_of(studio, step)
+    if isinstance(sheets, Waiting):
+        return sheets
+    if len(sheets) > 1 and not plan.reading.get("sheet"):
+        return Waiting(path="/sheet")
     arguments = {
         "source": plan.source,
         "demo": DEMO if plan.demo else None,
@@ -44,6 +51,14 @@ def looked_at(studio: Studio, step: str) -> Any:
         "show_values": studio.values_shown,
     }
     return studio.facts(step, f"Looking at {plan.shown}", jobs.look, arguments, back="/")
+
+
+def sheets_of(studio: Studio, step: str) -> Any:
+    """Return the names of the sheets of the open workbook, or what comes first; none for other files."""
+    plan = studio.plan
+    if not plan.source.lower().endswith(WORKBOOKS) or "://" in plan.source:
+        return []
+    return studio.facts(step, f"Opening {plan.shown}", jobs.sheets, {"source": plan.source}, back="/")
 
 
 def decided_on(studio: Studio, step: str) -> Any:
@@ -82,8 +97,8 @@ def check_mark(form: Mapping[str, str], names: Sequence[str]) -> None:
         raise UsageError("That page was made for other columns: another window has changed them since. Load it again.")
 
 
-def named_in(form: Mapping[str, str], names: Sequence[str]) -> str | None:
-    """Return the column that a form chose among some, by its number; None where it chose none of them.
+def named_in(form: Mapping[str, str], names: Sequence[str], *, field: str = "identifier") -> str | None:
+    """Return the column, or the sheet, that a form chose among some by its number; None where it chose none of them.
 
     Raises
     ------
@@ -91,7 +106,7 @@ def named_in(form: Mapping[str, str], names: Sequence[str]) -> str | None:
         Where the form was made for other columns.
     """
     check_mark(form, names)
-    given = form.get("identifier", "")
+    given = form.get(field, "")
     return names[int(given)] if given.isdecimal() and len(given) < 6 and int(given) < len(names) else None
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from shoal._words import listed, number, percent
-from shoal.studio.words import EXPLAINED, STEPS, coarsening_in_words, date_form_in_words, work_in_words
+from shoal._core.words import listed, number, percent
+from shoal.studio.words import EXPLAINED, STEPS, coarsening_in_words, date_form_in_words, visible, work_in_words
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from jinja2 import Environment
 
     from shoal.studio.state import Studio
 
-__all__ = ["page", "visible"]
+__all__ = ["page"]
 
 
 def page(template: str, studio: Studio, *, step: str, **facts: Any) -> str:
@@ -54,20 +56,24 @@ def _environment() -> Environment:
         date_form=date_form_in_words,
         work=work_in_words,
         size=_size,
+        by_kind=_by_kind,
         as_sentence=lambda text: text[:1].upper() + text[1:],
     )
     return environment
 
 
-def visible(text: object) -> str:
-    r"""Return a text in which nothing is hidden: marks that change the direction or cannot be seen are escaped.
+def _by_kind(remarks: Iterable[Mapping[str, str]]) -> list[list[str]]:
+    """Return the texts of remarks, those of one kind together, in the order in which the kinds come.
 
     Examples
     --------
-    >>> visible("age\u202e\x00")
-    'age\\u202e\\x00'
+    >>> _by_kind([{"code": "a", "text": "1"}, {"code": "b", "text": "2"}, {"code": "a", "text": "3"}])
+    [['1', '3'], ['2']]
     """
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in str(text))
+    kinds: dict[str, list[str]] = {}
+    for one in remarks:
+        kinds.setdefault(one["code"], []).append(one["text"])
+    return list(kinds.values())
 
 
 def _size(bytes_: int) -> str:

@@ -9,7 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
 
-__all__ = ["History", "Plan", "ShapedTree", "listed_name"]
+__all__ = ["PERSONS", "RECORDS", "History", "Plan", "ShapedTree", "listed_name"]
+
+PERSONS, RECORDS = "persons", "records"
+"""What rows may stand for: one person each, or one of perhaps several records of a person."""
 
 _ROLE_KEYS: Mapping[str, str] = {
     "quasi_identifier": "quasi_identifiers",
@@ -47,6 +50,10 @@ class Plan:
     """The table, as commands that are run in the folder of the studio name it."""
     demo: bool = False
     """Whether it is the made-up one that comes along."""
+    rows: str = ""
+    """What each row stands for, `PERSONS` or `RECORDS`; empty as long as nobody said it."""
+    person: str = ""
+    """The column that says whose a record is, which is left out; empty where none does."""
     roles: Mapping[str, str] = field(default_factory=dict)
     """The role of each column; empty as long as nobody looked at the proposal."""
     reading: Mapping[str, str] = field(default_factory=dict)
@@ -59,6 +66,8 @@ class Plan:
     """How cells become less precise."""
     missing_sensitive: str = "error"
     """What a missing sensitive value means."""
+    normalize: bool = False
+    """Whether texts are normalized before anything else."""
     coarsen: Mapping[str, str] = field(default_factory=dict)
     """Columns to make less precise beforehand, in the words of specs."""
     trees: Mapping[str, ShapedTree] = field(default_factory=dict)
@@ -97,6 +106,8 @@ class Plan:
             content["algorithm"] = self.algorithm
         if self.missing_sensitive != "error":
             content["missing_sensitive"] = self.missing_sensitive
+        if self.normalize:
+            content["normalize"] = True
         known = set(self.names_of("quasi_identifier"))
         files = {} if source is None else {name: tree.path for name, tree in self.trees.items()}
         coarsen = {
@@ -108,6 +119,8 @@ class Plan:
             name: form for name, form in self.dates.items() if self.roles.get(name) in ("quasi_identifier", "sensitive")
         }
         content |= {key: said for key, said in (("coarsen", coarsen), ("dates", kept)) if said}
+        if self.rows:
+            content["report"] = {"notes": self.whose}
         if output is not None:
             content["output"] = output
         return content
@@ -117,6 +130,14 @@ class Plan:
         kind, _, rest = words.partition(":")
         file, _, level = rest.rpartition(":")
         return words if path is None or kind != "level" or file != PurePath(path).name else f"level:{path}:{level}"
+
+    @property
+    def whose(self) -> str:
+        """What was said of what each row stands for, in a sentence."""
+        if self.rows == PERSONS:
+            return "Each row stands for one person, as the publisher said."
+        by = f"the column '{self.person}' says whose a record is" if self.person else "no column says whose a record is"
+        return f"A person may have several records, as the publisher said ({by}): records are protected, not persons."
 
     @property
     def work(self) -> dict[str, Any]:

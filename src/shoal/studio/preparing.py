@@ -13,6 +13,7 @@ from shoal.studio import jobs
 from shoal.studio.looking import check_mark, decided_on, k_of, mark_of, same_release
 from shoal.studio.pages import page
 from shoal.studio.plan import Plan, ShapedTree
+from shoal.studio.refusing import FieldError
 from shoal.studio.state import Studio, Waiting
 from shoal.studio.words import PROPOSALS, coarsening_in_words
 
@@ -34,6 +35,8 @@ __all__ = [
 _MOST_NODES = 300
 """Nodes that a page lists."""
 _MOST_STEPS = 500
+_AFTER = {"next": "/publish", "compare": "/compare"}
+"""The screens after this one, by the buttons that lead to them."""
 
 
 def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
@@ -51,6 +54,8 @@ def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     seen = _seen(studio, "coarser")
     if isinstance(seen, Waiting):
         return seen
+    if query.get("then") in _AFTER.values():  # the columns can be made coarser so: what comes next may be shown
+        return Waiting(path=query["then"])
     return page(
         "coarser.html.j2",
         studio,
@@ -93,12 +98,18 @@ def set_coarser(studio: Studio, form: Mapping[str, str]) -> str:
     coarsen = dict(studio.plan.coarsen)
     for place, name in enumerate(names):
         coarsen[name] = form.get(f"coarsen-{place}", coarsen.get(name, ""))
-    _coarsen(studio, coarsen)
-    return {"preview": "/coarser", "compare": "/compare"}.get(form.get("do", ""), "/publish")
+    changed = _coarsen(studio, coarsen)
+    then = _AFTER.get(form.get("do", "next"))
+    if then is None:
+        return "/coarser"
+    return f"/coarser?then={then}" if changed else then
 
 
-def _coarsen(studio: Studio, coarsen: Mapping[str, str]) -> None:
-    """Take coarsenings over, unless something is wrong with one of them."""
+def _coarsen(studio: Studio, coarsen: Mapping[str, str]) -> bool:
+    """Take coarsenings over, unless something is wrong with one of them, and return whether that changed anything.
+
+    What is wrong for the values of a column is known once they are counted: on the screen Coarser.
+    """
     before = studio.plan
     for name, words in coarsen.items():
         own = before.trees.get(name)
@@ -111,6 +122,7 @@ def _coarsen(studio: Studio, coarsen: Mapping[str, str]) -> None:
         if words != before.coarsen.get(name, "")
     ]
     studio.history.change(", ".join(told[:3]) or "Coarser", coarsen=coarsen)
+    return studio.plan != before
 
 
 def picture_of_coarsening(studio: Studio, number: str) -> str | None:
@@ -180,20 +192,7 @@ def _found(studio: Studio, name: str, tree: ShapedTree, query: Mapping[str, str]
         "find": query.get("find", "")[:100],
         "most": _MOST_NODES,
     }
-    try:
-        return studio.facts("coarser", f"Shaping {name}", jobs.shape, arguments, back="/coarser")
-    except UsageError:
-        _without_last_step(studio, name)
-        raise
-
-
-def _without_last_step(studio: Studio, name: str) -> None:
-    """Take back a step that made no hierarchy, so that the screen is there again."""
-    tree = studio.plan.trees[name]
-    trees = {other: one for other, one in studio.plan.trees.items() if other != name}
-    if len(tree.steps) > 1:
-        trees[name] = _tree(studio, name, tree.steps[:-1])
-    studio.history.change(f"{name}: the last step made no hierarchy", trees=trees)
+    return studio.facts("coarser", f"Shaping {name}", jobs.shape, arguments, back="/coarser")
 
 
 def _place(given: str, count: int) -> int:
@@ -242,7 +241,7 @@ def change_shape(studio: Studio, form: Mapping[str, str]) -> str:
             raise UsageError("Choose the values, or the groups, that belong together.")
         step = {"do": "join", "level": int(level), "nodes": chosen, "name": form.get("name", "").strip()[:200]}
         if not step["name"]:
-            raise UsageError("Give the group a name: it is what is published.")
+            raise FieldError("Give the group a name: it is what is published.", field="name")
         _shaped(studio, name, (*tree.steps, step), f"{name}: a group by hand")
     return back
 

@@ -31,7 +31,7 @@ def publishing(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         "publish.html.j2",
         studio,
         step="publish",
-        folder=studio.places.free_folder(),
+        folder=_wished(studio),
         home=studio.places.home,
         roles=[(role, plan.names_of(role.name)) for role in ROLES],
         sentences=promises_of(studio, plan),
@@ -39,6 +39,15 @@ def publishing(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         ended=_ended(studio, query),
         last=_last(studio),
         rows=looked["rows"],
+    )
+
+
+def _wished(studio: Studio) -> str:
+    """Return the name of a folder to begin with: the one that somebody chose for a release that was not made."""
+    made = studio.publication
+    done = None if made is None else studio.workshop.outcome(made.key)
+    return studio.places.free_folder(
+        "release" if made is None or (done is not None and not done.error) else made.folder.name
     )
 
 

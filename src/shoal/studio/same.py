@@ -96,7 +96,9 @@ def of_publishing(plan: Plan, requests: Requests, *, output: str) -> Same:
     made = {**requests.arguments(plan.work), "data": plan.shown}
     imported: set[str] = set()
     arguments = {name: _said(value, imported) for name, value in made.items() if name != "data"}
-    python = _program(plan, "release", "anonymize", arguments, [f"release.save({output!r})"], sorted(imported))
+    about = f", about=shoal.About(notes={plan.whose!r})" if plan.rows else ""
+    saved = [f"release.save({output!r}{about})"]
+    python = _program(plan, "release", "anonymize", arguments, saved, sorted(imported))
     return Same(command=_first(plan) + _asking("anonymize", content, requests), spec=spec_of(content), python=python)
 
 
@@ -110,7 +112,7 @@ def of_comparing(plan: Plan, requests: Requests, *, k: Sequence[int], l: Sequenc
     """
     from shoal.models import KAnonymity, LDiversity
 
-    content = plan.content()
+    content = {name: value for name, value in plan.content().items() if name != "report"}
     levels = {name: list(one) for name, one in (("k", k), ("l", l)) if one}
     options = [(requests.flag(f"levels.{name}"), ",".join(map(str, one))) for name, one in levels.items()]
     made = requests.arguments(plan.work)
@@ -299,7 +301,7 @@ def _asking(command: str, content: Mapping[str, Any], requests: Requests, more: 
         return _command(["shoal", command], [(requests.flag("spec"), SPEC_FILE), *more])
     options = []
     for key, value in content.items():
-        if key in ("columns", "privacy"):
+        if key in ("columns", "privacy", "report"):
             said = ((f"{key}.{name}", _names(one) if isinstance(one, list) else one) for name, one in value.items())
             options += [(requests.flag(name), one) for name, one in said]
         elif isinstance(value, dict):

@@ -9,9 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UsageError
 from shoal.studio import jobs, same
-from shoal.studio.looking import DEMO, check_mark, decided_on, looked_at, mark_of, promises_of, same_release
+from shoal.studio.looking import (
+    DEMO,
+    check_mark,
+    decided_on,
+    looked_at,
+    mark_of,
+    named_in,
+    promises_of,
+    same_release,
+    sheets_of,
+)
 from shoal.studio.pages import page
 from shoal.studio.plan import Plan
+from shoal.studio.refusing import FieldError
 from shoal.studio.state import Studio, Waiting
 from shoal.studio.words import GOALS, ROLES
 
@@ -21,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "columns",
     "go_back",
+    "choose_sheet",
     "goal",
     "history",
     "meaning_of",
@@ -32,6 +44,7 @@ __all__ = [
     "set_columns",
     "set_fraction",
     "set_goal",
+    "sheets",
     "show_values",
     "spec_text",
 ]
@@ -63,33 +76,64 @@ def open_path(studio: Studio, form: Mapping[str, str]) -> str:
     given = form.get("path", "")
     if "://" in given:
         source, shown = studio.places.database(given)
-        _begin(studio, Plan(source=source, shown=shown, reading=reading))
-        return "/columns"
-    opened(studio, studio.places.table(given), reading=reading)
-    return "/columns"
+        return _begin(studio, Plan(source=source, shown=shown, reading=reading))
+    return opened(studio, studio.places.table(given), reading=reading)
 
 
 def open_demo(studio: Studio, form: Mapping[str, str]) -> str:
     """Open the made-up table that comes along."""
-    opened(studio, studio.places.kept(DEMO), demo=True)
-    return "/columns"
+    return opened(studio, studio.places.kept(DEMO), demo=True)
 
 
-def opened(studio: Studio, path: Path, *, reading: Mapping[str, str] | None = None, demo: bool = False) -> None:
-    """Begin with a table."""
+def opened(studio: Studio, path: Path, *, reading: Mapping[str, str] | None = None, demo: bool = False) -> str:
+    """Begin with a table, and return the screen that looks at it."""
     home = studio.places.home
     if studio.places.is_kept(path):
         shown = path.name
     else:
         shown = str(path.relative_to(home) if path.is_relative_to(home) else path)
-    _begin(studio, Plan(source=str(path), shown=shown, demo=demo, reading=reading or {}))
+    return _begin(studio, Plan(source=str(path), shown=shown, demo=demo, reading=reading or {}))
 
 
-def _begin(studio: Studio, plan: Plan) -> None:
+def _begin(studio: Studio, plan: Plan) -> str:
     """Begin with a table: nothing that was shown or asked for of another one is of this."""
     studio.values_shown, studio.levels = False, None
     studio.columns_shown, studio.ways, studio.attack, studio.together = set(), False, None, None
     studio.history.change(f"Opened {plan.shown}", **vars(plan))
+    studio.forget_unused()
+    return "/columns"
+
+
+def sheets(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
+    """Return the screen that asks which sheet of a workbook is the table."""
+    found = sheets_of(studio, "columns")
+    if isinstance(found, Waiting):
+        return found
+    if len(found) < 2:
+        return Waiting(path="/columns" if studio.plan.source else "/")
+    return page(
+        "sheets.html.j2",
+        studio,
+        step="columns",
+        sheets=found,
+        of=mark_of(found),
+        same=same.of_inspecting(studio.plan, studio.requests, output=studio.places.free_folder()),
+    )
+
+
+def choose_sheet(studio: Studio, form: Mapping[str, str]) -> str:
+    """Take one sheet of a workbook for the table."""
+    found = sheets_of(studio, "columns")
+    if isinstance(found, Waiting):
+        return "/sheet"
+    chosen = named_in(form, found, field="sheet")
+    if chosen is None:
+        raise UsageError("There is no such sheet. Choose one of the list.")
+    plan = studio.plan
+    reading = {**plan.reading, "sheet": chosen}
+    # Of another sheet nothing is known yet.
+    begun = Plan(source=plan.source, shown=plan.shown, reading=reading) if reading != plan.reading else plan
+    return _begin(studio, begun)
 
 
 def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
@@ -97,8 +141,11 @@ def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     found = looked_at(studio, "columns")
     if isinstance(found, Waiting):
         return found
+    if not studio.plan.rows:  # what a row stands for is asked first
+        return Waiting(path="/persons")
     from shoal.report.inspection_page import how_it_was_read
 
+    proposed = {one["name"]: proposed_role(one, studio.plan) for one in found["columns"]}
     unclear = {
         one["column"]: one["code"] for one in found["warnings"] if one["code"] in ("ambiguous_dates", "unread_dates")
     }
@@ -108,7 +155,8 @@ def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         step="columns",
         found=found,
         roles=ROLES,
-        chosen={one["name"]: studio.plan.roles.get(one["name"], one["role"]) for one in found["columns"]},
+        proposed=proposed,
+        chosen={**proposed, **studio.plan.roles},
         unclear=unclear,
         forms=DATE_FORMS,
         checked=query.get("check") == "all",
@@ -118,10 +166,16 @@ def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     )
 
 
+def proposed_role(column: Mapping[str, Any], plan: Plan) -> str:
+    """Return the role that is proposed for a column: one that says whose a record is is left out, like a name."""
+    leave = column["role"] == "person" or column["name"] == plan.person
+    return "direct_identifier" if leave else str(column["role"])
+
+
 def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
     """Give the columns the roles of a form."""
     found = looked_at(studio, "columns")
-    if isinstance(found, Waiting):
+    if isinstance(found, Waiting) or not studio.plan.rows:
         return "/columns"
     check_mark(form, [one["name"] for one in found["columns"]])
     before = studio.plan
@@ -130,14 +184,15 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
     several = form.get("several") if form.get("do") == "several" else None
     for place, column in enumerate(found["columns"]):
         name = column["name"]
-        role = form.get(f"role-{place}", column["role"])
+        proposed = proposed_role(column, before)
+        role = form.get(f"role-{place}", proposed)
         if several in known and f"check-{place}" in form:
             role = several
-        roles[name] = role if role in known else column["role"]
+        roles[name] = role if role in known and name != before.person else proposed
         if form.get(f"date-{place}", "").strip():
             dates[name] = form[f"date-{place}"].strip()
     said = {name for name, form_ in dates.items() if before.dates.get(name) != form_}  # another proposal follows
-    proposed = {one["name"]: one["coarsen"] or "" for one in found["columns"]}
+    fitting = {one["name"]: one["coarsen"] or "" for one in found["columns"]}
     models = before.privacy if "sensitive" in roles.values() else {"k": before.privacy.get("k", "5")}
     missing = any(one["missing"] and roles[one["name"]] == "sensitive" for one in found["columns"])
     studio.history.change(
@@ -145,7 +200,7 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
         roles={name: role for name, role in roles.items() if name not in said},
         dates=dates,
         privacy=models,
-        coarsen={name: words for name, words in {**proposed, **before.coarsen}.items() if name not in said},
+        coarsen={name: words for name, words in {**fitting, **before.coarsen}.items() if name not in said},
         missing_sensitive="value" if missing and before.missing_sensitive == "error" else before.missing_sensitive,
     )
     if several is not None or dates != before.dates:
@@ -217,7 +272,9 @@ def set_fraction(studio: Studio, form: Mapping[str, str]) -> str:
     given = form.get("fraction", "").strip().removesuffix("%").strip()
     share = Decimal(given) / 100 if re.fullmatch(r"\d{1,3}(\.\d{1,12})?", given) else Decimal(0)
     if given and not 0 < share <= 1:
-        raise UsageError("The share of the population must be a number above 0 and at most 100 percent.")
+        raise FieldError(
+            "The share of the population must be a number above 0 and at most 100 percent.", field="fraction"
+        )
     fraction = f"{share:f}" if given else ""
     studio.history.change(f"Share of the population: {given or 'not known'}", sampling_fraction=fraction)
     return "/risk"
@@ -261,11 +318,12 @@ def _with_goal(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
     names = ("k", "l", "t") if plan.names_of("sensitive") else ("k",)
     privacy = {name: form[name].strip() for name in names if form.get(name, "").strip()}
     if not privacy:
-        raise UsageError("Ask for something: the smallest group (k), at least.")
+        raise FieldError("Ask for something: the smallest group (k), at least.", field="k")
     return {
         "privacy": privacy,
         "recoding": form.get("recoding", plan.recoding),
         "missing_sensitive": form.get("missing_sensitive", plan.missing_sensitive),
+        "normalize": "normalize" in form,
     }
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import ShoalError, UsageError
+from shoal.errors import OutputError, ShoalError, UsageError
 from shoal.studio import jobs, same
 from shoal.studio.looking import decided_on, mark_of, named_in
 from shoal.studio.pages import page
+from shoal.studio.refusing import FieldError, Sent, refused_page
 from shoal.studio.state import OrderedWork, Studio, Waiting
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waitin
             problem = error.told(SCREENS)
         if isinstance(found, Waiting):
             return found
-    return page(
+    text = page(
         "series.html.j2",
         studio,
         step="series",
@@ -50,6 +51,7 @@ def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waitin
         problem=problem,
         ended=ended,
         ordered=ordered,
+        written=ordered is not None and ordered.folder is not None and (studio.places.home / ordered.folder).exists(),
         ledgers=studio.places.ledgers(),
         named=plan.names_of("direct_identifier"),
         of=mark_of(plan.names_of("direct_identifier")),
@@ -62,6 +64,8 @@ def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waitin
         home=studio.places.home,
         same=_same(studio, found),
     )
+    failed = ended is not None and ended.error is not None
+    return refused_page(text, ordered.sent, None) if ordered is not None and failed else text
 
 
 def _m_of(privacy: Mapping[str, str]) -> str:
@@ -97,12 +101,21 @@ def start(studio: Studio, form: Mapping[str, str]) -> str:
         )
     identifier, m = named_in(form, plan.names_of("direct_identifier")), form.get("m", "").strip()
     if identifier is None:
-        raise UsageError("Choose the column that names each person, the same in every release. It is never published.")
+        raise FieldError(
+            "Choose the column that names each person (not a visit), the same in every release. It is never published.",
+            field="identifier",
+        )
     if not re.fullmatch(r"\d{1,3}", m) or int(m) < 2:
-        raise UsageError("The number of values that nobody can tell apart (m) must be a whole number, at least 2.")
+        raise FieldError(
+            "The number of values that nobody can tell apart (m) must be a whole number, at least 2.", field="m"
+        )
     ledger = form.get("ledger", "").strip()
+    try:
+        path = studio.places.ledger(ledger)
+    except UsageError as error:
+        raise FieldError(*error.args, field="ledger") from error
     arguments = {
-        "ledger": str(studio.places.ledger(ledger)),
+        "ledger": str(path),
         "name": form.get("name", "").strip()[:_LONGEST_NAME],
         "m": int(m),
         "identifier": identifier,
@@ -110,7 +123,8 @@ def start(studio: Studio, form: Mapping[str, str]) -> str:
         "sensitive": plan.names_of("sensitive"),
         "direct_identifiers": [one for one in same.left_out_of_series(plan) if one != identifier],
     }
-    _order(studio, f"Starting the series “{arguments['name']}”", jobs.start_series, arguments)
+    sent = Sent(path="/series/start", form=form)
+    _order(studio, f"Starting the series “{arguments['name']}”", jobs.start_series, arguments, sent=sent)
     studio.ledger = ledger
     return "/series"
 
@@ -121,12 +135,17 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
         raise UsageError(_CLOSED)
     ledger, series = str(studio.places.ledger(studio.ledger)), form.get("series", "")
     common = {"ledger": ledger, "series": series}
-    do = form.get("do", "")
+    do, sent = form.get("do", ""), Sent(path="/series", form=form)
     if do == "publish":
         plan = studio.plan
         if not plan.source:
-            raise UsageError("Open the table of today first: everybody who is to be in the release, a line each.")
-        folder = studio.places.folder(form.get("folder", ""))
+            raise UsageError(
+                "Open the table of today first: everybody who is to be in the release, a line for each person."
+            )
+        try:
+            folder = studio.places.folder(form.get("folder", ""))
+        except OutputError as error:
+            raise FieldError(*error.args, field="folder") from error
         arguments = {
             **common,
             "source": plan.source,
@@ -134,28 +153,42 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
             "reading": dict(plan.reading),
             "missing_sensitive": "drop" if form.get("drop") else "error",
         }
-        _order(studio, f"Making the next release of “{series}”", jobs.publish_next, arguments, folder=folder.name)
+        _order(
+            studio,
+            f"Making the next release of “{series}”",
+            jobs.publish_next,
+            arguments,
+            sent=sent,
+            folder=folder.name,
+        )
     elif do == "verify":
-        _order(studio, f"Checking the series “{series}”", jobs.verify_series, common)
+        _order(studio, f"Checking the series “{series}”", jobs.verify_series, common, sent=sent)
     elif do == "rollback":
         if form.get("unpublished") != "yes":
-            raise UsageError(
+            raise FieldError(
                 "A release that somebody has cannot be taken back: the next one would contradict it. Say that nobody "
-                "outside has seen it, or leave it."
+                "outside has seen it, or leave it.",
+                field="unpublished",
             )
-        _order(studio, f"Taking back the last release of “{series}”", jobs.take_back, common)
+        _order(studio, f"Taking back the last release of “{series}”", jobs.take_back, common, sent=sent)
     return "/series"
 
 
 def _order(
-    studio: Studio, title: str, work: Callable[..., Any], arguments: Mapping[str, Any], *, folder: str | None = None
+    studio: Studio,
+    title: str,
+    work: Callable[..., Any],
+    arguments: Mapping[str, Any],
+    *,
+    sent: Sent,
+    folder: str | None = None,
 ) -> None:
     """Start work that lasts: nothing that is only looked at takes its place."""
     studio.count += 1
     key = f"series:{studio.count}"
     if not studio.workshop.start(key, title, work, arguments, lasting=True):
         raise UsageError("A release is being made. Wait for it, or stop it.")
-    studio.ordered = OrderedWork(key=key, title=title, folder=folder)
+    studio.ordered = OrderedWork(key=key, title=title, folder=folder, sent=sent)
 
 
 def _same(studio: Studio, found: Mapping[str, Any] | None) -> same.Same | None:

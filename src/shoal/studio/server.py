@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import threading
 import webbrowser
 from typing import TYPE_CHECKING
 
+from shoal._core.temporary import sweep_temporary_folders
 from shoal.errors import UsageError
-from shoal.studio.places import Places
+from shoal.studio.allowed_paths import Places
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from shoal.studio.requests import Requests
@@ -66,6 +68,7 @@ def serve(
     from shoal.studio.app import application
     from shoal.studio.guard import Guard
 
+    sweep_temporary_folders()
     studio = studio_of(requests, home=home, table=table, allowed=allowed, max_upload=max_upload)
     with contextlib.closing(_listening(port)) as listening:
         guard = Guard(application(studio), port=listening.getsockname()[1], max_upload=max_upload)
@@ -91,10 +94,41 @@ def serve(
         if browser:
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         try:
-            with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is how a studio is closed
+            with _closed_with_the_terminal(stop), contextlib.suppress(KeyboardInterrupt):  # Ctrl-C closes it, too
                 server.run(sockets=[listening])
         finally:
-            studio.close()
+            with _undisturbed():
+                studio.close()
+
+
+@contextlib.contextmanager
+def _closed_with_the_terminal(stop: Callable[[], None]) -> Iterator[None]:
+    """Close the studio like Ctrl-C when its terminal is closed; what `nohup` started goes on."""
+    hangup = getattr(signal, "SIGHUP", None)  # Windows has none
+    if hangup is None or not _is_main_thread() or signal.getsignal(hangup) is signal.SIG_IGN:
+        yield
+        return
+    before = signal.signal(hangup, lambda number, frame: stop())
+    try:
+        yield
+    finally:
+        signal.signal(hangup, before)
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ignore signals that would cut the cleanup short: it takes seconds at most, and would leave the table behind."""
+    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {one: signal.signal(one, signal.SIG_IGN) for one in numbers} if _is_main_thread() else {}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def studio_of(

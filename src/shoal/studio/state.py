@@ -10,15 +10,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import UsageError
 from shoal.studio.plan import History, Plan
+from shoal.studio.refusing import FieldError, Sent
 
 if TYPE_CHECKING:
-    from shoal.studio.places import Places
+    from shoal.studio.allowed_paths import Places
     from shoal.studio.requests import Requests
     from shoal.studio.work import Job, Outcome, Workshop
 
-__all__ = ["OrderedRelease", "OrderedWork", "Studio", "Waiting"]
+__all__ = ["OrderedRelease", "OrderedWork", "Studio", "UnprovedChange", "Waiting"]
+
+_DECIDED = ("levels", "ways", "attack", "together", "values_shown", "columns_shown", "ledger")
+"""What a form changes beside the plan."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +60,20 @@ class OrderedWork:
     """What people are told that it does."""
     folder: str | None
     """The folder of the release that it makes; None where it makes none."""
+    sent: Sent
+    """The form that asked for it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnprovedChange:
+    """A change that holds only if the screen after it can be shown: its work may find that something is wrong."""
+
+    sent: Sent
+    """The form that asked for it."""
+    before: Mapping[str, Any]
+    """What was decided before; see `Studio.decisions`."""
+    target: str
+    """The screen after it."""
 
 
 @dataclass(kw_only=True)
@@ -93,6 +110,8 @@ class Studio:
     """Whether somebody asked to see values of the table."""
     columns_shown: set[str] = field(default_factory=set)
     """The columns of which somebody asked to see the values, to group them by hand."""
+    unproved: UnprovedChange | None = None
+    """The last change, as long as the screen after it was not shown."""
     count: int = 0
     """Releases that were asked for."""
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -102,6 +121,22 @@ class Studio:
     def plan(self) -> Plan:
         """What was decided so far."""
         return self.history.plan
+
+    def decisions(self) -> dict[str, Any]:
+        """Return everything that forms change, so that a change can be taken back."""
+        own = {name: getattr(self, name) for name in _DECIDED}
+        return {**own, "columns_shown": {*self.columns_shown}, "history": ([*self.history.steps], self.history.at)}
+
+    def take_back(self, decisions: Mapping[str, Any]) -> None:
+        """Let earlier decisions hold again."""
+        for name in _DECIDED:
+            setattr(self, name, decisions[name])
+        self.history.steps, self.history.at = decisions["history"]
+        self.forget_unused()
+
+    def forget_unused(self) -> None:
+        """Remove the dropped tables of which the history knows nothing."""
+        self.places.forget_but({plan.source for _, plan in self.history.steps})
 
     def outcome(
         self, step: str, title: str, work: Callable[..., Any], arguments: Mapping[str, Any], *, back: str
@@ -120,7 +155,7 @@ class Studio:
 
         Raises
         ------
-        UsageError
+        FieldError
             Where it failed; the next time it is tried again.
         """
         found = self.outcome(step, title, work, arguments, back=back)
@@ -128,7 +163,7 @@ class Studio:
             return found
         if found.error is not None:
             self.workshop.forget(self._key(work, arguments))
-            raise UsageError(found.error)
+            raise FieldError(found.error, field=found.parameter)
         return found.facts
 
     def _key(self, work: Callable[..., Any], arguments: Mapping[str, Any]) -> str:

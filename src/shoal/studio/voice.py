@@ -11,6 +11,7 @@ _CALLED: Mapping[str, str] = {
     "l": "The variety within groups (l)",
     "t": "The closeness to the whole table (t)",
     "missing_sensitive": "on the screen Goal, missing sensitive values:",
+    "normalize": "on the screen Goal, clean the texts first",
     "recoding": "on the screen Goal, how cells become less precise:",
     "dates": "on the screen Columns, how dates are written:",
     "decimal": "on the screen Open, the sign before decimals:",

@@ -6,20 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 __all__ = [
-    "COARSENINGS",
     "COMPARED",
     "EXPLAINED",
     "FILES",
     "GOALS",
     "ROLES",
     "STEPS",
-    "ColumnRole",
-    "Explained",
-    "Goal",
     "PROPOSALS",
-    "OfferedTree",
     "coarsening_in_words",
     "date_form_in_words",
+    "visible",
     "work_in_words",
 ]
 
@@ -107,6 +103,7 @@ GOALS = (
 
 STEPS = (
     ("open", "Open"),
+    ("persons", "Persons"),
     ("columns", "Columns"),
     ("risk", "Risk now"),
     ("goal", "Goal"),
@@ -162,7 +159,7 @@ PROPOSALS = (
     ),
     OfferedTree(
         how="quantiles",
-        title="As many people in each",
+        title="As many records in each",
         meaning="Ranges that hold about as many records each; on the next level two of them are one.",
         kinds=_NUMBERS,
         fields=(("parts", "How many", "8"),),
@@ -188,8 +185,8 @@ PROPOSALS = (
     OfferedTree(
         how="together",
         title="What says the same",
-        meaning="Values whose people have much the same private values become one: little is lost for whoever wants to "
-        "know what one has to do with the other.",
+        meaning="Values whose records have much the same private values become one: little is lost for whoever wants "
+        "to know what one has to do with the other.",
         kinds=_NAMES,
         sensitive=True,
     ),
@@ -206,8 +203,8 @@ EXPLAINED: Mapping[str, Explained] = {
     "bytes": Explained(title="Size", meaning="How large the file is. Nothing of it was read yet."),
     "rows": Explained(
         title="Records",
-        meaning="The lines of the table. Everything here counts each of them as one person: if somebody is in it "
-        "twice, put the lines together first.",
+        meaning="The lines of the table. Everything here counts and protects records: if somebody is in it twice, put "
+        "the lines together first.",
     ),
     "values": Explained(
         title="Different values",
@@ -216,8 +213,8 @@ EXPLAINED: Mapping[str, Explained] = {
     ),
     "own": Explained(
         title="A value of their own",
-        meaning="The share of the records whose entry nobody else has. Whoever knows it of one of these people has "
-        "found the record, without knowing anything else.",
+        meaning="The share of the records whose entry nobody else has. Whoever knows it of a person has found "
+        "the record, without knowing anything else.",
     ),
     "shown": Explained(
         title="Most frequent values",
@@ -226,9 +223,9 @@ EXPLAINED: Mapping[str, Explained] = {
     ),
     "k": Explained(
         title="The smallest group (k)",
-        meaning="Every person shares everything that others may know with at least k - 1 others in the published "
-        "table. Whoever looks for one of them finds k or more records, and picks the right one with a chance of at "
-        "most 1 in k. This is called k-anonymity.",
+        meaning="Every record shares everything that others may know with at least k - 1 others in the published "
+        "table. Whoever looks for the record of a person finds k or more, and picks the right one with a chance of at "
+        "most 1 in k, if each person has one record. This is called k-anonymity.",
     ),
     "l": Explained(
         title="The variety within groups (l)",
@@ -273,8 +270,8 @@ EXPLAINED: Mapping[str, Explained] = {
     "records": Explained(title="Records", meaning="How many records of the table have the value."),
     "success": Explained(
         title="How often the attack is right",
-        meaning="The share of the people of the table about whom it is right, with the range in which it would lie for "
-        "95 of 100 tables like this one.",
+        meaning="The share of the records of the table about which it is right, with the range in which it would lie "
+        "for 95 of 100 tables like this one.",
     ),
     "baseline": Explained(
         title="By guessing alone",
@@ -282,9 +279,9 @@ EXPLAINED: Mapping[str, Explained] = {
         "attack gets beyond that is what it learned.",
     ),
     "control": Explained(
-        title="About people who are not in it",
-        meaning="How often the same attack is right about people who are not in the release. What it learns of them is "
-        "knowledge of the world, not a disclosure; only the difference comes from being in the table.",
+        title="About records that are not in it",
+        meaning="How often the same attack is right about records that are not in the release. What it learns of them "
+        "is knowledge of the world, not a disclosure; only the difference comes from being in the table.",
     ),
     "identifier": Explained(
         title="What names each person",
@@ -334,7 +331,7 @@ EXPLAINED: Mapping[str, Explained] = {
     "recoded": Explained(title="Cells less precise", meaning="How many cells are not published exactly as they were."),
     "drawing": Explained(
         title="Risk against loss",
-        meaning="Each point is a level of protection. Further left fewer people are found, further up less is lost. A "
+        meaning="Each point is a level of protection. Further left fewer records are found, further up less is lost. A "
         "line above a point, where there is one, is what every release of this table loses at least.",
     ),
     "classes": Explained(
@@ -344,23 +341,23 @@ EXPLAINED: Mapping[str, Explained] = {
     ),
     "alone": Explained(
         title="Alone",
-        meaning="The share of the people with whom nobody in the table agrees on everything that others may know. Who "
-        "knows that of them has found their record.",
+        meaning="The share of the records with which no other one of the table agrees on everything that others may "
+        "know. Whoever knows that of a person has found the record.",
     ),
     "below": Explained(
         title="In groups that are too small",
-        meaning="The share of the people whose group has fewer records than the goal asks for. What remains of it here "
-        "is taken care of when the release is made, by making single cells less precise: the more remains, the more is "
-        "lost then.",
+        meaning="The share of the records whose group has fewer records than the goal asks for. What remains of it "
+        "here is taken care of when the release is made, by making single cells less precise: the more remains, the "
+        "more is lost then.",
     ),
     "average": Explained(
         title="Average risk",
         meaning="The chance of picking the right record of somebody who is known to be in the table, for somebody who "
-        "knows everything that others may know, on average over the people.",
+        "knows everything that others may know, on average over the records.",
     ),
     "highest": Explained(
         title="Highest risk",
-        meaning="The same chance for the person who is easiest to find: 1 divided by the size of the smallest group.",
+        meaning="The same chance for the record that is easiest to find: 1 divided by the size of the smallest group.",
     ),
     "loss": Explained(
         title="Loss",
@@ -387,8 +384,8 @@ EXPLAINED: Mapping[str, Explained] = {
     ),
     "pairs": Explained(
         title="Told apart",
-        meaning="The share of all pairs of people whom these columns tell apart. 100% would be a column that names "
-        "everybody.",
+        meaning="The share of all pairs of records that these columns tell apart. 100% would be a column that has "
+        "another value in each record.",
     ),
     "sure": Explained(
         title="Sure of a value",
@@ -411,12 +408,12 @@ EXPLAINED: Mapping[str, Explained] = {
         "risk is acceptable: that is yours to say.",
     ),
     "small": Explained(
-        title="People in small groups",
-        meaning="The share of the people whom fewer than so many people of the table match, themselves among them.",
+        title="Records in small groups",
+        meaning="The share of the records that fewer than so many records of the table match, themselves among them.",
     ),
     "part": Explained(
         title="Part in what is special",
-        meaning="Some people stand out by few facts already. This is how much each column takes part in that: those "
+        meaning="Some records stand out by few facts already. This is how much each column takes part in that: those "
         "with the longest bars are worth making coarser first.",
     ),
 }
@@ -450,7 +447,7 @@ COARSENINGS: Mapping[str, str] = {
     "bottom": "{} or less as one",
     "labels": "rare values joined until each class has {} records",
     "ordered": "neighbouring values joined until each class has {} records",
-    "quantiles": "in {} parts with as many people each",
+    "quantiles": "in {} parts with as many records each",
     "cuts": "cut at {}",
 }
 """What coarsenings are in words, by the words of specs."""
@@ -524,8 +521,8 @@ _WORK = {
     "link": "finding everybody in the ledger",
     "generalize": "making groups",
     "remember": "remembering who was published how",
-    "combinations": "trying which columns tell people apart",
-    "special uniques": "looking for people who stand out by few facts",
+    "combinations": "trying which columns tell records apart",
+    "special uniques": "looking for records that stand out by few facts",
     "log-linear": "estimating who is alone among all people",
     "forest": "learning from the release",
     "measure": "measuring what is lost",
@@ -547,3 +544,14 @@ def work_in_words(step: str) -> str:
     ('verifying every cell', 'making groups', 'k = 5, l = 2')
     """
     return _WORK.get(step, step)
+
+
+def visible(text: object) -> str:
+    r"""Return a text in which nothing is hidden: marks that change the direction or cannot be seen are escaped.
+
+    Examples
+    --------
+    >>> visible("age\u202e\x00")
+    'age\\u202e\\x00'
+    """
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in str(text))

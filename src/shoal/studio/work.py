@@ -45,6 +45,8 @@ class Outcome:
     """What it returned; None where it failed."""
     error: str | None = None
     """Why it failed, in the words of the screens."""
+    parameter: str | None = None
+    """The parameter of the library that had a value which it cannot have, if it failed because of one."""
 
 
 @dataclass(kw_only=True)
@@ -163,7 +165,7 @@ class Workshop:
             try:
                 kind, said = pipe.recv()
             except (EOFError, OSError):
-                kind, said = "failed", "The work ended without a word: the machine may have run out of memory."
+                kind, said = "failed", ("The work ended without a word: the machine may have run out of memory.", None)
             with self._lock:
                 if self.job is not job:
                     return  # it was cancelled
@@ -171,7 +173,8 @@ class Workshop:
                     job.step, job.done, job.total = said
                     continue
                 self.job = None
-                self._remember(job, Outcome(facts=said) if kind == "done" else Outcome(error=said))
+                done = Outcome(facts=said) if kind == "done" else Outcome(error=said[0], parameter=said[1])
+                self._remember(job, done)
                 return
 
     def _remember(self, job: Job, outcome: Outcome) -> None:
@@ -183,7 +186,9 @@ class Workshop:
 def _serve(pipe: Connection) -> None:
     """Do what comes over a pipe, until it is closed: what the process does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the studio, which ends this process
-    signal.signal(signal.SIGTERM, _leave)
+    for name in ("SIGTERM", "SIGHUP"):  # the second where the terminal is closed; Windows has none
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), _leave)
     import shoal.studio.jobs
 
     warnings.simplefilter("ignore")
@@ -198,13 +203,13 @@ def _serve(pipe: Connection) -> None:
 
 
 def _done(work: Work, arguments: Mapping[str, Any], progress: _Telling) -> tuple[str, Any]:
-    from shoal._progress import interruptible
+    from shoal._core.progress import interruptible
 
     try:
         with interruptible():
             return "done", work(progress=progress, **arguments)
     except ShoalError as error:
-        return "failed", error.told(SCREENS)
+        return "failed", (error.told(SCREENS), getattr(error, "parameter", None))
     except (SystemExit, KeyboardInterrupt):
         raise
     except BaseException as bug:  # a panic of compiled code (Polars) is no Exception
@@ -212,10 +217,8 @@ def _done(work: Work, arguments: Mapping[str, Any], progress: _Telling) -> tuple
             import traceback
 
             traceback.print_exception(bug)
-        return "failed", (
-            f"Internal error: {place_of(bug)}. This is a bug in shoal: please report it with this line. Nothing was "
-            "published."
-        )
+        told = f"Internal error: {place_of(bug)}. This is a bug in shoal: please report it with this line."
+        return "failed", (f"{told} Nothing was published.", None)
 
 
 class _Telling:

@@ -3,8 +3,9 @@
 from shoal.table.classes import EquivalenceClasses, mixed_radix_keys
 from shoal.table.encoding import Column, Table, encode
 from shoal.table.fingerprint import KEYED, fingerprint, new_salt
+from shoal.table.reading_alike import check_read_apart, count_alike, normalized_columns
 from shoal.table.schema import Schema
-from shoal.table.text import check_seen_apart, dictionary_text
+from shoal.table.text import dictionary_text
 
 __all__ = [
     "KEYED",
@@ -12,10 +13,12 @@ __all__ = [
     "EquivalenceClasses",
     "Schema",
     "Table",
-    "check_seen_apart",
+    "check_read_apart",
+    "count_alike",
     "dictionary_text",
     "encode",
     "fingerprint",
     "mixed_radix_keys",
     "new_salt",
+    "normalized_columns",
 ]

@@ -1,11 +1,11 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""Rows that are counted by key rather than sorted: their cells, their order, and which of them stay."""
+"""Rows that are counted by key rather than sorted: their cells, their order, and divisions of cells."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from shoal._compiling import kernel
+from shoal._core.compiling import kernel
 
 __all__ = ["count_into_cells", "first_of_cells", "order_of_cells", "shuffle_parts", "split_cells", "split_rows"]
 
@@ -19,15 +19,16 @@ def count_into_cells(keys, space, radix):
     keys : int32[n]
         0 <= key < space. Receives the cell of each row.
     space : int
-        The table of counts has so many entries: it should not have many more than there are rows.
+        Number of entries of the table of counts: it should not have many more than there are rows.
     radix : int
-        How many values there are.
+        Number of values.
 
     Returns
     -------
     cell_starts, cell_values, class_starts
-        What `cell_runs` finds in sorted keys.
+        As `cell_runs` finds them in sorted keys.
     """
+    # Count the rows of each key.
     n = keys.size
     table = np.zeros(space, dtype=np.int32)
     for i in range(n):
@@ -42,6 +43,8 @@ def count_into_cells(keys, space, radix):
     classes = 0
     running = 0
     last_class = np.int64(-1)
+    # Visit the keys in ascending order, as if sorted: number cells and classes, and store each cell's number in the
+    # table.
     for key in range(space):
         here = table[key]
         if here == 0:
@@ -58,6 +61,7 @@ def count_into_cells(keys, space, radix):
         cell += 1
     cell_starts[cells] = n
     class_starts[classes] = cells
+    # Replace each row's key by its cell.
     for i in range(n):
         keys[i] = table[keys[i]]
     return cell_starts, cell_values, class_starts[: classes + 1].copy()
@@ -65,7 +69,8 @@ def count_into_cells(keys, space, radix):
 
 @kernel
 def order_of_cells(cells, starts):
-    """Return the rows in the order of their cells, and of the table within each; `starts` says where each begins."""
+    """Sort the rows by cell, in the order of the table within each; `starts` is the start of each cell."""
+    # A counting sort whose counts are known.
     places = starts.copy()
     order = np.empty(cells.size, dtype=np.int32)
     for i in range(cells.size):
@@ -77,8 +82,9 @@ def order_of_cells(cells, starts):
 
 @kernel
 def first_of_cells(cells, count):
-    """Return the first row of each cell; every one has a row."""
+    """Find the first row of each cell; every cell has a row."""
     first = np.empty(count, dtype=np.int32)
+    # Backwards, so that the first row is written last.
     for i in range(cells.size - 1, -1, -1):
         first[cells[i]] = i
     return first
@@ -86,16 +92,16 @@ def first_of_cells(cells, count):
 
 @kernel
 def split_cells(order, starts, keep, group_of, groups):
-    """Let the first `keep[cell]` rows of each cell be in the group of the cell; return the others, in order.
+    """Assign the first `keep[cell]` rows of each cell to the group of the cell; return the other rows, in order.
 
     Parameters
     ----------
     order : int32[n]
         The rows, cell after cell.
     starts : int32[c + 1]
-        Where each cell starts in `order`.
+        Start of each cell in `order`.
     keep : int32[c]
-        At most the rows of the cell.
+        Number of rows to keep, at most the rows of the cell.
     group_of : int32[c]
         The group of each cell.
     groups : int32[n]
@@ -103,6 +109,7 @@ def split_cells(order, starts, keep, group_of, groups):
     """
     others = np.empty(order.size - keep.sum(), dtype=np.int32)
     found = 0
+    # The kept rows of a cell come first, then the others.
     for cell in range(keep.size):
         middle = starts[cell] + keep[cell]
         for i in range(starts[cell], middle):
@@ -116,7 +123,7 @@ def split_cells(order, starts, keep, group_of, groups):
 
 @kernel
 def split_rows(cells, keep, group_of):
-    """Do what `split_cells` does, knowing the cell of each row; the others come in the order of the table.
+    """Divide cells like `split_cells`, given the cell of each row; the other rows are in the order of the table.
 
     Returns the group of each row, and the others.
     """
@@ -124,6 +131,7 @@ def split_rows(cells, keep, group_of):
     groups = np.empty(cells.size, dtype=np.int32)
     others = np.empty(cells.size - keep.sum(), dtype=np.int32)
     found = 0
+    # The first rows of each cell use up its quota.
     for i in range(cells.size):
         cell = cells[i]
         if left[cell] > 0:
@@ -138,20 +146,22 @@ def split_rows(cells, keep, group_of):
 
 @kernel
 def shuffle_parts(items, begins, ends, draws):
-    """Put the items of each part of an array in a random order (Fisher and Yates), all orders equally likely.
+    """Shuffle the items of each part of an array (Fisher and Yates), all orders equally likely.
 
     Parameters
     ----------
     items : int32[n]
         Changed in place.
     begins, ends : int64[p]
-        Where each part begins, and where it has ended.
+        Start and end of each part.
     draws : float64[d]
         Random numbers from 0 on and below 1: one for each item but the first of each part.
     """
+    # One draw for each item but the first of a part.
     used = 0
     for part in range(begins.size):
         begin = begins[part]
+        # Swap the item with a random item up to it.
         for i in range(ends[part] - 1, begin, -1):
             other = min(begin + np.int64(draws[used] * (i - begin + 1)), i)  # a product may be rounded up
             used += 1

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
-from shoal._on_demand import OnDemand
-from shoal._unpicklable import Unpicklable
+from shoal._core.on_demand import OnDemand
+from shoal._core.unpicklable import Unpicklable
 from shoal.errors import DataError
 from shoal.table.classes import EquivalenceClasses
 from shoal.table.natural_order import LONGEST_NUMBER, NUMBER, numeric_order
@@ -99,6 +99,11 @@ class Table(Unpicklable):
     def people(self) -> int:
         """Rows of the microdata that the table stands for."""
         return self.rows if self.counts is None else int(self.counts.sum())
+
+    @property
+    def one_each(self) -> bool:
+        """Whether each row stands for one row of the microdata."""
+        return self.people == self.rows
 
     @property
     def told_apart(self) -> bool:

@@ -1,31 +1,35 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""Sorting rows by integer keys, and finding the runs of equal ones: what every grouping here is made of."""
+"""Sorting of rows by integer keys, and the runs of equal keys: the basis of every grouping in the package."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from shoal._compiling import kernel
+from shoal._core.compiling import kernel
 
-__all__ = ["MAX_DIGIT_BITS", "cell_runs", "dense_ranks", "sort_by_key"]
+__all__ = ["cell_runs", "dense_ranks", "sort_by_key"]
 
+# Digits of this width keep the histogram of a pass in the first-level cache.
 MAX_DIGIT_BITS = 11
 
 
 @kernel
 def sort_by_key(keys, order, bits):
-    """Sort `keys` (int64, 0 <= key < 2**bits) and carry `order` (int32) along; stable, least significant digit first.
+    """Sort `keys` (int64, 0 <= key < 2**bits) and `order` (int32) with them; stable, least significant digit first.
 
     Both arrays are used as scratch. Returns the sorted pair, which may be these arrays or new ones.
     """
     n = keys.size
+    # Equal keys only: nothing to do.
     if bits <= 0 or n < 2:
         return keys, order
+    # Spread the bits evenly over the passes.
     passes = (bits + MAX_DIGIT_BITS - 1) // MAX_DIGIT_BITS
     width = (bits + passes - 1) // passes
     mask = (1 << width) - 1
     other_keys = np.empty_like(keys)
     other_order = np.empty_like(order)
+    # The histograms of all digits, in one pass over the keys.
     histogram = np.zeros((passes, 1 << width), dtype=np.int32)
     for i in range(n):
         key = keys[i]
@@ -37,10 +41,12 @@ def sort_by_key(keys, order, bits):
         if ends[(keys[0] >> shift) & mask] == n:  # every key has the same digit here
             continue
         running = 0
+        # Prefix sums: the place of the first key with each digit.
         for digit in range(ends.size):
             here = ends[digit]
             ends[digit] = running
             running += here
+        # Distribute the keys, and swap the buffers.
         for i in range(n):
             key = keys[i]
             digit = (key >> shift) & mask
@@ -55,7 +61,8 @@ def sort_by_key(keys, order, bits):
 
 @kernel
 def dense_ranks(sorted_keys, order):
-    """Return for each item the rank of its key among the distinct keys, and how many there are."""
+    """Compute for each item the rank of its key among the distinct keys; return the number of distinct keys, too."""
+    # The rank grows at each change of the sorted key.
     ranks = np.empty(order.size, dtype=np.int64)
     rank = -1
     last = np.int64(-1)
@@ -71,9 +78,10 @@ def dense_ranks(sorted_keys, order):
 def cell_runs(sorted_keys, radix):
     """Find the cells and classes of rows sorted by `class * radix + value`.
 
-    Returns where each cell starts (one more than there are cells), the value of each cell, and where each class starts
+    Returns the start of each cell (one more than there are cells), the value of each cell, and the start of each class
     among the cells (one more than there are classes).
     """
+    # First pass: count the cells, so that the arrays have the right size.
     n = sorted_keys.size
     cells = 0
     last = np.int64(-1)
@@ -84,6 +92,7 @@ def cell_runs(sorted_keys, radix):
     cell_starts = np.empty(cells + 1, dtype=np.int32)
     cell_values = np.empty(cells, dtype=np.int32)
     class_starts = np.empty(cells + 1, dtype=np.int32)
+    # Second pass: a new key starts a cell, a new class part of it starts a class.
     cell = 0
     classes = 0
     last = np.int64(-1)
@@ -100,6 +109,7 @@ def cell_runs(sorted_keys, radix):
                 class_starts[classes] = cell
                 classes += 1
             cell += 1
+    # The ends of the last cell and class.
     cell_starts[cells] = n
     class_starts[classes] = cells
     return cell_starts, cell_values, class_starts[: classes + 1].copy()

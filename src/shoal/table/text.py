@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import polars as pl
 
-from shoal.errors import DataError
-
-__all__ = ["check_seen_apart", "dictionary_text", "quoted"]
+__all__ = ["dictionary_text", "quoted"]
 
 _NEEDS_QUOTES = r'[,"\[\]{}]|^[ \t\r\n]|[ \t\r\n]$'
 
@@ -34,36 +30,6 @@ def dictionary_text(dictionary: pl.Series) -> pl.Series:
     if dtype in (pl.Time, pl.Duration):
         return dictionary.dt.to_string("iso")
     return dictionary.cast(pl.String)
-
-
-def check_seen_apart(columns: Iterable[tuple[str, pl.Series]]) -> None:
-    """Check that readers see different values of sensitive columns as different ones.
-
-    Canonically equivalent texts (Unicode Standard Annex 15), an accented letter and the letter with its accent behind
-    it, look the same: two of them in a group are no two values to anybody.
-
-    Parameters
-    ----------
-    columns : iterable of (str, series)
-        The name of each column, and its distinct values; only text can be written in several forms.
-
-    Raises
-    ------
-    DataError
-        Where some are another one in another form.
-    """
-    for name, values in columns:
-        if values.dtype not in (pl.String, pl.Categorical, pl.Enum):
-            continue
-        said = values.drop_nulls().cast(pl.String)
-        beyond_ascii = said.filter(said.str.len_bytes() > said.str.len_chars())
-        again = len(beyond_ascii) - beyond_ascii.str.normalize("NFC").n_unique()
-        if again:
-            raise DataError(
-                f"{again} value(s) of the sensitive column '{name}' are another one in another form of Unicode: "
-                "readers see one and the same, and would be surer of it than they may be. Write them alike, as with "
-                ".str.normalize('NFC') in pandas and Polars."
-            )
 
 
 def _float_text(dictionary: pl.Series) -> pl.Series:

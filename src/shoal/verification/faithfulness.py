@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import ReleaseUnsafeError
-from shoal.verification.cells import cell_text
-from shoal.verification.columns import ReadColumn
+from shoal.verification.cell_syntax import cell_text
 from shoal.verification.placing import place
+from shoal.verification.published_columns import ReadColumn
 from shoal.verification.values import Values, coded, written
 
 if TYPE_CHECKING:

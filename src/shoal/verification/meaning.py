@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
-from shoal._validation import exact_fraction
+from shoal._core.validation import exact_fraction
 from shoal.errors import ParameterError
 from shoal.verification.scales import number_of, period_of
 from shoal.verification.sub_domains import Everything, Listed, Span, SubDomain
@@ -136,6 +136,11 @@ class Meaning:
     def converts(self) -> bool:
         """Whether a number or date in a cell stands for more than itself."""
         return self.kind in ("round", "date-part")
+
+    @property
+    def shows_values(self) -> bool:
+        """Whether cells show values as they were, as ends of intervals and members of sets, too."""
+        return self.kind in ("values", "top-code", "bottom-code") and not self.climbed
 
     @property
     def has_sides(self) -> bool:

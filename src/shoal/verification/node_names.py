@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from shoal.verification.cells import read_cell
-from shoal.verification.columns import ReadColumn
+from shoal.verification.cell_syntax import read_cell
 from shoal.verification.covered_ranks import CoveredRanks, RankSet
 from shoal.verification.meaning import Meaning
 from shoal.verification.placing import ranks_of
+from shoal.verification.published_columns import ReadColumn
 from shoal.verification.sub_domains import Listed, Masked
 from shoal.verification.values import Values, scale_of
 

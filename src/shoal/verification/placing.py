@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from shoal.verification.cells import BLANKS, INTERVAL, SET
+from shoal.verification.cell_syntax import BLANKS, INTERVAL, SET
 from shoal.verification.covered_ranks import CoveredRanks, RankSet
 from shoal.verification.sub_domains import Between, Everything, Listed, Masked, Span, SubDomain
 from shoal.verification.values import coded
@@ -16,7 +16,7 @@ from shoal.verification.values import coded
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.verification.columns import ReadColumn
+    from shoal.verification.published_columns import ReadColumn
     from shoal.verification.values import Values
 
 __all__ = ["place", "ranks_of"]

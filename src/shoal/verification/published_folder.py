@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COUNTERFEITS",
-    "ReadRelease",
     "columns_said",
     "file_digest",
     "find_published",
@@ -45,6 +44,8 @@ class ReadRelease:
     """How many counterfeits its groups have; None where that is not published."""
     certificate: Mapping[str, Any]
     """The certificate; empty where there is none."""
+    empty_is_missing: bool = True
+    """Whether an empty text was read as a missing value, as in CSV and workbooks."""
 
     def columns(self, role: str) -> tuple[str, ...]:
         """Return the columns with a role ("quasi_identifiers", "sensitive") as the certificate names them."""
@@ -83,7 +84,9 @@ def read_published(path: str | Path, *, delimiter: str | None = None, encoding: 
     folder = Path(path)
     if not folder.is_dir():
         frame = read(path, delimiter=delimiter, encoding=encoding)
-        return ReadRelease(frame=frame, counterfeits=None, certificate=_beside(folder))
+        return ReadRelease(
+            frame=frame, counterfeits=None, certificate=_beside(folder), empty_is_missing=_empty_is_missing(str(path))
+        )
     path = folder / "certificate.json"
     certificate = read_certificate(path) if path.exists() else {}
     named = _named_files(certificate)
@@ -95,13 +98,18 @@ def read_published(path: str | Path, *, delimiter: str | None = None, encoding: 
         frame=read_release(table),
         counterfeits=None if beside is None else read_counterfeits(beside),
         certificate=certificate,
+        empty_is_missing=_empty_is_missing(table.name),
     )
+
+
+def _empty_is_missing(name: str) -> bool:
+    """Return whether an empty text of a file or a database table is read as a missing value."""
+    return "://" not in name and not name.lower().endswith((".parquet", ".pq", ".arrow", ".feather", ".ipc"))
 
 
 def columns_said(certificate: Mapping[str, Any], role: str) -> tuple[str, ...]:
     """Return the columns that have a role ("quasi_identifiers", "sensitive") by a certificate."""
-    said = certificate.get("columns") or certificate.get("input") or {}
-    return tuple(said.get(role) or ())
+    return tuple((certificate.get("columns") or {}).get(role) or ())
 
 
 def find_published(path: str | Path) -> tuple[str | Path, Mapping[str, Any]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from shoal._validation import exact_fraction
+from shoal._core.validation import exact_fraction
 from shoal.models.domain import Domain
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from shoal.verification.cells import cell_text
+from shoal.verification.cell_syntax import cell_text
 from shoal.verification.scales import Position, Scale, is_plain_number, moment_of, number_of
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.oracles.oracles import frequency_diverse, optimal_partition
+from tests.oracles.strategies import code_tables
+from tests.oracles.three_phase import phase_one
 
 from shoal.algorithms.bounds import stars_kernel as kernels
 from shoal.algorithms.bounds.stars import scale_of_cells
 from shoal.algorithms.bounds.stars_kernel import WEIGHT_UNIT, Items
-from shoal.testing.oracles import frequency_diverse, optimal_partition
-from shoal.testing.strategies import code_tables
-from shoal.testing.three_phase import phase_one
 
 COMPILED = {name: getattr(kernels, name) for name in ("bound_of_weights", "raise_weights", "viable_cells")}
 PLAIN = {name: kernel.py_func for name, kernel in COMPILED.items()}

@@ -7,14 +7,14 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles.hierarchies import common_ancestor
+from tests.oracles.strategies import hierarchy_rows
 
 from shoal.algorithms.common import trees_kernel as trees
-from shoal.algorithms.common.places import aligned_places, flat_trees
+from shoal.algorithms.common.tree_arrays import aligned_places, flat_trees
 from shoal.hierarchy import Hierarchy
 from shoal.recoding import Levels
 from shoal.table import Schema, encode
-from shoal.testing.hierarchies import common_ancestor
-from shoal.testing.strategies import hierarchy_rows
 
 
 @st.composite

@@ -5,6 +5,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from tests.oracles.oracles import cost_of_partition, frequency_diverse, optimal_partition, predicate_of
 
 from shoal import KAnonymity, LDiversity, MUniqueness
 from shoal.algorithms import Exact, populations_of
@@ -13,7 +14,6 @@ from shoal.algorithms.exact.subsets import SubsetProgram
 from shoal.algorithms.exact.subsets_kernel import close_vectors
 from shoal.errors import InternalError, ParameterError, UnsupportedError
 from shoal.models import MetricDistance, Requirement, TCloseness
-from shoal.testing.oracles import cost_of_partition, frequency_diverse, optimal_partition, predicate_of
 
 
 def subset_program(counts, weights=None, codes=None):

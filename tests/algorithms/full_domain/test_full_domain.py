@@ -9,6 +9,8 @@ from random import Random
 import numpy as np
 import polars as pl
 import pytest
+from tests.oracles.full_domain import every_node, loss_of_node, people_of_groups
+from tests.oracles.oracles import STAR, predicate_of
 
 import shoal
 from shoal.algorithms import FullDomain, Problem
@@ -38,12 +40,11 @@ from shoal.models import (
     TCloseness,
 )
 from shoal.models.unique_estimates import SampleHistogram
-from shoal.population import people_of_nodes
+from shoal.pipeline.population import people_of_nodes
 from shoal.recoding import recode
 from shoal.table import Schema, encode
-from shoal.testing.full_domain import every_node, loss_of_node, people_of_groups
-from shoal.testing.oracles import STAR, predicate_of
 from shoal.verification import declared_meanings
+from shoal.wording import english
 
 MODELS = {
     "k = 2": [KAnonymity(2)],
@@ -204,7 +205,7 @@ class Case:
             for model in estimated
         )
 
-    def told(self):
+    def value_codes(self):
         """The sensitive values as one, for the divergence."""
         return list(zip(*self.sensitive, strict=True))
 
@@ -246,7 +247,7 @@ def compare(case, metric, limit, seed):
         return False
     result = algorithm.partition(problem)
     k = problem.requirement.k
-    losses = [loss_of_node(node, case.rows, case.told(), case.ways, metric, k) for node in nodes]
+    losses = [loss_of_node(node, case.rows, case.value_codes(), case.ways, metric, k) for node in nodes]
     recoded, loss = measured(problem, result, metric)
     assert loss == pytest.approx(float(min(losses)), abs=1e-9), (seed, metric, limit)
     facts = result.facts
@@ -327,10 +328,10 @@ def test_an_acceptable_class_below_one_that_is_not(metric, limit):
     # Under l = 2, "a" alone is acceptable and "b" is not, nor are they together: what is suppressed at a node says
     # nothing of the nodes below it. The row of "d" is too few anywhere.
     values = {"a": "xy" * 10, "b": "xxx", "c": "yz" * 5, "d": "x"}
-    rows = [(name, told) for name, all_told in values.items() for told in all_told]
+    rows = [(name, value_codes) for name, all_told in values.items() for value_codes in all_told]
     problem = Problem(
         table=encode(
-            pl.DataFrame({"q0": [name for name, _ in rows], "s0": [told for _, told in rows]}),
+            pl.DataFrame({"q0": [name for name, _ in rows], "s0": [value_codes for _, value_codes in rows]}),
             Schema(quasi_identifiers=("q0",), sensitive=("s0",)),
         ),
         requirement=Requirement.of([LDiversity(2), KAnonymity(2)], ("s0",)),
@@ -359,7 +360,7 @@ def test_a_search_that_stops_early_bounds_the_optimum(metric):
     for seed, case in enumerate(cases([KAnonymity(2)], 25, first=900)):
         problem = case.problem()
         nodes, _ = every_node(case.rows, case.ways, case.accepts, Fraction(1))
-        best = float(min(loss_of_node(node, case.rows, case.told(), case.ways, metric) for node in nodes))
+        best = float(min(loss_of_node(node, case.rows, case.value_codes(), case.ways, metric) for node in nodes))
         result = FullDomain(cost=metric, most_nodes=1 + seed % 9).partition(problem)
         facts = result.facts
         assert facts["bound"] <= best + 1e-9 <= facts["value"] + 2e-9
@@ -368,10 +369,10 @@ def test_a_search_that_stops_early_bounds_the_optimum(metric):
         if not facts["optimal"]:
             unfinished += 1
             assert facts["pruned"] is None
-            assert result.guarantee.text.startswith("The search stopped at its limit: ")
+            assert english(result.guarantee.promise).startswith("The search stopped at its limit: ")
         else:
             assert facts["value"] == pytest.approx(best, abs=1e-9)
-            assert result.guarantee.text.startswith(f"Optimal for this metric ({metric}) among full-domain")
+            assert english(result.guarantee.promise).startswith(f"Optimal for this metric ({metric}) among full-domain")
     assert unfinished >= 8
 
 
@@ -463,7 +464,7 @@ def test_local_recoding_draws_groups_that_are_like_the_table(monkeypatch):
         try:
             found = FullDomain(local=True, suppression_limit=share).partition(problem)
             with monkeypatch.context() as without:
-                without.setattr(full_domain, "drawn_groups", lambda *_: None)
+                without.setattr(full_domain, "draw_groups_of_rows", lambda *_: None)
                 usual = FullDomain(local=True, suppression_limit=share).partition(problem)
         except InfeasibleError:
             continue

@@ -7,12 +7,12 @@ from random import Random
 import numpy as np
 import pytest
 from tests.algorithms.full_domain.test_full_domain import LOSSES, cases, measured
+from tests.oracles.full_domain import every_node, loss_of_node
 
 from shoal.algorithms import FullDomain, Preferences
 from shoal.algorithms.full_domain.lattice_costs import OF_CELLS
 from shoal.errors import InfeasibleError
 from shoal.models import KAnonymity, LDiversity
-from shoal.testing.full_domain import every_node, loss_of_node
 
 WEIGHTS = (Fraction(1, 4), Fraction(1), Fraction(3), Fraction(10))
 
@@ -32,8 +32,8 @@ def within(node, limits, ways):
         if pair is None:
             continue
         height = len(next(iter(way.values()))) - 1
-        told = [up for up in range(pair[0], pair[1] + 1) if up in (0, height) or names_several(way, up)]
-        if level not in (told or [height]):
+        value_codes = [up for up in range(pair[0], pair[1] + 1) if up in (0, height) or names_several(way, up)]
+        if level not in (value_codes or [height]):
             return False
     return True
 
@@ -53,9 +53,9 @@ def check(case, metric, limit, weights, limits):
             algorithm.partition(problem)
         return None
     result = algorithm.partition(problem)
-    losses = [loss_of_node(node, case.rows, case.told(), case.ways, metric, weights=weights) for node in nodes]
-    told = LOSSES.get(metric, lambda same: same)(result.facts["value"])
-    assert told == pytest.approx(float(min(losses)), abs=1e-9)
+    losses = [loss_of_node(node, case.rows, case.value_codes(), case.ways, metric, weights=weights) for node in nodes]
+    value_codes = LOSSES.get(metric, lambda same: same)(result.facts["value"])
+    assert value_codes == pytest.approx(float(min(losses)), abs=1e-9)
     levels = tuple(result.facts["levels"].values())
     (loss,) = [loss for node, loss in zip(nodes, losses, strict=True) if node.levels == levels]
     assert float(loss) == pytest.approx(float(min(losses)), abs=1e-9)

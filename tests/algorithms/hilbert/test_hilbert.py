@@ -5,6 +5,9 @@ import polars as pl
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.oracles.invariants import check_partition
+from tests.oracles.oracles import cost_of_partition, optimal_partition, predicate_of
+from tests.oracles.strategies import code_tables, models, requirements
 
 from shoal.algorithms.base import Problem
 from shoal.algorithms.hilbert.hilbert import Hilbert, hilbert_groups
@@ -21,9 +24,7 @@ from shoal.models import (
     TCloseness,
 )
 from shoal.table import Schema, encode
-from shoal.testing.invariants import check_partition
-from shoal.testing.oracles import cost_of_partition, optimal_partition, predicate_of
-from shoal.testing.strategies import code_tables, models, requirements
+from shoal.wording import english
 
 
 def problem(columns, sensitive, privacy, progress=lambda *_: None):
@@ -89,8 +90,8 @@ def test_two_sensitive_attributes_and_numbers(data):
     n = len(codes.values)
     second = data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
     both = [codes.values, second]
-    drawn = data.draw(st.lists(models(monotone=True, numeric=True), min_size=1, max_size=3))
-    privacy = [m for m in drawn if all(predicate_of(m, v)(v) for v in both)]
+    used_lists = data.draw(st.lists(models(monotone=True, numeric=True), min_size=1, max_size=3))
+    privacy = [m for m in used_lists if all(predicate_of(m, v)(v) for v in both)]
     assume(privacy)
     result = Hilbert().partition(problem(codes.quasi_identifiers.T.tolist(), both, privacy))
     for values in both:
@@ -141,7 +142,7 @@ def test_no_quasi_identifier_costs_no_star():
     assert check_partition(
         result, rows=8, sensitive=[list("abcabcab")], predicates=[lambda g: 2 * max(Counter(g).values()) <= len(g)]
     )
-    assert result.details["points"] == 1
+    assert result.count == 1
 
 
 def test_no_row():
@@ -257,5 +258,5 @@ def test_too_many_steps_leave_the_cuts_of_fewest_stars(monkeypatch):
 def test_it_says_what_to_take_where_groups_must_be_like_the_table():
     table = [[1, 2, 3, 4]], [list("abab")]
     close = Hilbert().partition(problem(*table, [TCloseness(0.2), KAnonymity(2)]))
-    assert "'sabre' and 'cluster' lose far less" in close.guarantee.text
-    assert "sabre" not in Hilbert().partition(problem(*table, KAnonymity(2))).guarantee.text
+    assert "'sabre' and 'cluster' lose far less" in english(close.guarantee.promise)
+    assert "sabre" not in english(Hilbert().partition(problem(*table, KAnonymity(2))).guarantee.promise)

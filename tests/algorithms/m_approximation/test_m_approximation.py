@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles.invariants import check_guarantee, check_partition
+from tests.oracles.oracles import cost_of_partition, k_anonymous, optimal_partition
+from tests.oracles.strategies import code_tables
 
 from shoal import datasets
 from shoal.algorithms import MApproximation
 from shoal.errors import ParameterError
 from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, Requirement
-from shoal.testing.invariants import check_guarantee, check_partition
-from shoal.testing.oracles import cost_of_partition, k_anonymous, optimal_partition
-from shoal.testing.strategies import code_tables
 
 REFINED, PLAIN = MApproximation(), MApproximation(refine=False)
 BOTH = pytest.mark.parametrize("algorithm", [REFINED, PLAIN], ids=["refined", "unrefined"])

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from tests.oracles.covers import cheapest_cover as judged
 
 from shoal.algorithms.matching import bipartite
 from shoal.algorithms.matching.bipartite import cheapest_pairs
 from shoal.algorithms.matching.cover_problem import CoverProblem, GroupPrices
 from shoal.algorithms.matching.simplex_matching import cheapest_cover
 from shoal.errors import InternalError
-from shoal.testing.covers import cheapest_cover as judged
 
 
 def halves(seed, rows, d=3, domain=3):

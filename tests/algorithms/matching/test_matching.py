@@ -5,6 +5,10 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles.covers import cheapest_cover
+from tests.oracles.invariants import check_partition
+from tests.oracles.oracles import cost_of_partition, frequency_diverse, k_anonymous, optimal_partition
+from tests.oracles.strategies import code_tables, frame_tables
 
 import shoal
 from shoal import datasets
@@ -12,10 +16,7 @@ from shoal.algorithms import ALGORITHMS, Matching
 from shoal.algorithms.matching import matching as room
 from shoal.errors import InfeasibleError, MissingExtraError, ParameterError
 from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, MUniqueness, Requirement
-from shoal.testing.covers import cheapest_cover
-from shoal.testing.invariants import check_partition
-from shoal.testing.oracles import cost_of_partition, frequency_diverse, k_anonymous, optimal_partition
-from shoal.testing.strategies import code_tables, frame_tables
+from shoal.wording import english
 
 DIVERSE, ANONYMOUS = LDiversity(2), KAnonymity(2)
 
@@ -85,11 +86,13 @@ def test_never_worse_than_where_it_starts(problem_of, model, limit):
     stars = cost_of_partition(rows, groups_of(result, values, model))
     assert stars <= cost_of_partition(rows, groups_of(start, values, model))
     if limit is None:
-        assert result.guarantee.text == "Proven optimal: no release with this requirement recodes fewer cells."
+        assert (
+            english(result.guarantee.promise) == "Proven optimal: no release with this requirement recodes fewer cells."
+        )
         assert result.guarantee.stars_bound == stars
-        assert "dual solution checked in integers" in result.guarantee.proof
+        assert "dual solution checked in integers" in english(result.guarantee.proof)
     else:
-        assert result.guarantee.text == "None: the search was stopped before it proved anything."
+        assert english(result.guarantee.promise) == "None: the search was stopped before it proved anything."
         assert result.guarantee.stars_bound is None
 
 
@@ -119,7 +122,7 @@ def test_two_sensitive_values_are_assigned(problem_of):
     result = Matching().partition(problem_of(columns, [values], DIVERSE))
     stars = cost_of_partition(list(zip(*columns, strict=True)), groups_of(result, values, DIVERSE))
     assert stars == result.guarantee.stars_bound
-    assert result.guarantee.proof.startswith("assignment of the rows of one value")
+    assert english(result.guarantee.proof).startswith("assignment of the rows of one value")
 
 
 def test_equal_rows_are_one_group(problem_of):
@@ -141,8 +144,8 @@ def test_too_large_tables_are_not_searched(problem_of, monkeypatch, case):
     result = Matching().partition(problem)
     start = ALGORITHMS["m-approximation"].partition(problem)
     assert np.array_equal(result.groups, start.groups)
-    assert result.guarantee.text.startswith(start.guarantee.text)
-    assert result.guarantee.text.endswith("The table is too large to be searched for the fewest stars.")
+    assert english(result.guarantee.promise).startswith(english(start.guarantee.promise))
+    assert english(result.guarantee.promise).endswith("The table is too large to be searched for the fewest stars.")
     assert result.guarantee.stars_bound is None
 
 
@@ -175,5 +178,5 @@ def test_infeasible():
 
 def test_without_the_solver(problem_of, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "highspy", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'shoal\[exact\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'shoal-privacy\[exact\]'"):
         Matching().partition(problem_of([[1, 2, 3, 4]], [], ANONYMOUS))

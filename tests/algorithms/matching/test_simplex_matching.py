@@ -4,6 +4,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from tests.oracles.covers import allowed_groups
+from tests.oracles.covers import cheapest_cover as judged
 
 from shoal.algorithms.matching import cover_search
 from shoal.algorithms.matching.cover_problem import FORBIDDEN, CoverProblem, GroupPrices, split_cover
@@ -13,8 +15,6 @@ from shoal.algorithms.matching.neighbourhoods import Neighbourhoods
 from shoal.algorithms.matching.parity_cuts import parity_cuts
 from shoal.algorithms.matching.simplex_matching import cheapest_cover
 from shoal.errors import InternalError
-from shoal.testing.covers import allowed_groups
-from shoal.testing.covers import cheapest_cover as judged
 
 
 def random_problem(seed, *, rows=9, d=3, domain=3, values=None, prices=None, alone=None):

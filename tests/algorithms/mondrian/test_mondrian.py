@@ -6,6 +6,10 @@ import polars as pl
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.oracles.invariants import check_partition
+from tests.oracles.mondrian import SlowMondrian, SlowTreeMondrian
+from tests.oracles.oracles import predicate_of
+from tests.oracles.strategies import code_tables, hierarchy_rows, models, requirements
 
 from shoal.algorithms.base import Problem
 from shoal.algorithms.mondrian.mondrian import Mondrian
@@ -13,10 +17,6 @@ from shoal.errors import ParameterError
 from shoal.hierarchy import Hierarchy
 from shoal.models import KAnonymity, LDiversity, MUniqueness, Requirement
 from shoal.table import Schema, encode
-from shoal.testing.invariants import check_partition
-from shoal.testing.mondrian import SlowMondrian, SlowTreeMondrian
-from shoal.testing.oracles import predicate_of
-from shoal.testing.strategies import code_tables, hierarchy_rows, models, requirements
 
 BOTH = [Mondrian(), Mondrian(relaxed=True)]
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from tests.oracles.oracles import fewest_stars_by_patterns
 
-from shoal.algorithms.patterns.annealing import annealed
-from shoal.algorithms.patterns.bound_kernel import Relaxed, fix_by_price, lagrangian
-from shoal.algorithms.patterns.prices import UNIT, Prices, price_rows, remaining
+from shoal.algorithms.common.lagrange_kernel import Relaxed, fix_by_price, lagrangian
+from shoal.algorithms.patterns.pattern_annealing import annealed
+from shoal.algorithms.patterns.pattern_prices import UNIT, Prices, price_rows, remaining
 from shoal.algorithms.patterns.program import OutputTypes
 from shoal.algorithms.patterns.rounding import RoundedProgram
-from shoal.testing.oracles import fewest_stars_by_patterns
 
 _EVERY = np.array([[bool(mask >> a & 1) for a in range(3)] for mask in range(8)])
 

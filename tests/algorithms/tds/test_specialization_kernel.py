@@ -36,10 +36,10 @@ def problem(seed, *, rows=400, sensitive=1, models=None):
         | {f"s{j}": rng.permutation(np.arange(rows) % 6) for j in range(sensitive)}
     )
     names = tuple(name for name in frame.columns if name[0] == "q")
-    told = tuple(name for name in frame.columns if name[0] == "s")
+    level_nodes = tuple(name for name in frame.columns if name[0] == "s")
     return Problem(
-        table=encode(frame, Schema(quasi_identifiers=names, sensitive=told)),
-        requirement=Requirement.of(models or [LDiversity(2), KAnonymity(3)], told),
+        table=encode(frame, Schema(quasi_identifiers=names, sensitive=level_nodes)),
+        requirement=Requirement.of(models or [LDiversity(2), KAnonymity(3)], level_nodes),
         rng=np.random.default_rng(0),
         recoding="generalization",
         hierarchies={name: frequency_hierarchy(frame[name]) for name in names},
@@ -53,7 +53,7 @@ def search_of(made):
 
 def run(search, kernel, budget):
     """Call a kernel once, with room for whatever it does; return why it came back."""
-    search.groups = module._grown(search.groups, len(search.records))
+    search.groups = module._enlarge(search.groups, len(search.records))
     return kernel(
         search.records,
         search.trees,

@@ -8,6 +8,9 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles import specialization as slow
+from tests.oracles.oracles import predicate_of
+from tests.oracles.strategies import code_tables, requirements
 
 import shoal
 from shoal.algorithms import Problem, TopDownSpecialization
@@ -20,9 +23,7 @@ from shoal.hierarchy import Hierarchy, automatic_hierarchy
 from shoal.models import KAnonymity, LDiversity, MUniqueness, Requirement
 from shoal.recoding import recode
 from shoal.table import Schema, encode
-from shoal.testing import specialization as slow
-from shoal.testing.oracles import predicate_of
-from shoal.testing.strategies import code_tables, requirements
+from shoal.wording import english
 
 STAR = "*"
 
@@ -46,8 +47,8 @@ def random_tree(chance, values, missing):
 def case(columns, sensitive, models, *, seed=0, trees=True):
     """A problem, with the paths of its trees: random ones, or values and stars."""
     names = tuple(f"q{a}" for a in range(len(columns)))
-    told = tuple(f"s{j}" for j in range(len(sensitive)))
-    frame = pl.DataFrame(dict(zip((*names, *told), (*columns, *sensitive), strict=True)))
+    level_nodes = tuple(f"s{j}" for j in range(len(sensitive)))
+    frame = pl.DataFrame(dict(zip((*names, *level_nodes), (*columns, *sensitive), strict=True)))
     chance, paths, hierarchies = Random(seed), [], {}
     for name, column in zip(names, columns, strict=True):
         values = sorted({value for value in column if value is not None})
@@ -57,8 +58,8 @@ def case(columns, sensitive, models, *, seed=0, trees=True):
             path = {value: (value, STAR) for value in {*column}}
         paths.append(path)
     problem = Problem(
-        table=encode(frame, Schema(quasi_identifiers=names, sensitive=told)),
-        requirement=Requirement.of(models, told),
+        table=encode(frame, Schema(quasi_identifiers=names, sensitive=level_nodes)),
+        requirement=Requirement.of(models, level_nodes),
         rng=np.random.default_rng(0),
         recoding="generalization" if trees else "suppression",
         hierarchies=hierarchies,
@@ -75,8 +76,8 @@ def expected(columns, sensitive, models, paths):
         return all(judge([values[row] for row in group]) for judge, values in judges)
 
     order = [{value: rank for rank, value in enumerate(sorted(path, key=lambda v: (v is None, v)))} for path in paths]
-    told = list(zip(*sensitive, strict=True)) or [()] * len(rows)
-    cut = slow.top_down_specialization(rows, told, paths, order, acceptable)
+    level_nodes = list(zip(*sensitive, strict=True)) or [()] * len(rows)
+    cut = slow.top_down_specialization(rows, level_nodes, paths, order, acceptable)
     return cut, slow.cut_groups(rows, cut), acceptable
 
 
@@ -222,16 +223,16 @@ def test_small_budgets_and_little_room_change_nothing(monkeypatch):
         hierarchies={name: automatic_hierarchy(data[name]) for name in names},
     )
     whole = TopDownSpecialization().partition(problem)
-    told = []
+    level_nodes = []
     monkeypatch.setattr(module, "_RECORDS_PER_CALL", 1)
-    steps = TopDownSpecialization().partition(replace(problem, progress=lambda *step: told.append(step)))
+    steps = TopDownSpecialization().partition(replace(problem, progress=lambda *step: level_nodes.append(step)))
     assert np.array_equal(whole.groups, steps.groups)
     assert np.array_equal(whole.least, steps.least)
-    assert len(told) > whole.facts["specializations"] > 3
-    done = [step[1] for step in told]
+    assert len(level_nodes) > whole.facts["specializations"] > 3
+    done = [step[1] for step in level_nodes]
     assert done == sorted(done)
-    assert all(step[0] == "tds" and step[2] == told[0][2] for step in told)
-    assert told[-1][1] == told[-1][2]
+    assert all(step[0] == "tds" and step[2] == level_nodes[0][2] for step in level_nodes)
+    assert level_nodes[-1][1] == level_nodes[-1][2]
 
 
 def test_it_can_be_interrupted():
@@ -317,7 +318,7 @@ def test_global_recoding_publishes_one_node_for_each_value():
         pairs = pl.DataFrame({"value": data[name], "node": release.data[name].cast(pl.String)}).unique()
         assert pairs["value"].is_unique().all()
     assert release.certificate.achieved["k"] >= 20
-    assert release.certificate.guarantee.text.startswith("No value can be specialized further")
+    assert english(release.certificate.guarantee.promise).startswith("No value can be specialized further")
 
 
 @pytest.mark.parametrize("recoding", ["generalization", "suppression"])

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles.strategies import code_tables
 
 from shoal.algorithms import ThreePhase
 from shoal.algorithms.tp import cascade
 from shoal.algorithms.tp.cascade import split_rows, star_patterns, starred_attributes
 from shoal.models import KAnonymity, LDiversity
-from shoal.testing.strategies import code_tables
 
 
 @pytest.mark.parametrize("sizes", [[], [3], [2, 79], [79, 2, 9], [5, 5, 5, 5], [9, 2, 6, 56, 17, 9]])

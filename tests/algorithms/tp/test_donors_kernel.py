@@ -8,7 +8,7 @@ import pytest
 
 from shoal.algorithms.tp.cascade_kernel import Frequency, Waiting
 from shoal.algorithms.tp.donors_kernel import (
-    Made,
+    GroupCells,
     Offer,
     Spare,
     complete_with_donors,
@@ -82,7 +82,7 @@ class Instance:
     def complete(self, run, num, den, k, *, stars, price, chain=50):
         before = self.groups.copy()
         made = len(self.group_keys)
-        donors = Made(
+        donors = GroupCells(
             keys=self.group_keys,
             stars=self.group_stars,
             values=self.values,

@@ -5,13 +5,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from tests.oracles.invariants import check_partition
+from tests.oracles.oracles import cost_of_partition, predicate_of
 
 from shoal import KAnonymity, LDiversity, ThreePhase, datasets
 from shoal.algorithms.tp.cascade import star_patterns
-from shoal.algorithms.tp.pattern_orders import _changed
+from shoal.algorithms.tp.pattern_orders import _move_pattern
 from shoal.errors import ParameterError
-from shoal.testing.invariants import check_partition
-from shoal.testing.oracles import cost_of_partition, predicate_of
 
 
 def stars_of(partition):
@@ -52,7 +52,7 @@ def test_a_pattern_moves_among_those_of_as_many_stars():
     random = np.random.default_rng(3)
     seen = Counter()
     for _ in range(200):
-        changed = _changed(patterns, random)
+        changed = _move_pattern(patterns, random)
         assert sorted(changed) == sorted(patterns)
         assert [len(one) for one in changed] == [len(one) for one in patterns]
         seen[changed != patterns] += 1

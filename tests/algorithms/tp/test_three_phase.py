@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.oracles.invariants import check_guarantee, check_partition
+from tests.oracles.oracles import cost_of_partition, optimal_partition, predicate_of, stars_of_group
+from tests.oracles.strategies import code_tables
 
 from shoal import datasets
 from shoal.algorithms import ThreePhase
 from shoal.errors import ParameterError
 from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, Requirement
-from shoal.testing.invariants import check_guarantee, check_partition
-from shoal.testing.oracles import cost_of_partition, optimal_partition, predicate_of, stars_of_group
-from shoal.testing.strategies import code_tables
+from shoal.wording import english
 
 TP, CASCADE, HILBERT = ThreePhase(refine=None), ThreePhase(), ThreePhase(refine="hilbert")
 ALL = pytest.mark.parametrize("algorithm", [TP, CASCADE, HILBERT], ids=["tp", "cascade", "hilbert"])
@@ -143,7 +144,7 @@ def test_no_promise_of_tuples_where_the_cascade_adds_some(problem_of):
     assert suppressed > result.details["residue"] == 3
     assert result.guarantee.tuples_ratio is None
     assert result.guarantee.stars_ratio == 3
-    assert "At most 3 times the fewest stars possible: phase one ended TP" in result.guarantee.text
+    assert "At most 3 times the fewest stars possible: phase one ended TP" in english(result.guarantee.promise)
 
 
 @pytest.mark.parametrize("l", [2, 4, 6, 9])

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles import three_phase as reference
+from tests.oracles.strategies import group_counts
 
 from shoal.algorithms.tp import three_phase_kernel as kernels
-from shoal.testing import three_phase as reference
-from shoal.testing.strategies import group_counts
 
 COMPILED = {name: getattr(kernels, name) for name in kernels.__all__}
 PLAIN = {name: kernel.py_func for name, kernel in COMPILED.items()}

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles.grouping import divisions, smallest_largest_class
 
 import shoal
 from shoal.errors import DataError, InfeasibleError, ParameterError
@@ -17,7 +18,6 @@ from shoal.grouping.labels.bin_bounds import bound_with_bins, cover_bound, most_
 from shoal.grouping.labels.bin_covering import METHODS
 from shoal.grouping.labels.packing_types import estimated_types, packing_types
 from shoal.grouping.labels.spread import small_parts
-from shoal.testing.grouping import divisions, smallest_largest_class
 
 
 def small_instances(count: int, most: int = 7) -> list[tuple[list[int], int]]:

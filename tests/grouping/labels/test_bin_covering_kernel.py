@@ -6,9 +6,9 @@ import itertools
 
 import numpy as np
 import pytest
+from tests.oracles.grouping import divisions
 
 from shoal.grouping.labels import bin_covering_kernel as kernels
-from shoal.testing.grouping import divisions
 
 RNG = np.random.default_rng(4)
 

@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles.grouping import divisions, smallest_largest_interval
 
 from shoal.errors import DataError, InfeasibleError, InternalError, ParameterError
 from shoal.grouping import ordered
 from shoal.grouping.ordered import intervals_kernel as kernels
 from shoal.grouping.ordered.intervals import _check_consecutive
-from shoal.testing.grouping import divisions, smallest_largest_interval
 
 
 def test_the_largest_interval_is_the_smallest_possible():

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles.grouping import smallest_largest_rectangle
 
 from shoal.errors import DataError, InfeasibleError, InternalError, ParameterError
 from shoal.grouping import check_grouping, check_rectangles, points
 from shoal.grouping.points import kd_tree_kernel as kernels
-from shoal.testing.grouping import smallest_largest_rectangle
 
 METHODS = ("best", "even", "median")
 

@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 import pytest
+from tests.oracles import regions as oracle
 
 from shoal.grouping.regions import carving, connected_cover
 from shoal.grouping.regions.carving import carve
@@ -14,7 +15,6 @@ from shoal.grouping.regions.connectivity import check_connected
 from shoal.grouping.regions.graph import read_graph
 from shoal.grouping.regions.region_bounds import bound_of_counts
 from shoal.grouping.regions.region_parts import exact_parts
-from shoal.testing import regions as oracle
 
 
 def adjacency(n, edges):

@@ -6,10 +6,10 @@ import random
 
 import numpy as np
 import pytest
+from tests.oracles import regions as oracle
 
 from shoal.grouping.regions import connected_cover
 from shoal.grouping.regions.connected_cover import smallest_largest_part
-from shoal.testing import regions as oracle
 
 pytest.importorskip("highspy")
 

@@ -3,10 +3,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from tests.oracles.regions import connected
 
 from shoal.grouping.regions.connected_sets_kernel import connected_sets, lightest_set
 from shoal.grouping.regions.graph import read_graph
-from shoal.testing.regions import connected
 
 
 def cases(count, seed):

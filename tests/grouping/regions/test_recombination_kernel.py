@@ -2,10 +2,10 @@ import random
 
 import numpy as np
 import pytest
+from tests.oracles.regions import connected
 
 from shoal.grouping.regions.graph import read_graph
 from shoal.grouping.regions.recombination_kernel import Best, Division, Limits, WeightedGraph, improve_parts
-from shoal.testing.regions import connected
 
 
 def divided(rng, n):

@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles.regions import connected, lowest_tree_degree, smallest_largest_part
 
 from shoal.errors import DataError, InfeasibleError, InternalError, ParameterError
 from shoal.grouping.regions.connectivity import check_connected
 from shoal.grouping.regions.graph import read_graph
 from shoal.grouping.regions.region_bounds import region_bound
 from shoal.grouping.regions.regionalization import METHODS, regions
-from shoal.testing.regions import connected, lowest_tree_degree, smallest_largest_part
 
 
 def random_graph(rng, *, most=8):

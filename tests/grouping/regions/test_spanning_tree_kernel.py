@@ -2,6 +2,7 @@ import random
 
 import numpy as np
 import pytest
+from tests.oracles.regions import connected, lowest_tree_degree, spanning_tree_degree
 
 from shoal.grouping.regions.graph import read_graph
 from shoal.grouping.regions.spanning_tree_kernel import (
@@ -12,7 +13,6 @@ from shoal.grouping.regions.spanning_tree_kernel import (
     lower_degree,
     root_tree,
 )
-from shoal.testing.regions import connected, lowest_tree_degree, spanning_tree_degree
 
 
 def linked(graph):

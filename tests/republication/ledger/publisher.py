@@ -1,4 +1,4 @@
-"""Publishers that can be killed: a process with everything loaded, which makes one more for each release.
+"""Publishers that can be killed or stopped: a process with everything loaded, which makes one more for each release.
 
 It reads a JSON object a line from standard input and writes one a line to standard output. Nothing of Polars may run in
 the process itself: its threads do not survive a fork.
@@ -36,14 +36,21 @@ def warm() -> None:
     )
 
 
-def die(*_: object) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def die_at(point: str) -> None:
-    """Let this process be killed at one of the moments that matter."""
+def die_at(point: str, kind: str) -> None:
+    """Let this process be killed, or stopped, at one of the moments that matter."""
     publish, advance, rename = StagedFolder.publish, journal.advance, Path.rename
-    expect, confirm = Anchor.expect, Store.confirm
+    expect, confirm, digests = Anchor.expect, Store.confirm, publication.FilesOf.digests
+
+    def die(*_: object) -> None:
+        os.kill(os.getpid(), getattr(signal, kind))
+
+    def staged_files(*given: Any) -> Any:
+        die()
+        return digests(*given)
+
+    def about_to_publish(staged: StagedFolder) -> None:
+        die()
+        publish(staged)
 
     def renamed(staged: StagedFolder) -> None:
         publish(staged)
@@ -72,9 +79,9 @@ def die_at(point: str) -> None:
     elif point == "the anchor expects":
         Anchor.expect = expected  # type: ignore[assignment, method-assign]
     elif point == "files are staged":
-        publication.FilesOf.digests = die  # type: ignore[assignment, method-assign]
+        publication.FilesOf.digests = staged_files  # type: ignore[method-assign]
     elif point == "the ledger knows":
-        StagedFolder.publish = die  # type: ignore[assignment, method-assign]
+        StagedFolder.publish = about_to_publish  # type: ignore[method-assign]
     elif point == "the private folder is there":
         Path.rename = one_renamed  # type: ignore[assignment, method-assign]
     elif point == "the folder is there":
@@ -92,7 +99,8 @@ def publish(order: dict[str, Any]) -> dict[str, Any]:
         import resource
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (order["limit"], order["limit"]))
-    die_at(order.get("point", ""))
+    os.chdir(order.get("inside", "."))
+    die_at(order.get("point", ""), order.get("signal", "SIGKILL"))
     try:
         ledger = shoal.Ledger(order["url"], key=order["key"], wait=order.get("wait", 30))
         made = ledger.series("admissions").publish(order["table"], order["output"])

@@ -7,10 +7,12 @@ import json
 import os
 import select
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,8 +21,9 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from shoal.errors import LedgerError, OutputError
+from shoal.errors import LedgerBusyError, LedgerError, OutputError
 from shoal.republication import publication
+from shoal.republication.ledger import journal, storage
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that can be copied")
 """Windows has none; everything else there is tested by the other files."""
@@ -71,6 +74,7 @@ class Publishers:
         table = self.folder / f"table{number}.csv"
         self.patients([*range(number, number + 40), *range(500, 520)]).write_csv(table)
         given = {"url": self.place.url, "key": str(self.place.key), "table": str(table)}
+        given |= {name: order.pop(name) for name in ("url",) if name in order}
         child: int = self.process.ask(**given, output=str(self.folder / f"q{number}"), **order)["child"]
         return child
 
@@ -229,6 +233,203 @@ def test_two_publishers_at_once(place: Any, publishers: Publishers, tmp_path: Pa
     assert sorted(result["number"] for result in results) == [2, 3]
     assert [one.number for one in place.series(m=3).history()] == [1, 2, 3]
     assert place.series(m=3).verify().problems == ()
+
+
+@contextmanager
+def stopped(publishers: Publishers, number: int, point: str) -> Iterator[int]:
+    """Stop a publisher at a moment, and let it go on afterwards."""
+    child = publishers.start(number, point=point, signal="SIGSTOP")
+    try:
+        while Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+            assert not select.select([], [], [], 0.01)[0]
+        yield child
+    finally:
+        os.kill(child, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("name", ["symbolic", "symbolic folder", "relative", "absolute"])
+def test_two_publishers_who_name_the_ledger_in_different_ways(
+    sqlite: Any, process: Process, patients: Any, tmp_path: Path, name: str
+) -> None:
+    """Through a symbolic link there was another lock: one number appeared twice, with 56 of 96 people certain."""
+    sqlite.series(m=3).publish(patients(range(60)), tmp_path / "q0")
+    publishers = Publishers(process=process, place=sqlite, patients=patients, folder=tmp_path)
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "other.db").symlink_to(sqlite.url)
+    (tmp_path / "links" / "folder").symlink_to(tmp_path)
+    url = {
+        "symbolic": str(tmp_path / "links" / "other.db"),
+        "symbolic folder": str(tmp_path / "links" / "folder" / "releases.db"),
+        "relative": "../links/../releases.db",
+        "absolute": sqlite.url,
+    }[name]
+    order = {"url": url, "inside": str(tmp_path / "links")}
+    with stopped(publishers, 1, "the ledger knows") as child:
+        answer = publishers.result(publishers.start(2, wait=0.2, **order))
+        assert answer["error"] == "LedgerBusyError"
+        assert not (tmp_path / "q2").exists()
+    assert publishers.result(child)["number"] == 2
+    assert publishers.result(publishers.start(2, **order))["number"] == 3
+    assert sqlite.series(m=3).verify().problems == ()
+
+
+def test_a_ledger_with_two_names_is_refused(sqlite: Any, process: Process, patients: Any, tmp_path: Path) -> None:
+    """Neither our lock nor SQLite's journals would be found under the other name."""
+    sqlite.series(m=3).publish(patients(range(60)), tmp_path / "q0")
+    publishers = Publishers(process=process, place=sqlite, patients=patients, folder=tmp_path)
+    (tmp_path / "links").mkdir()
+    other = tmp_path / "links" / "releases.db"
+    with stopped(publishers, 1, "the ledger knows") as child:
+        os.link(sqlite.url, other)
+        answers = [publishers.result(publishers.start(2, wait=0.2, url=url)) for url in (str(other), sqlite.url)]
+        assert [one["error"] for one in answers] == ["LedgerError"] * 2
+        assert "has 2 names (hard links)" in answers[0]["message"]
+    assert publishers.result(child)["number"] == 2, "who had it open before goes on"
+    other.unlink()
+    assert publishers.result(publishers.start(2))["number"] == 3
+
+
+@pytest.mark.xdist_group("postgresql")
+def test_two_publishers_with_other_search_paths(
+    postgresql: Any, server: Any, process: Process, patients: Any, tmp_path: Path
+) -> None:
+    postgresql.series(m=3).publish(patients(range(60)), tmp_path / "q0")
+    publishers = Publishers(process=process, place=postgresql, patients=patients, folder=tmp_path)
+    schema = postgresql.url.rpartition("%3D")[2]
+    server.psql(f"CREATE SCHEMA {schema}_first")
+    with stopped(publishers, 1, "the ledger knows") as child:
+        url = f"{postgresql.url.removesuffix(schema)}{schema}_first,{schema}"
+        assert publishers.result(publishers.start(2, wait=0.2, url=url))["error"] == "LedgerBusyError"
+    assert publishers.result(child)["number"] == 2
+
+
+@pytest.mark.parametrize("point", ["files are staged", "the anchor is about to expect", "the ledger knows"])
+def test_nothing_is_taken_back_that_somebody_still_writes(
+    place: Any, publishers: Publishers, patients: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    """Should a lock not keep two publishers apart (a file system without locks), none takes the other for a crash."""
+    with stopped(publishers, 1, point) as child, monkeypatch.context() as patch:
+        patch.setattr(storage, "_publisher_lock", lambda *_: nullcontext())
+        ledger = place.open(wait=0.2)
+        with pytest.raises(LedgerBusyError):
+            ledger.recover()
+        with pytest.raises(LedgerBusyError):
+            ledger.series("admissions").publish(patients(range(60)), tmp_path / "q2")
+    assert publishers.result(child)["number"] == 2
+    assert (tmp_path / "q1").exists()
+    assert place.series(m=3).verify().problems == ()
+
+
+def test_who_was_taken_for_a_crash_does_not_record_a_release(sqlite: Any, patients: Any, tmp_path: Path) -> None:
+    series = sqlite.series(m=3)
+
+    intend = journal.intend
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(journal, "intend", lambda *given: (intend(*given), journal.settle(given[0]))[0])
+        with pytest.raises(LedgerBusyError, match="Nothing was published here"):
+            series.publish(patients(range(60)), tmp_path / "q0")
+        with pytest.raises(LedgerBusyError, match="Nothing was published here"):
+            series.publish(patients(range(60)))
+    assert series.history() == ()
+    assert not list(tmp_path.glob("*q0*"))
+
+
+class Locked:
+    """Lets some commits of a ledger fail as they do while another program reads the file."""
+
+    def __init__(self, ledger: Any, commits: set[int]) -> None:
+        self.left, self.count = commits, 0
+        sa.event.listen(ledger._store.database._engine, "commit", self.commit)
+
+    def commit(self, connection: sa.Connection) -> None:
+        if connection.get_execution_options().get("shoal_writes", False):
+            self.count += 1
+            if self.count in self.left:
+                raise sa.exc.OperationalError("COMMIT", {}, sqlite3.OperationalError("database is locked"))
+
+
+@pytest.mark.parametrize(
+    ("commits", "outcome"),
+    [
+        ({1}, "nothing"),  # is anything unfinished?
+        ({2}, "nothing"),  # the note of the folder
+        ({3}, "nothing"),  # the release as staged
+        ({3, 4}, "nothing"),
+        (set(range(3, 50)), "nothing"),
+        ({4}, "recorded"),  # the release as published: the folder is there
+        ({4, 6}, "recorded"),
+        ({4, 5}, "out"),
+        (set(range(4, 50)), "out"),
+    ],
+    ids=str,
+)
+def test_a_database_that_is_locked_at_a_commit(
+    place: Any, patients: Any, tmp_path: Path, commits: set[int], outcome: str
+) -> None:
+    """It was said that nothing was changed, after the folder had appeared."""
+    series = place.series(m=3)
+    series.publish(patients(range(60)), tmp_path / "q0")
+    ledger = place.open()
+    locked = Locked(ledger, commits)
+    target = tmp_path / "q1"
+    if outcome == "recorded":
+        assert ledger.series("admissions").publish(patients(range(50)), target).number == 2
+    else:
+        with pytest.raises(LedgerError) as raised:
+            ledger.series("admissions").publish(patients(range(50)), target)
+        said = str(raised.value)
+        assert ("Nothing was published" in said) == (outcome == "nothing")
+        assert ("Release 2 of the series 'admissions' is published" in said) == (outcome == "out")
+        assert "Nothing was changed" not in said
+    assert locked.count >= max(commits & set(range(5)))
+    assert target.exists() == (outcome != "nothing")
+    told = place.open().recover()
+    assert [one.state for one in series.history()] == ["published"] * (1 if outcome == "nothing" else 2)
+    assert [("It is published" in one) for one in told] == ([True] if outcome == "out" else [False] * len(told))
+    assert not [path for path in tmp_path.iterdir() if "shoal-" in path.name]
+    assert place.open().recover() == []
+    made = series.publish(patients(range(60)), tmp_path / "q2")
+    assert made.number == (2 if outcome == "nothing" else 3)
+    assert series.verify().problems == ()
+
+
+def test_a_folder_that_appeared_though_the_disk_failed_then(
+    place: Any, patients: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It was said that nothing was published, of a release that stood in the ledger."""
+    from shoal.io import folder
+
+    series = place.series(m=3)
+    renamed = [False]
+    rename, to_disk = Path.rename, folder.to_disk
+
+    def rename_and_note(path: Path, to: Path) -> Path:
+        renamed[0] = renamed[0] or to.name == "q0"
+        return rename(path, to)
+
+    def fail(path: Path) -> None:
+        if renamed[0]:
+            raise OSError(errno.EIO, "Input/output error")
+        to_disk(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", rename_and_note)
+        patch.setattr(folder, "to_disk", fail)
+        assert series.publish(patients(range(60)), tmp_path / "q0").number == 1
+    assert "Release 1 is published and recorded, at a second attempt" in caplog.text
+    assert [one.state for one in series.history()] == ["published"]
+    assert series.verify().problems == ()
+
+
+def test_a_database_that_is_locked_for_a_release_without_a_folder(place: Any, patients: Any) -> None:
+    series = place.series(m=3)
+    for commits in ({1}, {2}, {3}):
+        ledger = place.open()
+        Locked(ledger, commits)
+        with pytest.raises(LedgerBusyError, match="Nothing was published"):
+            ledger.series("admissions").publish(patients(range(60)))
+        assert series.history() == ()
+    assert series.publish(patients(range(60))).number == 1
 
 
 def test_a_disk_that_is_full_for_the_files(

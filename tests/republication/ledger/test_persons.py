@@ -33,14 +33,14 @@ def test_pieces_and_back() -> None:
     again = Persons.of_pieces(known.pieces())
     assert np.array_equal(again.ids, known.ids)
     assert np.array_equal(again.records, known.records)
-    assert [len(piece) for piece in known.pieces()] == [3 * 44]
+    assert [len(piece) for piece in known.pieces()] == [3 * 52]
     assert repr(known) == "Persons(3)"
 
 
 def test_many_people_are_in_several_pieces() -> None:
     many = people([(one, 7 * one) for one in range(45_000)])
     pieces = many.pieces()
-    assert [len(piece) // 44 for piece in pieces] == [20_000, 20_000, 5_000]
+    assert [len(piece) // 52 for piece in pieces] == [20_000, 20_000, 5_000]
     assert np.array_equal(Persons.of_pieces(pieces).ids, many.ids)
     assert len(Persons.of_pieces([])) == 0
     with pytest.raises(ValueError, match="buffer size"):

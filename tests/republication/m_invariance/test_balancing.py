@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.oracles import invariance as oracles
 
 from shoal.republication.m_invariance.balancing import (
     assignments,
@@ -13,7 +14,6 @@ from shoal.republication.m_invariance.balancing import (
     shared_out,
 )
 from shoal.republication.m_invariance.signatures import Signatures
-from shoal.testing import invariance as oracles
 
 
 def draw(seed):

@@ -102,6 +102,19 @@ def test_new_rows_that_are_not_eligible_are_an_error_that_names_the_largest_m():
         generalize(m=3, **rows)
 
 
+def test_the_error_of_too_few_new_rows_says_how_many_are_needed():
+    rows = {
+        "quasi_identifiers": np.zeros((2, 1), dtype=np.int32),
+        "sensitive": np.array([0, 1]),
+        "values": 2,
+        "signature_of": np.full(2, -1),
+        "signatures": Signatures.of([]),
+        "rng": np.random.default_rng(0),
+    }
+    with pytest.raises(InfeasibleError, match=r"there are 2, and a release needs at least 3 new people, or none\."):
+        generalize(m=3, **rows)
+
+
 class Town:
     """People who come, go and return, with what the publisher remembers of them."""
 

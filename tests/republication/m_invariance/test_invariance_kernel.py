@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.oracles import invariance as oracles
 
 from shoal.republication.m_invariance import invariance_kernel as kernels
-from shoal.testing import invariance as oracles
 
 
 def forms(kernel):

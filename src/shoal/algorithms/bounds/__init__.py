@@ -1,4 +1,4 @@
-"""Lower bounds: what any release with the same requirement must pay on a table."""
+"""Lower bounds on the cost of any release of a table with the same requirement."""
 
 from shoal.algorithms.bounds.loss import LeastLosses, LossBound, least_losses, loss_bound
 from shoal.algorithms.bounds.stars import LowerBound, lower_bound

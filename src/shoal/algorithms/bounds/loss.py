@@ -1,11 +1,11 @@
-"""A lower bound on what any recoding loses: the global certainty penalty that no release can go below.
+"""A lower bound on the loss of any recoding: a global certainty penalty that no release can undercut.
 
-In an acceptable group every row is recoded together with enough others, and what it loses is at least what it loses
-with any one of them alone. So each row loses at least what it loses with the k-1st nearest row, and with so many that
-enough sensitive values are among them.
+In an acceptable group every row is recoded together with enough others, and its loss is at least its loss with any
+single one of them. So the loss of each row is at least its loss with the k-1st nearest row, and with the nearest rows
+that contain enough sensitive values.
 
-With hierarchies for all attributes, rows are also priced by the cells of the lattice that groups may publish, which
-counts that rows share their neighbours: see `shoal.algorithms.cells`.
+If all attributes have hierarchies, rows are also priced by the cells of the lattice that groups may publish, which
+accounts for rows that share their neighbours: see `shoal.algorithms.lattice`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal._core.facts import Fact
 from shoal.algorithms.bounds.loss_kernel import sum_radii
 from shoal.algorithms.bounds.stars import Relaxation, rows_that_can_stay
-from shoal.algorithms.cells import LatticeCells, lowered, price
+from shoal.algorithms.lattice import LatticeCells, price, round_bound_down
 from shoal.algorithms.local_search.loss_table import LossTable
 from shoal.algorithms.local_search.neighbourhood import RowClasses, near_classes
 
@@ -30,45 +31,45 @@ if TYPE_CHECKING:
 __all__ = ["LeastLosses", "LossBound", "least_losses", "loss_bound"]
 
 _WIDEST = 16
-"""Near classes of each class that are looked for, at most."""
+"""Largest number of near classes to find for each class."""
 _STRETCHES = 25
-"""Stretches of classes that are looked at for each of them."""
+"""Number of stretches of classes to visit for each near class."""
 _WINDOW = 4
-"""Classes that stand so near in the order are looked at first: more of them take a third of the time, for nothing."""
+"""Classes at most this far away in the order are visited first: a larger window took longer and gained nothing."""
 _FEWEST_STRETCHES = 8
-"""Stretches that are looked at for one class, at least; where even these are too many, some classes are left out."""
+"""Smallest number of stretches for one class; if even these are too many, some classes are skipped."""
 _WORK = 10_000_000
-"""Stretches times attributes that are looked at for all classes."""
+"""Largest product of stretches and attributes for all classes."""
 _WORK_OF_LISTING = 1_500_000
-"""Classes that are looked at for the cells of the hierarchies."""
+"""Number of classes to visit for the cells of the hierarchies."""
 _WORK_OF_PRICES = 3_000_000
-"""Pairs of a class and a cell that are looked at for prices: on Adult a quarter of a second, listing included."""
+"""Number of pairs of class and cell to visit for prices: on Adult a quarter of a second, listing included."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LossBound:
-    """What a cell of any release with the same requirement loses on average, at least."""
+    """Lower bound on the average loss of a cell in any release with the same requirement."""
 
     gcp: float
     """The least global certainty penalty, from 0 to 1."""
-    why: str
-    """What it rests on, in words."""
+    why: Fact
+    """Reason of the bound."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeastLosses:
-    """What the rows of a table lose in any release, at least, found in two ways."""
+    """Lower bounds on the loss of a table's rows in any release, computed in two ways."""
 
     near: float
-    """The sum over all rows of what each loses with the nearest rows that its group needs."""
+    """Sum over all rows of the loss with the nearest rows that a group needs."""
     everywhere: bool
-    """Whether every row was looked at as thoroughly as on small tables."""
+    """Whether every row was searched as thoroughly as on small tables."""
     priced: float | None
-    """What the cells of the hierarchies prove; None where it was not asked for, or cannot be."""
+    """Bound from the cells of the hierarchies; None if it was not requested, or does not exist."""
 
 
 def least_losses(problem: Problem, *, prices: bool = True) -> LeastLosses:
-    """Look for what the rows of a table lose at least, by generalization: no partition need be known.
+    """Compute lower bounds on the loss of a table's rows by generalization; they do not depend on a partition.
 
     Parameters
     ----------
@@ -81,6 +82,7 @@ def least_losses(problem: Problem, *, prices: bool = True) -> LeastLosses:
     -------
     LeastLosses
     """
+    # The bound by near rows exists for every table, the bound by prices only with hierarchies.
     total, everywhere = _sum_of_radii(problem)
     priced = None
     if prices:
@@ -97,24 +99,25 @@ def loss_bound(
     *,
     found: Callable[[], LeastLosses] | None = None,
 ) -> LossBound:
-    """Bound what every release of a table loses from below.
+    """Compute a lower bound on the loss of every release of a table.
 
     Parameters
     ----------
     problem : Problem
-        It is feasible. How the partition is recoded counts: `recoding`, `hierarchies` and `largest_set`.
+        A feasible problem. Its recoding counts: `recoding`, `hierarchies` and `largest_set`.
     stars : LowerBound
-        The bound on recoded cells of the same table and requirement; by suppression each of them loses all.
+        The bound on recoded cells of the same table and requirement; under suppression each of them loses everything.
     guarantee : Guarantee, optional
-        What the run of an algorithm proved. Where it proved a bound on the loss, cells are not priced again.
+        Guarantee of an algorithm's run. If it has a bound on the loss, cells are not priced again.
     found : callable, optional
-        Returns what was found before of the same table, requirement and recoding; by default it is looked for.
+        Returns earlier results for the same table, requirement and recoding; by default they are computed.
 
     Returns
     -------
     LossBound
-        Valid however much was looked at: what was not is taken to lose as little as it may.
+        Valid for any amount of work: rows that were not searched count as little as they may lose.
     """
+    # Trivial cases first: nothing changes, or every changed cell loses everything.
     table = problem.table
     cells = table.people * len(table.quasi_identifiers)
     if cells == 0 or stars.stars == 0:
@@ -123,45 +126,46 @@ def loss_bound(
         return LossBound(gcp=stars.stars / cells, why=stars.why)
     proven = guarantee.loss_bound if guarantee is not None else None
     losses = least_losses(problem, prices=proven is None) if found is None else found()
-    why = "each row loses at least what it loses with the nearest rows that its group needs"
-    if not losses.everywhere:
-        why += ", as far as a budget of work allowed to look for these"
-    least = max(lowered(losses.near), 0.0) / cells
+    why = Fact("nearest_rows" if losses.everywhere else "nearest_rows_by_budget")
+    # The better of the two bounds, each lowered by the margin for rounding.
+    least = max(round_bound_down(losses.near), 0.0) / cells
     priced = proven
     if proven is None and losses.priced is not None:
-        priced = lowered(losses.priced) / cells
+        priced = round_bound_down(losses.priced) / cells
     if priced is None or priced <= least:
         return LossBound(gcp=least, why=why)
-    return LossBound(gcp=priced, why="rows are priced by the cells of the hierarchies that groups around them publish")
+    return LossBound(gcp=priced, why=Fact("priced_cells"))
 
 
 def _sum_of_radii(problem: Problem) -> tuple[float, bool]:
-    """Return what all rows lose at least, and whether every row was looked at as thoroughly as on small tables."""
+    """Sum the radii of all rows; return whether every row was searched as thoroughly as on small tables, too."""
     table, classes = problem.table, problem.table.classes
     relaxed = Relaxation.of(problem.requirement, table.people)
     keep, _ = rows_that_can_stay(table, relaxed)
     changing = (classes.cell_counts - keep).astype(np.int64)
-    # One row stands for each class.
+    # One row represents each class.
     representatives = classes.first_rows[classes.class_starts[:-1]]
     losses = LossTable.of(problem, representatives)
     places = np.arange(classes.count + 1, dtype=np.int32)
-    asking = np.add.reduceat(changing, classes.class_starts[:-1]) > 0
+    # Only classes with rows that must change are searched.
+    searched = np.add.reduceat(changing, classes.class_starts[:-1]) > 0
     width = max(min(relaxed.k - 1, _WIDEST, classes.count - 1), 1)
-    affordable = _WORK // max(int(np.count_nonzero(asking)) * losses.width, 1)
+    affordable = _WORK // max(int(np.count_nonzero(searched)) * losses.width, 1)
     stretches = min(_STRETCHES * width, max(affordable, _FEWEST_STRETCHES))
+    # If even the smallest search is too expensive, skip classes evenly: a skipped class counts as 0.
     if affordable < _FEWEST_STRETCHES:
         every = -(-_FEWEST_STRETCHES // max(affordable, 1))
-        left_out = np.flatnonzero(asking)
-        asking[left_out[np.arange(len(left_out)) % every > 0]] = False
+        left_out = np.flatnonzero(searched)
+        searched[left_out[np.arange(len(left_out)) % every > 0]] = False
     near = near_classes(
         losses,
         RowClasses(begins=places, of_rows=places[:-1]),
         width,
-        asking=asking,
+        searched=searched,
         stretches=stretches,
         window=_WINDOW,
     )
-    queries = np.flatnonzero(asking)
+    queries = np.flatnonzero(searched)
     values = classes.cell_values
     stamps = np.full(int(values.max(initial=0)) + 1, -1, dtype=np.int64)
     total = sum_radii(

@@ -1,9 +1,9 @@
-"""Lower bounds: what any release with the same requirement must pay on this table.
+"""Lower bounds on the stars and suppressed rows of any release of a table with the same requirement.
 
-A row *must change* when no acceptable group of identical rows can hold it: phase one of TP removes it (Xiao, Yi, Tao
-2010, Lemma 5.8). Each such row costs a star, and TP's Corollary 5.10 counts the rows that they drag along. Beyond the
-paper, rows are charged more than one star where no projection with one star can hold an acceptable group, and the
-groups that they must share are priced by a dual program over the projections.
+A row *must change* if no acceptable group of identical rows can hold it: phase one of TP removes it (Xiao, Yi, Tao
+2010, Lemma 5.8). Each such row costs a star, and TP's Corollary 5.10 counts the additional rows that change with them.
+Beyond the paper, rows are charged more than one star if no projection with one star can hold an acceptable group, and
+the groups that they must share are priced by a dual program over the projections.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal._core.facts import Fact
+from shoal.algorithms.base import NOTHING_TO_CHANGE
 from shoal.algorithms.bounds.stars_kernel import WEIGHT_UNIT, Items, bound_of_weights, raise_weights, viable_cells
 from shoal.algorithms.tp.three_phase_kernel import phase_one
 from shoal.models import FrequencyForm
@@ -32,42 +34,42 @@ if TYPE_CHECKING:
 __all__ = ["LowerBound", "Relaxation", "lower_bound", "rows_that_can_stay", "scale_of_cells"]
 
 _DUAL_WORK = 4_000_000
-"""Operations that the dual ascent may take unless told otherwise, on tables of any size."""
+"""Default number of operations of the dual ascent, on tables of any size."""
 _DUAL_WORK_PER_ROW = 40
-"""The same for each row of large tables."""
+"""Additional operations for each row of large tables."""
 _FEWEST_STEPS = 80
-"""Fewer steps of the dual ascent do not get beyond where it starts."""
+"""Smallest number of steps of the dual ascent: fewer steps do not improve on the start."""
 _MOST_STEPS = 400
-"""Steps of the dual ascent beyond which the bound hardly rises, at the usual amount of work."""
+"""Number of steps beyond which the bound hardly rises, at the usual amount of work."""
 _OVERDRAFT = 4
-"""The ascent is left out where the fewest steps would take more than this multiple of the work."""
+"""The ascent is skipped if the smallest number of steps would take more than this multiple of the work."""
 _LEVEL_WORK = 2_000_000
-"""Cells times patterns up to which it is looked how many stars each row needs."""
+"""Largest product of cells and patterns for which the stars that each row needs are computed."""
 _FEW_CELLS = 500
-"""A pattern takes about as long on fewer cells as on so many."""
+"""Number of cells below which the time of a pattern is constant."""
 _PAIRS_WORK = 1_000_000
-"""Operations up to which patterns of two stars have a family each."""
+"""Largest number of operations for which patterns of two stars have a family each."""
 _MOST_COMPANY = 1 << 14
-"""Rows that a row is charged at most, so that products of weights stay below 2**63."""
+"""Largest number of rows that a row is charged for, so that products of weights stay below 2**63."""
 _TOLERANCE = 0.05
-"""Families this near to the least price of an item (relatively) share it in a step of the ascent."""
+"""Families within this relative distance of the least price of an item share it in a step of the ascent."""
 _PAIRS_ATTRIBUTES = 20
-"""Attributes up to which they have."""
+"""Largest number of attributes for which patterns of two stars have a family each."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LowerBound:
-    """What any release with the same requirement costs at least."""
+    """Lower bound on the cost of any release with the same requirement."""
 
     stars: int
     """Cells that cannot keep their value."""
     suppressed_tuples: int
     """Rows that cannot keep all their values."""
-    why: str
-    """What the bound on stars rests on, in words."""
+    why: Fact
+    """Reason of the bound on stars."""
 
     def sharpened(self, guarantee: Guarantee) -> LowerBound:
-        """Return the bound, or what the run of the algorithm itself proved where that is more."""
+        """Choose the larger of this bound and the bound proved by the algorithm's run."""
         if guarantee.stars_bound is None or guarantee.stars_bound <= self.stars:
             return self
         assert guarantee.proof is not None
@@ -76,7 +78,7 @@ class LowerBound:
 
 @dataclass(frozen=True, kw_only=True)
 class Relaxation:
-    """Conditions that every acceptable group meets: at least k rows, `distinct` values, and l * h <= rows."""
+    """Necessary conditions on acceptable groups: at least k rows, `distinct` values, and l * h <= rows."""
 
     k: int
     l: Fraction
@@ -84,7 +86,8 @@ class Relaxation:
 
     @classmethod
     def of(cls, requirement: Requirement, rows: int) -> Relaxation:
-        """Return conditions that every group meets which a requirement accepts, in a table of so many rows."""
+        """Derive conditions that every acceptable group satisfies, in a table with a number of rows."""
+        # The strictest condition of any model.
         k, l, distinct = 1, Fraction(1), 1
         for model in requirement.group_models:
             form = model.frequency_form()
@@ -104,29 +107,30 @@ def lower_bound(table: Table, requirement: Requirement, *, target: int, work: in
     requirement : Requirement
         It is feasible for the table.
     target : int
-        Stars of a release that was found: the bound cannot exceed it, and stops there.
+        Stars of a known release: the bound cannot exceed it, and stops there.
     work : int, optional
-        How many elementary operations the dual program may take; more make the bound tighter. By default they grow
+        Number of elementary operations of the dual program; more operations make the bound tighter. By default it grows
         with the rows.
 
     Returns
     -------
     LowerBound
-        Valid whatever `target` and `work` are: the dual is evaluated in integers.
+        Valid for any `target` and `work`: the dual is evaluated in integers.
     """
+    # First the rows that must change, then the stars that they need.
     relaxed = Relaxation.of(requirement, table.people)
     classes = table.classes
     keep, moved = rows_that_can_stay(table, relaxed)
     must_change = int(moved.sum())
     if must_change == 0:
-        return LowerBound(stars=0, suppressed_tuples=0, why="every row can keep all its values")
-    tuples, why = _fewest_tuples(relaxed, moved, keep, classes.class_sizes)
+        return LowerBound(stars=0, suppressed_tuples=0, why=NOTHING_TO_CHANGE)
+    tuples, why = _fewest_tuples(relaxed, moved, classes.class_sizes)
     if len(table.quasi_identifiers) < 2:
         return LowerBound(stars=tuples, suppressed_tuples=tuples, why=why)
     work = _usual_work(table) if work is None else work
     stars = _stars_of(table, relaxed, classes.cell_counts - keep, target=target, work=work)
     if stars > tuples:
-        why = "rows that no group of identical rows can hold, priced by the cheapest projections that could hold them"
+        why = Fact("projections")
     return LowerBound(stars=max(stars, tuples), suppressed_tuples=tuples, why=why)
 
 
@@ -135,7 +139,7 @@ def _usual_work(table: Table) -> int:
 
 
 def rows_that_can_stay(table: Table, relaxed: Relaxation) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return how many rows of each cell a group of identical rows can hold, and how many of each value none can."""
+    """Count the rows of each cell that a group of identical rows can hold, and the rows of each value that none can."""
     classes = table.classes
     starts = classes.class_starts
     m = max(table.sensitive[0].size, 1) if table.sensitive else 1
@@ -143,6 +147,7 @@ def rows_that_can_stay(table: Table, relaxed: Relaxation) -> tuple[NDArray[np.in
     num, den = relaxed.l.numerator, relaxed.l.denominator
     keep: NDArray[np.int32]
     keep = phase_one(classes.cell_counts, classes.cell_values, starts, num, den, relaxed.k, moved)
+    # Classes with too few values cannot keep any row.
     if relaxed.distinct > 1:
         poor = np.repeat(np.diff(starts) < relaxed.distinct, np.diff(starts))
         np.add.at(moved, classes.cell_values[poor], keep[poor])
@@ -150,72 +155,69 @@ def rows_that_can_stay(table: Table, relaxed: Relaxation) -> tuple[NDArray[np.in
     return keep, moved
 
 
-def _fewest_tuples(
-    relaxed: Relaxation, moved: NDArray[np.int64], keep: NDArray[np.int32], sizes: NDArray[np.int64]
-) -> tuple[int, str]:
-    """Bound the rows that change, from the rows that must (Corollaries 5.9 and 5.10; Theorem 10 of Liang and Yuan)."""
+def _fewest_tuples(relaxed: Relaxation, moved: NDArray[np.int64], sizes: NDArray[np.int64]) -> tuple[int, Fact]:
+    """Bound the rows that change by the rows that must (Corollaries 5.9 and 5.10; Theorem 10 of Liang and Yuan)."""
     must_change = int(moved.sum())
-    bounds = [(must_change, "residue after phase one: rows that no group of identical rows can hold")]
+    bounds = [(must_change, Fact("residue"))]
     along = -(-relaxed.l.numerator * int(moved.max()) // relaxed.l.denominator)
-    bounds.append((along, "l times the pillar height of the residue after phase one"))
-    bounds.append((relaxed.k, "a group with a changed row has at least k rows, and all of them change"))
+    bounds.append((along, Fact("pillar")))
+    bounds.append((relaxed.k, Fact("k_change")))
     if relaxed.l == 1 and relaxed.distinct == 1:
         large = sizes[sizes >= relaxed.k]
         if must_change + int((large - relaxed.k).sum()) < relaxed.k and len(large):
-            bounds.append(
-                (must_change + int(large.min()), "small classes cannot be filled without giving up a whole large class")
-            )
+            bounds.append((must_change + int(large.min()), Fact("large_class_given_up")))
     return max(bounds, key=lambda bound: bound[0])
 
 
 def _stars_of(table: Table, relaxed: Relaxation, changing: NDArray[np.int32], *, target: int, work: int) -> int:
-    """Bound the stars of the rows that must change, `changing` of each cell."""
+    """Bound the stars of the rows that must change, given their number in each cell."""
     cells = _Cells.of(table, relaxed)
     items = np.flatnonzero(changing)
     level = cells.fewest_stars(items)
     d = len(cells.codes)
+    # Families: each pattern of one star, of two stars if affordable, and one family for each larger number of stars.
     families = [_Family(starred=(a,), stars=1) for a in range(d)]
     if 2 < d <= _PAIRS_ATTRIBUTES and len(items) * d * d <= _PAIRS_WORK:
         families += [_Family(starred=pair, stars=2) for pair in combinations(range(d), 2)]
     families += [_Family(starred=tuple(range(d)), stars=stars) for stars in _rest(families[-1].stars, level)]
-    # Fewer steps than `_FEWEST_STEPS` do not get beyond where they start: spend more work on them, or none. On small
-    # tables, where steps cost next to nothing, they are close to the best that can be had after some hundreds.
+    # Fewer steps than `_FEWEST_STEPS` do not improve on the start: spend more work on them, or none. On small tables,
+    # on which steps are cheap, some hundreds of them come close to the best bound.
     size = len(items) * len(families)
     usual = _usual_work(table)
     steps = max(_FEWEST_STEPS, min(work // size, _MOST_STEPS * max(work // usual, 1)))
     if steps * size > _OVERDRAFT * work:
         return _stars_without_sharing(cells, items, changing, level)
-    if relaxed.l == 1:  # nothing is shared by value: the weights are best as they start
+    if relaxed.l == 1:  # values do not matter: the initial weights are optimal
         steps = 0
     return _dual_bound(_items(cells, families, items, changing, level), relaxed.l, target=target, steps=steps)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Family:
-    """Patterns of stars whose groups are priced by the projections that they are in."""
+    """Patterns of stars whose groups are priced by their projections."""
 
     starred: tuple[int, ...]
-    """The attributes that are starred; all of them where no projection is told from another."""
+    """The starred attributes; all of them if projections are not distinguished."""
     stars: int
-    """How many stars a row has."""
+    """Number of stars of a row."""
 
 
 def _rest(before: int, level: NDArray[np.int64]) -> range:
-    """Return the numbers of stars of the families beyond those with `before` of them.
+    """List the numbers of stars of the families after those with `before` stars.
 
-    The last one stands for all patterns of more stars, too.
+    The last number also stands for all patterns of more stars.
     """
     return range(before + 1, max(before + 1, int(level.max(initial=0))) + 1)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class _Cells:
-    """The cells of a table, and the projections that they have when attributes are starred."""
+    """The cells of a table, and their projections under patterns of stars."""
 
     codes: list[NDArray[np.uint32]]
-    """Of each quasi-identifier."""
+    """Codes of each quasi-identifier."""
     sizes: list[int]
-    """How many codes each has."""
+    """Number of codes of each."""
     values: NDArray[np.uint32]
     """The sensitive value of each cell."""
     m: int
@@ -238,10 +240,11 @@ class _Cells:
     def projected(
         self, stars: tuple[int, ...], chosen: NDArray[np.int32] | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Return the keys of cells (all by default) when attributes are starred, sorted, and the cells that have them.
+        """Sort cells (all by default) by their keys under a pattern; return the keys and the cells.
 
         A key is the projection and the sensitive value; the projection is `key // m`.
         """
+        # The sensitive value is the last digit of the key.
         kept = [a for a in range(len(self.codes)) if a not in stars]
         columns = [(self.codes[a], self.sizes[a]) for a in kept] + [(self.values, self.m)]
         if chosen is not None:
@@ -253,14 +256,15 @@ class _Cells:
         return keys, cells
 
     def fewest_stars(self, items: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Return for each of some cells the fewest stars of a pattern whose projection can hold a group of it.
+        """Compute for each given cell the fewest stars of a pattern whose projection can hold a group of it.
 
-        At least: where there are too many patterns, those of the fewest stars alone are looked at, and on few cells
-        those of the most stars, too: what none of them holds needs more.
+        The result is a lower bound: if there are too many patterns, only those of the fewest stars are tested, and on
+        few cells those of the most stars, too: a row that none of them holds needs more.
         """
         d, n = len(self.codes), len(self.values)
         level = np.ones(len(items), dtype=np.int64)
         left, work = np.arange(len(items)), 0
+        # Upwards from one star, while the patterns are affordable.
         for stars in range(1, d):
             work += max(n, _FEW_CELLS) * comb(d, stars)
             if work > _LEVEL_WORK or len(left) == 0:
@@ -269,6 +273,7 @@ class _Cells:
             level[left] = stars + 1
         else:
             return level
+        # Downwards from the most stars: a row not held there needs at least one more.
         work = 0
         for most in range(d - 1, stars - 1, -1):
             work += _FEW_CELLS * comb(d, most)
@@ -280,14 +285,14 @@ class _Cells:
         return level
 
     def _held(self, stars: int) -> NDArray[np.bool_]:
-        """Return for each cell whether some pattern with so many stars has a projection that can hold a group of it."""
+        """Test for each cell whether a pattern with a number of stars has a projection that can hold a group of it."""
         able = np.zeros(len(self.values), dtype=np.bool_)
         for pattern in combinations(range(len(self.codes)), stars):
             able |= self.viable(*self.projected(pattern))
         return able
 
     def viable(self, keys: NDArray[np.int64], cells: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Return for each cell whether its projection can hold a group; see `projected`."""
+        """Test for each cell whether its projection can hold a group; see `projected`."""
         l, k, distinct = self.relaxed.l, self.relaxed.k, self.relaxed.distinct
         able: NDArray[np.bool_] = viable_cells(
             keys, cells, self.m, self.counts, l.numerator, l.denominator, k, distinct
@@ -298,16 +303,18 @@ class _Cells:
 def _stars_without_sharing(
     cells: _Cells, items: NDArray[np.intp], changing: NDArray[np.int32], level: NDArray[np.int64]
 ) -> int:
-    """Charge each row the fewest stars that it can have, and its part of the fewest rows that have them.
+    """Charge each row its fewest possible stars, and its share of the smallest group with these stars.
 
-    It is what the dual program says before its first step, where pairs of stars have no families of their own.
+    This is the value of the dual program before its first step if pairs of stars have no families of their own.
     """
     k, rows = cells.relaxed.k, changing[items].astype(np.int64)
+    # Start with the families of two and more stars.
     least = np.full(len(items), np.iinfo(np.int64).max)
     rest = _rest(1, level)
     for stars in rest:
         able = (level <= stars) | (stars == rest[-1])
         least[able] = np.minimum(least[able], stars * _company(rows[able].sum(keepdims=True), k))
+    # Then each pattern of one star, for the rows that it can hold.
     for a in range(len(cells.codes)):
         keys, sorted_cells = cells.projected((a,))
         held = cells.viable(keys, sorted_cells)[sorted_cells] & (changing[sorted_cells] > 0)
@@ -321,7 +328,7 @@ def _stars_without_sharing(
 
 
 def _company(rows: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-    """Return how many rows there are at least for each of those that could be together, of which there are so many."""
+    """Compute the smallest number of rows in groups for each of `rows` that could be together."""
     company = WEIGHT_UNIT * min(k, _MOST_COMPANY) // np.maximum(rows, 1)
     return np.asarray(np.maximum(WEIGHT_UNIT, company), dtype=np.int64)
 
@@ -333,7 +340,7 @@ def _items(
     changing: NDArray[np.int32],
     level: NDArray[np.int64],
 ) -> Items:
-    """Sort the items (cells with rows that must change, so many of each) into the projections of every family.
+    """Sort the items (cells with rows that must change, with their numbers) into the projections of every family.
 
     Only projections and values of items are numbered.
     """
@@ -341,10 +348,11 @@ def _items(
     pair_of = np.empty_like(cell_of)
     pair_starts: list[NDArray[np.int64]] = []
     cells = pairs = 0
+    # Cells and pairs of all families share one numbering.
     for f, family in enumerate(families):
         if family.stars == 1:
             keys, sorted_cells = table.projected(family.starred)
-            # Weights on what no item is would only take from the others.
+            # Weights on cells without items would only reduce those of the others.
             held = (table.viable(keys, sorted_cells) & (changing > 0))[sorted_cells]
             keys, sorted_cells = keys[held], sorted_cells[held]
         else:
@@ -356,6 +364,7 @@ def _items(
         pair_starts.append(starts[:-1] + pairs)
         cells += len(starts) - 1
         pairs += int(starts[-1])
+    # Rows that each cell could hold, for the charge per row.
     held = cell_of >= 0
     rows = changing[items].astype(np.int64)
     together = np.bincount(cell_of[held], weights=np.repeat(rows, held.sum(axis=1)), minlength=cells)
@@ -372,9 +381,9 @@ def _items(
 def _runs_of(
     keys: NDArray[np.int64], sorted_cells: NDArray[np.int32], m: int, size: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    """Return for each cell its run of equal keys and of equal projections, and where each projection's runs start.
+    """Find for each cell its run of equal keys and of equal projections, and the start of each projection's runs.
 
-    A cell that is not among those that are sorted has the projection -1.
+    A cell that is not among the sorted cells has the projection -1.
     """
     run_starts, _, starts = cell_runs(keys, m)
     run = np.repeat(np.arange(len(run_starts) - 1, dtype=np.int32), np.diff(run_starts))
@@ -389,10 +398,11 @@ def _runs_of(
 def _dual_bound(items: Items, l: Fraction, *, target: int, steps: int) -> int:
     lam = np.ones(len(items.pair_starts) - 1)
     beta = np.zeros(int(items.pair_starts[-1]))
+    # All weight on lam is the start: the price of a group of k rows.
     scale = scale_of_cells(items)
     if steps:
         lam, beta = raise_weights(items, scale, float(l), lam, beta, float(target), steps, _TOLERANCE)
-    # Where nothing was raised they are whole numbers.
+    # Weights that were not raised are whole numbers; others are rounded down.
     unit = WEIGHT_UNIT - 1 if steps else WEIGHT_UNIT
     rounded = [np.floor(weights * unit).astype(np.int64) for weights in (lam, beta)]
     total = bound_of_weights(items, l.numerator, l.denominator, *rounded)
@@ -400,7 +410,7 @@ def _dual_bound(items: Items, l: Fraction, *, target: int, steps: int) -> int:
 
 
 def scale_of_cells(items: Items) -> NDArray[np.float64]:
-    """Return what the steps of each cell are divided by: the stars of the rows that it could hold, at least 1."""
+    """Compute the divisor of each cell's steps: the stars of the rows that it could hold, at least 1."""
     held = items.cell_of >= 0
     stars = (items.rows[:, None] * items.stars)[held]
     return np.maximum(np.bincount(items.cell_of[held], weights=stars, minlength=len(items.pair_starts) - 1), 1.0)

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""A lower bound on stars: which projections can hold a group at all, and dual weights that are raised step by step."""
+"""A lower bound on stars: the projections that can hold a group, and dual weights that are raised step by step."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal._compiling import kernel, kernel_step
+from shoal._core.compiling import kernel, kernel_step
 from shoal.algorithms.tp.three_phase_kernel import largest_height
 
 if TYPE_CHECKING:
@@ -22,40 +22,42 @@ WEIGHT_UNIT = 1 << 24
 class Items(NamedTuple):
     """Rows that must be starred, and the projections that could hold them.
 
-    Item i stands for `rows[i]` rows. A family f of projections is a pattern, or all patterns with at least so many
+    Item i stands for `rows[i]` rows. A family f of projections is a pattern, or all patterns with at least a number of
     stars.
     """
 
     cell_of: NDArray[np.int32]
-    """The cell of item i in family f, shape (items, families); -1 where that cannot hold a group."""
+    """The cell of item i in family f, shape (items, families); -1 if that cell cannot hold a group."""
     pair_of: NDArray[np.int32]
-    """The pair of a cell and a value that it is, numbered cell by cell."""
+    """The pair of cell and value of item i in family f, numbered cell by cell."""
     stars: NDArray[np.int64]
     """Stars of a row in each family."""
     pair_starts: NDArray[np.int64]
     """The pairs of cell c are `pair_starts[c]:pair_starts[c + 1]`."""
     rows: NDArray[np.int64]
     company: NDArray[np.int64]
-    """Rows that the groups of cell c have at least for each item row that is in one of them, in units of
-    1 / WEIGHT_UNIT: k over the item rows that the cell could hold, where these are fewer than k."""
+    """Lower bound on the rows of the groups of cell c for each item row in one of them, in units of 1 / WEIGHT_UNIT: k
+    over the item rows that the cell could hold, if these are fewer than k."""
 
 
 @kernel
 def viable_cells(keys, cells, radix, counts, num, den, k, distinct):
-    """Tell for each cell whether its projection can hold an acceptable group.
+    """Test for each cell whether its projection can hold an acceptable group.
 
-    `keys` (sorted) are `projection * radix + value`, `cells` are carried along, `counts[cell]` rows each. A projection
-    can hold a group when some part of it has `num * h <= den * size`, at least k rows and `distinct` values.
+    `keys` (sorted) are `projection * radix + value`, `cells` are sorted with them, `counts[cell]` rows each. A
+    projection can hold a group if a part of it has `num * h <= den * size`, at least k rows and `distinct` values.
     """
     n = cells.size
     viable = np.zeros(counts.size, dtype=np.bool_)
     merged = np.empty(n, dtype=np.int32)
+    # One projection at a time: a run of keys.
     i = 0
     while i < n:
         end = (keys[i] // radix + 1) * radix
         last = np.int64(-1)
         values = np.int64(0)
         j = i
+        # Merge the cells of the run with equal values.
         while j < n and keys[j] < end:
             if keys[j] != last:
                 last = keys[j]
@@ -63,6 +65,7 @@ def viable_cells(keys, cells, radix, counts, num, den, k, distinct):
                 values += 1
             merged[values - 1] += counts[cells[j]]
             j += 1
+        # Lemma 5.8 of TP decides; all cells of the run share the answer.
         if values >= distinct and largest_height(merged, np.int64(0), values, num, den, k) > 0:
             for p in range(i, j):
                 viable[cells[p]] = True
@@ -72,12 +75,13 @@ def viable_cells(keys, cells, radix, counts, num, den, k, distinct):
 
 @kernel_step
 def _project_on_simplex(lam, beta, start, stop):
-    """Replace (lam, beta[start:stop]) by the nearest point with no negative entry and sum 1; return the new lam."""
+    """Project (lam, beta[start:stop]) onto the simplex of nonnegative entries with sum 1; return the new lam."""
+    # The sum of all entries, lam among them.
     count = stop - start + 1
     total = lam
     for p in range(start, stop):
         total += beta[p]
-    # Entries below the threshold become 0 and leave; the threshold only rises, so this ends (Michelot 1986).
+    # Entries below the threshold become 0 and are dropped; the threshold only rises, so the loop ends (Michelot 1986).
     threshold = (total - 1.0) / count
     while True:
         inside = 0
@@ -100,7 +104,8 @@ def _project_on_simplex(lam, beta, start, stop):
 
 @kernel_step
 def _deflected(lam_step, beta_step, lam_last, beta_last, pair_starts, scale):
-    """Turn a step along the simplices, and away from the last one where they disagree; return its squared length."""
+    """Project a step onto the simplices' planes and deflect it from the last step; return its squared length."""
+    # Subtract the mean of each cell, so that the step keeps the sums; compare with the last step in the scaled product.
     inner = 0.0
     before = 0.0
     for c in range(scale.size):
@@ -118,14 +123,16 @@ def _deflected(lam_step, beta_step, lam_last, beta_last, pair_starts, scale):
             squares += beta_last[p] ** 2
         inner += product / scale[c]
         before += squares / scale[c]
-    turn = -1.5 * inner / before if inner < 0.0 else 0.0
+    # Deflect only if the steps disagree (Camerini, Fratta, Maffioli 1975).
+    deflection = -1.5 * inner / before if inner < 0.0 else 0.0
     length = 0.0
+    # Store the step for the next round.
     for c in range(scale.size):
-        lam_step[c] += turn * lam_last[c]
+        lam_step[c] += deflection * lam_last[c]
         lam_last[c] = lam_step[c]
         squares = lam_step[c] ** 2
         for p in range(pair_starts[c], pair_starts[c + 1]):
-            beta_step[p] += turn * beta_last[p]
+            beta_step[p] += deflection * beta_last[p]
             beta_last[p] = beta_step[p]
             squares += beta_step[p] ** 2
         length += squares / scale[c]
@@ -134,17 +141,17 @@ def _deflected(lam_step, beta_step, lam_last, beta_last, pair_starts, scale):
 
 @kernel
 def raise_weights(items, scale, l, lam, beta, target, steps, tolerance):
-    """Raise the dual bound by projected subgradient steps towards `target`; return the best weights found.
+    """Raise the dual bound by projected subgradient steps towards `target`; return the best weights.
 
     Groups in cell c with n_v rows of value v have at least `sum_v n_v * (company[c] * lam[c] + l * beta[c, v])` rows
-    when lam and beta are a convex combination. `lam` and `beta` are where it starts, and change. A step shares each
-    item among the families that are within `tolerance` of its least (relatively), is as long as the rows of each cell
-    allow (`scale[c]`: what a step of the cell is divided by), and is deflected by the last one where they disagree
-    (Camerini, Fratta, Maffioli 1975).
+    if lam and beta are a convex combination. `lam` and `beta` are the start, and change. A step shares each item among
+    the families within `tolerance` of its least price (relatively), is scaled by the rows of each cell (`scale[c]`:
+    divisor of the cell's step), and is deflected by the last step if they disagree (Camerini, Fratta, Maffioli 1975).
     """
     cell_of, pair_of, stars, pair_starts, rows, company = items
     families = cell_of.shape[1]
     cells, pairs = lam.size, beta.size
+    # The best weights so far: steps may lower the bound.
     best_lam = np.empty(cells, np.float64)
     best_beta = np.empty(pairs, np.float64)
     best = -1.0
@@ -153,13 +160,14 @@ def raise_weights(items, scale, l, lam, beta, target, steps, tolerance):
     lam_last = np.zeros(cells, np.float64)
     beta_last = np.zeros(pairs, np.float64)
     share = np.empty(families, np.float64)
-    # Whole-array expressions would read better here, and take several times as long to compile.
+    # Whole-array expressions would be shorter, but take several times as long to compile.
     for taken in range(steps + 1):
         value = 0.0
         for c in range(cells):
             lam_step[c] = 0.0
         for p in range(pairs):
             beta_step[p] = 0.0
+        # The price of an item is its cheapest family.
         for i in range(rows.size):
             least = np.inf
             for f in range(families):
@@ -168,6 +176,7 @@ def raise_weights(items, scale, l, lam, beta, target, steps, tolerance):
                     many = company[cell_of[i, f]] / WEIGHT_UNIT
                     share[f] = stars[f] * (many * lam[cell_of[i, f]] + l * beta[pair_of[i, f]])
                     least = min(least, share[f])
+            # Share the item's subgradient among the families that are nearly cheapest.
             value += rows[i] * least
             near = 0
             for f in range(families):
@@ -178,18 +187,22 @@ def raise_weights(items, scale, l, lam, beta, target, steps, tolerance):
                 if share[f] <= least * (1.0 + tolerance):
                     lam_step[cell_of[i, f]] += part * stars[f] * (company[cell_of[i, f]] / WEIGHT_UNIT)
                     beta_step[pair_of[i, f]] += part * stars[f] * l
+        # Keep the best bound.
         if value > best:
             best = value
             for c in range(cells):
                 best_lam[c] = lam[c]
             for p in range(pairs):
                 best_beta[p] = beta[p]
+        # Stop at the target, or after the last step.
         if value >= target or taken == steps:
             break
+        # A step of Polyak's length towards the target.
         length = _deflected(lam_step, beta_step, lam_last, beta_last, pair_starts, scale)
         if length == 0.0:
             break
         step = (target - value) / length
+        # Move each cell's weights, and project them back onto the simplex.
         for c in range(cells):
             start, stop = pair_starts[c], pair_starts[c + 1]
             own = step / scale[c]
@@ -201,10 +214,12 @@ def raise_weights(items, scale, l, lam, beta, target, steps, tolerance):
 
 @kernel
 def bound_of_weights(items, num, den, lam, beta):
-    """Return the bound in units of 1 / WEIGHT_UNIT stars, in integers; a cell's weights sum to at most WEIGHT_UNIT."""
+    """Compute the bound in units of 1 / WEIGHT_UNIT stars, in integers; a cell's weights sum to at most WEIGHT_UNIT."""
+    # As in `raise_weights`, but rounded down everywhere: the bound is exact.
     total = np.int64(0)
     for i in range(items.rows.size):
         least = np.int64(1) << 60
+        # Families that cannot hold the item are skipped.
         for f in range(items.stars.size):
             c = items.cell_of[i, f]
             if c >= 0:

@@ -1,4 +1,4 @@
-"""A requirement as arrays, for the compiled predicate `shoal.algorithms.common.predicate_kernel.acceptable`."""
+"""Compilation of a requirement into arrays for the predicate `shoal.algorithms.common.predicate_kernel.acceptable`."""
 
 from __future__ import annotations
 
@@ -46,25 +46,25 @@ _CHEAPEST_FIRST = (
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CompiledRequirement:
-    """What `acceptable(size, touched, distinct, counts, starts, rules, bounds)` needs besides the group itself."""
+    """Arguments of `acceptable` that do not depend on the group: clauses, their bounds, and the numbering of codes."""
 
     codes: NDArray[np.int32]
     """Sensitive codes of each row, shape (n, q), in one numbering: code `v` of attribute `j` is `starts[j] + v`.
-    One column of zeros where there is no sensitive attribute."""
+    One column of zeros if there is no sensitive attribute."""
     starts: NDArray[np.int64]
-    """Where each attribute's codes start, shape (q + 1,); the last entry is the number of codes in all."""
+    """Start of each attribute's codes, shape (q + 1,); the last entry is the total number of codes."""
     rules: NDArray[np.int64]
     """The clauses, cheapest first, shape (r, 6): kind, attribute, a, b, c, offset into `bounds`."""
     bounds: NDArray[np.int64]
-    """The bounds of all clauses that have some, one after another."""
+    """The bounds of all clauses with bounds, one after another."""
     release: tuple[ReleaseRule, ...]
-    """What is asked of the release as a whole."""
+    """Clauses on the release as a whole."""
     smallest: int
-    """A lower bound on the rows of any acceptable group, at least 1: smaller ones need not be asked about."""
+    """A lower bound on the rows of any acceptable group, at least 1: smaller groups need not be tested."""
 
     @property
     def asked(self) -> Asked:
-        """The requirement without the rows, as kernels take it."""
+        """The requirement without the rows, in the form of the kernels."""
         return Asked(self.starts, self.rules, self.bounds, self.smallest)
 
     def __repr__(self) -> str:
@@ -75,21 +75,22 @@ class CompiledRequirement:
 
 
 def populations_of(table: Table) -> tuple[Population, ...]:
-    """Return what the sensitive attributes of a table hold in all.
+    """Count the rows of each value of a table's sensitive attributes.
 
-    Where there is no sensitive attribute, there is one population with a single value, so that models that ask nothing
-    of sensitive values can be asked all the same.
+    If there is no sensitive attribute, the result is one population with a single value, so that models without
+    sensitive values can be evaluated all the same.
 
     Parameters
     ----------
     table : Table
-        Encoded microdata with at least one row. Where it is a part of a larger table, that one counts.
+        Encoded microdata with at least one row. If it is a part of a larger table, the larger table is counted.
 
     Returns
     -------
     tuple of Population
-        One per sensitive attribute, or one in all.
+        One per sensitive attribute, or a single one.
     """
+    # The counts of a larger table, if this is a part of it.
     totals = table.totals
     if not table.sensitive:
         return (Population(totals=np.array([table.people], dtype=np.int64) if totals is None else totals[0]),)
@@ -108,10 +109,10 @@ def compile_requirement(
     table : Table
         Encoded microdata with at least one row and fewer than 2**31.
     requirement : Requirement
-        What each group must satisfy; its sensitive attributes are those of the table.
+        Requirement for each group; its sensitive attributes are those of the table.
     populations : sequence of Population, optional
-        What the groups are compared with, where the table is a part of a larger one of fewer than 2**31 rows; by code
-        of the table's columns. By default what the table holds.
+        Populations to compare groups with, if the table is a part of a larger one of fewer than 2**31 rows; by code of
+        the table's columns. By default those of the table.
 
     Returns
     -------
@@ -121,19 +122,22 @@ def compile_requirement(
     Raises
     ------
     ParameterError
-        Where a sensitive attribute is of no kind that a model can be asked of.
+        If a sensitive attribute has a type that a model cannot use.
     """
+    # One numbering for the codes of all sensitive attributes.
     if populations is None:
         populations = populations_of(table)
     if max(population.rows for population in populations) >= _MOST_ROWS:
         raise InternalError("compiled clauses count the rows of a table in 31 bits")
-    starts = np.concatenate(([0], np.cumsum([len(one.totals) for one in populations]))).astype(np.int64)
+    starts = np.concatenate(([0], np.cumsum([len(population.totals) for population in populations]))).astype(np.int64)
     codes = np.zeros((table.rows, len(populations)), dtype=np.int32)
     for position, column in enumerate(table.sensitive):
         codes[:, position] = column.codes.astype(np.int32) + np.int32(starts[position])
+    # Cheap clauses first: most groups fail one of them.
     clauses = sorted(requirement.rules(populations), key=lambda clause: _CHEAPEST_FIRST.index(clause[1].kind))
     rows, bounds, offset = [], [np.empty(0, dtype=np.int64)], 0
     for position, rule in clauses:
+        # Bounds of a clause start at its offset.
         rows.append((int(rule.kind), position, rule.a, rule.b, rule.c, offset))
         if rule.bounds is not None:
             bounds.append(rule.bounds.astype(np.int64))
@@ -177,7 +181,7 @@ def _ranks(column: Column) -> NDArray[np.int64] | None:
 
 
 def _smallest(rule: Rule, values: int, rows: int) -> int:
-    """Return a lower bound on the rows of a group that meets one clause."""
+    """Compute a lower bound on the rows of a group that satisfies one clause."""
     if rule.kind in (RuleKind.SIZE, RuleKind.DISTINCT):
         return rule.a
     if rule.kind in (RuleKind.FREQUENCY, RuleKind.ENTROPY):

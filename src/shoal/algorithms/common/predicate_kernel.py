@@ -1,8 +1,9 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""The compiled predicate: is a group of rows acceptable, decided from its counts with integers.
+"""The compiled predicate: decide from integer counts whether a group of rows is acceptable.
 
 `shoal.models` states the clauses (`Rule`), `shoal.algorithms.common.compiled` lays them out as arrays, and algorithms
-ask `acceptable` millions of times. The numbers of the kinds are those of `shoal.models.RuleKind`; a test compares them.
+call `acceptable` millions of times. The numbers of the kinds are those of `shoal.models.RuleKind`; a test compares
+them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal._compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.emd_kernel import within_equal, within_hierarchical, within_metric, within_ordered
 from shoal.algorithms.common.whole_kernel import NO, ONE, YES
 
@@ -31,25 +32,26 @@ SHARE_SCALE = 2**31
 """Bounds on shares count in units of 1 / SHARE_SCALE; products stay below 2**63 for groups under 2**31 rows."""
 
 _ERROR = 1e-15
-"""Relative error per term of the float sums of `c * log(c)`: four units in the last place, more than any libm makes."""
+"""Relative error per term of the float sums of `c * log(c)`: four units in the last place, above that of any libm."""
 
 
 class Asked(NamedTuple):
-    """What a group has to satisfy: all that `acceptable` wants to know besides the group itself."""
+    """Requirement for a group: all arguments of `acceptable` besides the group itself."""
 
     starts: Counts
-    """Where the codes of each sensitive attribute start, shape (q + 1,); the last entry is how many there are."""
+    """Start of the codes of each sensitive attribute, shape (q + 1,); the last entry is their total number."""
     rules: Counts
     """The clauses, shape (r, 6): kind, attribute, a, b, c, offset into `bounds`."""
     bounds: Counts
-    """Further numbers of the clauses that need them."""
+    """Additional numbers of the clauses that need them."""
     smallest: int
-    """A lower bound on the rows of an acceptable group, at least 1: smaller ones need not be asked about."""
+    """A lower bound on the rows of an acceptable group, at least 1: smaller groups need not be tested."""
 
 
 @inlined
 def _frequency(touched: Codes, distinct: int, counts: Counts, first: int, last: int, a: int, limit: int) -> bool:
-    """Return whether a * c(v) <= limit for every value v."""
+    """Test whether a * c(v) <= limit for every value v."""
+    # Codes of all attributes share one numbering: [first, last) are those of this attribute.
     for i in range(distinct):
         v = touched[i]
         if first <= v < last and a * counts[v] > limit:
@@ -59,7 +61,7 @@ def _frequency(touched: Codes, distinct: int, counts: Counts, first: int, last: 
 
 @inlined
 def _distinct(touched: Codes, distinct: int, first: int, last: int) -> int:
-    """Count the different values of one attribute."""
+    """Count the distinct values of one attribute."""
     found = 0
     for i in range(distinct):
         if first <= touched[i] < last:
@@ -69,7 +71,8 @@ def _distinct(touched: Codes, distinct: int, first: int, last: int) -> int:
 
 @kernel_step
 def _entropy(size: int, touched: Codes, distinct: int, counts: Counts, first: int, last: int, a: int, b: int) -> bool:
-    """Return whether |G| log |G| - sum c log c >= |G| log(a / b): the entropy times |G|."""
+    """Test whether |G| log |G| - sum c log c >= |G| log(a / b): the entropy times |G|."""
+    # One pass: the number of values, the extreme counts, and the sum of c log c.
     values = 0
     least = size
     most = 0
@@ -82,11 +85,12 @@ def _entropy(size: int, touched: Codes, distinct: int, counts: Counts, first: in
             least = min(least, c)
             most = max(most, c)
             spread += c * math.log(c)
-    # The entropy never exceeds log(values), and reaches it exactly where all counts are equal.
+    # The entropy never exceeds log(values), and equals it exactly if all counts are equal.
     if values * b < a:
         return False
     if least == most:
         return True
+    # Floats decide with a margin for rounding, in favour of "not acceptable".
     whole = size * math.log(size)
     return whole - spread - size * math.log(a / b) >= (values + 8) * _ERROR * whole
 
@@ -103,7 +107,8 @@ def _recursive(
     b: int,
     l: int,
 ) -> bool:
-    """Return whether b * r_1 < a * (r_l + ... + r_m): what the group has beyond its l - 1 largest counts."""
+    """Test whether b * r_1 < a * (r_l + ... + r_m): the rows of the group beyond its l - 1 largest counts."""
+    # Keep the l - 1 largest counts sorted, by insertion; l is small.
     largest = np.zeros(max(l - 1, 1), np.int64)
     kept = len(largest)
     for i in range(distinct):
@@ -115,6 +120,7 @@ def _recursive(
                 largest[place] = largest[place - 1]
                 place -= 1
             largest[place] = c
+    # The tail r_l + ... + r_m is everything but these.
     tail = size
     for i in range(l - 1):
         tail -= largest[i]
@@ -123,7 +129,8 @@ def _recursive(
 
 @inlined
 def _spread(touched: Codes, distinct: int, first: int, numbers: int, bounds: Counts, offset: int) -> bool:
-    """Return whether largest code in G >= bounds[smallest code in G], among the attribute's first `numbers` codes."""
+    """Test whether largest code in G >= bounds[smallest code in G], among the attribute's first `numbers` codes."""
+    # Codes above are missing values: they have no number.
     least = numbers
     most = -1
     for i in range(distinct):
@@ -146,7 +153,8 @@ def _share(
     offset: int,
     least: bool,
 ) -> bool:
-    """Return whether each v in G has c(v) * SHARE_SCALE <= bounds[v] * |G|, or where `least` >= it."""
+    """Test whether each v in G has c(v) * SHARE_SCALE <= bounds[v] * |G|, or >= if `least`."""
+    # Cross-multiplied, so that shares are compared exactly.
     for i in range(distinct):
         v = touched[i]
         if first <= v < last:
@@ -170,24 +178,25 @@ def acceptable(
         Its first `distinct` entries are the sensitive codes that occur in the group, each once and in any order, over
         all sensitive attributes in one numbering: code `v` of attribute `j` is `starts[j] + v`.
     distinct : int64
-        How many entries of `touched` count.
+        Number of valid entries of `touched`.
     counts : int64[:]
         Rows of the group with each such code; only entries named by `touched` are read.
     starts : int64[q + 1]
-        Where each attribute's codes start.
+        Start of each attribute's codes.
     rules : int64[r, 6]
         One clause per row: kind, attribute, a, b, c, offset into `bounds`. See `RuleKind`.
     bounds : int64[:]
-        Further numbers of a clause, from its offset on, for the kinds that need them: one per value of the attribute
-        unless `RuleKind` says otherwise.
+        Additional numbers of a clause, from its offset on, for the kinds that need them: one per value of the attribute
+        unless `RuleKind` states otherwise.
 
     Returns
     -------
     bool
-        True only where all clauses hold.
+        True only if all clauses hold.
     """
     if size < 1:
         return False
+    # The clauses are sorted by cost; the first that fails decides.
     for r in range(rules.shape[0]):
         kind = rules[r, 0]
         first = starts[rules[r, 1]]
@@ -195,6 +204,7 @@ def acceptable(
         a = rules[r, 2]
         b = rules[r, 3]
         offset = rules[r, 5]
+        # One branch for each kind, in place of a call by table: numba inlines it.
         if kind == SIZE:
             holds = size >= a
         elif kind == FREQUENCY:
@@ -210,7 +220,7 @@ def acceptable(
         elif kind == SHARE:
             holds = _share(size, touched, distinct, counts, first, last, bounds, offset, NO)
         elif kind == PRESENCE:
-            # Every value of the table has a positive bound, so every one must occur.
+            # Every value of the table has a positive bound, so every value must occur.
             holds = _distinct(touched, distinct, first, last) == last - first and _share(
                 size, touched, distinct, counts, first, last, bounds, offset, YES
             )
@@ -224,6 +234,7 @@ def acceptable(
             holds = within_hierarchical(size, touched, distinct, counts, first, last, a, b, rules[r, 4], bounds, offset)
         elif kind == CLOSE_METRIC:
             holds = within_metric(size, touched, distinct, counts, first, last, a, b, rules[r, 4], bounds, offset)
+        # An unknown kind is never satisfied.
         else:
             holds = False
         if not holds:

@@ -1,4 +1,4 @@
-"""Rows that nobody can tell apart: what algorithms that prove an optimum count with."""
+"""Indistinguishable rows: the row types that algorithms with proven optima count with."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ __all__ = ["RowTypes", "counted_groups", "one_value"]
 class RowTypes:
     """The distinct rows of a table with their multiplicities.
 
-    Rows of a type agree on all quasi-identifiers and on those sensitive attributes that some model looks at. They can
+    Rows of a type agree on all quasi-identifiers and on the sensitive attributes that some model uses. They can
     be exchanged for one another in any release; they need not be in the same group.
     """
 
     attributes: tuple[int, ...]
-    """Positions of the sensitive attributes that some model looks at."""
+    """Positions of the sensitive attributes that some model uses."""
     order: NDArray[np.int32]
     """The rows, type after type."""
     starts: NDArray[np.int64]
-    """Where each type starts in `order`; one more than there are types."""
+    """Start of each type in `order`; one more than there are types."""
     codes: NDArray[np.int32]
     """Quasi-identifiers of each type, shape (types, d)."""
     values: NDArray[np.int32]
@@ -44,13 +44,15 @@ class RowTypes:
     @classmethod
     def of(cls, table: Table, requirement: Requirement) -> RowTypes:
         """Sort the rows of a table into types, by quasi-identifiers and then by sensitive values."""
-        looked_at = any(model.needs_sensitive for model in requirement.group_models)
-        attributes = tuple(range(len(table.sensitive))) if looked_at else ()
+        # Sensitive attributes count only if some model uses them.
+        uses_sensitive = any(model.needs_sensitive for model in requirement.group_models)
+        attributes = tuple(range(len(table.sensitive))) if uses_sensitive else ()
         columns = (*table.quasi_identifiers, *(table.sensitive[place] for place in attributes))
         keys, bits = mixed_radix_keys([(column.codes, column.size) for column in columns], table.rows)
-        # Within a type the rows stand as in the classes, which tell nothing more of the order of the table.
+        # Rows of a type keep the order of the classes, which reveals nothing of the order of the table.
         order = table.classes.order
         keys, order = sort_by_key(keys[order], order.copy(), bits)
+        # A type starts at each change of the key.
         starts = np.flatnonzero(np.concatenate(([True], np.diff(keys) != 0, [True])))
         firsts = order[starts[:-1]]
         coded = np.column_stack(
@@ -71,7 +73,7 @@ class RowTypes:
         return np.diff(self.starts)
 
     def groups(self, shares: Sequence[NDArray[np.int64]]) -> NDArray[np.int32]:
-        """Return the group of each row, given how many rows of each type every group takes.
+        """Assign each row to a group, given the number of rows of each type in every group.
 
         Parameters
         ----------
@@ -79,7 +81,7 @@ class RowTypes:
             For each group its rows by type; together they take every row.
         """
         taken = np.asarray(shares, dtype=np.int64)
-        # Type by type, each group in turn takes its share of the rows that stand there.
+        # Type by type, each group in turn takes its share of the type's rows.
         labels = np.tile(np.arange(len(taken), dtype=np.int32), taken.shape[1])
         groups = np.empty(len(self.order), dtype=np.int32)
         groups[self.order] = np.repeat(labels, taken.T.ravel())
@@ -90,12 +92,13 @@ class RowTypes:
 
 
 def one_value(table: Population) -> Population:
-    """Return the whole table with a single sensitive value, for models that see none."""
+    """Replace the values of a population by a single one, for models that do not use sensitive values."""
     return replace(table, totals=np.array([table.rows], dtype=np.int64))
 
 
 def counted_groups(vectors: NDArray[np.int64], table: Population) -> GroupCounts:
-    """Return groups of rows, each given by how many rows it has of each sensitive value of a table; none is empty."""
+    """Build the counts of groups from their rows by sensitive value; a group is not empty."""
+    # The nonzero entries, group by group, are the sparse form of the counts.
     group, values = np.nonzero(vectors)
     return GroupCounts(
         sizes=vectors.sum(axis=1),

@@ -1,15 +1,15 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
 """The hierarchies of a table's attributes as flat arrays.
 
-A value stands at a *place* of a walk through its hierarchy, depth first, so that the values below a node are
-neighbours, and all between two places lie below the lowest node above both.
+A value has a *place* in a depth-first walk through its hierarchy, so that the values below a node are neighbours, and
+all values between two places lie below the lowest node above both.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from shoal._compiling import inlined
+from shoal._core.compiling import inlined
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,23 +22,25 @@ class Trees(NamedTuple):
     """The hierarchies of all attributes, laid out flat."""
 
     heights: NDArray[np.int64]
-    """Steps from a value to the root, by attribute; 0 for one without a hierarchy."""
+    """Number of steps from a value to the root, by attribute; 0 for an attribute without a hierarchy."""
     begins: NDArray[np.int64]
-    """Where the nodes of each attribute begin, level by level."""
+    """Start of the nodes of each attribute, level by level."""
     sizes: NDArray[np.int64]
     """Places of each attribute: its values, a missing one last."""
     nodes: NDArray[np.int32]
     """Node of each place at each level, ascending along the places."""
     penalty: NDArray[np.float64]
-    """What a cell loses that publishes this node."""
+    """Loss of a cell that publishes the node."""
 
 
 @inlined
 def meeting_level(trees: Trees, a: int, low: int, high: int) -> int:
-    """Return the lowest level at which two places of an attribute have the same node."""
+    """Find the lowest level at which two places of an attribute have the same node."""
     level = 0
+    # Level by level upwards; all levels of an attribute have the same number of places.
     at = trees.begins[a]
     for _ in range(trees.heights[a]):
+        # Nodes ascend along the places, so the two ends decide for all places between them.
         if trees.nodes[at + low] == trees.nodes[at + high]:
             break
         level += 1
@@ -48,5 +50,6 @@ def meeting_level(trees: Trees, a: int, low: int, high: int) -> int:
 
 @inlined
 def node_penalty(trees: Trees, a: int, low: int, high: int) -> float:
-    """Return what a cell loses that publishes the lowest node above all places between two of an attribute."""
+    """Compute the loss of a cell that publishes the lowest node above all places between two places."""
+    # The penalty at either place is that of the common node.
     return float(trees.penalty[trees.begins[a] + meeting_level(trees, a, low, high) * trees.sizes[a] + low])

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""Numbers that are no literals to numba: a callee that is given one is compiled once, not once for each literal."""
+"""Numbers that numba does not treat as literals: a callee with such an argument is compiled once, not per literal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 
 __all__ = ["MINUS_ONE", "NO", "ONE", "TWO", "YES", "ZERO"]
 
-# Any, for where a number stands for a Python int: type checkers tell the two apart, numba does not.
+# Any, because a number stands for a Python int: type checkers distinguish the two, numba does not.
+# A truth value is a literal, too.
 MINUS_ONE: Any = np.int64(-1)
 ZERO: Any = np.int64(0)
 ONE: Any = np.int64(1)

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import Integer, parameter, validate_declared
-from shoal.algorithms.base import Guarantee, Partition
+from shoal._core.facts import Fact
+from shoal._core.validation import Integer, parameter
+from shoal.algorithms.base import Algorithm, Guarantee, Partition
 from shoal.algorithms.common.compiled import populations_of
 from shoal.algorithms.common.row_types import RowTypes, counted_groups, one_value
 from shoal.algorithms.exact.subsets import SubsetProgram
@@ -31,34 +32,34 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.algorithms.base import Problem
-    from shoal.models import GroupModel, Population, Requirement
+    from shoal.models import GroupModel, Population
 
 __all__ = ["Exact"]
 
 _MOST_STEPS = 10**11
-"""Steps up to which a table is taken unless told otherwise: some minutes."""
+"""Default limit on the steps of a table: some minutes."""
 _MOST_STATES = 1 << 26
-"""Sets of rows up to which a table is taken: half a gigabyte."""
+"""Largest number of sets of rows of a table: half a gigabyte."""
 _VECTORS_AT_ONCE = 1 << 15
-"""Vectors of counts that the models judge in one call, which bounds the memory."""
+"""Number of vectors of counts that the models judge in one call, which bounds the memory."""
 
 
 @dataclass(frozen=True)
-class Exact:
+class Exact(Algorithm):
     """Dynamic programming over all subsets of the rows: Theorem 8 of Liang and Yuan, for any monotone models.
 
     Parameters
     ----------
     most_steps : int, default 10**11
-        It refuses tables that take more steps than this, at least 1; a step takes one or two nanoseconds. n distinct
+        Tables that take more steps than this, at least 1, are refused; a step takes one or two nanoseconds. n distinct
         rows take about 3**(n - 1) steps: 18 of them less than a second, 20 two seconds, 24 some minutes.
 
     Notes
     -----
-    The paper halves the table recursively, in 2**O(n) time with a large constant; here each subset's cost comes from
-    the group of one of its rows, 3**n steps at most with tables of 2**n numbers. Identical rows are counted, not told
-    apart: sets of rows are vectors of counts, which may still be split between groups. Whether a group is acceptable is
-    decided once for every vector of sensitive counts, exactly, by the models themselves.
+    The paper halves the table recursively, in 2**O(n) time with a large constant; here the cost of each subset comes
+    from the group of one of its rows, 3**n steps at most with tables of 2**n numbers. Identical rows are counted: sets
+    of rows are vectors of counts, which may still be split between groups. The models themselves decide exactly, once
+    for every vector of sensitive counts, if a group is acceptable.
     """
 
     most_steps: int = field(
@@ -66,28 +67,15 @@ class Exact:
         metadata=parameter(Integer(low=1), "Tables that take more steps (of about 1 ns) are refused."),
     )
     name: ClassVar[str] = "exact"
-    """What users and certificates call it."""
+    """Name of the algorithm in requests and certificates."""
 
-    def __post_init__(self) -> None:
-        validate_declared(self.name, self)
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the parameters as they appear in a certificate."""
-        return {"most_steps": self.most_steps}
-
-    def unsupported(self, requirement: Requirement) -> str | None:
-        """Return why a requirement cannot be served, in words that follow "because"."""
-        if requirement.monotone:
-            return None
-        return "it serves monotone models only: groups that publish the same cells merge"
-
-    def partition(self, problem: Problem) -> Partition:
-        """Partition the rows; see `Algorithm.partition`.
+    def group_rows(self, problem: Problem) -> Partition:
+        """Find the groups; see `Algorithm.partition`.
 
         Raises
         ------
         UnsupportedError
-            Where the table is too large: with an estimate, before anything is searched.
+            If the table is too large: with an estimate, before the search.
         """
         types = RowTypes.of(problem.table, problem.requirement)
         # The search is quickest where the last type has the fewest rows.
@@ -97,6 +85,7 @@ class Exact:
             np.bincount(types.values[:, j], weights=types.counts, minlength=size).astype(np.int64)
             for j, size in enumerate(totals)
         ] or [np.array([problem.table.rows], dtype=np.int64)]
+        # Refuse before any large array is made.
         self._check_size(types)
         values = types.values if types.attributes else np.zeros((len(order), 1), dtype=np.int32)
         program = SubsetProgram(
@@ -104,6 +93,7 @@ class Exact:
             codes=np.ascontiguousarray(types.codes[order]),
             weights=np.column_stack([_radices(total)[values[order, j]] for j, total in enumerate(counted)]),
         )
+        # Solve, and translate the groups back to the original order of the types.
         solved = program.solve(
             list(_judged(problem, types.attributes, counted)), step=self.name, progress=problem.progress
         )
@@ -120,7 +110,7 @@ class Exact:
         )
 
     def _check_size(self, types: RowTypes) -> None:
-        """Refuse tables that would take too long or too much memory."""
+        """Refuse tables that would take too much time or memory."""
         counts = np.sort(types.counts)[::-1]
         if float(np.log2(counts + 1.0).sum()) < 60:
             program = SubsetProgram(
@@ -142,12 +132,12 @@ class Exact:
 
 
 def _radices(totals: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return what one row with each value adds to the number of a vector of counts."""
+    """Compute what one row with each value adds to the number of a vector of counts."""
     return np.array(list(accumulate((int(total) + 1 for total in totals[:-1]), mul, initial=1)), dtype=np.int64)
 
 
 def _judged(problem: Problem, attributes: Sequence[int], counted: Sequence[NDArray[np.int64]]) -> Iterator[Any]:
-    """Give for each attribute whether a group with each vector of counts is acceptable, by number of the vector."""
+    """Decide for each attribute and vector of counts if a group is acceptable, by the number of the vector."""
     models = problem.requirement.group_models
     if not attributes:
         yield _acceptable_vectors(models, one_value(populations_of(problem.table)[0]), counted[0])
@@ -161,16 +151,17 @@ def _judged(problem: Problem, attributes: Sequence[int], counted: Sequence[NDArr
 def _acceptable_vectors(
     models: Sequence[GroupModel], table: Population, totals: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return whether all models accept a group with each vector of counts up to the table's."""
+    """Test for each vector of counts up to the table's that all models accept such a group."""
     radices = _radices(totals)
     size = prod(int(total) + 1 for total in totals)
     accepted = np.zeros(size, dtype=np.bool_)
     rules = [model.rules(table) for model in models]
+    # In blocks, so that the memory is bounded; a rejected vector is not judged again.
     for first in range(1, size, _VECTORS_AT_ONCE):
         numbers = np.arange(first, min(first + _VECTORS_AT_ONCE, size), dtype=np.int64)
         for model, clauses in zip(models, rules, strict=True):
             if len(clauses) == 1 and clauses[0].kind is RuleKind.CLOSE_METRIC and clauses[0].exact:
-                # Transports take long: here the compiled clause decides, which is known to decide as the model does.
+                # Transports take long: the compiled clause decides here; it is known to agree with the model.
                 rule = clauses[0]
                 numbers = numbers[close_vectors(numbers, radices, totals, rule.a, rule.b, rule.c, rule.bounds)]
             elif len(numbers):
@@ -182,15 +173,15 @@ def _acceptable_vectors(
 
 def _guarantee(stars: int) -> Guarantee:
     return Guarantee(
-        text="Proven optimal: no release with this requirement recodes fewer cells.",
+        promise=Fact("proven_optimal"),
         stars_ratio=1,
         stars_bound=stars,
-        proof="dynamic programming over every group that the rows can form (exact)",
+        proof=Fact("dynamic_program"),
     )
 
 
 def _spoken(seconds: float) -> str:
-    """Return a duration in the largest unit that fits."""
+    """Format a duration in the largest unit that fits."""
     for unit, length in (("years", 31_557_600), ("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}" if seconds < 1000 * length else f"{seconds / length:.0e} {unit}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from shoal._progress import Progress, silent
+from shoal._core.progress import Progress, silent
 from shoal.algorithms.exact.subsets_kernel import NEVER, cheapest_covers, cheapest_first_group, price_groups
 
 if TYPE_CHECKING:

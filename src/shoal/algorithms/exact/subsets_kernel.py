@@ -11,19 +11,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal._compiling import kernel
+from shoal._core.compiling import kernel
 from shoal.algorithms.common.emd_kernel import within_metric
 from shoal.algorithms.common.whole_kernel import ZERO
 
 __all__ = ["NEVER", "cheapest_covers", "cheapest_first_group", "close_vectors", "price_groups"]
 
 NEVER = np.int32(1 << 29)
-"""The price of a group that is not acceptable; the sum of two of them fits into 32 bits."""
+"""Price of a group that is not acceptable; the sum of two such prices fits into 32 bits."""
 
 
 @kernel
 def close_vectors(numbers, radices, totals, a, b, c, bounds):
-    """Return whether groups are close to the table under a metric, each given by the number of its vector of counts.
+    """Test whether groups are close to the table under a metric, given the numbers of their vectors of counts.
 
     Parameters
     ----------
@@ -32,12 +32,13 @@ def close_vectors(numbers, radices, totals, a, b, c, bounds):
     radices, totals : int64 arrays
         By value of one attribute.
     a, b, c, bounds : int, int, int, int64 array
-        The clause, as `shoal.algorithms.common.emd_kernel.within_metric` takes it.
+        The clause, in the form of `shoal.algorithms.common.emd_kernel.within_metric`.
     """
     m = totals.size
     counts = np.zeros(m, dtype=np.int64)
     touched = np.zeros(m, dtype=np.int32)
     accepted = np.zeros(numbers.size, dtype=np.bool_)
+    # Decode the counts of each group from its number.
     for i in range(numbers.size):
         size = ZERO
         distinct = ZERO
@@ -53,34 +54,37 @@ def close_vectors(numbers, radices, totals, a, b, c, bounds):
 
 @kernel
 def price_groups(low_shared, high_shared, low_sums, high_sums, offsets, acceptable, prices):
-    """Fill in what every state costs as one group: its stars, NEVER where it is not acceptable or has no row.
+    """Compute the price of every state as one group: its stars, NEVER if it is not acceptable or empty.
 
     Parameters
     ----------
     low_shared, high_shared : int32 arrays of shape (states, d)
-        By state of each part: the code that all its rows share, -1 where they differ, -2 where there is no row.
+        By state of each part: the code that all its rows share, -1 if they differ, -2 if there is no row.
     low_sums, high_sums : int64 arrays of shape (states, 1 + q)
-        By state of each part: its rows, then what it adds to the number of the vector of sensitive counts, for each
-        attribute that is looked at.
+        By state of each part: its rows, then its contribution to the number of the vector of sensitive counts, for each
+        attribute in use.
     offsets : int64 array of shape (q,)
-        Where each attribute's vectors start in `acceptable`.
+        Start of each attribute's vectors in `acceptable`.
     acceptable : bool array
-        Whether a group with that vector of counts is acceptable.
+        Whether a group with this vector of counts is acceptable.
     prices : int32 array
-        One entry per state; filled in.
+        One entry per state; receives the prices.
     """
     lows = low_sums.shape[0]
+    # A state is a high and a low part: its facts combine those of both.
     for high in range(high_sums.shape[0]):
         for low in range(lows):
             state = high * lows + low
             rows = high_sums[high, 0] + low_sums[low, 0]
             fine = rows > 0
+            # Every attribute in use must have acceptable counts.
             for j in range(offsets.size):
                 fine = fine and acceptable[offsets[j] + high_sums[high, j + 1] + low_sums[low, j + 1]]
             if not fine:
                 prices[state] = NEVER
                 continue
             stars = 0
+            # An attribute is starred if the rows of both parts do not share one code.
             for j in range(low_shared.shape[1]):
                 one = high_shared[high, j]
                 other = low_shared[low, j]
@@ -91,33 +95,36 @@ def price_groups(low_shared, high_shared, low_sums, high_sums, offsets, acceptab
 
 @kernel
 def cheapest_covers(low_parts, high_parts, prices, best, first, last):
-    """Fill in `best[first:last]`: the least cost of any partition of each state into acceptable groups.
+    """Compute `best[first:last]`: the least cost of a partition of each state into acceptable groups.
 
     OPT(S) = min over T in S that holds a row of S's most significant type of prices[T] + OPT(S - T).
 
     Parameters
     ----------
     low_parts, high_parts : tuples (starts, items, firsts)
-        For each state of the low and of the high digits, the states that are no larger in any digit: those from
-        `items[starts[s]]` to `items[starts[s + 1]]` in ascending order, and from `firsts[s]` on those that hold a row
-        of the most significant type that has some.
+        For each state of the low and of the high digits, the states that are not larger in any digit:
+        `items[starts[s]]` to `items[starts[s + 1]]` in ascending order; from `firsts[s]` on they have a row of the most
+        significant type in use.
     prices, best : int32 arrays
         By state; `best` is known below `first`.
     first, last : int
-        The states to fill in, in ascending order.
+        The states to compute, in ascending order.
     """
     low_starts, low_items, low_firsts = low_parts
     high_starts, high_items, high_firsts = high_parts
     lows = low_firsts.size
+    # Ascending order: all smaller states are known.
     for state in range(first, last):
         if state == 0:
             best[0] = 0
             continue
+        # Restricting T to groups with the most significant type avoids permutations of the same partition.
         high = state // lows
         low = state - high * lows
         least = NEVER
         start = low_starts[low] if high else low_firsts[low]
         end = low_starts[low + 1]
+        # All groups T inside the state, by high and low part.
         for p in range(high_firsts[high], high_starts[high + 1]):
             inside = high_items[p] * lows
             left = state - inside
@@ -130,7 +137,8 @@ def cheapest_covers(low_parts, high_parts, prices, best, first, last):
 
 @kernel
 def cheapest_first_group(low_parts, high_parts, prices, best, state):
-    """Return the first group of a cheapest partition of a state: one that holds a row of its most significant type."""
+    """Find the first group of a cheapest partition of a state: a group with a row of its most significant type."""
+    # Repeat the search of `cheapest_covers` for the group that attains the minimum.
     low_starts, low_items, low_firsts = low_parts
     high_starts, high_items, high_firsts = high_parts
     lows = low_firsts.size

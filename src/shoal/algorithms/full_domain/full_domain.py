@@ -22,22 +22,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._messages import Suggestion
-from shoal._validation import (
+from shoal._core.facts import Fact
+from shoal._core.validation import (
     Boolean,
     Integer,
     OneOf,
     RationalIn,
     exact_fraction,
     parameter,
-    validate_declared,
 )
-from shoal.algorithms.base import TIME_LIMIT, Guarantee, Partition
-from shoal.algorithms.cells import drawn_groups, usual_moves
+from shoal._messages import Suggestion
+from shoal.algorithms.base import TIME_LIMIT, Algorithm, Capabilities, Guarantee, Partition
 from shoal.algorithms.full_domain.lattice import Judge, Lattice
 from shoal.algorithms.full_domain.lattice_costs import COSTS, OF_CELLS, CellCost, CellLosses, cost_of, places_of
 from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED
 from shoal.algorithms.full_domain.lattice_search import Budget, Search
+from shoal.algorithms.lattice import draw_groups_of_rows, usual_moves
 from shoal.errors import InfeasibleError
 from shoal.metrics import METRICS, Metrics, ncp
 from shoal.recoding import STAR_LEVEL, recode
@@ -57,31 +57,31 @@ if TYPE_CHECKING:
 __all__ = ["FullDomain", "Task"]
 
 _CHARGES = (1 / 64, 3 / 1000), (1 / 16, 0.0), (1.0, 0.0)
-"""What a suppressed cell counts in the first rounds of local recoding, of what a star loses, and the least share of all
-rows that one of them groups: where later rounds are to win some of the rows back, the first ones need not spoil many to
-save a few, and should not be spent on few."""
+"""For the first rounds of local recoding: the cost of a suppressed cell relative to the loss of a star, and the
+smallest share of all rows that a round groups. If later rounds can win rows back, the first rounds need not coarsen
+many rows to save a few, and should not be spent on few."""
 _GROWTH = 1.125
-"""What it is multiplied by when a round makes no group more."""
+"""Factor on the cost of a suppressed cell if a round makes no further group."""
 _BEYOND = 32
-"""Nodes that a round evaluates beyond a descent, where a suppressed cell counts a part; at its full loss the
+"""Number of nodes that a round evaluates beyond a descent, if a suppressed cell counts a part; at its full loss the
 first round finds the optimum, so that local recoding never loses more."""
 _ROUND_SHARE = 6
-"""A round may take one in this many of the seconds that are left."""
+"""A round may take one part in this many of the remaining seconds."""
 _SHARE_OF_COUNTED = 2
-"""The same where the nodes of a round are few: so that hardly ever the clock ends it."""
+"""The same if a round has few nodes, so that the clock hardly ever ends it."""
 
 _COSTS = [f"{name} (maximized)" if METRICS[name].higher_is_better else name for name in COSTS]
 
 _WEIGHED_LOCALLY = ("gcp", "stars")
-"""The metrics in which local recoding weighs attributes."""
+"""The metrics for which local recoding supports weights of attributes."""
 
 _ANY_STAR = "\ue000star"
-"""A symbol to measure with, that is no value of a table."""
+"""A placeholder for a star that is not a value of any table."""
 
 
 @dataclass(frozen=True)
-class FullDomain:
-    """One level of its hierarchy for each attribute, the same for all rows: the levels that lose least.
+class FullDomain(Algorithm):
+    """One level of its hierarchy for each attribute, the same for all rows: the levels of least loss.
 
     Parameters
     ----------
@@ -91,16 +91,16 @@ class FullDomain:
     cost : str, default "gcp"
         The metric to minimize, by its name in `shoal.metrics`; the precision is maximized.
     local : bool, default False
-        Whether the search is repeated on the suppressed rows, as often as that gains something. Groups keep their own
-        levels then, and the result is no optimum.
+        Whether the search is repeated on the suppressed rows as long as it gains something. Groups keep their own
+        levels then, and the result is not an optimum.
     time_limit : number, default 20
         Seconds, > 0, after which the best node so far is published, with its gap.
     most_nodes : int, default 200,000
-        Nodes that may be evaluated, at least 1; the same for every run, whatever the machine.
+        Nodes that may be evaluated, at least 1; the same for every run on any machine.
 
     Notes
     -----
-    All nodes of the lattice of levels are searched but for those that a bound rules out. Deviations from the
+    All nodes of the lattice of levels are searched except for those that a bound rules out. Deviations from the
     algorithms of the literature, which walk the lattice by paths or level by level:
 
     * boxes of nodes are branched on and bounded, best first. The loss of a generalization is known of every node
@@ -110,19 +110,19 @@ class FullDomain:
     * the suppressed rows are a group like every other, and must satisfy the requirement. If they do not, acceptable
       classes join them, smallest first (ties in the order of their values), until they do; a node where more rows than
       the limit are suppressed then is infeasible;
-    * so it is where a model of the whole release asks for fewer groups: acceptable classes join the suppressed rows,
-      smallest first, until there are as few;
-    * rows that show nothing are suppressed, however they came to it: the node of stars everywhere is feasible only
-      where all rows may be suppressed;
+    * the same holds if a model of the whole release requires fewer groups: acceptable classes join the suppressed rows,
+      smallest first, until the number is low enough;
+    * rows of stars only count as suppressed, for any reason: the node of stars everywhere is feasible only
+      if all rows may be suppressed;
     * levels that publish the same as the one below do not count, nor do names of the root below the last level;
     * ties go to the node of the lowest global certainty penalty, then to the first in the order of levels.
 
     In local recoding by a metric that is a sum over cells, the rounds are run three times: with a suppressed cell at
-    its full loss, and at two small parts of it that grow as rounds find no group; with the smallest, a round groups at
-    least three in a thousand of all rows as long as that can be. With both, a round evaluates few nodes beyond a
-    descent from the top. The best result stays. A group is published at its lowest common ancestors where that loses
-    no more. For t-closeness by the equal distance, groups that are like the table are drawn from the rows of each node
-    by `cluster`'s first steps, too, where the metric is the global certainty penalty; the better result stays.
+    its full loss, and at two small parts of it that grow if rounds find no group; with the smallest, a round groups at
+    least three in a thousand of all rows as long as possible. With both, a round evaluates few nodes beyond a descent
+    from the top. The best result is used. A group is published at its lowest common ancestors if that loses no more.
+    For t-closeness by the equal distance, groups like the table are drawn from the rows of each node by `cluster`'s
+    first steps, too, if the metric is the global certainty penalty; the better result is used.
     """
 
     suppression_limit: Real | float = field(
@@ -153,16 +153,11 @@ class FullDomain:
     )
     most_nodes: int = field(default=200_000, metadata=parameter(Integer(low=1), "Nodes that may be evaluated."))
     name: ClassVar[str] = "full-domain"
-    """What users and certificates call it."""
-    hierarchical: ClassVar[bool] = True
-    """It climbs hierarchies: a column without one gets one that is made of its values."""
-    judges_releases: ClassVar[bool] = True
-    """It serves models of the release as a whole, too."""
-    keeps_to_limits: ClassVar[bool] = True
-    """It publishes attributes at the levels that `limits` allow; suppressed rows are stars all the same."""
-
-    def __post_init__(self) -> None:
-        validate_declared(self.name, self)
+    """Name of the algorithm in requests and certificates."""
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        hierarchical=True, judges_releases=True, weights=True, limits=True
+    )
+    """Capabilities of the algorithm; suppressed rows are stars at any limits of levels."""
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as they appear in a certificate."""
@@ -174,9 +169,8 @@ class FullDomain:
             "most_nodes": int(self.most_nodes),
         }
 
-    @property
-    def no_weights(self) -> str | None:
-        """Why attributes have no weights in its loss, in words that follow "because"; None: they have."""
+    def refused_weights(self) -> str | None:
+        """Explain why attributes have no weights in its loss, in words that follow "because"; None if they have."""
         if self.cost not in OF_CELLS:
             return f"attributes have weights only in a cost that is a sum over cells: {', '.join(OF_CELLS)}"
         if self.local and self.cost not in _WEIGHED_LOCALLY:
@@ -184,24 +178,23 @@ class FullDomain:
         return None
 
     def unsupported(self, requirement: Requirement) -> str | None:
-        """Return why a requirement cannot be served, in words that follow "because"."""
+        """Explain why a requirement cannot be served, in words that follow "because"."""
         if self.local and requirement.table_models:
             return "local recoding decides about some groups after others; without it, models of a release are served"
-        if requirement.monotone:
-            return None
-        return "it serves monotone models only: rows that publish the same cells merge"
+        return super().unsupported(requirement)
 
-    def partition(self, problem: Problem) -> Partition:
-        """Partition the rows; see `Algorithm.partition`.
+    def group_rows(self, problem: Problem) -> Partition:
+        """Find the groups; see `Algorithm.partition`.
 
         Raises
         ------
         InfeasibleError
-            Where every node suppresses more rows than the limit allows; describes the nearest one.
+            If every node suppresses more rows than the limit allows; describes the nearest node.
         """
         most = int(exact_fraction(self.suppression_limit) * problem.table.rows)
         task = Task.of(problem, self.cost)
         budget = Budget(nodes=int(self.most_nodes), until=time.perf_counter() + float(self.time_limit))
+        # Local recoding repeats the search; otherwise a single search decides.
         if self.local:
             return _local(task, most, budget, self)
         search = task.search(task.judge.classes, most)
@@ -222,14 +215,14 @@ class FullDomain:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Task:
-    """A problem as its lattice, its judge and its costs."""
+    """A problem with its lattice, its requirement and its costs."""
 
     problem: Problem
     lattice: Lattice
     judge: Judge
     places: tuple[tuple[int, ...], ...]
     cells: CellLosses
-    """The losses by the metric, or by the second one where it is no sum over cells."""
+    """The losses by the metric, or by the second metric if it is not a sum over cells."""
     penalty: CellLosses
     """The losses by the second metric."""
     cost: str
@@ -252,7 +245,7 @@ class Task:
         )
 
     def search(self, classes: Classes, most: int, charge: float = 1.0) -> Search:
-        """Return a search of the rows of some classes, where a suppressed cell counts a part of what a star loses."""
+        """Create a search of the rows of given classes, with a suppressed cell at a part of the loss of a star."""
         cells = self.cells if charge == 1 else self.cells.charged(charge)
         problem = self.problem
         return Search(
@@ -267,12 +260,12 @@ class Task:
         )
 
     def value(self, cost: int) -> float:
-        """Return the metric that a cost of all rows stands for."""
+        """Convert a cost of all rows to the metric."""
         metric = cost_of(self.cost, self.problem, self.lattice, self.judge, self.judge.classes, self.cells)
         return metric.value(cost)
 
     def levels_of(self, node: Node) -> dict[str, int]:
-        """Return the level of each attribute by its name."""
+        """Map each attribute's name to its level."""
         columns = self.problem.table.quasi_identifiers
         return {
             column.name: kept[place] for column, kept, place in zip(columns, self.lattice.levels, node, strict=True)
@@ -280,7 +273,7 @@ class Task:
 
 
 class _Layers:
-    """Groups that are made round by round, each with its levels; what is left in the end are stars."""
+    """Groups that are made round by round, each with its levels; rows left at the end are stars."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
@@ -289,7 +282,7 @@ class _Layers:
         self._group = np.full(len(self.left), -1, dtype=np.int32)
 
     def add(self, search: Search, node: Node) -> None:
-        """Make the acceptable classes at a node groups; the search was of the classes that are left."""
+        """Make the acceptable classes at a node groups; the search was of the remaining classes."""
         found, number = search.classes_at(node)
         accepted = found.verdict == ACCEPTED
         group = np.where(accepted, len(self.least) + np.cumsum(accepted) - 1, -1)
@@ -299,14 +292,14 @@ class _Layers:
         self.left = self._group < 0
 
     def close(self) -> None:
-        """Make a group of stars of the classes that are left."""
+        """Make one group of stars of the remaining classes."""
         if self.left.any():
             self._group[self.left] = len(self.least)
             self.least.append([STAR_LEVEL] * len(self._task.lattice.levels))
 
     @property
     def rest(self) -> Classes:
-        """The classes that are left."""
+        """The remaining classes."""
         return self._task.judge.classes.chosen(self.left)
 
     @property
@@ -317,21 +310,14 @@ class _Layers:
 
 def _guarantee(task: Task, best: Best) -> Guarantee:
     preferred = task.problem.preferences
-    metric = f"{task.cost}, with weights of attributes" if preferred.weights else task.cost
-    what = "full-domain generalizations of these hierarchies (any name of a root is a star)"
-    if preferred.limits:
-        what += " within the limits of their levels"
+    searched = {
+        "metric": Fact("weighted_metric", metric=task.cost) if preferred.weights else task.cost,
+        "releases": Fact("full_domain_within_limits" if preferred.limits else "full_domain"),
+    }
     if best.proven:
-        return Guarantee(text=f"Optimal for this metric ({metric}) among {what}, within the suppression limit.")
+        return Guarantee(promise=Fact("full_domain_optimal", **searched))
     found, bound = task.value(best.cost), task.value(best.bound)
-    return Guarantee(
-        text=f"The search stopped at its limit: {metric} is {_shown(found)}, and among {what} within the suppression "
-        f"limit none is better than {_shown(bound)}."
-    )
-
-
-def _shown(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.6g}"
+    return Guarantee(promise=Fact("full_domain_stopped", **searched, found=float(found), bound=float(bound)))
 
 
 def _facts(task: Task, best: Best) -> dict[str, Any]:
@@ -377,11 +363,12 @@ def _infeasible(task: Task, best: Best, asked: FullDomain) -> InfeasibleError:
 
 
 def _local(task: Task, most: int, budget: Budget, asked: FullDomain) -> Partition:
-    """Repeat the search on what is left, with several charges for a suppressed cell; return what loses least."""
+    """Repeat the search on the remaining rows, with several charges for a suppressed cell; return the best result."""
     problem = task.problem
     charges = _CHARGES if task.cost in ("gcp", "precision", "non_uniform_entropy") else _CHARGES[-1:]
     began = time.perf_counter()
     results: list[tuple[float, int, bool, _Layers, list[dict[str, int]]]] = []
+    # One series of rounds for each charge.
     for number, (charge, fewest) in enumerate(charges):
         share = Budget(
             nodes=budget.nodes,
@@ -395,6 +382,7 @@ def _local(task: Task, most: int, budget: Budget, asked: FullDomain) -> Partitio
             continue
         ways = (False,) if problem.preferences.limits else (False, True)  # common ancestors may be below a limit
         results += [(_loss(task, layers, tight=tight), number, tight, layers, rounds) for tight in ways]
+    # Choose by loss, then by the order of the charges.
     if not results:
         raise _infeasible_locally(task, asked)
     problem.progress(asked.name, 1, 1)
@@ -404,19 +392,13 @@ def _local(task: Task, most: int, budget: Budget, asked: FullDomain) -> Partitio
         return Partition(
             groups=drawn[1],
             count=int(drawn[1].max()) + 1,
-            guarantee=Guarantee(
-                text="Local recoding drew groups that are like the table from the rows of each node of the "
-                "hierarchies: no optimum, and nothing is promised about the cost."
-            ),
+            guarantee=Guarantee(promise=Fact("local_recoding_drew")),
             facts={"metric": task.cost, "value": drawn[0], "nodes": task.lattice.size, "rounds": []},
         )
     return Partition(
         groups=layers.groups,
         count=len(layers.least),
-        guarantee=Guarantee(
-            text="Local recoding repeats the full-domain search on the suppressed rows: no optimum, and nothing is "
-            "promised about the cost."
-        ),
+        guarantee=Guarantee(promise=Fact("local_recoding")),
         facts={
             "metric": task.cost,
             "value": 1 - value if task.cost == "precision" else value,
@@ -430,14 +412,14 @@ def _local(task: Task, most: int, budget: Budget, asked: FullDomain) -> Partitio
 
 
 def _drawn(task: Task, most: int) -> tuple[float, NDArray[np.int32]] | None:
-    """Return what groups lose that are drawn from the rows of each node of the lattice, and the group of each row.
+    """Draw groups from the rows of each node of the lattice; return their loss and the group of each row.
 
-    None where none can be drawn for such a request, where its metric is another, or where too many rows show nothing.
+    None if no groups can be drawn for the request, if the metric is another, or if too many rows are stars only.
     """
     problem = task.problem
     if task.cost != "gcp" or problem.preferences.weights or problem.preferences.limits:
         return None
-    groups = drawn_groups(problem, usual_moves(problem.table.rows))
+    groups = draw_groups_of_rows(problem, usual_moves(problem.table.rows))
     if groups is None:
         return None
     recoded = _recoded(task, groups, int(groups.max()) + 1, None)
@@ -448,10 +430,10 @@ def _drawn(task: Task, most: int) -> tuple[float, NDArray[np.int32]] | None:
 def _rounds(
     task: Task, most: int, charge: float, fewest: int, budget: Budget, part: tuple[int, int]
 ) -> tuple[_Layers | None, list[dict[str, int]]]:
-    """Search, and search again what was suppressed, until all of it would be suppressed again.
+    """Search, and search the suppressed rows again, until all of them would be suppressed again.
 
-    A round groups at least `fewest` rows as long as that can be. Returns no layers where more than `most` rows are left
-    in the end.
+    A round groups at least `fewest` rows as long as possible. Returns no layers if more than `most` rows are left at
+    the end.
     """
     layers = _Layers(task)
     rounds: list[dict[str, int]] = []
@@ -461,6 +443,7 @@ def _rounds(
         grouped = rows - classes.rows
         task.problem.progress(step, part[0] * rows + grouped, part[1] * rows)
 
+    # Each round searches the classes without a group.
     while layers.left.any():
         classes = layers.rest
         now = time.perf_counter()
@@ -468,12 +451,15 @@ def _rounds(
         share = replace(budget, until=now + (budget.until - now) / parts)
         search = task.search(classes, max(classes.rows - fewest, 0), charge)
         best = search.run(share, FullDomain.name, progress)
+        # No node groups enough rows: allow fewer.
         if fewest and best.node is None:
             fewest = 0
             continue
+        # No further group at this charge: raise it.
         if best.suppressed == classes.rows and charge < 1:
             charge = min(_GROWTH * charge, 1.0)
             continue
+        # Too many rows are left: a last search must meet the limit.
         if best.suppressed == classes.rows > most:
             search = task.search(classes, most)
             best = search.run(budget, FullDomain.name, progress)
@@ -489,7 +475,7 @@ def _rounds(
 
 
 def _loss(task: Task, layers: _Layers, *, tight: bool) -> float:
-    """Return the metric of a local recoding, lower for better: at its groups' levels, or as low as they can be."""
+    """Compute the metric of a local recoding, lower for better: at its groups' levels, or at the lowest possible."""
     problem = task.problem
     least = None if tight else np.array(layers.least, dtype=np.int32).reshape(len(layers.least), -1)
     recoded = _recoded(task, layers.groups, len(layers.least), least)
@@ -503,7 +489,7 @@ def _loss(task: Task, layers: _Layers, *, tight: bool) -> float:
 
 
 def _recoded(task: Task, groups: NDArray[np.int32], count: int, least: NDArray[np.int32] | None) -> Recoding:
-    """Recode groups, at levels that are no lower than the least ones."""
+    """Recode groups at levels not below the given ones."""
     problem = task.problem
     return recode(
         problem.table,
@@ -518,7 +504,7 @@ def _recoded(task: Task, groups: NDArray[np.int32], count: int, least: NDArray[n
 
 
 def _weighed(recoded: Recoding, cost: str, weights: Mapping[str, Fraction]) -> float:
-    """Return a metric of a recoding with weights of attributes: those that local recoding has weights for."""
+    """Compute a metric of a recoding with weights of attributes, for the metrics that support weights."""
     weight = [float(weights.get(column.name, 1)) for column in recoded.columns]
     if cost == "stars":
         stars = [float(recoded.sizes[column.stars].sum()) for column in recoded.columns]

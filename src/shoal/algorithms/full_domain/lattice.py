@@ -31,39 +31,39 @@ Node = tuple[int, ...]
 """A full-domain generalization: for each attribute a place in `Lattice.levels`."""
 
 _MOST_CACHED = 1 << 24
-"""Numbers that are kept of classes of other nodes, to start from."""
+"""Largest number of numbers to cache for classes of other nodes."""
 
 _LASTING = (RuleKind.SIZE, RuleKind.DISTINCT, RuleKind.SPREAD)
-"""Clauses that hold of a group where they hold of a part of it."""
+"""Clauses that hold for a group if they hold for a part of it."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Lattice:
-    """The levels that each attribute may be published at."""
+    """The levels at which each attribute may be published."""
 
     levels: tuple[tuple[int, ...], ...]
-    """The levels of each attribute's hierarchy that differ, the last one of stars."""
+    """The levels of each attribute's hierarchy that differ; the last one is stars."""
     nodes: tuple[tuple[NDArray[np.int32], ...], ...]
-    """For each of them the node of each code."""
+    """For each level the node of each code."""
     lowest: tuple[tuple[NDArray[np.int32], ...], ...]
-    """For each of them the lowest level at which each code's node has the same name."""
+    """For each level and code the lowest level at which the node has the same name."""
     bottom: Node
-    """The lowest node that is searched: that of the values themselves, unless levels have limits."""
+    """The lowest node that is searched: the original values, unless levels have limits."""
     ceiling: Node
-    """The highest node that is searched: that of stars everywhere, unless levels have limits."""
+    """The highest node that is searched: stars everywhere, unless levels have limits."""
 
     @classmethod
     def of(cls, levels: Sequence[Levels], limits: Sequence[tuple[int, int] | None] | None = None) -> Lattice:
-        """Return the lattice of all attributes.
+        """Build the lattice of all attributes.
 
-        Left out is a level that joins no values which the one below does not join, and a level below the last whose
-        only node reads as a star.
+        A level is left out if it joins only values that the level below joins, and below the last level if its only
+        node reads as a star.
 
         Parameters
         ----------
         levels : sequence of Levels
         limits : sequence of pairs or None, optional
-            The lowest and the highest level that each attribute may be published at; None: any.
+            The lowest and the highest level at which each attribute may be published; None: any.
         """
         found = [_usable(each, limit) for each, limit in zip(levels, limits or [None] * len(levels), strict=True)]
         usable = tuple(kept for kept, _, _ in found)
@@ -92,12 +92,14 @@ class Lattice:
 
 
 def _usable(levels: Levels, limit: tuple[int, int] | None) -> tuple[tuple[int, ...], int, int]:
-    """Return the levels that differ, and the places among them of the lowest and of the highest one within a limit.
+    """Select the levels that differ, and the places of the lowest and the highest level within a limit.
 
-    The values themselves and stars are always among them: rolling up starts from these, and suppressed rows are stars.
+    The original values and stars are always included: roll-ups start from the first, and suppressed rows are the
+    second.
     """
     least, most = limit or (0, levels.height)
     kept: list[int] = []
+    # A level counts only if it differs from the one below.
     for level in range(least, min(most + 1, levels.height)):
         if (levels.lowest[level] == levels.height).any():
             continue
@@ -111,37 +113,39 @@ def _usable(levels: Levels, limit: tuple[int, int] | None) -> tuple[tuple[int, .
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Judge:
-    """The requirement as the kernels take it, and the distinct rows of the table."""
+    """The requirement in the form of the kernels, and the distinct rows of the table."""
 
     classes: Classes
     """The distinct combinations of quasi-identifiers, in their order."""
     class_of_row: NDArray[np.int64]
     asked: Asked
-    """What a group has to satisfy; where combinations of sensitive values count, they have codes behind the others."""
+    """Requirement for a group; combinations of sensitive values, if they count, have codes after the others."""
     lasting: NDArray[np.int64]
-    """Clauses that no part of a group meets where the group does not."""
+    """Clauses that no part of a group satisfies unless the group does."""
     release: tuple[ReleaseRule, ...]
-    """What is asked of the release as a whole."""
+    """Requirements on the release as a whole."""
     people: PeopleOfNodes | None
-    """The population that it is held against; None where nothing asks for that."""
-    told: tuple[int, int]
-    """The sensitive codes, from and to, that stand for combinations of sensitive values."""
+    """The population to compare with; None if no model needs it."""
+    value_codes: tuple[int, int]
+    """Range of the sensitive codes that stand for combinations of sensitive values."""
 
     @classmethod
     def of(cls, problem: Problem, *, combinations: bool = False) -> Judge:
-        """Lay out a problem; with `combinations` the counts of combinations of sensitive values come along."""
+        """Prepare a problem; with `combinations` the counts of combinations of sensitive values are included."""
         table = problem.table
         compiled = compile_requirement(table, problem.requirement)
         asked = bool((compiled.rules[:, 0] != RuleKind.SIZE).any())
+        # Distinct rows, in their order, with one row of each.
         of_row, count = rank([(column.codes, column.size) for column in table.quasi_identifiers], table.rows)
         offset = compiled.starts
         columns = list(compiled.codes.T) if asked or (combinations and len(offset) == 2) else []
-        told = (0, int(offset[1]))
+        value_codes = (0, int(offset[1]))
+        # Several sensitive attributes: their combinations get codes of their own.
         if combinations and len(offset) > 2:
             value, values = rank([(column.codes, column.size) for column in table.sensitive], table.rows)
-            told = (int(offset[-1]), int(offset[-1]) + values)
-            columns.append(value + told[0])
-            offset = np.append(offset, told[1])
+            value_codes = (int(offset[-1]), int(offset[-1]) + values)
+            columns.append(value + value_codes[0])
+            offset = np.append(offset, value_codes[1])
         first = np.empty(count, dtype=np.int64)
         first[of_row[::-1]] = np.arange(table.rows)[::-1]
         starts, values_of, counts = _counted(of_row, count, columns, int(offset[-1]))
@@ -161,12 +165,12 @@ class Judge:
             lasting=_lasting(problem.requirement, compiled.rules, len(table.sensitive)),
             release=compiled.release,
             people=problem.people,
-            told=told,
+            value_codes=value_codes,
         )
 
     @property
     def exact(self) -> bool:
-        """Whether a class that is not acceptable has no acceptable part."""
+        """Whether a class that is not acceptable never has an acceptable part."""
         return bool(np.isin(self.asked.rules[:, 0], [int(kind) for kind in _LASTING]).all())
 
     def __repr__(self) -> str:
@@ -174,7 +178,7 @@ class Judge:
 
 
 def _lasting(requirement: Requirement, rules: NDArray[np.int64], attributes: int) -> NDArray[np.int64]:
-    """Return the clauses that a group meets where a part of it meets the requirement."""
+    """Select the clauses that a group satisfies if a part of it satisfies the requirement."""
     kept = [row for row in rules if row[0] in _LASTING and row[0] != RuleKind.SIZE]
     for model in requirement.group_models:
         distinct = model.necessary_distinct()
@@ -186,7 +190,7 @@ def _lasting(requirement: Requirement, rules: NDArray[np.int64], attributes: int
 def _counted(
     of_row: NDArray[np.int64], count: int, columns: Sequence[NDArray[np.integer]], codes: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-    """Return how often each sensitive code occurs in each class, as compressed rows."""
+    """Count each sensitive code in each class, as compressed rows."""
     if not columns:
         return np.zeros(count + 1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
     keys, counts = np.unique(np.concatenate([of_row * codes + column for column in columns]), return_counts=True)
@@ -195,10 +199,10 @@ def _counted(
 
 
 class ClassesOfNodes:
-    """The classes at any node, rolled up attribute by attribute from those of a finer one.
+    """The classes at any node, rolled up attribute by attribute from the classes of a finer node.
 
-    The attributes with most values go up first. The classes on the way are kept: nodes that agree on the first
-    attributes share them, and what is left to merge is small.
+    The attributes with most values are rolled up first. Intermediate classes are cached: nodes that agree on the first
+    attributes share them, and the remaining merges are small.
     """
 
     def __init__(self, lattice: Lattice, classes: Classes, codes: int) -> None:
@@ -210,7 +214,8 @@ class ClassesOfNodes:
         self._held = 0
 
     def __call__(self, node: Node) -> Classes:
-        """Return the classes at a node."""
+        """Compute the classes at a node."""
+        # Start from the longest cached prefix.
         way = tuple(node[a] for a in self._order)
         known = len(way)
         while known and way[:known] not in self._kept:
@@ -218,6 +223,7 @@ class ClassesOfNodes:
         classes = self._kept.get(way[:known], self._classes)
         if known:
             self._kept.move_to_end(way[:known])
+        # Roll up the other attributes, and cache the results except the last.
         for place in range(known, len(way)):
             if way[place] > 0:
                 classes = self._up(classes, self._order[place], way[place])
@@ -226,7 +232,7 @@ class ClassesOfNodes:
         return classes
 
     def numbered(self, node: Node) -> tuple[Classes, NDArray[np.int32]]:
-        """Return the classes at a node, and which of them each of the finest classes belongs to."""
+        """Compute the classes at a node, and the class of each finest class."""
         classes = self._classes
         number = np.arange(len(classes.sizes), dtype=np.int32)
         for a in self._order:

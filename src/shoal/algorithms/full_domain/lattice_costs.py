@@ -1,9 +1,9 @@
-"""What a node of the lattice costs by each metric, in whole numbers, and what bounds the cost of others.
+"""Costs of the nodes of the lattice by each metric, in whole numbers, and bounds on the costs of other nodes.
 
-Every cost is a sum of two parts: what the generalization loses on all rows, which is never less at a more general
-node, and what suppressing the unacceptable rows adds, which is never less at a more specific one as long as the same
-rows stay unacceptable. So the first part at the lowest node of a box of the lattice and the second part at its highest
-node bound what all nodes between them cost.
+Every cost is a sum of two parts: the loss of the generalization on all rows, which is never less at a more general
+node, and the additional loss of suppressing the unacceptable rows, which is never less at a more specific node as long
+as the same rows stay unacceptable. So the first part at the lowest node of a box of the lattice and the second part at
+its highest node bound the costs of all nodes between them.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 __all__ = ["COSTS", "OF_CELLS", "CellLosses", "LatticeCost", "Evaluation", "cost_of"]
 
 _BITS = 60
-"""Bits that the sum of all losses may take, in whole numbers."""
+"""Number of bits for the sum of all losses, in whole numbers."""
 _DIVERGENCE_UNIT = 2.0**-40
-"""The divergence, in nats, that 1 stands for."""
+"""The divergence, in nats, of one unit."""
 _ROUNDING = 1 << 8
-"""Units by which a sum of logarithms may be off."""
+"""Largest rounding error of a sum of logarithms, in units."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Evaluation:
-    """What the kernels found at a node."""
+    """Results of the kernels at a node."""
 
     node: Node
     classes: Classes
@@ -47,9 +47,9 @@ class Evaluation:
     tally: NDArray[np.int64]
     """Rows, classes, squared sizes and surcharges; see `judge`."""
     complete: bool = False
-    """Whether the suppressed rows are an acceptable group, or none, without others."""
+    """Whether the suppressed rows are an acceptable group, or none, without other classes."""
     people: NDArray[np.int64] | None = None
-    """How many people of the population fit each class; None where no model asks for that."""
+    """Number of people of the population who fit each class; None if no model needs it."""
 
     @property
     def in_vain(self) -> NDArray[np.int64]:
@@ -58,7 +58,7 @@ class Evaluation:
 
     @property
     def refused(self) -> NDArray[np.int64]:
-        """The tally of all that are suppressed."""
+        """The tally of all suppressed classes."""
         return np.asarray(self.tally[1])
 
     @property
@@ -72,51 +72,51 @@ class LatticeCost(Protocol):
 
     @property
     def name(self) -> str:
-        """What `shoal.metrics` calls it."""
+        """Name of the metric in `shoal.metrics`."""
 
     @property
     def precomputed(self) -> bool:
-        """Whether `floor` can be told without an evaluation."""
+        """Whether `floor` is known without an evaluation."""
 
     def floor(self, node: Node, found: Evaluation | None) -> int:
-        """Return what the generalization alone loses."""
+        """Return the loss of the generalization alone."""
 
     def added(self, found: Evaluation) -> int:
-        """Return what suppression adds at least, here and at all more specific nodes."""
+        """Return a lower bound on the loss that suppression adds, here and at all more specific nodes."""
 
     def joint(self, floor: int, added: int) -> int:
-        """Return the bound that the floor of one node and the addition of a more general one make together."""
+        """Combine the floor of one node and the addition of a more general node into a bound."""
 
     def total(self, found: Evaluation) -> int:
         """Return the cost."""
 
     def least(self, found: Evaluation) -> int:
-        """Return a bound on the cost whatever else is suppressed for the sake of the others."""
+        """Return a lower bound on the cost if further classes are suppressed for the sake of the others."""
 
     def value(self, total: int) -> float:
-        """Return the metric that a cost stands for."""
+        """Convert a cost to the metric."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class CellLosses:
-    """A loss of each cell by the node that it publishes, in whole numbers."""
+    """Loss of each cell by the node that it publishes, in whole numbers."""
 
     losses: tuple[tuple[NDArray[np.int64], ...], ...]
     """By attribute and level of the lattice, for each node."""
     stars: tuple[int, ...]
     """The loss of a star, by attribute."""
     unit: float
-    """The loss that 1 stands for."""
+    """The loss of one unit."""
     norm: float
-    """What the sum over all cells is divided by."""
+    """Divisor of the sum over all cells."""
     base: int = 0
-    """What is taken off the sum."""
+    """Constant to subtract from the sum."""
 
     @classmethod
     def of(
         cls, name: str, lattice: Lattice, levels: Sequence[Levels], table: Table, weights: Mapping[str, Fraction]
     ) -> CellLosses:
-        """Return the losses of cells by a metric, times the weights of their attributes (1 unless given)."""
+        """Compute the losses of cells by a metric, times the weights of their attributes (1 by default)."""
         weight = [float(weights.get(column.name, 1)) for column in table.quasi_identifiers]
         counts = [np.bincount(column.codes, minlength=column.size) for column in table.quasi_identifiers]
         raw: list[list[NDArray[np.float64]]] = []
@@ -135,6 +135,7 @@ class CellLosses:
                     of_node[:] = math.log2(table.rows) if name == "non_uniform_entropy" else 1.0
                 raw[-1].append(of_node)
         most = math.log2(table.rows) if name == "non_uniform_entropy" else 1.0
+        # The scale keeps the sum of all cells within the bits.
         cells = max(table.rows * math.fsum(weight), 1.0)
         scale = 2.0 ** (_BITS - math.ceil(math.log2(cells * max(most, 1.0))) - 1)
         scales = [scale * each for each in weight]
@@ -164,7 +165,7 @@ class CellLosses:
         )
 
     def charged(self, factor: float) -> CellLosses:
-        """Return the same with a suppressed cell at a part of its loss, but never below what it loses without."""
+        """Scale the loss of a suppressed cell, but never below its loss without suppression."""
         return CellLosses(
             losses=self.losses,
             stars=tuple(round(star * factor) for star in self.stars),
@@ -174,7 +175,7 @@ class CellLosses:
         )
 
     def surcharges(self) -> NDArray[np.int64]:
-        """Return what suppressing a cell adds to its loss, by attribute, level and node in one array."""
+        """Compute what suppressing a cell adds to its loss, by attribute, level and node in one array."""
         added = [
             np.maximum(star - each, 0)
             for star, of_column in zip(self.stars, self.losses, strict=True)
@@ -183,7 +184,7 @@ class CellLosses:
         return np.concatenate(added) if added else np.empty(0, dtype=np.int64)
 
     def totals(self, lattice: Lattice, classes: Classes) -> tuple[tuple[int, ...], ...]:
-        """Return what each level of each attribute loses on the rows of some classes."""
+        """Compute the loss of each level of each attribute on the rows of given classes."""
         rows = [
             np.bincount(classes.codes[:, a], weights=classes.sizes, minlength=len(of_column[0])).astype(np.int64)
             for a, of_column in enumerate(lattice.nodes)
@@ -202,7 +203,7 @@ class CellCost:
     cells: CellLosses
     totals: tuple[tuple[int, ...], ...]
     row: int = 0
-    """Which surcharges of an evaluation are this metric's."""
+    """Index of this metric's surcharges in an evaluation."""
     precomputed: bool = True
 
     def floor(self, node: Node, found: Evaluation | None = None) -> int:
@@ -227,7 +228,7 @@ class CellCost:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class SuppressedTuples:
-    """Rows with a star: all of them where an attribute is at its top."""
+    """Rows with a star: all rows if an attribute is at its top."""
 
     rows: int
     top: Node
@@ -281,7 +282,7 @@ class Discernability:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class AverageClassSize:
-    """Rows by class over k: as many classes as can be."""
+    """Rows by class over k: the cost is lower for more classes."""
 
     rows: int
     k: int
@@ -323,7 +324,12 @@ class KLDivergence:
     def _sums(self, found: Evaluation) -> NDArray[np.float64]:
         places = np.array([of_column[level] for of_column, level in zip(self.places, found.node, strict=True)])
         sums: NDArray[np.float64] = log_densities(
-            found.classes, *self.judge.told, self.log_shares, places.astype(np.int64), found.verdict, float(self.rows)
+            found.classes,
+            *self.judge.value_codes,
+            self.log_shares,
+            places.astype(np.int64),
+            found.verdict,
+            float(self.rows),
         )
         return sums
 
@@ -350,7 +356,7 @@ class KLDivergence:
 
 
 def places_of(lattice: Lattice) -> tuple[tuple[int, ...], ...]:
-    """Return where the nodes of each level of each attribute start, in arrays that hold them all."""
+    """Compute the start of the nodes of each level of each attribute, in arrays of all nodes."""
     places, at = [], 0
     for of_column in lattice.nodes:
         starts = []
@@ -364,18 +370,18 @@ def places_of(lattice: Lattice) -> tuple[tuple[int, ...], ...]:
 def cost_of(
     name: str, problem: Problem, lattice: Lattice, judge: Judge, classes: Classes, cells: CellLosses
 ) -> LatticeCost:
-    """Return a metric of the rows of some classes.
+    """Create the cost of a metric on the rows of given classes.
 
     Parameters
     ----------
     name : str
         One of `COSTS`.
     problem, lattice, judge
-        What is searched.
+        The search.
     classes : Classes
-        Its rows, or those that are left of them.
+        Its classes, or the remaining part of them.
     cells : CellLosses
-        The losses by this metric, or by another one if it has none.
+        The losses by this metric, or by another metric if it has none.
     """
     if name in OF_CELLS:
         return CellCost(name=name, cells=cells, totals=cells.totals(lattice, classes))
@@ -387,7 +393,7 @@ def _divergence(problem: Problem, lattice: Lattice, judge: Judge, classes: Class
     for a, column in enumerate(table.quasi_identifiers):
         for place, nodes in enumerate(lattice.nodes[a]):
             shares.append(np.log(np.bincount(nodes) / column.size if place < lattice.top[a] else np.ones(1)))
-    counted = (classes.values >= judge.told[0]) & (classes.values < judge.told[1])
+    counted = (classes.values >= judge.value_codes[0]) & (classes.values < judge.value_codes[1])
     counts = classes.counts[counted]
     rows = classes.rows
     domain = math.fsum(math.log(column.size) for column in table.quasi_identifiers)

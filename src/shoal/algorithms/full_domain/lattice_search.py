@@ -1,4 +1,4 @@
-"""Best-first search of the lattice for the node that costs least, by branching on boxes of nodes and bounding them."""
+"""Best-first search of the lattice for the node of least cost: branch on boxes of nodes, and bound them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal._progress import Progress
+    from shoal._core.progress import Progress
     from shoal.algorithms.full_domain.lattice import Classes, Judge, Lattice, Node
     from shoal.algorithms.full_domain.lattice_costs import CellCost, LatticeCost
     from shoal.algorithms.full_domain.whole_release import Joining
@@ -31,7 +31,7 @@ _Bound = tuple[int, int]
 _NEVER: _Bound = (1 << 200, 0)
 """The bound of a box without a feasible node: above every cost."""
 _PARTS = 1_000
-"""Parts of the lattice that progress is told in."""
+"""Number of parts of the lattice in which progress is reported."""
 _NOBODY = np.empty(0, dtype=np.int64)
 """No class joins the suppressed rows."""
 _NOTHING = np.empty(0, dtype=np.int8)
@@ -40,51 +40,51 @@ _NOTHING = np.empty(0, dtype=np.int8)
 
 @dataclass(kw_only=True)
 class Budget:
-    """How long to search."""
+    """Limits of a search."""
 
     nodes: int
-    """Nodes that may be evaluated."""
+    """Number of nodes that may be evaluated."""
     until: float
-    """When to stop, by `time.perf_counter`."""
+    """End of the search, by `time.perf_counter`."""
     beyond: int | None = None
-    """Nodes that may be evaluated once no single step makes the best node better; None where only `nodes` counts."""
+    """Number of nodes that may be evaluated after the descent; None if only `nodes` counts."""
 
     def left(self, evaluated: int) -> bool:
-        """Return whether to go on."""
+        """Test whether the search may continue."""
         return evaluated < self.nodes and time.perf_counter() < self.until
 
 
 @dataclass(frozen=True, kw_only=True)
 class Best:
-    """The best node that was found, and what is proven of all others."""
+    """The best node found, and the bound on all others."""
 
     node: Node | None
-    """None where no node is feasible."""
+    """None if no node is feasible."""
     cost: int
     bound: int
-    """No node costs less."""
+    """Lower bound on the cost of every node."""
     suppressed: int
-    """Rows that it suppresses, those that joined included."""
+    """Number of rows that it suppresses, including those that joined."""
     joined: int
-    """Acceptable rows among them, which joined for the sake of the others."""
+    """Number of acceptable rows among them, which joined for the sake of the others."""
     proven: bool
     """Whether the search finished."""
     evaluated: int
     nearest: tuple[int, Node]
-    """The fewest suppressed rows of any node that was evaluated, and that node."""
+    """The fewest suppressed rows of any evaluated node, and that node."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Known:
-    """What is kept of an evaluated node: both costs' floors, what bounds those below it, and its own cost."""
+    """Stored results for an evaluated node: floors of both costs, and a bound for the nodes below it."""
 
     floor: _Bound
     added: _Bound
-    """`_NEVER` where no node below it is feasible."""
+    """`_NEVER` if no node below it is feasible."""
 
 
 class Search:
-    """Looks for the node of least cost among those that suppress at most so many rows.
+    """Search for the node of least cost among nodes that suppress at most a number of rows.
 
     Ties go to the node of the least second cost, then to the first in the order of its levels.
     """
@@ -115,6 +115,7 @@ class Search:
         """Search until the optimum is proven or the budget is spent."""
         lattice = self._lattice
         progress(name, 0, _PARTS)
+        # A good first solution makes the bounds effective.
         self._descend(budget)
         if budget.beyond is not None:
             budget = replace(budget, nodes=min(budget.nodes, len(self.known) + budget.beyond), beyond=None)
@@ -123,15 +124,18 @@ class Search:
         bound, settled = _NEVER, 0
         heap: list[tuple[_Bound, Node, Node]] = []
         self._push(heap, lattice.bottom, lattice.ceiling, self.known[lattice.ceiling].added)
+        # Boxes in the order of their bounds.
         while heap:
             if not budget.left(len(self.known)):
                 bound = heap[0][0]
                 break
             below, low, high = heapq.heappop(heap)
             count = _count(low, high)
+            # No node of the box can be better: it is settled.
             if self._beaten(below, low):
                 settled += count
                 continue
+            # Evaluate the ends of the box, which sharpens its bound; otherwise divide it.
             if high not in self.known or (not self.cost.precomputed and low not in self.known):
                 self.evaluate(high)
                 if not self.cost.precomputed and low not in self.known:
@@ -160,7 +164,7 @@ class Search:
         )
 
     def classes_at(self, node: Node) -> tuple[Evaluation, NDArray[np.int32]]:
-        """Return the classes at a feasible node with what becomes of them, and which class each distinct row is in."""
+        """Compute the classes at a feasible node with their verdicts, and the class of each distinct row."""
         classes, number = self.at.numbered(node)
         found = self._judged(node, classes)
         self._complete(found, self._whole.joining(found))
@@ -201,12 +205,13 @@ class Search:
         return np.array([starts[level] for starts, level in zip(self._places, node, strict=True)], dtype=np.int64)
 
     def _complete(self, found: Evaluation, joining: Joining) -> bool:
-        """Make the suppressed rows an acceptable group, and the release acceptable; return whether that can be."""
+        """Make the suppressed rows an acceptable group, and the release acceptable; return whether that succeeded."""
         if found.complete and joining.least == 0:
             return self._whole.accepts_sizes(found)
         if found.refused[0] > self._most:
             return False
         order, done, need = joining.order, 0, joining.least
+        # Classes join until both conditions hold.
         while need is not None and done < len(order):
             if not self._judge_classes(found, order[done:], need - done):
                 return False
@@ -217,7 +222,7 @@ class Search:
         return False
 
     def evaluate(self, node: Node) -> tuple[int, int] | None:
-        """Judge the classes at a node; return its cost where it is feasible, and remember the best."""
+        """Judge the classes at a node; return its cost if it is feasible, and update the best node."""
         if node in self.known:
             return None
         found = self._judged(node, self.at(node))
@@ -225,6 +230,7 @@ class Search:
         second = self._second
         added = (self.cost.added(found), second.added(found))
         joining = self._whole.joining(found)
+        # Nothing below is feasible if too many rows are suppressed in vain.
         if found.in_vain[0] > self._most or (self._most == 0 and (refused or joining.least != 0)):
             added = _NEVER
         self.known[node] = _Known(floor=(self.cost.floor(node, found), second.floor(node)), added=added)
@@ -232,6 +238,7 @@ class Search:
         shown = self._rows if hidden else refused + joining.rows
         if self._nearest is None or (shown, node) < self._nearest:
             self._nearest = (shown, node)
+        # Skip the costly completion if the node cannot be the best.
         if shown > self._most or joining.least is None:
             return None
         if self._best is not None and (self.cost.least(found), second.total(found), node) >= self._best:
@@ -250,7 +257,7 @@ class Search:
         return (self.cost.floor(node, None), self._second.floor(node)) if known is None else known.floor
 
     def _push(self, heap: list[tuple[_Bound, Node, Node]], low: Node, high: Node, added: _Bound) -> bool:
-        """Put a box on the heap unless it is beaten; return whether it is there."""
+        """Push a box unless it is dominated; return whether it was pushed."""
         if added == _NEVER:
             return False
         floor = self._floor(low)
@@ -261,11 +268,11 @@ class Search:
         return True
 
     def _beaten(self, bound: _Bound, low: Node) -> bool:
-        """Return whether no node from `low` up can be better than the best."""
+        """Test whether no node from `low` up can be better than the best."""
         return self._best is not None and (*bound, low) >= self._best
 
     def _halves(self, low: Node, high: Node) -> Iterator[tuple[Node, Node]]:
-        """Cut a box in two where the floor rises most."""
+        """Divide a box in two at the largest rise of the floor."""
         totals = self._second.totals
         spread = [totals[a][high[a]] - totals[a][low[a]] for a in range(len(low))]
         widest = max(range(len(low)), key=lambda a: (high[a] > low[a], spread[a]))
@@ -276,7 +283,7 @@ class Search:
         yield (*low[:widest], cut + 1, *low[widest + 1 :]), high
 
     def _descend(self, budget: Budget) -> None:
-        """Go down from the highest node as long as one step makes the best node better."""
+        """Descend from the highest node as long as one step improves the best node."""
         at, bottom = self._lattice.ceiling, self._lattice.bottom
         self.evaluate(at)
         while budget.left(len(self.known)):
@@ -288,7 +295,7 @@ class Search:
             at = self._best[2]
 
     def _exchange(self, budget: Budget) -> None:
-        """Change two attributes at a time as long as that makes the best node better, with half of the budget."""
+        """Change two attributes at a time as long as that improves the best node, with half of the budget."""
         half = Budget(nodes=budget.nodes // 2, until=(time.perf_counter() + budget.until) / 2)
         at: Node | None = None
         while self._best is not None and self._best[2] != at:

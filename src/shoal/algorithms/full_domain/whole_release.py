@@ -1,4 +1,4 @@
-"""What models of a release as a whole ask of a node of the lattice: of its classes, and what is suppressed."""
+"""Requirements of models on the release as a whole, at a node of the lattice: its classes and suppressed rows."""
 
 from __future__ import annotations
 
@@ -26,35 +26,37 @@ if TYPE_CHECKING:
 __all__ = ["Joining", "WholeRelease"]
 
 _DENSE = 1 << 22
-"""Nodes are counted in a table of all their combinations where there are at most so many."""
+"""Largest number of combinations of nodes for which people are counted in a dense table."""
 _NOTHING = np.empty(0, dtype=np.int8)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class WholeRelease:
-    """What is asked of a release as a whole, and the population that it is held against."""
+    """Rules on a release as a whole, and the population that it is compared with."""
 
     rules: tuple[ReleaseRule, ...]
     people: PeopleOfNodes | None
 
     def people_of(self, lattice: Lattice, node: Node, classes: Classes) -> NDArray[np.int64] | None:
-        """Return F of each class at a node: how many people of the population fit it; None without a population."""
+        """Count the members of the population that fit each class at a node (F); None without a population."""
         people = self.people
         if people is None:
             return None
+        # Generalize the population to the node; -1 marks values outside the table's.
         fitted = [
             of_levels[lattice.levels[a][place]][people.codes[:, a]]
             for a, (of_levels, place) in enumerate(zip(people.nodes, node, strict=True))
         ]
-        inside = np.logical_and.reduce([one >= 0 for one in fitted])
+        inside = np.logical_and.reduce([place_nodes >= 0 for place_nodes in fitted])
         counts = people.counts[inside]
         columns = [
             (
-                np.concatenate([classes.codes[:, a], one[inside]]).astype(np.uint32),
+                np.concatenate([classes.codes[:, a], place_nodes[inside]]).astype(np.uint32),
                 int(lattice.nodes[a][place].max()) + 1,
             )
-            for a, (one, place) in enumerate(zip(fitted, node, strict=True))
+            for a, (place_nodes, place) in enumerate(zip(fitted, node, strict=True))
         ]
+        # Dense counting if there are few combinations, otherwise by sorting.
         m = len(classes.sizes)
         if prod(size for _, size in columns) <= _DENSE:
             keys = np.zeros(m + len(counts), dtype=np.int64)
@@ -68,24 +70,25 @@ class WholeRelease:
         return of_number[number[:m]].astype(np.int64)
 
     def standing(self, classes: Classes, people: NDArray[np.int64] | None) -> NDArray[np.int8]:
-        """Return the verdict on each class by the people who fit it; nothing without a population."""
+        """Judge each class by the number of matching people; empty without a population."""
         if people is None:
             return _NOTHING
+        # Presence bounds may hold for parts of a class, least counts may not.
         found = np.full(len(classes.sizes), ACCEPTED, dtype=np.int8)
         for rule in self.rules:
             if rule.presence is not None:
                 found[~_present(classes.sizes, people, rule.presence)] = REFUSED
         for rule in self.rules:
-            if rule.least_people is not None:  # fewer fit each part of a class
+            if rule.least_people is not None:  # fewer people fit each part of a class
                 found[people < rule.least_people] = IN_VAIN
         return found
 
     def joining(self, found: Evaluation) -> Joining:
-        """Return which classes at a node join the suppressed rows for the sake of the release."""
+        """Create the search for the classes at a node that join the suppressed rows."""
         return Joining(whole=self, found=found)
 
     def accepts_sizes(self, found: Evaluation) -> bool:
-        """Return whether the groups of a node have acceptable sizes, in the rules that are no counts of them."""
+        """Test whether the groups of a node have acceptable sizes, by the rules that do not count groups."""
         asked = [rule.sizes for rule in self.rules if rule.sizes is not None]
         if not asked:
             return True
@@ -99,11 +102,11 @@ class WholeRelease:
 
 
 class Joining:
-    """How many acceptable classes join the suppressed rows, smallest first, until the release is acceptable."""
+    """Number of acceptable classes that join the suppressed rows, smallest first, for the release to be acceptable."""
 
     def __init__(self, *, whole: WholeRelease, found: Evaluation) -> None:
         self._whole, self._found = whole, found
-        self._able = found.verdict == ACCEPTED  # before any of them joins
+        self._able = found.verdict == ACCEPTED  # before any class joins
         self._refused = int(found.refused[0])
 
     @cached_property
@@ -115,22 +118,23 @@ class Joining:
 
     @cached_property
     def least(self) -> int | None:
-        """The fewest classes that have to join; None where no number will do."""
+        """The fewest classes that have to join; None if no number suffices."""
         return 0 if self._acceptable_at_once() else self.next_from(0)
 
     @property
     def rows(self) -> int:
-        """Rows of these classes; where no number will do, of all of them."""
+        """Rows of these classes; of all acceptable classes if no number suffices."""
         return 0 if self.least == 0 else int(self._found.classes.sizes[self.order[: self.least]].sum())
 
     def next_from(self, done: int) -> int | None:
-        """Return how many classes must join at least, `done` or more; None where no number will do."""
+        """Find the smallest sufficient number of joining classes from `done` on; None if there is none."""
         acceptable = np.flatnonzero(self._acceptable[done:])
         return done + int(acceptable[0]) if len(acceptable) else None
 
     def _acceptable_at_once(self) -> bool:
-        """Return whether the release is acceptable without any class that joins."""
+        """Test whether the release is acceptable without joining classes."""
         sizes, people = self._found.classes.sizes, self._found.people
+        # The suppressed rows are one group, if there are any.
         groups = int(np.count_nonzero(self._able)) + (self._refused > 0)
         for rule in self._whole.rules:
             if rule.most_groups is not None and groups > rule.most_groups:
@@ -147,9 +151,10 @@ class Joining:
 
     @cached_property
     def _acceptable(self) -> NDArray[np.bool_]:
-        """Whether the release is acceptable once so many classes joined: from none to all of them."""
+        """Whether the release is acceptable after each number of joining classes: from none to all of them."""
         sizes, people = self._found.classes.sizes[self.order], self._found.people
         m = len(sizes)
+        # Cumulated counts, for all numbers of joining classes at once.
         rows = self._refused + np.concatenate(([0], np.cumsum(sizes)))
         groups = m - np.arange(m + 1) + (rows > 0)
         alone = np.count_nonzero(sizes == 1) - np.concatenate(([0], np.cumsum(sizes == 1))) + (rows == 1)
@@ -166,22 +171,22 @@ class Joining:
         return found
 
     def _rest_fits(self, rows: NDArray[np.int64], people: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return whether suppressed rows are acceptable, given how many people fit no other group."""
+        """Test whether suppressed rows are acceptable, given the number of people who fit no other group."""
         found = np.ones(len(rows), dtype=np.bool_)
-        some = rows > 0
+        any_rows = rows > 0
         for rule in self._whole.rules:
             if rule.least_people is not None:
-                found &= ~some | (people >= rule.least_people)
+                found &= ~any_rows | (people >= rule.least_people)
             if rule.presence is not None:
                 outside = (people == 0) | (rule.presence[0] == 0)
-                found &= np.where(some, _present(rows, people, rule.presence), outside)
+                found &= np.where(any_rows, _present(rows, people, rule.presence), outside)
         return found
 
 
 def _present(
     rows: NDArray[np.int64], people: NDArray[np.int64], bounds: tuple[Fraction, Fraction]
 ) -> NDArray[np.bool_]:
-    """Return where low <= rows / people <= high."""
+    """Test elementwise whether low <= rows / people <= high."""
     low, high = bounds
     above = at_most(people, low.numerator, rows, low.denominator)
     below = at_most(rows, high.denominator, people, high.numerator)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._compiling import kernel
+from shoal._core.compiling import kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["WORD_BITS", "hilbert_words"]
 
 WORD_BITS = 60
-"""Bits of a key that one word holds: words stay non-negative, and the grouping kernels sort them."""
+"""Bits of a key in one word: words stay non-negative, and the grouping kernels can sort them."""
 
 
 @kernel
 def hilbert_words(points: NDArray[np.int32], bits: int) -> NDArray[np.int64]:
-    """Return where each point lies along the Hilbert curve, as a number of `bits * d` bits cut into words.
+    """Compute the place of each point on the Hilbert curve, as a number of `bits * d` bits split into words.
 
     Parameters
     ----------
@@ -38,12 +38,13 @@ def hilbert_words(points: NDArray[np.int32], bits: int) -> NDArray[np.int64]:
     Returns
     -------
     int64[w, n]
-        The most significant word first, `WORD_BITS` bits in each but the last, which holds what is left. Points sort
-        along the curve as their columns of words do. Different points have different columns.
+        The most significant word first, `WORD_BITS` bits in each but the last, which has the remaining bits. Points
+        sort along the curve in the order of their columns of words. Different points have different columns.
     """
     n, d = points.shape
     words = (bits * d + WORD_BITS - 1) // WORD_BITS
     keys = np.zeros((words, n), dtype=np.int64)
+    # The coordinates of one point; Skilling's algorithm works on them in place.
     axes = np.empty(d, dtype=np.int64)
     for i in range(n):
         for j in range(d):
@@ -58,14 +59,15 @@ def hilbert_words(points: NDArray[np.int32], bits: int) -> NDArray[np.int64]:
                     swapped = (axes[0] ^ axes[j]) & low
                     axes[0] ^= swapped
                     axes[j] ^= swapped
-        # Gray encoding.
+        # Gray encoding: each axis relative to the one before.
         for j in range(1, d):
             axes[j] ^= axes[j - 1]
+        # The parity of the last axis flips all lower bits.
         flips = 0
         for level in range(bits - 1, 0, -1):
             if (axes[d - 1] >> level) & 1:
                 flips ^= (1 << level) - 1
-        # The transposed number: bit by bit, the axes in turn.
+        # The transposed number: the bits of the axes, interleaved level by level.
         word = 0
         filled = 0
         key = np.int64(0)
@@ -78,6 +80,7 @@ def hilbert_words(points: NDArray[np.int32], bits: int) -> NDArray[np.int64]:
                     word += 1
                     filled = 0
                     key = np.int64(0)
+        # The last word may be shorter.
         if filled > 0:
             keys[word, i] = key
     return keys

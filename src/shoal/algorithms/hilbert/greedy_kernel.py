@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""A sweep along a curve that closes a group as soon as any monotone predicate accepts it."""
+"""A sweep along a curve that closes a group as soon as a monotone predicate accepts it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
 
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["sweep_predicate"]
 
 PATIENCE = 4
-"""A group that was not acceptable is asked again after one more row in 2**PATIENCE."""
+"""A group that was not acceptable is tested again after growing by one row in 2**PATIENCE."""
 
 
 @inlined
 def _count_in(codes: Codes, first: int, last: int, touched: Codes, distinct: int, counts: Counts) -> int:
-    """Add rows `first` to `last - 1` to a histogram; return how many codes occur in it now."""
+    """Add rows `first` to `last - 1` to a histogram; return the number of distinct codes."""
+    # List each code at its first occurrence.
     for row in range(first, last):
         for j in range(codes.shape[1]):
             v = codes[row, j]
@@ -38,7 +39,8 @@ def _count_in(codes: Codes, first: int, last: int, touched: Codes, distinct: int
 
 @inlined
 def _clear(touched: Codes, distinct: int, counts: Counts) -> int:
-    """Empty a histogram; return 0."""
+    """Reset a histogram to zeros; return 0."""
+    # Only the listed codes are nonzero.
     for i in range(distinct):
         counts[touched[i]] = 0
     return 0
@@ -48,7 +50,8 @@ def _clear(touched: Codes, distinct: int, counts: Counts) -> int:
 def _count_group(
     codes: Codes, begins: Codes, g: int, joined: Codes, following: Codes, touched: Codes, distinct: int, counts: Counts
 ) -> tuple[int, int]:
-    """Add a group and the rows that joined it to a histogram; return its rows, and the codes that occur now."""
+    """Add a group and the rows that joined it to a histogram; return its size, and the number of distinct codes."""
+    # The group is a range, followed by a linked list of joined rows.
     distinct = _count_in(codes, begins[g], begins[g + 1], touched, distinct, counts)
     size = begins[g + 1] - begins[g]
     row = joined[g]
@@ -71,31 +74,35 @@ def _close_groups(
     touched: Codes,
     counts: Counts,
 ) -> int:
-    """Close groups along the curve; return how many. Group g is `begins[g] <= row < begins[g + 1]`."""
+    """Close groups along the curve; return their number. Group g is `begins[g] <= row < begins[g + 1]`."""
     n = codes.shape[0]
     count = 0
     distinct = ZERO
     ask = smallest
     begins[0] = 0
+    # Add row by row to the group in progress.
     for i in range(n):
         distinct = _count_in(codes, i, i + 1, touched, distinct, counts)
         begin = begins[count]
         size = i + 1 - begin
         closes = False
+        # Test rarely while a large group fails: the tests stay linear in the rows.
         if size >= ask:
             closes = acceptable(size, touched, distinct, counts, starts, rules, bounds)
             ask = size + max(1, size >> PATIENCE)
         leaves_point = i + 1 == n or ranks[i + 1] != ranks[i]
         if leaves_point and not closes and count > 0 and ranks[begins[count - 1]] == ranks[i]:
-            # The group before lies at this point alone: the rows since may join it, and cost no star.
+            # The group before lies at this point only: the rows since may join it without a star.
             before = begins[count - 1]
             distinct = _count_in(codes, before, begin, touched, distinct, counts)
             if acceptable(i + 1 - before, touched, distinct, counts, starts, rules, bounds):
                 count -= 1
                 closes = True
+            # Not acceptable together: restore the histogram of the rows since.
             else:
                 distinct = _clear(touched, distinct, counts)
                 distinct = _count_in(codes, begin, i + 1, touched, distinct, counts)
+        # Close the group, and start the next.
         if closes:
             distinct = _clear(touched, distinct, counts)
             count += 1
@@ -119,16 +126,19 @@ def _place_tail(
     rules: Counts,
     bounds: Counts,
 ) -> int:
-    """Let each row of the tail join the nearest group that stays acceptable; return how many rows found none.
+    """Let each row of the tail join the nearest group that stays acceptable; return the number of rows left.
 
-    These are moved to the front of `tail`. `joined[g]` is a row that joined group g, `following` the one after it.
+    The rows left are moved to the front of `tail`. `joined[g]` is a row that joined group g, `following` the next one.
     """
+    # Rows with one value continue where the last of them was placed: earlier groups refused that value already.
     reach = np.full(starts[1], count - 1, dtype=np.int32)
+    # The budget keeps the search linear; rows beyond it are merged.
     budget = 8 * codes.shape[0] + 1024
     homeless = 0
     for row in tail:
         v = codes[row, 0]
         home = -1
+        # Walk back from the end of the curve.
         while home < 0 and reach[v] >= 0 and budget > 0:
             g = reach[v]
             distinct = _count_in(codes, row, row + 1, touched, ZERO, counts)
@@ -139,6 +149,7 @@ def _place_tail(
                 reach[v] -= 1
             _clear(touched, distinct, counts)
             budget -= size
+        # Prepend the row to the group's list.
         if home >= 0:
             following[row] = joined[home]
             joined[home] = row
@@ -162,13 +173,15 @@ def _merge_tail(
     rules: Counts,
     bounds: Counts,
 ) -> int:
-    """Merge a tail with the last groups until it is acceptable, at the latest with all; return the first of them."""
+    """Merge a tail with the last groups until it is acceptable, with all groups if needed; return the first of them."""
+    # Histogram of the tail.
     distinct = ZERO
     for row in tail:
         distinct = _count_in(codes, row, row + 1, touched, distinct, counts)
     size = tail.size
     ask = size
     first = count
+    # Add the last groups one by one, testing rarely.
     while first > 0:
         if size >= ask:
             if acceptable(size, touched, distinct, counts, starts, rules, bounds):
@@ -184,17 +197,17 @@ def _merge_tail(
 def sweep_predicate(
     codes: Codes, ranks: Codes, starts: Counts, rules: Counts, bounds: Counts, smallest: int, groups: Codes
 ) -> tuple[int, int]:
-    """Cut rows into groups that satisfy any monotone predicate, closing each as soon as it is acceptable.
+    """Partition rows into groups for a monotone predicate, closing each group as soon as it is acceptable.
 
-    Where rows that form no group yet are the last of their point, and the group before lies at that point alone, they
-    join it if it stays acceptable (they cost no star there). Rows left at the end of the curve join the nearest group
-    that stays acceptable with them, one by one; what no group takes is merged with the last groups.
+    If rows without a group are the last of their point, and the group before lies at that point only, they join it if
+    it stays acceptable (they cost no star there). Rows left at the end of the curve join the nearest group that stays
+    acceptable with them, one by one; rows that no group takes are merged with the last groups.
 
     Parameters
     ----------
     codes : int32[n, q]
-        Sensitive codes of the rows, along the curve; numbered as `shoal.algorithms.common.predicate_kernel.acceptable`
-        says.
+        Sensitive codes of the rows, along the curve; numbered as in
+        `shoal.algorithms.common.predicate_kernel.acceptable`.
     ranks : int32[n]
         Point of each row on the curve, ascending.
     starts, rules, bounds : int64 arrays
@@ -209,23 +222,26 @@ def sweep_predicate(
     count : int
         Number of groups.
     left : int
-        Rows that were left at the end of the curve.
+        Number of rows that were left at the end of the curve.
     """
     n = codes.shape[0]
     counts = np.zeros(starts[starts.size - 1], dtype=np.int64)
     touched = np.empty(counts.size, dtype=np.int32)
     begins = np.empty(n + 1, dtype=np.int32)
+    # First pass: groups along the curve; the rest is the tail.
     count = _close_groups(codes, ranks, starts, rules, bounds, smallest, begins, touched, counts)
     tail = np.arange(begins[count], n).astype(np.int32)
     left = tail.size
     joined = np.full(count, -1, dtype=np.int32)
     following = np.full(n if left > 0 else 0, -1, dtype=np.int32)
     first = count
+    # Second pass: place the tail row by row, then merge the remaining rows.
     if left > 0:
         homeless = _place_tail(codes, tail, begins, count, joined, following, touched, counts, starts, rules, bounds)
         tail = tail[:homeless]
         if homeless > 0:
             first = _merge_tail(codes, tail, begins, count, joined, following, touched, counts, starts, rules, bounds)
+    # Write the result; merged groups share the number `first`.
     for g in range(count):
         number = min(g, first)
         for i in range(begins[g], begins[g + 1]):

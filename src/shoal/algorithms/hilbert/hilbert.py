@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import Boolean, parameter, validate_declared
-from shoal.algorithms.base import Guarantee, Partition, monotone_only
+from shoal._core.facts import Fact
+from shoal._core.validation import Boolean, parameter
+from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition
 from shoal.algorithms.common.compiled import compile_requirement
-from shoal.algorithms.common.places import aligned_places, flat_trees
+from shoal.algorithms.common.tree_arrays import aligned_places, flat_trees
 from shoal.algorithms.hilbert.curve_kernel import WORD_BITS, hilbert_words
 from shoal.algorithms.hilbert.greedy_kernel import sweep_predicate
 from shoal.algorithms.hilbert.sweep_kernel import sweep_lists, sweep_penalties, sweep_sizes
@@ -35,14 +36,14 @@ if TYPE_CHECKING:
 __all__ = ["Hilbert", "curve_ranks", "hilbert_groups"]
 
 _ALIGNED_BITS = 24
-"""Bits of a coordinate for the subtrees of a hierarchy, at most: what is below, a curve need not tell apart."""
+"""Largest number of bits of a coordinate for the subtrees of a hierarchy: a curve need not separate finer ones."""
 _MOST_STEPS = 2_000_000_000
-"""Steps that the cuts of least penalty may take: a few seconds."""
+"""Largest number of steps for the cuts of least penalty: a few seconds."""
 
 
 @dataclass(frozen=True)
-class Hilbert:
-    """Order the rows along a Hilbert curve through the quasi-identifiers, and sweep groups off it.
+class Hilbert(Algorithm):
+    """Order the rows along a Hilbert curve through the quasi-identifiers, and cut groups from it.
 
     Parameters
     ----------
@@ -55,71 +56,52 @@ class Hilbert:
     -----
     The curve runs through the cube of the quasi-identifiers' codes; values without an order of their own come in the
     order of their dictionary. How domains of different sizes are scaled is our choice (`stretch`); as the refiner of
-    TP+ the codes are taken as they are.
+    TP+ the raw codes are used.
 
-    * For l-diversity by frequency (and what reduces to it) the sweep is that of the paper: one sorted list per
-      sensitive value; a group takes from the lists that must be served lest what remains is no longer eligible, then
+    * For l-diversity by frequency (and models that reduce to it) the sweep is that of the paper: one sorted list per
+      sensitive value; a group takes from the lists that must be served so that the other rows stay eligible, then
       from the lists whose heads come first on the curve. Among heads at the same point the list with most rows there
-      goes first. A group is larger than l where no group of l keeps the rest eligible, and where a smallest group is
-      asked for too (k > l) or l is a fraction.
-    * For k-anonymity the cuts are optimal for that order, found by dynamic programming, where the cost of a group is
+      goes first. A group is larger than l if no group of l keeps the rest eligible, and if a smallest group is
+      requested too (k > l) or l is a fraction.
+    * For k-anonymity the cuts are optimal for that order, found by dynamic programming, if the cost of a group is
       the stars that it needs.
-    * Where values become nodes of hierarchies, the curve keeps the subtrees together: the children of a node share its
+    * If values become nodes of hierarchies, the curve keeps the subtrees together: the children of a node share its
       part of the cube, rounded to a power of two so that it is halved as the curve halves the cube. The cost of a group
       is then the penalty of its lowest common ancestors, unless the rows times k are too many for that; an attribute
       without a hierarchy counts as a star.
-    * For any other monotone requirement a group is closed as soon as it is acceptable: an extension of ours. Where
-      groups must be like the table that takes long stretches of the curve (on Adult with t = 0.2 seven eighths of the
-      information are lost); dealing each sensitive value out along the curve was tried and loses three quarters, for
-      each value's rows are far from one another. The guarantee says to take SABRE instead.
+    * For any other monotone requirement a group is closed as soon as it is acceptable: an extension of ours. If
+      groups must be like the table, that takes long stretches of the curve (on Adult with t = 0.2 seven eighths of the
+      information are lost); dealing each sensitive value out along the curve was tried and loses three quarters,
+      because
+      each value's rows are far from one another. The guarantee recommends SABRE instead.
     """
 
-    divisible: ClassVar[bool] = True
-    """Parts of a table may be solved one after another, where it does not fit into memory."""
+    capabilities: ClassVar[Capabilities] = Capabilities(divisible=True)
+    """Capabilities of the algorithm."""
 
     name: ClassVar[str] = "hilbert"
-    """What users and certificates call it."""
+    """Name of the algorithm in requests and certificates."""
     stretch: bool = field(
         default=True,
         metadata=parameter(Boolean(), "Whether every attribute is stretched to the width of the largest domain."),
     )
 
-    def __post_init__(self) -> None:
-        validate_declared(self.name, self)
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the parameters as they appear in a certificate."""
-        return {"stretch": self.stretch}
-
-    def unsupported(self, requirement: Requirement) -> str | None:
-        """Return why a requirement cannot be served, in words that follow "because"."""
-        return monotone_only(requirement)
-
-    def partition(self, problem: Problem) -> Partition:
-        """Partition the rows; see `Algorithm.partition`."""
+    def group_rows(self, problem: Problem) -> Partition:
+        """Find the groups; see `Algorithm.partition`."""
         rows = np.arange(problem.table.rows, dtype=np.int32)
         groups, details = _sweep(problem, rows, self.stretch)
-        return Partition(
-            groups=groups,
-            count=int(groups.max(initial=-1)) + 1,
-            guarantee=Guarantee(text=_promise(problem.requirement)),
-            details=details,
-        )
+        return Partition.of(groups, Guarantee(promise=_promise(problem.requirement)), details=details)
 
 
-def _promise(requirement: Requirement) -> str:
-    """Return what is promised, and what to take instead where this algorithm is of little use."""
-    promise = "Hilbert is a heuristic: nothing is promised about the cost."
+def _promise(requirement: Requirement) -> Fact:
+    """Compose the guarantee, with a recommendation if this algorithm is of little use."""
     if requirement.compares_with_table:
-        promise += (
-            " Where groups must be like the table, stretches of a curve must be long: the algorithms 'sabre' and "
-            "'cluster' lose far less."
-        )
-    return promise
+        return Fact("hilbert_like_table")
+    return Fact("heuristic", algorithm="Hilbert")
 
 
 def hilbert_groups(problem: Problem, rows: NDArray[np.integer], *, stretch: bool = True) -> NDArray[np.int32]:
-    """Partition some of the rows with Hilbert, as TP+ does with TP's residue.
+    """Partition a part of the rows with Hilbert, as TP+ does with TP's residue.
 
     Parameters
     ----------
@@ -140,12 +122,12 @@ def hilbert_groups(problem: Problem, rows: NDArray[np.integer], *, stretch: bool
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class _Run:
-    """Some rows along the curve."""
+    """A part of the rows along the curve."""
 
     sequence: NDArray[np.int32]
     """The rows, by class along the curve and by cell within."""
     cell_starts: NDArray[np.int32]
-    """Where each cell starts in `sequence`; one more than there are cells."""
+    """Start of each cell in `sequence`; one more than there are cells."""
     cell_values: NDArray[np.int32]
     """First sensitive value of each cell."""
     cell_ranks: NDArray[np.int32]
@@ -153,13 +135,14 @@ class _Run:
 
 
 def _sweep(problem: Problem, rows: NDArray[np.integer], stretch: bool) -> tuple[NDArray[np.int32], dict[str, Any]]:
-    """Return the group of each given row, and what is worth knowing of the run."""
+    """Partition the given rows; return the group of each, and details for the certificate."""
     if len(rows) == 0:
         return np.empty(0, dtype=np.int32), {}
     problem.progress("hilbert", 0, 3)
     run = _run_of(problem, rows, stretch)
     problem.progress("hilbert", 1, 3)
     of_sequence = np.empty(len(rows), dtype=np.int32)
+    # The requirement decides the sweep: lists, optimal cuts, or greedy groups.
     form = problem.requirement.frequency_form()
     if form is None:
         details = _close_greedily(problem, run, of_sequence)
@@ -168,6 +151,7 @@ def _sweep(problem: Problem, rows: NDArray[np.integer], stretch: bool) -> tuple[
     else:
         details = _sweep_lists(problem.table, run, form.within(problem.table.rows), of_sequence)
     problem.progress("hilbert", 2, 3)
+    # From the sequence back to the given rows.
     of_row = np.empty(problem.table.rows, dtype=np.int32)
     of_row[run.sequence] = of_sequence
     problem.progress("hilbert", 3, 3)
@@ -175,9 +159,10 @@ def _sweep(problem: Problem, rows: NDArray[np.integer], stretch: bool) -> tuple[
 
 
 def _run_of(problem: Problem, rows: NDArray[np.integer], stretch: bool) -> _Run:
-    """Put rows in the order of the curve; a key is made for each class only."""
+    """Sort rows in the order of the curve, with one key for each class."""
     table = problem.table
     classes = table.classes
+    # The cells of all rows, then of the given rows only.
     cells = np.repeat(np.arange(len(classes.cell_values), dtype=np.int32), classes.cell_counts)
     sequence = classes.order
     if len(rows) < table.rows:
@@ -185,17 +170,19 @@ def _run_of(problem: Problem, rows: NDArray[np.integer], stretch: bool) -> _Run:
         inside[rows] = True
         inside = inside[sequence]
         sequence, cells = sequence[inside], cells[inside]
+    # Cells without a given row are dropped.
     counts = np.bincount(cells, minlength=len(classes.cell_values))
     kept = np.flatnonzero(counts)
     counts = counts[kept]
     class_of_cell = np.repeat(np.arange(classes.count, dtype=np.int32), np.diff(classes.class_starts))[kept]
     values = classes.cell_values[kept]
     firsts = np.concatenate(([0], np.cumsum(counts)))[:-1]
-    # The classes that occur, numbered anew, and a row of each.
+    # Number the remaining classes without gaps, and choose a row of each.
     class_begins = np.flatnonzero(np.diff(class_of_cell, prepend=-1))
     class_sizes = np.diff(np.append(class_begins, len(kept)))
     ranks = curve_ranks(table, sequence[firsts[class_begins]], stretch, problem.levels if problem.hierarchies else ())
     cell_ranks = np.repeat(ranks, class_sizes)
+    # Sort the cells along the curve, and move their rows with them.
     along = _argsort(cell_ranks.astype(np.int64), len(ranks))
     lengths = counts[along]
     ends = np.cumsum(lengths)
@@ -211,14 +198,16 @@ def _run_of(problem: Problem, rows: NDArray[np.integer], stretch: bool) -> _Run:
 def curve_ranks(
     table: Table, representatives: NDArray[np.int32], stretch: bool, levels: Sequence[Levels] = ()
 ) -> NDArray[np.int32]:
-    """Return the place along the curve of each class, given a row of each, and the levels of attributes, if any."""
+    """Rank classes along the curve from a row of each, and the levels of attributes, if any."""
     order = np.arange(len(representatives), dtype=np.int32)
+    # A column with a single value has no width.
     columns = [(a, column) for a, column in enumerate(table.quasi_identifiers) if column.size > 1]
     if columns:
         bits = max((column.size - 1).bit_length() for _, column in columns)
         trees = {a: levels[a] for a, _ in columns if levels and levels[a].hierarchical}
         aligned = {a: aligned_places(tree) for a, tree in trees.items()} if stretch else {}
         bits = max([bits, *(min(needed, _ALIGNED_BITS) for _, needed in aligned.values())])
+        # Scale each column to the width of the cube.
         points = np.empty((len(representatives), len(columns)), dtype=np.int32)
         for place, (a, column) in enumerate(columns):
             codes = column.codes[representatives].astype(np.int64)
@@ -230,7 +219,7 @@ def curve_ranks(
                 points[:, place] = trees[a].places[codes] if a in trees else codes
         words = hilbert_words(points, bits)
         last = bits * len(columns) - WORD_BITS * (len(words) - 1)
-        # Least significant word first, stably.
+        # Radix sort: least significant word first, stable.
         for word, width in zip(words[::-1], [last, *[WORD_BITS] * (len(words) - 1)], strict=True):
             _, order = sort_by_key(word[order], order, width)
     ranks = np.empty(len(order), dtype=np.int32)
@@ -239,13 +228,14 @@ def curve_ranks(
 
 
 def _argsort(keys: NDArray[np.int64], bound: int) -> NDArray[np.int32]:
-    """Return a stable order of keys below `bound`."""
+    """Sort keys below `bound`, stably; return the order."""
     order: NDArray[np.int32]
     _, order = sort_by_key(keys.copy(), np.arange(len(keys), dtype=np.int32), max(bound - 1, 0).bit_length())
     return order
 
 
 def _sweep_lists(table: Table, run: _Run, form: FrequencyForm, groups: NDArray[np.int32]) -> dict[str, Any]:
+    # One list for each sensitive value, sorted along the curve.
     m = table.sensitive[0].size
     by_value = _argsort(run.cell_values.astype(np.int64), m)
     list_starts = np.concatenate(([0], np.cumsum(np.bincount(run.cell_values, minlength=m)))).astype(np.int32)
@@ -264,12 +254,14 @@ def _sweep_lists(table: Table, run: _Run, form: FrequencyForm, groups: NDArray[n
 
 def _cut_optimally(problem: Problem, run: _Run, k: int, groups: NDArray[np.int32]) -> dict[str, Any]:
     columns = problem.table.quasi_identifiers
+    # With hierarchies the cost is a penalty, if there is time for it.
     if problem.hierarchies and groups.size * 2 * k * len(columns) <= _MOST_STEPS:
         places = np.empty((len(run.sequence), len(columns)), dtype=np.int32)
         for place, (column, levels) in enumerate(zip(columns, problem.levels, strict=True)):
             places[:, place] = levels.places[column.codes[run.sequence]]
         count, penalty = sweep_penalties(places, flat_trees(problem.levels, every=True), k, groups)
         return {"sweep": "least penalty along the curve", "groups": int(count), "penalty": float(penalty)}
+    # Otherwise the cost is the number of stars.
     changes = np.zeros((len(run.sequence), len(columns)), dtype=np.bool_)
     for place, column in enumerate(columns):
         codes = column.codes[run.sequence]
@@ -280,7 +272,7 @@ def _cut_optimally(problem: Problem, run: _Run, k: int, groups: NDArray[np.int32
 
 def _close_greedily(problem: Problem, run: _Run, groups: NDArray[np.int32]) -> dict[str, Any]:
     compiled = compile_requirement(problem.table, problem.requirement)
-    # Within a point the values are dealt out evenly, each in proportion to its rows there.
+    # At each point the values are dealt out evenly, each in proportion to its rows there.
     counts = np.diff(run.cell_starts)
     place = np.arange(len(run.sequence)) - np.repeat(run.cell_starts[:-1], counts)
     dealt = (2 * place + 1) / np.repeat(2 * counts, counts)

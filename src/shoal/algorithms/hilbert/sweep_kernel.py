@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.trees_kernel import Trees, meeting_level
 from shoal.algorithms.common.whole_kernel import ZERO
 
@@ -19,30 +19,32 @@ if TYPE_CHECKING:
 
 __all__ = ["sweep_lists", "sweep_penalties", "sweep_sizes"]
 
-# What is known of the list of each sensitive value: rows of a table with one column per list.
+# State of the list of each sensitive value: rows of a table with one column per list.
 HEAD, LEFT, REMAINING, KEY, TAKEN, PLACE, NEXT, BEFORE = range(8)
 # HEAD       its first cell that still has rows
 # LEFT       rows left in that cell
 # REMAINING  rows left in the list
-# KEY        where the head lies on the curve; smaller keys are served first
-# TAKEN      rows that the group in the making took
+# KEY        place of the head on the curve; smaller keys are served first
+# TAKEN      rows taken by the group in progress
 # PLACE      place in the heap of heads
 # NEXT, BEFORE  neighbours in the chain of lists with as many rows left, -1 at its ends
 
 CLOSED = np.int64(2**62)
-"""The key of a list that may give no more rows to the group in the making."""
+"""Key of a list that may give no more rows to the group in progress."""
 
 
 @inlined
 def _earlier(lists: State, v: int, w: int) -> bool:
-    """Return whether list v is served before list w."""
+    """Test whether list v is served before list w."""
+    # Ties go to the smaller value, so that the order is total.
     return lists[KEY, v] < lists[KEY, w] or (lists[KEY, v] == lists[KEY, w] and v < w)
 
 
 @inlined
 def _sift(heap: Codes, lists: State, size: int, at: int) -> None:
-    """Restore the heap of heads after the one at `at` changed."""
+    """Restore the heap of heads after a change of the entry at `at`."""
     v = heap[at]
+    # Sift up; lists are moved down until the place is found.
     while at > 0:
         parent = (at - 1) >> 1
         if not _earlier(lists, v, heap[parent]):
@@ -50,6 +52,7 @@ def _sift(heap: Codes, lists: State, size: int, at: int) -> None:
         heap[at] = heap[parent]
         lists[PLACE, heap[at]] = at
         at = parent
+    # Sift down, past the earlier of two children.
     while 2 * at + 1 < size:
         child = 2 * at + 1
         if child + 1 < size and _earlier(lists, heap[child + 1], heap[child]):
@@ -65,7 +68,8 @@ def _sift(heap: Codes, lists: State, size: int, at: int) -> None:
 
 @inlined
 def _chain(levels: Codes, lists: State, v: int) -> None:
-    """Put list v into the chain of the lists with as many rows left; an empty list is in none."""
+    """Insert list v into the chain of the lists with as many rows left; an empty list is in none."""
+    # Doubly linked, so that a list can be removed in constant time.
     level = lists[REMAINING, v]
     lists[BEFORE, v] = -1
     lists[NEXT, v] = -1
@@ -78,7 +82,8 @@ def _chain(levels: Codes, lists: State, v: int) -> None:
 
 @inlined
 def _unchain(levels: Codes, lists: State, v: int) -> None:
-    """Take list v out of its chain."""
+    """Remove list v from its chain."""
+    # The first list of a chain is referred to by `levels`.
     if lists[BEFORE, v] >= 0:
         lists[NEXT, lists[BEFORE, v]] = lists[NEXT, v]
     else:
@@ -89,10 +94,12 @@ def _unchain(levels: Codes, lists: State, v: int) -> None:
 
 @inlined
 def _forced(levels: Codes, lists: State, highest: int, keep: int, cap: int, most: int) -> int:
-    """Return how many rows lists with more than `keep` rows left must give; more than `most` where they cannot."""
+    """Count the rows that lists with more than `keep` rows left must give; more than `most` if that is impossible."""
     rows = 0
+    # From the longest lists down: only these have too many rows.
     for level in range(highest, keep, -1):
         v = levels[level]
+        # A list would have to give more than the cap.
         if v >= 0 and level - keep > cap:
             return most + 1
         while v >= 0 and rows <= most:
@@ -107,17 +114,19 @@ def _forced(levels: Codes, lists: State, highest: int, keep: int, cap: int, most
 def _group_size(
     rows: int, num: int, den: int, smallest: int, levels: Codes, lists: State, heap: Codes, size: int
 ) -> int:
-    """Return the size of the next group: the least for which it and the rest can both be eligible, else all rows.
+    """Compute the size of the next group: the least for which it and the rest can both be eligible, else all rows.
 
-    A group of g of the remaining rows may take at most g / l of one list, and must take from each list what exceeds
-    (rows - g) / l of it: the eligibility condition.
+    A group of g of the remaining rows may take at most g / l of one list, and must take from each list the excess over
+    (rows - g) / l: the eligibility condition.
     """
     g = smallest
     step = 1
+    # Try increasing sizes; the rest must be able to form a group, too.
     while rows - g >= smallest:
         cap = g * den // num
         keep = (rows - g) * den // num
         forced = _forced(levels, lists, min(rows * den // num, levels.size - 1), keep, cap, g)
+        # The lists together must supply g rows below the cap.
         supply = size
         if supply < g and cap > 1:
             supply = 0
@@ -125,6 +134,7 @@ def _group_size(
                 supply += min(lists[REMAINING, heap[i]], cap)
         if forced <= g <= supply:
             return g
+        # Far beyond the smallest size: double the size, so that the search stays logarithmic.
         if g >= 2 * smallest + num // den + 64:
             step = g
         g += step
@@ -133,9 +143,10 @@ def _group_size(
 
 @inlined
 def _serve(v: int, wanted: int, group: int, cell_rows: Codes, cell_counts: Codes, lists: State, groups: Codes) -> None:
-    """Give the first rows of list v to a group, and move its head on."""
+    """Give the first rows of list v to a group, and advance its head."""
     lists[REMAINING, v] -= wanted
     lists[TAKEN, v] += wanted
+    # Cell by cell, because equal rows stand together.
     while wanted > 0:
         cell = lists[HEAD, v]
         some = min(wanted, lists[LEFT, v])
@@ -144,6 +155,7 @@ def _serve(v: int, wanted: int, group: int, cell_rows: Codes, cell_counts: Codes
             groups[i] = group
         lists[LEFT, v] -= some
         wanted -= some
+        # Advance to the next cell of the list if this one is used up.
         if lists[LEFT, v] == 0 and lists[REMAINING, v] + wanted > 0:
             lists[HEAD, v] = cell + 1
             lists[LEFT, v] = cell_counts[cell + 1]
@@ -151,7 +163,7 @@ def _serve(v: int, wanted: int, group: int, cell_rows: Codes, cell_counts: Codes
 
 @inlined
 def _must_serve(levels: Codes, lists: State, highest: int, keep: int, served: Codes) -> int:
-    """Note the lists with more than `keep` rows left in `served`; return how many."""
+    """Collect the lists with more than `keep` rows left in `served`; return their number."""
     must = 0
     for level in range(highest, keep, -1):
         v = levels[level]
@@ -164,14 +176,16 @@ def _must_serve(levels: Codes, lists: State, highest: int, keep: int, served: Co
 
 @inlined
 def _key(cell_ranks: Codes, lists: State, v: int) -> int:
-    """Return where the head of list v lies; among heads at one point, the list with most rows there comes first."""
+    """Compute the key of list v's head; among heads at one point, the list with most rows there comes first."""
+    # The point in the high bits, the rows there in the low bits.
     return int((np.int64(cell_ranks[lists[HEAD, v]]) << 32) - lists[LEFT, v])
 
 
 @inlined
 def _open_lists(cell_counts: Codes, list_starts: Codes, lists: State, heap: Codes) -> int:
-    """Open the lists that hold a row, as a heap of closed ones; return how many."""
+    """Open the lists with rows, as a heap of closed lists; return their number."""
     size = 0
+    # Keys are set when the first group starts.
     for v in range(list_starts.size - 1):
         lists[KEY, v] = CLOSED
         for cell in range(list_starts[v], list_starts[v + 1]):
@@ -196,10 +210,11 @@ def sweep_lists(
     k: int,
     groups: Codes,
 ) -> tuple[int, int]:
-    """Cut rows into groups with |G| >= k and l * h(G) <= |G|, l = num / den, sweeping one sorted list per value.
+    """Partition rows into groups with |G| >= k and l * h(G) <= |G|, l = num / den, sweeping a sorted list per value.
 
-    Each group first takes from the lists that must be served (or what remains would not be l-eligible), then from the
-    lists whose heads come first on the curve. Among heads at the same point, the list with most rows there goes first.
+    Each group first takes from the lists that must be served (otherwise the remaining rows would not be l-eligible),
+    then from the lists whose heads come first on the curve. Among heads at the same point, the list with most rows
+    there goes first.
 
     Parameters
     ----------
@@ -210,7 +225,7 @@ def sweep_lists(
     cell_counts : int32[c]
         Rows of each cell, at least 1.
     list_starts : int32[m + 1]
-        Where the list of each value starts among the cells; a list may be empty.
+        Start of the list of each value among the cells; a list may be empty.
     num, den : int
         l as a fraction, num >= den >= 1.
     k : int
@@ -223,9 +238,10 @@ def sweep_lists(
     count : int
         Number of groups.
     forced : int
-        Rows that were taken because their list had to be served.
+        Number of rows that were taken because their list had to be served.
     """
     rows = groups.size
+    # Lists by value, a heap of their heads, and chains of the lists by rows left.
     m = list_starts.size - 1
     smallest = max(k, (num + den - 1) // den)
     lists = np.zeros((8, m), dtype=np.int64)
@@ -239,33 +255,37 @@ def sweep_lists(
     for v in range(m):
         _chain(levels, lists, v)
         served[v] = heap[v]
-    drawn = size
+    used_lists = size
     count = ZERO
     forced = 0
     while rows > 0:
-        for i in range(drawn):  # the lists that the last group drew on are open again
+        for i in range(used_lists):  # reopen the lists that the last group took from
             v = ZERO + served[i]
             lists[TAKEN, v] = 0
             if lists[REMAINING, v] > 0:
                 lists[KEY, v] = _key(cell_ranks, lists, v)
                 _sift(heap, lists, size, lists[PLACE, v])
+        # Size of the group, rows that one list may give, and rows that it may keep.
         wanted = _group_size(rows, num, den, smallest, levels, lists, heap, size)
         cap = wanted if wanted == rows else wanted * den // num
         keep = (rows - wanted) * den // num
         must = 0 if wanted == rows else _must_serve(levels, lists, min(rows * den // num, most), keep, served)
         filled = 0
-        drawn = 0
+        used_lists = 0
+        # First the lists that must be served, then the heads in the order of the curve.
         while filled < wanted:
-            v = ZERO + (served[drawn] if drawn < must else heap[0])
-            some = int(lists[REMAINING, v]) - keep if drawn < must else 1
+            v = ZERO + (served[used_lists] if used_lists < must else heap[0])
+            some = int(lists[REMAINING, v]) - keep if used_lists < must else 1
             if lists[TAKEN, v] == 0:
-                forced += some if drawn < must else 0
-                served[drawn] = v
-                drawn += 1
+                forced += some if used_lists < must else 0
+                served[used_lists] = v
+                used_lists += 1
+            # The number of rows left changes: move the list to another chain.
             _unchain(levels, lists, v)
             _serve(v, some, count, cell_rows, cell_counts, lists, groups)
             _chain(levels, lists, v)
             filled += some
+            # Restore the heap: an empty list leaves, a list at its cap is closed for this group.
             at = lists[PLACE, v]
             if lists[REMAINING, v] == 0:
                 size -= 1
@@ -283,6 +303,7 @@ def sweep_lists(
 @inlined
 def _offer(queue: Codes, front: int, back: int, cost: State, t: int, first: int, last: int) -> int:
     """Append starts to a queue in which cost[start] - start * t ascends; return its new end."""
+    # A start that is not better than a later one is never used again: drop it (a monotone queue).
     for start in range(first, last + 1):
         worth = cost[start] - start * t
         while back > front:
@@ -299,10 +320,12 @@ def _offer(queue: Codes, front: int, back: int, cost: State, t: int, first: int,
 def _least_starts(changes: NDArray[np.bool_], row: int, last_change: State, least: State) -> None:
     """Find for each t the least start from which fewer than t attributes change up to a row: last changes, sorted."""
     d = last_change.size
+    # Update the last change of each attribute.
     for a in range(d):
         if row > 0 and changes[row, a]:
             last_change[a] = row
     least[0] = row + 1
+    # Insertion sort, descending; d is small.
     for a in range(d):
         at = a + 1
         while at > 1 and least[at - 1] < last_change[a]:
@@ -313,7 +336,8 @@ def _least_starts(changes: NDArray[np.bool_], row: int, last_change: State, leas
 
 @inlined
 def _number_runs(start_of: Codes, groups: Codes) -> int:
-    """Follow the best cuts back from the end and number the runs; return how many there are."""
+    """Follow the best cuts back from the end and number the runs; return their number."""
+    # Count first, so that the runs can be numbered in the order of the rows.
     count = 0
     end = groups.size
     while end > 0:
@@ -331,11 +355,11 @@ def _number_runs(start_of: Codes, groups: Codes) -> int:
 
 @kernel
 def sweep_sizes(changes: NDArray[np.bool_], k: int, groups: Codes) -> tuple[int, int]:
-    """Cut rows into runs of k to 2k - 1 so that suppression leaves the fewest stars of all such cuts.
+    """Cut rows into runs of k to 2k - 1 with the fewest stars of all such cuts.
 
     Dynamic programming over the last cut. A run of rows pays a star per row for each attribute that changes within it;
     as a function of the run's start that number falls in steps, and each step keeps a queue of the best starts. So the
-    cost is linear in rows times attributes, whatever k is.
+    cost is linear in rows times attributes, for any k.
 
     Parameters
     ----------
@@ -351,9 +375,10 @@ def sweep_sizes(changes: NDArray[np.bool_], k: int, groups: Codes) -> tuple[int,
     count : int
         Number of runs.
     stars : int
-        Stars that suppression leaves.
+        Number of stars of the suppression.
     """
     n, d = changes.shape
+    # cost[end] is the fewest stars of the first `end` rows, start_of[end] the start of their last run.
     cost = np.zeros(n + 1, dtype=np.int64)
     start_of = np.zeros(n + 1, dtype=np.int32)
     last_change = np.zeros(d, dtype=np.int64)
@@ -362,11 +387,12 @@ def sweep_sizes(changes: NDArray[np.bool_], k: int, groups: Codes) -> tuple[int,
     front = np.zeros(d + 1, dtype=np.int64)
     back = np.zeros(d + 1, dtype=np.int64)
     offered = np.zeros(d + 1, dtype=np.int64)
+    # Each end considers the starts of all its possible last runs, by number of changing attributes.
     for end in range(1, n + 1):
         _least_starts(changes, end - 1, last_change, least)
         best = np.int64(-1)
         for t in range(d + 1):
-            # Starts from which exactly t attributes change; from 1 to k - 1 no run can start.
+            # Starts from which exactly t attributes change; a run cannot start at 1 to k - 1.
             low = max(least[t + 1], end - 2 * k + 1)
             high = min(least[t] - 1, end - k)
             offered[t] = max(offered[t], low)
@@ -374,8 +400,10 @@ def sweep_sizes(changes: NDArray[np.bool_], k: int, groups: Codes) -> tuple[int,
                 back[t] = _offer(queues[t], front[t], back[t], cost, t, ZERO, ZERO)
             back[t] = _offer(queues[t], front[t], back[t], cost, t, max(offered[t], k), high)
             offered[t] = max(offered[t], high + 1)
+            # Starts below the range leave the queue: the range only moves forward.
             while front[t] < back[t] and queues[t, front[t] % (k + 1)] < low:
                 front[t] += 1
+            # The head of the queue is the best start with t changing attributes.
             if front[t] < back[t]:
                 start = queues[t, front[t] % (k + 1)]
                 worth = cost[start] + (end - start) * t
@@ -388,9 +416,9 @@ def sweep_sizes(changes: NDArray[np.bool_], k: int, groups: Codes) -> tuple[int,
 
 @kernel
 def sweep_penalties(places: Codes, trees: Trees, k: int, groups: Codes) -> tuple[int, float]:
-    """Cut rows into runs of k to 2k - 1 so that their lowest common ancestors lose the least of all such cuts.
+    """Cut rows into runs of k to 2k - 1 with the least penalty of lowest common ancestors of all such cuts.
 
-    Dynamic programming over the last cut. The ancestor of a run is the highest of those of its neighbours, because
+    Dynamic programming over the last cut. The ancestor of a run is the highest ancestor of two neighbours, because
     paths of a tree that have met stay together. Linear in rows times attributes times k.
 
     Parameters
@@ -411,6 +439,7 @@ def sweep_penalties(places: Codes, trees: Trees, k: int, groups: Codes) -> tuple
         Sum of the penalties of all cells.
     """
     n, d = places.shape
+    # The level at which each row meets the row before it.
     meets = np.zeros((n, d), dtype=np.int32)
     for i in range(1, n):
         for a in range(d):
@@ -419,13 +448,16 @@ def sweep_penalties(places: Codes, trees: Trees, k: int, groups: Codes) -> tuple
     cost[0] = 0.0
     start_of = np.zeros(n + 1, dtype=np.int32)
     level = np.zeros(d, dtype=np.int64)
+    # Extend the last run backwards from each end, and keep its levels up to date.
     for end in range(k, n + 1):
         level[:] = 0
         penalty = 0.0
         for start in range(end - 1, max(end - 2 * k, -1), -1):
+            # The run is long enough: compare.
             if end - start >= k and cost[start] + (end - start) * penalty < cost[end]:
                 cost[end] = cost[start] + (end - start) * penalty
                 start_of[end] = start
+            # Include the next row; the penalty changes only if a level rises.
             higher = False
             for a in range(d):
                 if meets[start, a] > level[a]:

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""Dealing rows out to groups so that each gets its share of every sensitive value, and cutting groups the same way."""
+"""Deal rows out to groups so that each gets its share of every sensitive value, and divide groups the same way."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._compiling import kernel, kernel_step
+from shoal._core.compiling import kernel, kernel_step
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
 from shoal.algorithms.local_search.histogram_kernel import clear, count_row
@@ -21,38 +21,40 @@ if TYPE_CHECKING:
 __all__ = ["count_failures", "deal", "deal_in_two", "free_failing", "join_failing"]
 
 ATTEMPTS = 6
-"""Ways of sharing a group out in two that are tried."""
+"""Number of ways to divide a group in two that are tried."""
 
 
 @kernel
 def deal(rows, begins, count, labels):
-    """Deal the rows of each bucket out to groups, so that every group gets its share of each.
+    """Deal the rows of each bucket out to groups, so that every group gets its share of each bucket.
 
-    Group after group takes rows of bucket after bucket, as many as its share says, rounded to one side or the other:
-    to the one that makes up for what was rounded before, in this bucket and in this group. So the first groups
-    have their share of every bucket together, whatever their number, and each group has its share of the first buckets
-    together: what it lacks of one it has of the next.
+    Each group in turn takes rows of every bucket according to its share, rounded up or down so as to compensate earlier
+    rounding, in this bucket and in this group. So the first groups together have their share of every bucket, for any
+    number of groups, and each group has its share of the first buckets together: a deficit in one bucket is made up in
+    the next.
 
     Parameters
     ----------
     rows : int32[n]
-        The rows, bucket after bucket, within a bucket in an order in which like rows are near.
+        The rows, bucket after bucket, within a bucket in an order in which similar rows are near.
     begins : int64[b + 1]
-        Where each bucket starts in `rows`.
+        Start of each bucket in `rows`.
     count : int
         Number of groups, from 1 to n.
     labels : int32[n]
         Receives the group of each row; some groups may stay empty.
     """
+    # `given` counts the rows dealt from each bucket, `carried` the rounding within the group.
     buckets = begins.size - 1
     given = np.zeros(buckets, dtype=np.int64)
     for g in range(count):
         carried = 0
         for b in range(buckets):
-            # In units of 1 / count.
+            # Shares are in units of 1 / count, so that the arithmetic is exact.
             share = (g + 1) * (begins[b + 1] - begins[b]) - given[b] * count
             least = share // count
             take = least
+            # Round up if the remainders so far make up half a row.
             if share > least * count and 2 * (share - least * count + carried) >= count:
                 take += 1
             carried += share - take * count
@@ -63,7 +65,7 @@ def deal(rows, begins, count, labels):
 
 @kernel_step
 def _fails(order, begin, end, asked, touched, counts):
-    """Return whether the group of these rows is not acceptable. The counts are 0 before and afterwards."""
+    """Test whether the group of these rows is not acceptable. The counts are 0 before and afterwards."""
     distinct = ZERO
     for i in range(begin, end):
         distinct = count_row(np.int64(order[i]), asked.sensitive, touched, distinct, counts)
@@ -74,18 +76,18 @@ def _fails(order, begin, end, asked, touched, counts):
 
 @kernel
 def count_failures(order, begins, asked, enough):
-    """Return how many groups are not acceptable.
+    """Count the groups that are not acceptable.
 
     Parameters
     ----------
     order : int32[n]
         The rows, group after group.
     begins : int64[count + 1]
-        Where each group starts in `order`.
+        Start of each group in `order`.
     asked : Asked
         The predicate.
     enough : int
-        Counting stops beyond so many.
+        The count stops beyond this number.
     """
     counts = np.zeros(asked.starts[asked.starts.size - 1], dtype=np.int64)
     touched = np.empty(counts.size, dtype=np.int32)
@@ -93,6 +95,7 @@ def count_failures(order, begins, asked, enough):
     for g in range(begins.size - 1):
         if _fails(order, begins[g], begins[g + 1], asked, touched, counts):
             failures += 1
+        # The caller only needs to know that there are too many.
         if failures > enough:
             break
     return failures
@@ -100,14 +103,14 @@ def count_failures(order, begins, asked, enough):
 
 @kernel
 def free_failing(order, begins, asked, labels):
-    """Take the rows of groups that are not acceptable out of them.
+    """Free the rows of groups that are not acceptable.
 
     Parameters
     ----------
     order, begins, asked
         See `count_failures`.
     labels : int32[n]
-        Group of each row; -1 afterwards for those of such groups.
+        Group of each row; -1 afterwards for rows of such groups.
     """
     counts = np.zeros(asked.starts[asked.starts.size - 1], dtype=np.int64)
     touched = np.empty(counts.size, dtype=np.int32)
@@ -119,14 +122,14 @@ def free_failing(order, begins, asked, labels):
 
 @kernel
 def join_failing(order, begins, asked, joined):
-    """Join groups that are not acceptable with those that follow, until they are.
+    """Join groups that are not acceptable with the following groups, until they are.
 
     Parameters
     ----------
     order : int32[n]
         The rows, group after group. Together they are acceptable.
     begins : int64[count + 1]
-        Where each group starts in `order`.
+        Start of each group in `order`.
     asked : Asked
         The predicate.
     joined : int32[count]
@@ -135,7 +138,7 @@ def join_failing(order, begins, asked, joined):
     Returns
     -------
     int
-        How many groups are left.
+        Number of groups left.
     """
     count = begins.size - 1
     counts = np.zeros(asked.starts[asked.starts.size - 1], dtype=np.int64)
@@ -143,6 +146,7 @@ def join_failing(order, begins, asked, joined):
     distinct = ZERO
     size = ZERO
     left = ZERO
+    # Forward pass: collect groups until their union is acceptable.
     for g in range(count):
         joined[g] = left
         size += begins[g + 1] - begins[g]
@@ -154,10 +158,11 @@ def join_failing(order, begins, asked, joined):
             distinct = clear(touched, distinct, counts)
     if size == 0:
         return left
-    # What is left at the end joins the groups before it, as many as it needs.
+    # Rows left at the end join as many of the groups before as they need.
     g = count - 1
     while joined[g] == left and g > 0:
         g -= 1
+    # Backward pass: take whole joined groups until the union is acceptable.
     while left > 0:
         left -= 1
         while g >= 0 and joined[g] == left:
@@ -167,6 +172,7 @@ def join_failing(order, begins, asked, joined):
             g -= 1
         if acceptable(size, touched, distinct, counts, asked.starts, asked.rules, asked.bounds):
             break
+    # The union is one group.
     for h in range(g + 1, count):
         joined[h] = left
     return left + 1
@@ -174,18 +180,21 @@ def join_failing(order, begins, asked, joined):
 
 @kernel_step
 def _deal_odd_rows(order, begin, end, kinds, attempt, second):
-    """Share every kind of a group out to two sides: `second` receives 0 or 1 for each row.
+    """Divide every kind of a group between two sides: `second` receives 0 or 1 for each row.
 
-    The first two attempts give what is odd to the sides in turn, the others as the bits of a scrambled number say.
+    The first two attempts give odd rows to the sides in turn, the other attempts by the bits of a scrambled number.
     """
+    # Multiply by 2**64 over the golden ratio, so that the attempts have unrelated bits.
     turn = attempt & 1
     bits = np.uint64(attempt) * np.uint64(0x9E3779B97F4A7C15)
     first = begin
+    # A kind is a run of the order.
     while first < end:
         last = first
         while last < end and kinds[order[last]] == kinds[order[first]]:
             last += 1
         half = (last - first) // 2
+        # The odd row goes to the side of this turn.
         if (last - first) % 2 == 1:
             half += turn
             if attempt < 2:
@@ -195,6 +204,7 @@ def _deal_odd_rows(order, begin, end, kinds, attempt, second):
                 bits ^= bits << np.uint64(25)
                 bits ^= bits >> np.uint64(27)
                 turn = np.int64(bits >> np.uint64(40)) & 1
+        # The first half of the run is the first side.
         for i in range(first, last):
             second[i] = 0 if i < first + half else 1
         first = last
@@ -202,19 +212,18 @@ def _deal_odd_rows(order, begin, end, kinds, attempt, second):
 
 @kernel
 def deal_in_two(order, begins, kinds, asked, smallest, labels):
-    """Deal every group in two halves; keep what is acceptable on both sides.
+    """Divide every group in two halves; keep the division if both sides are acceptable.
 
-    Of each kind the half that stands first in an order goes to one side; odd rows go to one or the other, in a few
-    ways that are tried.
+    Of each kind the first half in an order goes to one side; odd rows go to one side or the other, in several attempts.
 
     Parameters
     ----------
     order : int32[n]
         The rows, group after group, within a group kind after kind, within a kind in the order.
     begins : int64[count + 1]
-        Where each group starts in `order`.
+        Start of each group in `order`.
     kinds : int32[n]
-        Rows of one kind agree on everything that the predicate looks at; kinds that are alike have near numbers.
+        Rows of one kind agree on everything that the predicate uses; similar kinds have near numbers.
     asked : Asked
         The predicate.
     smallest : int
@@ -225,21 +234,24 @@ def deal_in_two(order, begins, kinds, asked, smallest, labels):
     Returns
     -------
     int
-        How many groups there are now.
+        New number of groups.
     """
     counts = np.zeros(asked.starts[asked.starts.size - 1], dtype=np.int64)
     touched = np.empty(counts.size, dtype=np.int32)
     second = np.empty(order.size, dtype=np.int32)
     count = begins.size - 1
+    # Every group keeps its number; a second half gets a new number.
     for g in range(begins.size - 1):
         begin, end = begins[g], begins[g + 1]
         for i in range(begin, end):
             labels[order[i]] = g
+        # Too small for two groups.
         if end - begin < 2 * smallest:
             continue
         for attempt in range(ATTEMPTS):
             _deal_odd_rows(order, begin, end, kinds, attempt, second)
             both = True
+            # Count each side and test it; the second side only if the first is acceptable.
             for side in range(2):
                 distinct = ZERO
                 rows = ZERO
@@ -251,6 +263,7 @@ def deal_in_two(order, begins, kinds, asked, smallest, labels):
                 distinct = clear(touched, distinct, counts)
                 if not both:
                     break
+            # The first attempt that succeeds is taken.
             if both:
                 for i in range(begin, end):
                     if second[i] == 1:

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""Exchanging rows between groups so that less is lost: a search that never leaves the acceptable partitions."""
+"""Local search by exchanges of rows between groups, never leaving the acceptable partitions."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from shoal._compiling import inlined, kernel
+from shoal._core.compiling import inlined, kernel
 from shoal.algorithms.common.whole_kernel import TWO
 from shoal.algorithms.local_search.group_state_kernel import (
     BEGIN,
     GROUP,
-    NOBODY,
+    NO_ROW,
     ROOM,
     SIZE,
     change_of,
@@ -30,41 +30,42 @@ if TYPE_CHECKING:
 __all__ = ["Partners", "exchange_rows"]
 
 PARTNERS = 24
-"""Rows of a group that are looked at for one of the same kind."""
+"""Rows of a group to search for one of the same kind."""
 RELOCATIONS, ANY_SWAPS, ALL_KINDS = 1, 3, 8
-"""Of eight moves one takes a row to another group, two swap any two rows, five two rows of one kind where there are."""
+"""Of eight moves one relocates a row, two swap any two rows, five swap two rows of one kind if there are any."""
 
 RESOLUTION: Any = np.int64(1 << 30)
-"""Of a random number between 0 and 1."""
+"""Number of steps of a random number between 0 and 1."""
 
 
 class Partners(NamedTuple):
-    """Whose groups a row may go to: those of near classes where there are, else those of rows near in an order."""
+    """Candidate partners of a row: rows of near classes if there are any, else rows that are near in an order."""
 
     active: Codes
-    """Rows that moves are made for."""
+    """Rows to make moves for."""
     class_of: Codes
-    """Class of equal rows that each row is in."""
+    """Class of equal rows of each row."""
     begins: Codes
     """First row of each class; one more than there are classes."""
     near: Codes
-    """Classes that are near to each, nearest first, then -1; of shape (classes, 0) where the orders count."""
+    """Classes near to each class, nearest first, then -1; of shape (classes, 0) if the orders are used."""
     orders: Codes
     """Several orders of the rows, shape (r, n), in which rows with equal attributes are near one another."""
     standing: Codes
     """Their inverses."""
     reach: int
-    """Partners are looked for up to 2**reach places away in an order, at near distances as often as at far ones."""
+    """Partners are searched up to 2**reach places away in an order, at near distances as often as at far distances."""
     kinds: Codes
-    """Rows of one kind agree on everything that the predicate looks at."""
+    """Rows of one kind agree on everything that the predicate uses."""
 
 
 @inlined
 def _draw(random, bound):
-    """Return a number from 0 to bound - 1 (bound < 2**31): xorshift64*.
+    """Draw a number from 0 to bound - 1 (bound < 2**31): xorshift64*.
 
-    Its numbers are not those of `shoal.solver.random_kernel`: with these, releases for a seed would be others.
+    The numbers differ from those of `shoal.solver.random_kernel`, with which releases for a seed would change.
     """
+    # The state is updated in place, so that a run is reproducible.
     s = random[0]
     s ^= s >> np.uint64(12)
     s ^= s << np.uint64(25)
@@ -76,7 +77,8 @@ def _draw(random, bound):
 
 @inlined
 def _near_row(row, partners, random):
-    """Return a row of a near class, of a nearer one more often, or of the row's own; -1 where there is none."""
+    """Draw a row of a near class, nearer classes more often, or of the row's own; -1 if there is none."""
+    # Two draws make near classes likely: the second is uniform up to the first.
     width = partners.near.shape[1]
     at = _draw(random, width + 1)
     chosen = partners.class_of[row]
@@ -90,7 +92,8 @@ def _near_row(row, partners, random):
 
 @inlined
 def _row_in_order(row, partners, random):
-    """Return a row that stands near in one of the orders; -1 where there is none."""
+    """Draw a row that stands near in one of the orders; -1 if there is none."""
+    # The exponent is uniform, so each scale of distances is equally likely.
     order = _draw(random, partners.orders.shape[0])
     away = _draw(random, np.int64(1) << _draw(random, partners.reach + 1)) + 1
     if _draw(random, TWO) == 1:
@@ -102,11 +105,12 @@ def _row_in_order(row, partners, random):
 
 
 @inlined
-def _swapped(row, H, state, kinds, any_kind, random):
-    """Return a row of group H to swap with: one of the same kind if there is one (unless any will do), else any."""
+def _choose_swap(row, H, state, kinds, any_kind, random):
+    """Choose a row of group H to swap with: of the same kind if possible (unless any kind is allowed), else any row."""
     begin = state.groups[H, BEGIN]
     size = state.groups[H, SIZE]
     start = _draw(random, size)
+    # Search from a random slot on, in a circle, so that no row is preferred.
     if not any_kind:
         for i in range(min(size, PARTNERS)):
             slot = begin + start + i
@@ -119,27 +123,27 @@ def _swapped(row, H, state, kinds, any_kind, random):
 
 @kernel
 def exchange_rows(losses, asked, state, partners, smallest, temperature, moves, random):
-    """Try moves of rows between groups; make those that lose less, and by chance some that lose a little more.
+    """Try random moves of rows between groups; accept improvements, and by chance some small losses.
 
     Parameters
     ----------
     losses, asked, state : Losses, Asked, State
-        The table, the requirement, and the groups: each is acceptable, before and after.
+        The table, the requirement, and the groups: each group is acceptable, before and after.
     partners : Partners
-        Whose groups a row may go to.
+        Candidate partners of each row.
     smallest : int
         Fewest rows of an acceptable group.
     temperature : float
-        A loss of that much more is accepted with probability 1 / e; > 0.
+        An increase of the loss by this much is accepted with probability 1 / e; > 0.
     moves : int
-        How many are tried, as long as `state.work` lasts.
+        Number of moves to try, until `state.work` is used up.
     random : uint64[1]
         State of the random numbers, not 0.
 
     Returns
     -------
     made : int
-        Moves that were made.
+        Number of accepted moves.
     """
     d = losses.codes.shape[1]
     kinds = partners.kinds
@@ -147,39 +151,48 @@ def exchange_rows(losses, asked, state, partners, smallest, temperature, moves, 
     here = np.empty((d, 4), np.float64)
     there = np.empty((d, 4), np.float64)
     made = 0
+    # Each round draws one move, and either makes it or changes nothing.
     for _ in range(moves):
         if state.work[0] <= 0:
             break
+        # Draw a row and a partner; their groups are G and H.
         row = np.int64(partners.active[_draw(random, partners.active.size)])
-        beside = _near_row(row, partners, random) if nearby else _row_in_order(row, partners, random)
-        if beside < 0:
+        near_row = _near_row(row, partners, random) if nearby else _row_in_order(row, partners, random)
+        if near_row < 0:
             continue
+        # Both directions are equally likely.
         if nearby and _draw(random, TWO) == 1:
-            row, beside = beside, row
+            row, near_row = near_row, row
         G = np.int64(state.places[row, GROUP])
-        H = np.int64(state.places[beside, GROUP])
+        H = np.int64(state.places[near_row, GROUP])
         if G == H:
             continue
+        # Draw the kind of move; a group of the smallest size can only swap.
         move = _draw(random, np.int64(ALL_KINDS))
         spared = state.groups[G, SIZE] > smallest
         if nearby and spared:
             move = _draw(random, TWO)
-        other = NOBODY
+        other = NO_ROW
+        # A swap needs a row of H; a relocation needs room in H.
         if move >= RELOCATIONS or not spared:
-            other = _swapped(row, H, state, kinds, move < ANY_SWAPS, random)
-            if nearby and other == beside:
+            other = _choose_swap(row, H, state, kinds, move < ANY_SWAPS, random)
+            if nearby and other == near_row:
                 continue
         elif state.groups[H, SIZE] >= state.groups[H, ROOM]:
             continue
+        # Metropolis rule, with the random limit drawn first: cheap moves are rejected before the predicate is
+        # evaluated.
         limit = -temperature * math.log((_draw(random, RESOLUTION) + 1) / RESOLUTION)
         change = change_of(G, row, other, losses, state, here)
         change += change_of(H, other, row, losses, state, there)
         if change > limit:
             continue
+        # Swaps within one kind keep every histogram, so that the predicate holds without a test.
         if (other < 0 or kinds[other] != kinds[row]) and not (
             still_holds(G, row, other, asked, state) and still_holds(H, other, row, asked, state)
         ):
             continue
+        # Make the move: first the losses, then the members.
         settle(G, row, other, losses, state, here)
         settle(H, other, row, losses, state, there)
         put(row, other, G, H, asked, state)

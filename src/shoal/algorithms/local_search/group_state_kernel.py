@@ -1,11 +1,11 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""The state of a search that moves rows between groups, and what a move would change.
+"""The state of a search that moves rows between groups, and the change of the loss by a move.
 
-What an attribute loses in a group is the length of its interval or the penalty of its lowest common ancestor, which
-both follow from its extent, or made of the counts c(v) of its values: a set loses `scale * (sum of c(v)^p - |G|^p)`,
+The loss of an attribute in a group is the length of its interval or the penalty of its lowest common ancestor, which
+both follow from its extent, or depends on the counts c(v) of its values: a set loses `scale * (sum of c(v)^p - |G|^p)`,
 which for p = 0 is `scale * (values - 1)`, and a star `(1 - sum of (c(v) / |G|)^2)^p`, which for p = 0 is 1 unless the
-group has one value only. A larger p smooths the loss: a value that few rows have costs less than one that many have,
-which leads the search to groups that are nearly pure, and then pure.
+group has one value only. A larger p smooths the loss: a value of few rows costs less than a value of many rows, which
+leads the search to groups that are nearly pure, and then pure.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal._compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import MINUS_ONE, NO, ZERO
 from shoal.algorithms.local_search.histogram_kernel import clear, count_row
@@ -31,10 +31,9 @@ __all__ = [
     "BEGIN",
     "GROUP",
     "LOSS",
-    "NOBODY",
+    "NO_ROW",
     "ROOM",
     "SIZE",
-    "SLOT",
     "Asked",
     "State",
     "change_of",
@@ -45,16 +44,17 @@ __all__ = [
     "still_holds",
 ]
 
-NOBODY = MINUS_ONE
-"""In place of a row that leaves or joins."""
+NO_ROW = MINUS_ONE
+"""Stands for the absence of a row that leaves or joins."""
 
+# Columns of `State.groups`, `State.places` and `State.measured`.
 BEGIN, SIZE, ROOM = range(3)
 GROUP, SLOT = range(2)
 LOSS, SPREAD = range(2)
 
 
 class Asked(NamedTuple):
-    """The requirement, see `shoal.algorithms.common.predicate_kernel.acceptable`."""
+    """The requirement; see `shoal.algorithms.common.predicate_kernel.acceptable`."""
 
     sensitive: Codes
     """Sensitive codes of each row, shape (n, q)."""
@@ -64,7 +64,7 @@ class Asked(NamedTuple):
 
 
 class State(NamedTuple):
-    """Groups of rows: arrays that fit together."""
+    """Groups of rows, as arrays that are kept consistent."""
 
     members: Codes
     """The rows of group g are `members[begin : begin + size]`, with room for more."""
@@ -74,24 +74,24 @@ class State(NamedTuple):
     """Group and slot of each row."""
     tally: Codes
     """`tally[g, code]` counts the rows of a group with a code of a quasi-identifier, for the attributes of small
-    domains, whose codes come first; those of the others are counted when asked for."""
+    domains, whose codes come first; other codes are counted on demand."""
     extents: Codes
     """`extents[g, c]` is the smallest and the largest code of an attribute."""
     measured: Floats
-    """`measured[g, c]` is (loss, spread): what each row of the group loses in the attribute, and the sum of `powers`
-    over its counts that this is made of."""
+    """`measured[g, c]` is (loss, spread): the loss of each row of the group in the attribute, and the sum of `powers`
+    over the counts that the loss is computed from."""
     held: Counts
-    """Sensitive codes of each group, or of shape (groups, 0): they are counted when they are asked for."""
+    """Counts of sensitive codes of each group, or of shape (groups, 0): then they are counted on demand."""
     powers: Floats
     """`powers[0, c]` is c^p, and 0 for c = 0; `powers[1, c]` is c^2."""
     power: float
-    """What the loss is smoothed by: p."""
+    """Exponent of the smoothing: p."""
     counts: Counts
     """Scratch for sensitive codes: zeros."""
     touched: Codes
-    """Scratch: the codes that are counted."""
+    """Scratch: the codes that occur."""
     work: Counts
-    """How many codes and counts may still be looked at, in one number: a search stops when none is left."""
+    """Number of codes and counts that may still be scanned, in one element: a search stops when it is used up."""
 
 
 @kernel
@@ -106,9 +106,10 @@ def lay_out(labels, count, losses, state):
         Number of groups.
     losses : Losses
     state : State
-        Receives the groups; `groups[:, ROOM]` is given, and `tally` is 0.
+        Receives the groups; `groups[:, ROOM]` is an input, and `tally` is 0.
     """
     n, d = losses.codes.shape
+    # Reserve the room of each group, and start with empty extents.
     begin = 0
     for g in range(count):
         state.groups[g, BEGIN] = begin
@@ -117,6 +118,7 @@ def lay_out(labels, count, losses, state):
         for c in range(d):
             state.extents[g, c, 0] = losses.columns[c, LAST]
             state.extents[g, c, 1] = losses.columns[c, FIRST]
+    # Append each row to its group, and update counts and extents.
     for row in range(n):
         g = labels[row]
         slot = state.groups[g, BEGIN] + state.groups[g, SIZE]
@@ -134,12 +136,14 @@ def lay_out(labels, count, losses, state):
 
 @kernel
 def measure(losses, state):
-    """Fill in what every group loses; return the sum over all rows."""
+    """Compute the loss of every group; return the sum over all rows."""
+    # Scratch for attributes whose codes are not tallied.
     total = 0.0
     largest = 1
     for c in range(losses.columns.shape[0]):
         largest = max(largest, losses.columns[c, LAST] - losses.columns[c, FIRST] + 1)
     seen = np.zeros(largest, dtype=np.int32)
+    # One entry for each group and attribute.
     for g in range(state.groups.shape[0]):
         begin = state.groups[g, BEGIN]
         size = state.groups[g, SIZE]
@@ -148,21 +152,26 @@ def measure(losses, state):
             spread = 0.0
             absent = 0
             mode = losses.columns[c, MODE]
+            # Sets and stars depend on the counts of the values.
             if mode in (SET, STAR):
+                # Counts are at hand for small domains.
                 if first < state.tally.shape[1]:
                     for code in range(first, losses.columns[c, LAST] + 1):
                         spread += state.powers[mode - 1, state.tally[g, code]]
                     if losses.columns[c, MISSING] >= 0:
                         absent = state.tally[g, losses.columns[c, MISSING]]
                 else:
+                    # Otherwise count as the rows come: each row adds the difference of the powers.
                     for i in range(begin, begin + size):
                         k = seen[losses.codes[state.members[i], c] - first]
                         spread += state.powers[mode - 1, k + 1] - state.powers[mode - 1, k]
                         seen[losses.codes[state.members[i], c] - first] = k + 1
                     if losses.columns[c, MISSING] >= 0:
                         absent = seen[losses.columns[c, MISSING] - first]
+                    # Reset only the codes that occurred.
                     for i in range(begin, begin + size):
                         seen[losses.codes[state.members[i], c] - first] = 0
+            # Intervals and nodes depend on the extent alone.
             state.measured[g, c, SPREAD] = spread
             state.measured[g, c, LOSS] = _loss_of(
                 mode,
@@ -181,9 +190,10 @@ def measure(losses, state):
 
 @inlined
 def _loss_of(mode, scale, largest, length, spread, size, powers, power, mixed):
-    """Return what each row of a group loses in an attribute."""
+    """Compute the loss of each row of a group in an attribute."""
     if size == 0:
         return 0.0
+    # A star: 1 if the group has two values, smoothed by the share of unequal pairs.
     if mode == STAR:
         apart = 1.0 - spread / powers[1, size]
         if apart < 1e-12:
@@ -191,6 +201,7 @@ def _loss_of(mode, scale, largest, length, spread, size, powers, power, mixed):
         return apart**power if power > 0 else 1.0
     if mode != SET:
         return length
+    # A set: its further values; a missing value among others, or too many values, make it a star.
     excess = spread - powers[0, size]
     return 1.0 if mixed or excess > largest - 0.5 else scale * excess
 
@@ -198,6 +209,7 @@ def _loss_of(mode, scale, largest, length, spread, size, powers, power, mixed):
 @inlined
 def _occurrences(code, c, g, losses, state):
     """Count the rows of a group with a code."""
+    # Tallied codes are a lookup; other codes need a scan of the group.
     if code < state.tally.shape[1]:
         return np.int64(state.tally[g, code])
     found = 0
@@ -211,10 +223,11 @@ def _occurrences(code, c, g, losses, state):
 
 @kernel_step
 def _extent_without(gone, other, c, g, low, high, losses, state):
-    """Return the smallest and largest code of a group whose only row with the code `gone` leaves, with `other`'s code.
+    """Find the smallest and largest code of a group after its only row with the code `gone` leaves.
 
-    `other` is the code of the row that comes, or -1.
+    `other` is the code of the row that joins, or -1.
     """
+    # Walk along the tally to the next code in use.
     if gone < state.tally.shape[1]:
         if gone == low:
             low += 1
@@ -224,6 +237,7 @@ def _extent_without(gone, other, c, g, low, high, losses, state):
             high -= 1
             while state.tally[g, high] == 0:
                 high -= 1
+    # Without a tally: scan the group.
     else:
         least, most = high + 1, low - 1
         begin = state.groups[g, BEGIN]
@@ -234,8 +248,9 @@ def _extent_without(gone, other, c, g, low, high, losses, state):
                 least = min(least, code)
                 most = max(most, code)
         low, high = least, most
+    # Then include the code of the row that joins.
     if other >= 0:
-        if low > high:  # nobody else is there
+        if low > high:  # no other row is left
             return other, other
         return min(low, other), max(high, other)
     return low, high
@@ -243,7 +258,7 @@ def _extent_without(gone, other, c, g, low, high, losses, state):
 
 @kernel_step
 def change_of(g, leaving, joining, losses, state, after):
-    """Find what a group would lose if a row left and another joined (-1: none does); return the change over all rows.
+    """Compute the loss of a group if a row left and another joined (-1: none); return the change over all rows.
 
     after : float64[d, 4]
         Receives loss, spread, smallest and largest code of the attributes in which the two rows differ.
@@ -252,12 +267,14 @@ def change_of(g, leaving, joining, losses, state, after):
     later = size - (1 if leaving >= 0 else 0) + (1 if joining >= 0 else 0)
     change = 0.0
     state.work[0] -= losses.columns.shape[0]
+    # Attributes in which the rows agree do not change.
     for c in range(losses.columns.shape[0]):
         gone = np.int64(losses.codes[leaving, c]) if leaving >= 0 else np.int64(-1)
         come = np.int64(losses.codes[joining, c]) if joining >= 0 else np.int64(-1)
         if gone == come:
             continue
         mode = losses.columns[c, MODE]
+        # Intervals and nodes: the extent shrinks only if the last row at an end leaves.
         if mode not in (SET, STAR):
             low = np.int64(state.extents[g, c, 0])
             high = np.int64(state.extents[g, c, 1])
@@ -273,6 +290,7 @@ def change_of(g, leaving, joining, losses, state, after):
             loss = span(mode, losses.positions, low, high)
             after[c, 2] = low
             after[c, 3] = high
+        # Sets and stars: update the sum of powers by the two counts that change.
         else:
             spread = state.measured[g, c, SPREAD]
             if gone >= 0:
@@ -281,6 +299,7 @@ def change_of(g, leaving, joining, losses, state, after):
             if come >= 0:
                 k = _occurrences(come, c, g, losses, state)
                 spread += state.powers[mode - 1, k + 1] - state.powers[mode - 1, k]
+            # A missing value among others costs as much as a star.
             mixed = NO
             missing = losses.columns[c, MISSING]
             if missing >= 0:
@@ -292,15 +311,17 @@ def change_of(g, leaving, joining, losses, state, after):
             )
             after[c, 1] = spread
         after[c, 0] = loss
+        # Losses count once for each row, before and after.
         change += loss * later - state.measured[g, c, LOSS] * size
     return change
 
 
 @kernel_step
 def still_holds(g, leaving, joining, asked, state):
-    """Ask the predicate of a group that a row leaves and another joins (-1: none does)."""
+    """Evaluate the predicate for a group after a row leaves and another joins (-1: none)."""
     later = state.groups[g, SIZE] - (1 if leaving >= 0 else 0) + (1 if joining >= 0 else 0)
     distinct = ZERO
+    # Stored counts are changed for the test and restored after it.
     if state.held.shape[1] > 0:
         counted = state.held[g]
         state.work[0] -= counted.size
@@ -320,6 +341,7 @@ def still_holds(g, leaving, joining, asked, state):
             if joining >= 0:
                 counted[asked.sensitive[joining, j]] -= 1
         return accepted
+    # Otherwise count the group without the row that leaves.
     begin = state.groups[g, BEGIN]
     state.work[0] -= state.groups[g, SIZE]
     for i in range(begin, begin + state.groups[g, SIZE]):
@@ -334,12 +356,13 @@ def still_holds(g, leaving, joining, asked, state):
 
 @kernel_step
 def settle(g, leaving, joining, losses, state, after):
-    """Write what `change_of` found into the state."""
+    """Write the result of `change_of` into the state."""
     for c in range(losses.codes.shape[1]):
         gone = np.int64(losses.codes[leaving, c]) if leaving >= 0 else np.int64(-1)
         come = np.int64(losses.codes[joining, c]) if joining >= 0 else np.int64(-1)
         if gone == come:
             continue
+        # Counts first, then loss and extent, or loss and spread.
         if 0 <= gone < state.tally.shape[1]:
             state.tally[g, gone] -= 1
         if 0 <= come < state.tally.shape[1]:
@@ -354,7 +377,8 @@ def settle(g, leaving, joining, losses, state, after):
 
 @kernel_step
 def put(row, other, G, H, asked, state):
-    """Write into the state that a row of group G goes to group H, and another (-1: none) the other way."""
+    """Move a row of group G to group H in the state, and another (-1: none) the other way."""
+    # Sensitive counts of both groups, if they are stored.
     if state.held.shape[1] > 0:
         for j in range(asked.sensitive.shape[1]):
             state.held[G, asked.sensitive[row, j]] -= 1
@@ -363,6 +387,7 @@ def put(row, other, G, H, asked, state):
                 state.held[G, asked.sensitive[other, j]] += 1
                 state.held[H, asked.sensitive[other, j]] -= 1
     slot = state.places[row, SLOT]
+    # A swap exchanges two slots; a relocation fills the gap with G's last row, and appends to H.
     if other >= 0:
         target = state.places[other, SLOT]
         state.members[slot] = other

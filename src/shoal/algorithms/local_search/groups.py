@@ -1,14 +1,15 @@
-"""Groups of rows while a search changes them: the arrays of `group_state_kernel`, with what goes with them."""
+"""The working partition of a local search: the arrays of `group_state_kernel`, and the steps that change them."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal._validation import Integer
+from shoal._core.validation import Integer
 from shoal.algorithms.common.compiled import compile_requirement, populations_of
 from shoal.algorithms.hilbert.hilbert import curve_ranks
 from shoal.algorithms.local_search.dealing_kernel import count_failures, deal, deal_in_two, free_failing, join_failing
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from shoal.algorithms.base import Problem
     from shoal.algorithms.local_search.neighbourhood import Near
 
-__all__ = ["ALL_DONE", "CUT_SHORT", "EFFORT", "EFFORTS", "WorkingPartition"]
+__all__ = ["EFFORT", "EFFORTS", "SearchEnd", "WorkingPartition"]
 
 EFFORT: Mapping[str, Any] = MappingProxyType(
     {
@@ -40,39 +41,51 @@ EFFORT: Mapping[str, Any] = MappingProxyType(
         "metavar": "NUMBER",
     }
 )
-"""How algorithms that search locally declare their `effort`."""
+"""Declaration of `effort`, for all algorithms with a local search."""
 EFFORTS = Integer(low=0, high=1_000_000)
-"""What it may be."""
+"""Constraint on `effort`."""
 
-ALL_DONE = "all of its work was done"
-CUT_SHORT = "its budget of work was spent: these are the best groups that were found until then"
-"""What a certificate says of a search."""
+
+class SearchEnd(StrEnum):
+    """How a local search ended, for certificates."""
+
+    COMPLETE = "complete"
+    """The search did all of its work."""
+    CUT_SHORT = "cut-short"
+    """The budget of work was used up: the groups are the best found until then."""
+
+    @classmethod
+    def of(cls, *, shortened: bool) -> SearchEnd:
+        """Choose the end of a search, which was shortened or not."""
+        return cls.CUT_SHORT if shortened else cls.COMPLETE
+
 
 _TALLIED = 1 << 25
-"""Counts of sensitive codes by group that are kept; more are counted when they are asked for."""
+"""Largest number of counts of sensitive codes by group to store; above it codes are counted on demand."""
 _ORDERS = 7
-"""Orders of the rows by some attributes first that partners are looked for in, beside the Hilbert curve."""
+"""Number of orders by single attributes, besides the Hilbert curve, in which partners are searched."""
 _BUCKETS_PER_ROW = 32
-"""Rows of a bucket over those of a group that rare values share a bucket for."""
+"""Rows of a shared bucket over the rows of a group: rare values share buckets."""
 _STAYING = {int(kind) for kind in (RuleKind.SIZE, RuleKind.DISTINCT, RuleKind.SPREAD)}
 _CLOSE_AND_LARGE = {int(RuleKind.SIZE), int(RuleKind.CLOSE)}
 _REACH = 10
-"""Partners of a row are looked for up to 2**10 places away in some order."""
+"""Partners of a row are searched up to 2**10 places away in an order."""
 _POOL = 512
-"""Classes that a growing group looks at."""
+"""Largest number of classes that a growing group considers."""
 _MULTIPLIER = 0x9E3779B97F4A7C15
-"""2**64 over the golden ratio: it spreads keys over all bits."""
+"""2**64 over the golden ratio: spreads keys over all bits."""
 _UNLIMITED = 1 << 62
-"""Codes and counts that may be looked at unless less is allowed."""
+"""Number of codes and counts that may be scanned if there is no limit."""
 _SEED = 0x9E3779B97F4A7C15
-"""Of the search: a release depends on what is in the table, and on nothing else."""
+"""Seed of the search: a release depends on the content of the table only."""
 
 
 class WorkingPartition:
-    """A partition into acceptable groups that is being changed, and the loss that it is changed for."""
+    """A partition into acceptable groups during a search, and its loss."""
 
     def __init__(self, problem: Problem) -> None:
-        """Take the rows in their canonical order, so that nothing depends on the order of the table."""
+        """Lay the rows out in their canonical order, so that nothing depends on the order of the table."""
+        # The kernels see rows by their place in the order of the classes.
         table = problem.table
         compiled = compile_requirement(table, problem.requirement)
         self.rows = table.rows
@@ -80,6 +93,7 @@ class WorkingPartition:
         self.table = LossTable.of(problem, self._rows)
         self.classes = RowClasses.of(table)
         self._kinds = _kinds(problem)[self._rows]
+        # The requirement, in the same order.
         self._asked = Asked(
             sensitive=np.ascontiguousarray(compiled.codes[self._rows]),
             starts=compiled.starts,
@@ -88,9 +102,10 @@ class WorkingPartition:
         )
         self.smallest = compiled.smallest
         self.may_always_join = set(compiled.rules[:, 0].tolist()) <= _STAYING
-        """Whether a group stays acceptable with any row more."""
+        """Whether a group stays acceptable if any row joins."""
         self.only_close = set(compiled.rules[:, 0].tolist()) <= _CLOSE_AND_LARGE
-        """Whether nothing is asked of a group but t-closeness by the equal distance, and a size."""
+        """Whether the only constraints on a group are t-closeness by the equal distance, and a size."""
+        # The search starts with one group of all rows.
         self.active = np.arange(self.rows, dtype=np.int32)
         self.near = np.empty((self.classes.count, 0), dtype=np.int32)
         self._hilbert = partial(curve_ranks, table, self._rows, stretch=True)
@@ -101,7 +116,8 @@ class WorkingPartition:
 
     @cached_property
     def _orders(self) -> NDArray[np.int32]:
-        """Orders in which like rows are near: along the Hilbert curve, and by each of some attributes first."""
+        """Orders with similar rows near each other: along the Hilbert curve, and by single attributes first."""
+        # The most important attribute first; each order starts with another attribute.
         falling = np.argsort(-self.table.importance, kind="stable")
         orders = [np.argsort(self._hilbert(), kind="stable").astype(np.int32)]
         for turn in range(min(len(falling), _ORDERS)):
@@ -133,11 +149,13 @@ class WorkingPartition:
         return len(self._orders)
 
     def set_groups(self, labels: NDArray[np.int32], count: int, spare: int = 0) -> None:
-        """Lay a partition out, with room for some groups that have no rows yet."""
+        """Lay a partition out, with room for additional empty groups."""
+        # Groups may grow to twice their size before the partition is laid out again.
         count += spare
         sizes = np.bincount(labels, minlength=count)
         groups = np.zeros((count, 3), dtype=np.int64)
         groups[:, ROOM] = 2 * np.maximum(sizes, self.smallest) + 4
+        # Histograms are stored only if they are small enough.
         values = int(self._asked.starts[-1])
         held = np.zeros((count, values if values * count <= _TALLIED else 0), dtype=np.int64)
         if held.size:
@@ -162,32 +180,32 @@ class WorkingPartition:
         lay_out(labels, count, self.table.losses, self._state)
 
     def allow(self, work: int = _UNLIMITED) -> None:
-        """Let what follows look at so many codes and counts, all together; then it stops."""
+        """Limit the number of codes and counts that the next steps may scan in all."""
         self._shortened = self.shortened
         self._work[0] = work
 
     @property
     def spent(self) -> bool:
-        """Whether as much work is done as was allowed."""
+        """Whether the allowed work is used up."""
         return bool(self._work[0] <= 0)
 
     @property
     def shortened(self) -> bool:
-        """Whether some work was cut short so far."""
+        """Whether any work was cut short so far."""
         return self._shortened or self.spent
 
     def shorten(self) -> None:
-        """Take note that some work was cut short."""
+        """Record that some work was cut short."""
         self._shortened = True
 
     def may_be_dealt(self, count: int, failures: float) -> bool:
-        """Return whether at most a share of so many dealt groups is not acceptable."""
+        """Test whether at most a share of groups fails if so many groups are dealt."""
         enough = int(failures * count)
         order, begins = self._by_group(self._dealt(count, 0), count)
         return bool(count_failures(order, begins, self._asked, enough) <= enough)
 
     def deal(self, count: int, order: int) -> float:
-        """Deal the rows out to groups, like rows to the same by one of the orders; join what fails; return the loss."""
+        """Deal the rows out to groups by one of the orders, join the groups that fail, and return the loss."""
         labels = self._dealt(count, order)
         joined = np.empty(count, dtype=np.int32)
         left = join_failing(*self._by_group(labels, count), self._asked, joined)
@@ -195,13 +213,14 @@ class WorkingPartition:
         return self.loss()
 
     def _dealt(self, count: int, order: int) -> NDArray[np.int32]:
-        """Return the group of each row after every bucket was dealt out in an order."""
-        # A kind is a bucket, unless it is rare: then it shares one with those like it.
+        """Deal every bucket out to groups in an order; return the group of each row."""
+        # Each kind is a bucket, except that rare kinds share a bucket with similar kinds.
         totals = np.bincount(self._kinds)
         bucket_of = np.arange(len(totals))
         if len(totals) * count > _BUCKETS_PER_ROW * self.rows:
             bucket_of = np.cumsum(totals) * _BUCKETS_PER_ROW // count
         buckets = np.unique(bucket_of, return_inverse=True)[1][self._kinds]
+        # Sort the rows by bucket, stably, so that the order holds within each bucket.
         keys = buckets[self._orders[order]]
         sizes = np.bincount(keys)
         _, rows = sort_by_key(keys.astype(np.int64), self._orders[order].copy(), (len(sizes) - 1).bit_length())
@@ -210,16 +229,17 @@ class WorkingPartition:
         return labels
 
     def _by_group(self, labels: NDArray[np.int32], count: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Return the rows group after group, and where each group starts."""
+        """Sort the rows by group; return them, and the start of each group."""
         keys, rows = labels.astype(np.int64), np.arange(self.rows, dtype=np.int32)
         _, order = sort_by_key(keys, rows, max(count - 1, 0).bit_length())
         begins = np.concatenate(([0], np.cumsum(np.bincount(labels, minlength=count)))).astype(np.int64)
         return order, begins
 
     def cut(self, turn: int) -> int:
-        """Deal every group out in two by one of the orders, where both halves are acceptable; return how many were."""
+        """Divide groups in two by one of the orders if both halves are acceptable; return the number of divisions."""
         labels = np.empty(self.rows, dtype=np.int32)
         kinds = int(self._kinds.max(initial=-1)) + 1
+        # Rows by group, within a group by kind, within a kind by the order.
         rows = self._orders[turn % self.orders].copy()
         keys = self._state.places[rows, GROUP].astype(np.int64) * kinds + self._kinds[rows]
         _, order = sort_by_key(keys, rows, max(self.count * kinds - 1, 0).bit_length())
@@ -231,7 +251,7 @@ class WorkingPartition:
         return cuts
 
     def loss(self, power: float = 0.0) -> float:
-        """Return what a cell loses on average, with sets smoothed by a power (0: as it is)."""
+        """Compute the average loss of a cell, with sets smoothed by a power (0: no smoothing)."""
         powers = self._state.powers
         powers[:] = np.arange(powers.shape[1])
         powers[0, 1:] **= power
@@ -240,7 +260,7 @@ class WorkingPartition:
         return float(measure(self.table.losses, self._state)) / max(self.rows * self.table.attributes, 1)
 
     def exchange(self, moves: int, temperature: float, power: float = 0.0) -> int:
-        """Try moves of rows between groups for a loss that is smoothed by a power; return how many were made."""
+        """Try moves of rows between groups for a loss smoothed by a power; return the number of accepted moves."""
         if not self.table.width or self.count < 2:
             return 0
         self.loss(power)
@@ -270,11 +290,11 @@ class WorkingPartition:
         )
 
     def look_around(self, width: int, progress: Callable[[int, int], None]) -> None:
-        """Find so many near classes of each class, for all searches from now on."""
+        """Find the near classes of each class, up to a width, for all following searches."""
         self.near, self.near_losses, _ = self._near_classes(width, None, progress)
 
     def near_free(self, free: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return near classes of the classes of some rows among these, and what they lose; see `near_classes`."""
+        """Find near classes among the classes of given rows, and the losses with them; see `near_classes`."""
         near, lost, _ = self._near_classes(self.near.shape[1], np.unique(self.classes.of_rows[free]))
         return near, lost
 
@@ -284,6 +304,7 @@ class WorkingPartition:
         chosen: NDArray[np.int32] | None,
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> Near:
+        # The budget covers this search, too.
         count = self.classes.count if chosen is None else len(chosen)
         stretches, enough = stretches_for(count, width, self.table.width)
         self._shortened = self._shortened or not enough
@@ -291,14 +312,14 @@ class WorkingPartition:
         return near_classes(self.table, self.classes, width, chosen=chosen, stretches=stretches, progress=progress)
 
     def keep_classes(self) -> tuple[NDArray[np.int32], int]:
-        """Make groups of the classes that are acceptable, or of what can be kept of them as TP's first phase does.
+        """Keep the acceptable classes as groups, and the acceptable part of any other, as TP's first phase does.
 
-        The other rows are the active ones from now on.
+        The rows that are not kept become the active rows.
 
         Returns
         -------
         labels : int32 array of shape (n,)
-            Group of each row, -1 for the others.
+            Group of each row, -1 for rows without a group.
         count : int
             Number of groups.
         """
@@ -308,7 +329,7 @@ class WorkingPartition:
         return labels, int(count)
 
     def grow(self, seeds: NDArray[np.int32], near: NDArray[np.int32], labels: NDArray[np.int32], count: int) -> int:
-        """Make groups of free rows, see `grow_groups`; return how many there are now."""
+        """Grow groups of free rows, see `grow_groups`; return the new number of groups."""
         return int(
             grow_groups(
                 seeds,
@@ -325,7 +346,8 @@ class WorkingPartition:
         )
 
     def found(self, seeds: NDArray[np.int32], broken: int) -> int:
-        """Make new groups around some rows where that pays, breaking up to so many groups for one; return how many."""
+        """Open new groups around rows if that pays, dissolving up to `broken` groups for each; return their number."""
+        # Empty groups at the end give room for the new groups.
         labels, filled = self._without_empty()
         spare = len(seeds) // self.smallest + 1
         self.set_groups(labels, filled, spare)
@@ -336,40 +358,43 @@ class WorkingPartition:
         return int(found_groups(seeds, filled, broken, self.smallest, losses, asked, state, partners, log))
 
     def dissolve(self) -> int:
-        """Send the rows of groups elsewhere where that pays, those that lose most first; return how many."""
+        """Dissolve groups if that pays, the groups with the largest loss first; return their number."""
         self.loss()
         lost = self._state.measured[:, :, LOSS].sum(axis=1)
         worst = np.argsort(-lost, kind="stable")[: np.count_nonzero(lost)].astype(np.int32)
         return self._dissolve(worst, 0.0)
 
     def _dissolve(self, chosen: NDArray[np.int32], most: float) -> int:
-        """Send the rows of some groups elsewhere, see `dissolve_groups`."""
+        """Dissolve given groups, see `dissolve_groups`."""
         log, partners = Log.of_dissolving(self._state), self._partners(self.near)
         return int(dissolve_groups(chosen, most, self.table.losses, self._asked, self._state, partners, log))
 
     def free_failing(self, labels: NDArray[np.int32]) -> tuple[NDArray[np.int32], int]:
-        """Return groups (-1: none) without those that are not acceptable, numbered anew, and how many there are."""
+        """Free the rows of groups that are not acceptable; return the renumbered groups (-1: none) and their number."""
+        # Number the groups without gaps, and sort the rows by group.
         grouped = np.flatnonzero(labels >= 0)
-        groups, told = np.unique(labels[grouped], return_inverse=True)
+        groups, numbers = np.unique(labels[grouped], return_inverse=True)
         freed = np.full(self.rows, -1, dtype=np.int32)
-        freed[grouped] = told
-        order = grouped[np.argsort(told, kind="stable")].astype(np.int32)
-        begins = np.concatenate(([0], np.cumsum(np.bincount(told, minlength=len(groups))))).astype(np.int64)
+        freed[grouped] = numbers
+        order = grouped[np.argsort(numbers, kind="stable")].astype(np.int32)
+        begins = np.concatenate(([0], np.cumsum(np.bincount(numbers, minlength=len(groups))))).astype(np.int64)
         free_failing(order, begins, self._asked, freed)
-        left, told = np.unique(freed[freed >= 0], return_inverse=True)
-        freed[freed >= 0] = told
+        # Number the groups that are left without gaps.
+        left, numbers = np.unique(freed[freed >= 0], return_inverse=True)
+        freed[freed >= 0] = numbers
         return freed, len(left)
 
     def restart(self) -> None:
-        """Begin the random numbers anew."""
+        """Reset the state of the random numbers."""
         self._random[0] = _SEED
 
     def place_rest(self, labels: NDArray[np.int32], count: int) -> float:
-        """Lay a partition out whose last rows have no group (-1): they join near groups; return the loss.
+        """Lay a partition out whose last rows have no group (-1), and let these join near groups; return the loss.
 
-        What can join none without breaking it is joined with whole groups that stand next to it, until that is
+        Rows that can join no group without breaking it are joined with whole neighbouring groups until the union is
         acceptable.
         """
+        # Each row starts as a group of its own, which is then dissolved at any price.
         rest = np.flatnonzero(labels < 0)
         labels[rest] = count + np.arange(len(rest))
         self.set_groups(labels, count + len(rest))
@@ -377,6 +402,7 @@ class WorkingPartition:
         alone = np.arange(count, count + len(rest), dtype=np.int32)
         self._dissolve(alone, np.inf)
         labels, count = self._without_empty()
+        # Number the groups by their first row, so that neighbours in the order have consecutive numbers.
         firsts = np.full(count, self.rows)
         np.minimum.at(firsts, labels, np.arange(self.rows))
         labels = np.argsort(np.argsort(firsts)).astype(np.int32)[labels]
@@ -386,15 +412,16 @@ class WorkingPartition:
         return self.loss()
 
     def _without_empty(self) -> tuple[NDArray[np.int32], int]:
-        """Return the group of each row, numbered without those that lost all their rows, and how many there are."""
+        """Renumber the groups without empty groups; return the group of each row and the number of groups."""
         filled = self._state.groups[:, SIZE] > 0
         numbers = (np.cumsum(filled) - 1).astype(np.int32)
         return numbers[self._state.places[:, 0]], int(np.count_nonzero(filled))
 
     def merge(self) -> None:
-        """Make one group of all that publish the same: it can spare more rows."""
+        """Merge groups that publish the same cells: larger groups can spare more rows."""
         labels, count = self._without_empty()
         self.set_groups(labels, count)
+        # A hash of the published cells, attribute by attribute.
         keys = np.zeros(count, dtype=np.uint64)
         for place in range(self.table.width):
             keys *= np.uint64(_MULTIPLIER)
@@ -404,14 +431,15 @@ class WorkingPartition:
         self.set_groups(same[labels], int(same.max(initial=-1)) + 1)
 
     def marks(self) -> NDArray[np.uint64]:
-        """Return a number for each row that changes when other rows are in its group."""
+        """Compute a number for each row that changes if other rows are in its group."""
+        # The sum of random numbers of the rows of a group does not depend on their order.
         numbers = np.random.default_rng(0).integers(0, 1 << 63, self.rows, np.uint64)
         sums = np.zeros(self.count, dtype=np.uint64)
         np.add.at(sums, self._state.places[:, 0], numbers)
         return sums[self._state.places[:, 0]]
 
     def stirred(self, before: NDArray[np.uint64]) -> NDArray[np.int32]:
-        """Return the active rows near to which some group has other rows than when the marks were taken."""
+        """Find the active rows near to a group that has changed since the marks were taken."""
         moved = np.zeros(self.classes.count + 1, dtype=np.bool_)
         moved[self.classes.of_rows[before != self.marks()]] = True
         near = moved[:-1] | moved[self.near].any(axis=1)
@@ -423,21 +451,22 @@ class WorkingPartition:
         return self.loss()
 
     def groups_of_rows(self) -> NDArray[np.int32]:
-        """Return the group of each row of the table."""
+        """Convert the partition to the group of each row of the table."""
         labels = np.empty(self.rows, dtype=np.int32)
         labels[self._rows] = self._state.places[:, 0]
         return labels
 
 
 def _kinds(problem: Problem) -> NDArray[np.int32]:
-    """Return a number for what the requirement sees of each row; values that are alike have near numbers.
+    """Assign numbers to the kinds of rows that the requirement distinguishes; similar values have near numbers.
 
-    A stretch of near numbers is a bucket, whatever its length, since rows are dealt out in their order.
+    A stretch of near numbers is a bucket of any length, because rows are dealt out in their order.
     """
     n = problem.table.rows
     kinds = np.zeros(n, dtype=np.int64)
     if not any(model.needs_sensitive for model in problem.requirement.group_models):
         return kinds.astype(np.int32)
+    # Refine the kinds by one sensitive attribute at a time.
     for column, population in zip(problem.table.sensitive, populations_of(problem.table), strict=True):
         ranks = np.empty(column.size, dtype=np.int64)
         ranks[problem.requirement.drawing_order(population)] = np.arange(column.size)

@@ -1,11 +1,11 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""Growing groups from near rows, each until it is acceptable: the greedy k-member clustering."""
+"""Greedy k-member clustering: groups grow from near rows, each until it is acceptable."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from shoal._compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
 from shoal.algorithms.local_search.histogram_kernel import clear, count_row
@@ -18,7 +18,7 @@ FREE = -1
 
 @kernel
 def keep_acceptable(begins, smallest, asked, labels):
-    """Make a group of every class that is acceptable, or of what remains when the most frequent values give rows away.
+    """Make each acceptable class a group; of other classes, the part left after frequent values give rows away.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def keep_acceptable(begins, smallest, asked, labels):
     asked : Asked
         The predicate.
     labels : int32[n]
-        Receives the group of each row, -1 for those that are in none.
+        Receives the group of each row, -1 for rows without a group.
 
     Returns
     -------
@@ -39,6 +39,7 @@ def keep_acceptable(begins, smallest, asked, labels):
     counts = np.zeros(asked.starts[-1], dtype=np.int64)
     touched = np.empty(counts.size, dtype=np.int32)
     count = 0
+    # Each class starts as one group of all its rows.
     for c in range(begins.size - 1):
         distinct = ZERO
         size = np.int64(begins[c + 1] - begins[c])
@@ -46,6 +47,7 @@ def keep_acceptable(begins, smallest, asked, labels):
             distinct = count_row(np.int64(row), asked.sensitive, touched, distinct, counts)
             labels[row] = count
         kept = False
+        # Remove rows of the most frequent value, as TP's first phase does, until the rest is acceptable or too small.
         while size >= smallest and not kept:
             kept = acceptable(size, touched, distinct, counts, asked.starts, asked.rules, asked.bounds)
             if not kept:
@@ -54,6 +56,7 @@ def keep_acceptable(begins, smallest, asked, labels):
         distinct = clear(touched, distinct, counts)
         if kept:
             count += 1
+        # A class that fails keeps no row.
         else:
             for row in range(begins[c], begins[c + 1]):
                 labels[row] = FREE
@@ -62,11 +65,13 @@ def keep_acceptable(begins, smallest, asked, labels):
 
 @kernel_step
 def _give_away(begin, end, sensitive, touched, distinct, counts, labels):
-    """Free a row of a class that has its most frequent sensitive value; return how many codes occur in it now."""
+    """Free a row of a class with its most frequent sensitive value; return the number of distinct codes left."""
+    # Ties go to the smaller code, so that the result is unique.
     most = touched[0]
     for i in range(distinct):
         if counts[touched[i]] > counts[most] or (counts[touched[i]] == counts[most] and touched[i] < most):
             most = touched[i]
+    # Free the first row that has the value in any of its sensitive attributes.
     for row in range(begin, end):
         has = False
         for j in range(sensitive.shape[1]):
@@ -76,6 +81,7 @@ def _give_away(begin, end, sensitive, touched, distinct, counts, labels):
             for j in range(sensitive.shape[1]):
                 counts[sensitive[row, j]] -= 1
             break
+    # Codes that no longer occur leave the list.
     left = ZERO
     for i in range(distinct):
         if counts[touched[i]] > 0:
@@ -86,12 +92,14 @@ def _give_away(begin, end, sensitive, touched, distinct, counts, labels):
 
 @kernel_step
 def _joined_loss(row, members, size, losses, low, high, values, work):
-    """Return what each row of a group would lose if another row joined."""
+    """Compute the loss of each row of a group if another row joined."""
     total = 0.0
     work[0] -= losses.codes.shape[1]
+    # The group's extents and numbers of values are kept; only the new row is compared.
     for c in range(losses.codes.shape[1]):
         code = losses.codes[row, c]
         mode = losses.columns[c, MODE]
+        # Sets and stars: is the code new to the group?
         if mode in (SET, STAR):
             new = 1
             for i in range(size):
@@ -103,11 +111,12 @@ def _joined_loss(row, members, size, losses, low, high, values, work):
             if count == 1:
                 continue
             missing = losses.columns[c, MISSING]
-            # A missing value is the last code: it is there if the largest is.
+            # A missing value is the last code: it is present if the largest code is.
             if mode == STAR or count > losses.largest_set or (missing >= 0 and max(high[c], code) == missing):
                 total += 1.0
             else:
                 total += losses.scales[c] * (count - 1)
+        # Intervals and nodes follow from the extent.
         else:
             total += span(mode, losses.positions, min(low[c], code), max(high[c], code))
     return total
@@ -115,7 +124,7 @@ def _joined_loss(row, members, size, losses, low, high, values, work):
 
 @inlined
 def _new_value(row, sensitive, counts):
-    """Return whether a row brings a sensitive value that the group lacks."""
+    """Test whether a row has a sensitive value that the group lacks."""
     for j in range(sensitive.shape[1]):
         if counts[sensitive[row, j]] == 0:
             return True
@@ -124,20 +133,22 @@ def _new_value(row, sensitive, counts):
 
 @kernel_step
 def _best_of_pool(pool, pooled, wanted, members, size, labels, losses, asked, counts, partners, extents, work):
-    """Find the free row that loses least by joining; one that brings what the group lacks where that is wanted.
+    """Find the free row with the smallest loss by joining; prefer rows with a value that the group lacks if `wanted`.
 
     Returns
     -------
     row : int
-        Or -1 where no candidate is free.
+        Or -1 if no candidate is free.
     pooled : int
-        How many classes of the pool have a free row.
+        Number of classes of the pool with a free row.
     """
     best = np.inf
     row = np.int64(-1)
     i = 0
+    # One candidate for each class: its rows are equal except for their sensitive values.
     while i < pooled:
         free = np.int64(-1)
+        # Prefer a free row of the class that adds a sensitive value.
         helps = False
         for candidate in range(partners.begins[pool[i]], partners.begins[pool[i] + 1]):
             if labels[candidate] == FREE:
@@ -147,11 +158,13 @@ def _best_of_pool(pool, pooled, wanted, members, size, labels, losses, asked, co
                     helps = fresh
                 if helps:
                     break
+        # Drop classes without a free row from the pool; the last class takes the place.
         if free < 0:
             pooled -= 1
             pool[i] = pool[pooled]
             continue
         loss = _joined_loss(free, members, size, losses, extents[0], extents[1], extents[2], work)
+        # The penalty exceeds every loss, so that helpful rows come first.
         if wanted and not helps:
             loss += losses.columns.shape[0] + 1
         if loss < best:
@@ -163,8 +176,9 @@ def _best_of_pool(pool, pooled, wanted, members, size, labels, losses, asked, co
 
 @inlined
 def _extend(row, members, size, losses, extents):
-    """Count a row that joins a group into the first code, the last one, and the number of codes of each attribute."""
+    """Update the first code, the last code and the number of codes of each attribute for a row that joins a group."""
     for c in range(losses.codes.shape[1]):
+        # The first row initializes the extents.
         code = losses.codes[row, c]
         new = 1
         for i in range(size):
@@ -178,31 +192,32 @@ def _extend(row, members, size, losses, extents):
 
 @kernel
 def grow_groups(seeds, smallest, largest, pool_room, count, labels, losses, asked, partners, work):
-    """Make a group of each seed that is still free: the free rows that lose least with it, until it is acceptable.
+    """Grow a group from each seed that is still free: add the free row with the smallest loss until it is acceptable.
 
-    Candidates are the rows of the classes near to those of the group's rows. A group that finds too few is given up.
+    Candidates are the rows of the classes near to those of the group's rows. A group that finds too few rows is given
+    up.
 
     Parameters
     ----------
     seeds : int32[r]
-        Rows, in the order in which they may choose.
+        Rows, in the order in which they start a group.
     smallest, largest : int
-        Fewest rows of an acceptable group, and most rows that one is grown to.
+        Smallest size of an acceptable group, and largest size to which a group may grow.
     pool_room : int
-        Most classes that are looked at for one group.
+        Largest number of classes to consider for one group.
     count : int
-        Number of groups that there are.
+        Number of groups so far.
     labels : int32[n]
-        Group of each row, -1 where it is free; changed in place.
+        Group of each row, -1 for a free row; changed in place.
     losses, asked, partners : Losses, Asked, Partners
         See `shoal.algorithms.local_search.exchange_kernel.exchange_rows`.
     work : int64[1]
-        How many codes may still be looked at; lowered in place. No group is begun when none is left.
+        Number of codes that may still be scanned; lowered in place. No group is started if it is used up.
 
     Returns
     -------
     int
-        Number of groups now.
+        New number of groups.
     """
     counts = np.zeros(asked.starts[-1], dtype=np.int64)
     touched = np.empty(counts.size, dtype=np.int32)
@@ -210,6 +225,7 @@ def grow_groups(seeds, smallest, largest, pool_room, count, labels, losses, aske
     pool = np.empty(pool_room, dtype=np.int32)
     pooled_in = np.full(partners.begins.size - 1, -1, dtype=np.int64)
     extents = np.zeros((3, losses.codes.shape[1]), dtype=np.int32)
+    # Seeds take turns; a seed that joined an earlier group is skipped.
     for turn in range(seeds.size):
         row = np.int64(seeds[turn])
         if work[0] <= 0:
@@ -218,6 +234,7 @@ def grow_groups(seeds, smallest, largest, pool_room, count, labels, losses, aske
             continue
         size = distinct = pooled = ZERO
         grown = False
+        # Add the row, then test the group: groups stay as small as possible.
         while row >= 0:
             _extend(row, members, size, losses, extents)
             members[size] = row
@@ -227,8 +244,10 @@ def grow_groups(seeds, smallest, largest, pool_room, count, labels, losses, aske
             grown = size >= smallest and acceptable(
                 size, touched, distinct, counts, asked.starts, asked.rules, asked.bounds
             )
+            # Stop at the first acceptable size, or at the largest size.
             if grown or size == largest:
                 break
+            # The classes near to the new row join the pool, each once per group.
             home = partners.class_of[row]
             for i in range(-1, partners.near.shape[1]):
                 other = home if i < 0 else partners.near[home, i]
@@ -250,6 +269,7 @@ def grow_groups(seeds, smallest, largest, pool_room, count, labels, losses, aske
                 extents,
                 work,
             )
+        # Keep an acceptable group; free the rows of any other.
         distinct = clear(touched, distinct, counts)
         if grown:
             count += 1

@@ -1,4 +1,4 @@
-"""The table in the form that a local search needs: codes, and what recoding loses of each attribute."""
+"""Conversion of a table for local search: codes, and the losses of recoding each attribute."""
 
 from __future__ import annotations
 
@@ -20,33 +20,35 @@ if TYPE_CHECKING:
 __all__ = ["LossTable"]
 
 _TALLIED = 1 << 25
-"""Counts of codes by group that are kept; codes of larger domains are counted when they are asked for."""
+"""Largest number of counts of codes by group to store; codes of larger domains are counted on demand."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class LossTable:
-    """What recoding costs, as arrays: the quasi-identifiers that can lose something, small domains first."""
+    """The losses of recoding, as arrays: the quasi-identifiers that can lose anything, small domains first."""
 
     losses: Losses
     """The arrays of the kernels."""
     importance: NDArray[np.float64]
-    """What two rows of the table lose on average if they are a group."""
+    """Average loss of two rows of the table if they are a group."""
     steps: NDArray[np.float64]
-    """The least that two rows lose that differ."""
+    """Smallest loss of two rows that differ."""
     nodes: tuple[NDArray[np.int32], ...]
-    """Of each attribute with a hierarchy the node of each leaf at each level; empty of the others."""
+    """For each attribute with a hierarchy the node of each leaf at each level; empty for other attributes."""
     attributes: int
-    """Quasi-identifiers in all."""
+    """Number of quasi-identifiers, including those that cannot lose anything."""
 
     @classmethod
     def of(cls, problem: Problem, order: NDArray[np.int32]) -> LossTable:
-        """Lay the quasi-identifiers out, with the rows in an order."""
+        """Convert the quasi-identifiers, with the rows in an order."""
+        # A column with a single value cannot lose anything.
         attributes = [
             _Attribute.of(column, levels, problem)
             for column, levels in zip(problem.table.quasi_identifiers, problem.levels, strict=True)
             if column.size > 1
         ]
         attributes.sort(key=lambda one: one.size)
+        # Small domains come first, so that the codes to tally are a prefix.
         starts = np.concatenate(([0], np.cumsum([one.size for one in attributes]))).astype(np.int64)
         codes = np.empty((len(order), len(attributes)), dtype=np.int32)
         columns = np.empty((len(attributes), 4), dtype=np.int64)
@@ -72,16 +74,16 @@ class LossTable:
 
     @property
     def width(self) -> int:
-        """Number of quasi-identifiers that can lose something."""
+        """Number of quasi-identifiers that can lose anything."""
         return len(self.losses.columns)
 
     def tallied(self, groups: int) -> int:
-        """Return how many codes, of whole attributes, are counted for each of so many groups."""
+        """Count the codes, of whole attributes, that are tallied for each group if there are so many groups."""
         ends = self.losses.columns[:, LAST] + 1
         return int(ends[ends * groups <= _TALLIED].max(initial=0))
 
     def published(self, column: int, extents: NDArray[np.int64], labels: NDArray[np.int32]) -> NDArray[np.uint64]:
-        """Return a number for what each group publishes of an attribute: equal where that is equal.
+        """Compute a number for the published cell of each group in an attribute: equal for equal cells.
 
         Parameters
         ----------
@@ -94,38 +96,41 @@ class LossTable:
         """
         mode, first, last, _ = self.losses.columns[column].tolist()
         low, high = (extents - first).T
+        # A hierarchy: the lowest common ancestor of first and last code.
         size = last - first + 1
         if mode == TREE:
             nodes = self.nodes[column]
             level = np.argmax(nodes[:, low] == nodes[:, high], axis=0)
             return np.asarray(level * size + nodes[level, low], dtype=np.uint64)
         if mode == SET:
-            # The sum of a random number for each value.
+            # A set: the sum of a random number for each value.
             pairs = np.unique(labels.astype(np.int64) * size + self.losses.codes[:, column] - first)
-            told = np.zeros(len(extents), dtype=np.uint64)
-            np.add.at(told, pairs // size, np.random.default_rng(0).integers(0, 1 << 63, size, np.uint64)[pairs % size])
-            return told
-        several = size * size if mode == STAR else low * size + high
-        return np.asarray(np.where(low < high, several, low * size + low), dtype=np.uint64)
+            sums = np.zeros(len(extents), dtype=np.uint64)
+            np.add.at(sums, pairs // size, np.random.default_rng(0).integers(0, 1 << 63, size, np.uint64)[pairs % size])
+            return sums
+        # A star if there are several values, or an interval.
+        pairs_or_star = size * size if mode == STAR else low * size + high
+        return np.asarray(np.where(low < high, pairs_or_star, low * size + low), dtype=np.uint64)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class _Attribute:
-    """One quasi-identifier, its codes ranked as the loss wants them."""
+    """One quasi-identifier, its codes ranked in the order of the loss."""
 
     column: Column
     mode: int
     ranks: NDArray[np.int32]
-    """The code here of each code of the column."""
+    """Rank of each code of the column."""
     positions: NDArray[np.float64]
-    """The part of `Losses.positions`."""
+    """Rows of `Losses.positions` for the attribute."""
     scale: float
     missing: int
-    """The code here of a missing value that makes a set a star, or -1."""
+    """Rank of a missing value that makes a set a star, or -1."""
     levels: Levels
 
     @classmethod
     def of(cls, column: Column, levels: Levels, problem: Problem) -> _Attribute:
+        # The kind of recoding decides the ranks and the positions.
         mode = TREE if levels.hierarchical else INTERVAL if column.ordered else SET
         mode = STAR if problem.recoding == "suppression" else mode
         ranks = np.arange(column.size, dtype=np.int32)
@@ -154,20 +159,22 @@ class _Attribute:
         return self.levels.nodes[:, self.levels.order if self.mode == TREE else []]
 
     def step(self) -> float:
-        """Return the least that two rows lose that differ."""
+        """Compute the smallest loss of two rows that differ."""
         if self.mode == INTERVAL:
             return float(np.diff(self.positions[0]).min())
         return float(self.positions[1, :-1].min()) if self.mode == TREE else self.scale
 
     def importance(self) -> float:
-        """Return what two rows of the table lose on average if they are a group."""
+        """Compute the average loss of two rows of the table if they are a group."""
         shares = np.bincount(self.column.codes, minlength=self.size) / max(len(self.column.codes), 1)
+        # The expected distance: each gap counts for the pairs on both sides of it.
         if self.mode == INTERVAL:
             below = np.cumsum(shares)[:-1]
             return float(2 * np.dot(below * (1 - below), np.diff(np.minimum(self.positions[0], 1.0))))
+        # Any two different values lose the same.
         if self.mode != TREE:
             return float(self.scale * (1 - np.dot(shares, shares)))
-        # Pairs lose the penalty of the level at which they meet: those that meet there and not below.
+        # A pair loses the penalty of the level at which its values meet.
         total, met = 0.0, shares
         for nodes, penalty in zip(self.levels.nodes[1:], self.levels.penalty[1:], strict=True):
             of_node = np.bincount(nodes, weights=shares)[nodes]
@@ -177,12 +184,14 @@ class _Attribute:
 
 
 def _stretches(levels: Levels) -> NDArray[np.float64]:
-    """Return for each leaf what 1, 2, 4, ... steps to the right from it lose, below a row that is not used."""
+    """Compute for each leaf the loss of 1, 2, 4, ... steps to the right from it, below an unused row."""
     size = len(levels.order)
+    # Neighbours meet at the first level with equal nodes.
     nodes, penalty = levels.nodes[:, levels.order], levels.penalty[:, levels.order]
     meeting = np.argmax(nodes[:, :-1] == nodes[:, 1:], axis=0)
     stretches = np.zeros((1 + max(size - 1, 1).bit_length(), size))
     stretches[1, :-1] = penalty[meeting, np.arange(size - 1)]
+    # A stretch of 2**j steps is two stretches of half the length.
     for power in range(1, len(stretches) - 1):
         half = 1 << (power - 1)
         ends = size - 2 * half
@@ -191,7 +200,7 @@ def _stretches(levels: Levels) -> NDArray[np.float64]:
 
 
 def _positions(column: Column) -> NDArray[np.float64]:
-    """Return where the values of an ordered attribute lie, from 0 to 1; a missing value lies at 2."""
+    """Compute the positions of the values of an ordered attribute, from 0 to 1; a missing value is at 2."""
     present = distances(column)
     present = present / max(float(present[-1]), np.finfo(np.float64).tiny) if len(present) else present
     return np.append(present, 2.0) if column.has_missing else present

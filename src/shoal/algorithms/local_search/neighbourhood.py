@@ -1,4 +1,4 @@
-"""Classes of equal rows and which of them are near to each other, in the loss of a group of two."""
+"""Search for near classes of equal rows, by the loss of a group of two."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 __all__ = ["Near", "RowClasses", "near_classes", "stretches_for"]
 
 _WINDOW = 8
-"""Classes at most this far away in the order are looked at first."""
+"""Classes at most this far away in the order are visited first."""
 _BUDGET = 25
-"""Stretches that are looked at for each neighbour that is asked for."""
+"""Number of stretches to visit for each requested neighbour."""
 _LEAST_BUDGET = 2
-"""The same where classes and attributes are very many."""
+"""Smallest number of stretches for each neighbour, if there are very many classes and attributes."""
 _MOST_LOOKS = 1_000_000_000
-"""Stretches times attributes that are looked at for all classes, unless even the least is more."""
+"""Largest product of stretches and attributes for all classes, unless the smallest number exceeds it."""
 _STRETCH = 10_000
-"""Classes whose neighbours are found before the caller hears of it."""
+"""Number of classes between two progress reports."""
 _ALONE = 64
-"""Classes whose neighbours are found before threads are used."""
+"""Number of classes that are searched before threads are started."""
 _THREADS = 2
-"""Threads that find them side by side."""
+"""Number of threads that search in parallel."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RowClasses:
-    """The classes of equal rows of a table, its rows numbered as they stand in the classes."""
+    """The classes of equal rows of a table, with its rows numbered in the order of the classes."""
 
     begins: NDArray[np.int32]
     """First row of each class; one more than there are classes."""
@@ -48,7 +48,7 @@ class RowClasses:
 
     @classmethod
     def of(cls, table: Table) -> RowClasses:
-        """Return the classes of a table."""
+        """Build the classes of a table."""
         begins = table.classes.cell_starts[table.classes.class_starts].astype(np.int32)
         of_rows = np.repeat(np.arange(len(begins) - 1, dtype=np.int32), np.diff(begins))
         return cls(begins=begins, of_rows=of_rows)
@@ -60,28 +60,28 @@ class RowClasses:
 
 
 class Near(NamedTuple):
-    """Which classes are near to each of some, and what they lose together with it."""
+    """Near classes of each class, and the losses together with them."""
 
     classes: NDArray[np.int32]
-    """Shape (classes, width): the nearest first, and -1 where there are no more."""
+    """Shape (classes, width): the nearest first, then -1."""
     losses: NDArray[np.float64]
-    """The same shape; infinite where there are no more."""
+    """The same shape; infinite if there are no more classes."""
     unseen: NDArray[np.float64]
-    """The least that a class may lose which the search did not come to; infinite where none can be nearer than those
-    that it found."""
+    """A lower bound on the loss with any class that the search did not visit; infinite if none can be nearer than the
+    classes found."""
 
 
 def stretches_for(count: int, width: int, attributes: int) -> tuple[int, bool]:
-    """Return how many stretches of classes may be looked at for one class, and whether these are as many as usual.
+    """Choose how many stretches of classes to visit for one class, and whether that is the usual number.
 
     Parameters
     ----------
     count : int
-        Classes whose neighbours are looked for.
+        Number of classes whose neighbours are searched.
     width : int
-        How many neighbours.
+        Number of neighbours.
     attributes : int
-        Quasi-identifiers that the classes are compared in.
+        Number of quasi-identifiers that the classes are compared in.
     """
     usual = _BUDGET * width
     affordable = _MOST_LOOKS // max(count * attributes, 1)
@@ -94,30 +94,30 @@ def near_classes(
     width: int,
     *,
     chosen: NDArray[np.integer] | None = None,
-    asking: NDArray[np.bool_] | None = None,
+    searched: NDArray[np.bool_] | None = None,
     stretches: int | None = None,
     window: int = _WINDOW,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Near:
-    """Return for each class those that lose least together with it.
+    """Find for each class the classes with the smallest loss together with it.
 
     Parameters
     ----------
     table : LossTable
-        Its rows stand as in the classes.
+        With its rows in the order of the classes.
     classes : RowClasses
     width : int
-        How many are looked for.
+        Number of neighbours of each class.
     chosen : integer array, optional
-        The classes that count, ascending; all by default. The others have no neighbours.
-    asking : bool array, optional
-        The classes whose neighbours are looked for; all by default.
+        Classes to consider, ascending; all by default. The others have no neighbours.
+    searched : bool array, optional
+        Classes whose neighbours are searched; all by default.
     stretches : int, optional
-        How many stretches of classes are looked at for each class; the usual number by default.
+        Number of stretches of classes to visit for each class; the usual number by default.
     window : int
-        Classes that stand at most so far away in the order of the codes are looked at first.
+        Classes at most this far away in the order of the codes are visited first.
     progress : callable
-        Called with the classes that are done, and their number.
+        Called with the number of finished classes, and their total.
     """
     chosen = np.arange(classes.count) if chosen is None else chosen
     near = np.full((classes.count, width), -1, dtype=np.int32)
@@ -125,6 +125,7 @@ def near_classes(
     missed = np.full(classes.count, np.inf)
     if len(chosen) < 2 or not table.width:
         return Near(near, lost, missed)
+    # The attributes with the largest steps first: they prune best. Then sort the classes.
     attributes = np.argsort(-table.steps, kind="stable")
     codes = table.losses.codes[classes.begins[chosen]][:, attributes]
     order = np.lexsort(codes.T[::-1])
@@ -136,31 +137,31 @@ def near_classes(
         positions=table.losses.positions,
     )
     begins, ends = np.empty((2, codes.shape[1], len(codes)), dtype=np.int32)
+    # -1 stands for "no neighbour", and maps to itself.
     stretches_of(codes, begins, ends)
     numbers = np.append(chosen[order], -1).astype(np.int32)
-    queries = np.arange(len(codes)) if asking is None else np.flatnonzero(asking[numbers[:-1]])
+    queries = np.arange(len(codes)) if searched is None else np.flatnonzero(searched[numbers[:-1]])
     found = np.empty((len(queries), width), dtype=np.int32)
     distances = np.empty((len(queries), width))
     unseen = np.empty(len(queries))
-    looked_at = _BUDGET * width if stretches is None else stretches
+    budget = _BUDGET * width if stretches is None else stretches
 
     def search(first: int, end: int) -> None:
-        """Find the neighbours of some of the classes."""
-        some = slice(first, end)
-        nearest_classes(
-            losses, begins, ends, queries[some], window, looked_at, found[some], distances[some], unseen[some]
-        )
+        """Find the neighbours of a part of the classes."""
+        part = slice(first, end)
+        nearest_classes(losses, begins, ends, queries[part], window, budget, found[part], distances[part], unseen[part])
 
-    search(0, _ALONE)  # which loads the loop
+    search(0, _ALONE)  # loads the kernel before the threads start
     firsts = range(_ALONE, len(queries), _STRETCH)
     ends_of = [first + _STRETCH for first in firsts]
-    # Each class is looked for by itself: what is found does not depend on the threads.
+    # Each class is searched on its own: the result does not depend on the threads.
     pool = ThreadPoolExecutor(max_workers=_THREADS)
     try:
         for first, _ in zip(firsts, pool.map(search, firsts, ends_of), strict=True):
             progress(first, len(queries))
     finally:
         pool.shutdown(cancel_futures=True)
+    # From places in the order back to numbers of classes.
     near[numbers[queries]] = numbers[found]
     lost[numbers[queries]] = distances
     missed[numbers[queries]] = unseen

@@ -1,7 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""Founding groups and dissolving them, where less is lost then.
+"""Steps for whole groups: open a new group, or dissolve one, if the loss falls.
 
-Rows move one after another, and what was moved is noted: where all the moves together do not pay they are taken back.
+Rows move one after another, and each move is logged: if all the moves together do not pay, they are undone.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal._compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.whole_kernel import ZERO
 from shoal.algorithms.local_search.group_state_kernel import (
     BEGIN,
     GROUP,
     LOSS,
-    NOBODY,
+    NO_ROW,
     ROOM,
     SIZE,
     change_of,
@@ -37,34 +37,34 @@ if TYPE_CHECKING:
 __all__ = ["Log", "dissolve_groups", "found_groups"]
 
 LEAST = 1e-9
-"""Less is not worth a move: it may be rounding."""
+"""Smallest gain that counts: smaller differences may be rounding."""
 PER_CLASS = 2
-"""Rows of a class that are looked at."""
+"""Rows of a class to consider."""
 
 
 class Log(NamedTuple):
-    """Moves that may be taken back, and marks of what was looked at."""
+    """Log of moves that may be undone, and marks of visited groups."""
 
     rows: Counts
     """Row of each move."""
     origins: Counts
-    """The group that it came from."""
+    """Group that each row came from."""
     closed: Counts
-    """The last turn in which a group was broken up; nothing goes there then."""
+    """The last turn in which a group was closed; no row goes there in that turn."""
     seen: Counts
-    """The last step in which a group was looked at."""
+    """The last step in which a group was considered."""
     here: Floats
     there: Floats
-    """What `change_of` found of the group that a row leaves, and of the one that it joins."""
+    """Results of `change_of` for the group that a row leaves, and for the group that it joins."""
 
     @classmethod
     def of_dissolving(cls, state: State) -> Log:
-        """Return a log with room for all rows of a group, and one more."""
+        """Create a log with room for all rows of a group, and one more."""
         return cls._with_room(state.groups[:, ROOM].max() + 1, state)
 
     @classmethod
     def of_founding(cls, state: State, partners: Partners, most_broken: int) -> Log:
-        """Return a log with room for the rows that may join a new group, and for all rows of those broken up for it."""
+        """Create a log with room for the rows that may join a new group, and for all rows of dissolved groups."""
         joining = (partners.near.shape[1] + 1) * PER_CLASS + 1
         return cls._with_room(joining + (most_broken + 1) * state.groups[:, ROOM].max(), state)
 
@@ -83,13 +83,15 @@ class Log(NamedTuple):
 
 @kernel_step
 def _move(row, H, moves, losses, asked, state, log):
-    """Take a row to another group and note it as the next of the moves; return how the loss changes."""
+    """Move a row to another group and log the move; return the change of the loss."""
     G = np.int64(state.places[row, GROUP])
-    change = change_of(G, row, NOBODY, losses, state, log.here)
-    change += change_of(H, NOBODY, row, losses, state, log.there)
-    settle(G, row, NOBODY, losses, state, log.here)
-    settle(H, NOBODY, row, losses, state, log.there)
-    put(row, NOBODY, G, H, asked, state)
+    # Both changes are computed before the state is touched.
+    change = change_of(G, row, NO_ROW, losses, state, log.here)
+    change += change_of(H, NO_ROW, row, losses, state, log.there)
+    settle(G, row, NO_ROW, losses, state, log.here)
+    settle(H, NO_ROW, row, losses, state, log.there)
+    put(row, NO_ROW, G, H, asked, state)
+    # The log entry is enough to move the row back.
     log.rows[moves] = row
     log.origins[moves] = G
     return change
@@ -97,53 +99,58 @@ def _move(row, H, moves, losses, asked, state, log):
 
 @inlined
 def _take_back(moves, losses, asked, state, log):
-    """Undo the moves that were noted, the last one first."""
+    """Undo the logged moves, the last move first."""
     for i in range(moves - 1, -1, -1):
         _move(log.rows[i], log.origins[i], i, losses, asked, state, log)
 
 
 @kernel_step
 def _best_home(row, turn, step, losses, asked, state, partners, log):
-    """Return the group that loses least by taking a row, among those of near rows that stay acceptable; -1: none."""
+    """Find the group that loses least by taking a row, among groups of near rows that stay acceptable; -1 if none."""
     best = np.inf
     target = np.int64(-1)
     home = partners.class_of[row]
+    # The row's own class first, then the near classes, nearest first.
     for j in range(-1, partners.near.shape[1]):
         other = home if j < 0 else partners.near[home, j]
         if other < 0:
             break
         begin, end = partners.begins[other], partners.begins[other + 1]
-        for beside in range(begin, end, max(1, (end - begin) // PER_CLASS)):
-            H = np.int64(state.places[beside, GROUP])
+        # A few rows of each class are enough: they lead to its groups.
+        for near_row in range(begin, end, max(1, (end - begin) // PER_CLASS)):
+            H = np.int64(state.places[near_row, GROUP])
+            # Skip groups already seen in this step, closed groups and full groups.
             if log.seen[H] == step or log.closed[H] == turn or state.groups[H, SIZE] >= state.groups[H, ROOM]:
                 continue
             log.seen[H] = step
-            change = change_of(H, NOBODY, row, losses, state, log.there)
-            if change < best and still_holds(H, NOBODY, row, asked, state):
+            change = change_of(H, NO_ROW, row, losses, state, log.there)
+            # The cheap test first: the predicate is evaluated only for an improvement.
+            if change < best and still_holds(H, NO_ROW, row, asked, state):
                 best = change
                 target = H
     return target
 
 
 @kernel_step
-def _empty(G, turn, moves, limit, losses, asked, state, partners, log):
-    """Send every row of a group to its best home, unless as much as a limit would be lost.
+def _empty_group(G, turn, moves, limit, losses, asked, state, partners, log):
+    """Send every row of a group to its best other group, unless the loss would rise by the limit.
 
     Returns
     -------
     change : float
-        How the loss changes; infinite where the group could not be emptied.
+        Change of the loss; infinite if the group could not be emptied.
     moves : int
-        How many are noted now.
+        Number of logged moves.
     """
     total = 0.0
     while state.groups[G, SIZE] > 0 and moves < log.rows.size and state.work[0] > 0:
-        # The rows that are left can save no more than what they lose.
+        # The remaining rows can save at most their present loss: stop if even that cannot meet the limit.
         saved = 0.0
         for c in range(losses.columns.shape[0]):
             saved += state.measured[G, c, LOSS] * state.groups[G, SIZE]
         if total - saved >= limit:
             break
+        # The last row first, because removing it moves no other row.
         row = np.int64(state.members[state.groups[G, BEGIN] + state.groups[G, SIZE] - 1])
         target = _best_home(row, turn, turn * log.rows.size + moves, losses, asked, state, partners, log)
         if target < 0:
@@ -155,14 +162,14 @@ def _empty(G, turn, moves, limit, losses, asked, state, partners, log):
 
 @kernel
 def dissolve_groups(chosen, most, losses, asked, state, partners, log):
-    """Send the rows of groups to other groups where all of them together lose less there, or not much more.
+    """Dissolve groups if their rows together lose less in other groups, or not much more.
 
     Parameters
     ----------
     chosen : int32[m]
-        The groups to try, as long as `state.work` lasts.
+        The groups to try, until `state.work` is used up.
     most : float
-        How much more may be lost, infinite to dissolve whatever can be; 0 where it has to pay.
+        Largest rise of the loss, infinite to dissolve every group that can be; 0 if dissolving has to pay.
     losses, asked, state, partners : Losses, Asked, State, Partners
         See `exchange_rows` of `exchange_kernel`. Groups that are dissolved are left without rows.
     log : Log
@@ -171,15 +178,17 @@ def dissolve_groups(chosen, most, losses, asked, state, partners, log):
     Returns
     -------
     int
-        How many were dissolved.
+        Number of dissolved groups.
     """
     dissolved = 0
     for turn in range(chosen.size):
         if state.work[0] <= 0:
             break
         G = np.int64(chosen[turn])
+        # A closed group takes none of its own rows back.
         log.closed[G] = turn
-        total, moves = _empty(G, turn, ZERO, most, losses, asked, state, partners, log)
+        total, moves = _empty_group(G, turn, ZERO, most, losses, asked, state, partners, log)
+        # Accept the moves as a whole, or undo them as a whole.
         if total < most - LEAST:
             dissolved += 1
         else:
@@ -188,9 +197,10 @@ def dissolve_groups(chosen, most, losses, asked, state, partners, log):
 
 
 @kernel_step
-def _pool(row, state, partners, pool, lost):
-    """List rows of near classes, and what each loses where it is; return how many."""
+def _fill_pool(row, state, partners, pool, lost):
+    """List rows of near classes and their present losses; return the number of rows."""
     pooled = 0
+    # As in `_best_home`: the own class first, at most a few rows of each class.
     home = partners.class_of[row]
     for j in range(-1, partners.near.shape[1]):
         other = home if j < 0 else partners.near[home, j]
@@ -200,6 +210,7 @@ def _pool(row, state, partners, pool, lost):
         taken = 0
         for candidate in range(begin, end, max(1, (end - begin) // PER_CLASS)):
             if candidate != row and taken < PER_CLASS:
+                # The loss of a row is that of its group, summed over the attributes.
                 lost[pooled] = 0.0
                 for c in range(state.measured.shape[1]):
                     lost[pooled] += state.measured[state.places[candidate, GROUP], c, LOSS]
@@ -211,17 +222,20 @@ def _pool(row, state, partners, pool, lost):
 
 @inlined
 def _best_of_pool(F, pool, lost, pooled, may_break, turn, smallest, losses, state, log):
-    """Return the place of the row that pays most in a new group; -1 where none does, or none may be taken.
+    """Find the row that pays most in a new group; -1 if none does, or none may be taken.
 
-    A row of a group that has none to spare is taken only where that group is broken up already, or may be.
+    A row of a group without rows to spare is taken only if that group is already closed, or may be.
     """
+    # While the new group is not yet acceptable any row will do, also at a loss.
     best = np.inf if may_break >= 0 else -LEAST
     at = -1
     for i in range(pooled):
         H = state.places[pool[i], GROUP]
+        # Its group would break, and no further group may.
         if log.closed[H] != turn and state.groups[H, SIZE] <= smallest and may_break <= 0:
             continue
-        change = change_of(F, NOBODY, pool[i], losses, state, log.there) - lost[i]
+        # What the new group loses by the row, less what the row loses now.
+        change = change_of(F, NO_ROW, pool[i], losses, state, log.there) - lost[i]
         if change < best:
             best = change
             at = i
@@ -230,20 +244,20 @@ def _best_of_pool(F, pool, lost, pooled, may_break, turn, smallest, losses, stat
 
 @kernel
 def found_groups(seeds, spare, most_broken, smallest, losses, asked, state, partners, log):
-    """Make new groups around rows, where less is lost then.
+    """Open new groups around rows if the loss falls.
 
-    A seed takes the near row that pays most, what it lost where it was taken into account, until the new group is
-    acceptable, and then those that gain by joining. Groups that are not acceptable without what was taken are broken
-    up: the rest of their rows go where they lose least.
+    A seed takes the near row that pays most, its present loss taken into account, until the new group is acceptable,
+    and then rows that gain by joining. Groups that are not acceptable without the rows taken from them are dissolved:
+    their other rows go where they lose least.
 
     Parameters
     ----------
     seeds : int32[r]
-        Rows to found a group around, as long as `state.work` lasts.
+        Rows to open a group around, until `state.work` is used up.
     spare : int
-        The first of the groups without rows, which are the last ones.
+        The first of the empty groups, which are the last groups.
     most_broken : int
-        Groups that may be broken up for a new one.
+        Largest number of groups to dissolve for a new one.
     smallest : int
         Fewest rows of an acceptable group.
     losses, asked, state, partners : Losses, Asked, State, Partners
@@ -254,52 +268,61 @@ def found_groups(seeds, spare, most_broken, smallest, losses, asked, state, part
     Returns
     -------
     int
-        How many were founded.
+        Number of new groups.
     """
     pool = np.empty((partners.near.shape[1] + 1) * PER_CLASS, dtype=np.int64)
     lost = np.empty(pool.size, np.float64)
     broken = np.empty(most_broken + 1, dtype=np.int64)
     founded = 0
+    # Each seed fills the next empty group.
     for turn in range(seeds.size):
         F = np.int64(spare + founded)
         if F == state.groups.shape[0] or state.work[0] <= 0:
             break
+        # Candidates are gathered once for each seed.
         row = np.int64(seeds[turn])
-        pooled = _pool(row, state, partners, pool, lost)
+        pooled = _fill_pool(row, state, partners, pool, lost)
         total = 0.0
         moves = ZERO
         breaks = 0
         done = False
+        # Move rows one by one; `done` is true as soon as the new group is acceptable.
         while row >= 0:
             G = np.int64(state.places[row, GROUP])
-            # A row may be one too many, for models that look at shares.
-            if done and not still_holds(F, NOBODY, row, asked, state):
+            # A further row may break a group, for models that bound shares.
+            if done and not still_holds(F, NO_ROW, row, asked, state):
                 break
+            # The row's group cannot spare it: close that group, if the limit allows.
             if log.closed[G] != turn and (
-                state.groups[G, SIZE] <= smallest or not still_holds(G, row, NOBODY, asked, state)
+                state.groups[G, SIZE] <= smallest or not still_holds(G, row, NO_ROW, asked, state)
             ):
                 if breaks == most_broken or done:
                     break
                 log.closed[G] = turn
                 broken[breaks] = G
                 breaks += 1
+            # Make the move, and test whether the group is complete.
             total += _move(row, F, moves, losses, asked, state, log)
             moves += 1
-            done = done or (moves >= smallest and still_holds(F, NOBODY, NOBODY, asked, state))
+            done = done or (moves >= smallest and still_holds(F, NO_ROW, NO_ROW, asked, state))
             if state.groups[F, SIZE] == state.groups[F, ROOM]:
                 break
+            # -1: only rows that pay; otherwise the number of groups that may still be closed.
             may_break = -1 if done else most_broken - breaks
             at = _best_of_pool(F, pool, lost, pooled, may_break, turn, smallest, losses, state, log)
             row = np.int64(-1)
+            # The chosen row leaves the pool; the last one takes its place.
             if at >= 0:
                 row = pool[at]
                 pooled -= 1
                 pool[at] = pool[pooled]
                 lost[at] = lost[pooled]
+        # The remaining rows of closed groups need other groups, within what was gained so far.
         for i in range(breaks):
             if done and total < np.inf:
-                change, moves = _empty(broken[i], turn, moves, -total, losses, asked, state, partners, log)
+                change, moves = _empty_group(broken[i], turn, moves, -total, losses, asked, state, partners, log)
                 total += change
+        # Keep the new group only if everything together pays.
         if done and total < -LEAST:
             founded += 1
         else:

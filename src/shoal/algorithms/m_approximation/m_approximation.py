@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import Boolean, parameter, validate_declared
-from shoal.algorithms.base import Guarantee, Partition
+from shoal._core.facts import Fact
+from shoal._core.validation import Boolean, parameter
+from shoal.algorithms.base import UNTOUCHED, Algorithm, Capabilities, Guarantee, Partition
 from shoal.algorithms.tp.cascade import MOST_ATTRIBUTES, Cascade, split_rows, starred_attributes
 
 if TYPE_CHECKING:
@@ -27,53 +28,44 @@ __all__ = ["MApproximation"]
 
 
 @dataclass(frozen=True)
-class MApproximation:
+class MApproximation(Algorithm):
     """The d-approximation for k-anonymity, refined by default.
 
     Parameters
     ----------
     refine : bool, default True
-        Whether the mixed group is partitioned further by the cascade. It never leaves more stars than without.
+        Whether the cascade partitions the mixed group further. It never leaves more stars than without.
 
     Notes
     -----
-    The paper leaves open which rows fill up the mixed group in its third case: here those of the classes with the
-    largest surplus. Beyond 63 quasi-identifiers nothing is refined.
+    The paper does not state which rows fill up the mixed group in its third case: here the rows of the classes with the
+    largest surplus. If there are more than 63 quasi-identifiers, nothing is refined.
     """
 
-    divisible: ClassVar[bool] = True
-    """Parts of a table may be solved one after another, where it does not fit into memory."""
-    bytes_per_row: ClassVar[int] = 90
-    """Memory that a row takes meanwhile, in bytes, > 0."""
+    capabilities: ClassVar[Capabilities] = Capabilities(divisible=True, bytes_per_row=90)
+    """Capabilities of the algorithm."""
 
     refine: bool = field(
         default=True, metadata=parameter(Boolean(), "Whether the mixed group is partitioned further by the cascade.")
     )
     name: ClassVar[str] = "m-approximation"
-    """What users and certificates call it."""
-
-    def __post_init__(self) -> None:
-        validate_declared(self.name, self)
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the parameters as they appear in a certificate."""
-        return {"refine": self.refine}
+    """Name of the algorithm in requests and certificates."""
 
     def unsupported(self, requirement: Requirement) -> str | None:
-        """Return why a requirement cannot be served, in words that follow "because"."""
+        """Explain why a requirement cannot be served, in words that follow "because"."""
         form = requirement.frequency_form()
         return None if form is not None and form.l == 1 else "it serves k-anonymity alone"
 
-    def partition(self, problem: Problem) -> Partition:
-        """Partition the rows; see `Algorithm.partition`."""
-        form = problem.requirement.frequency_form()
-        assert form is not None
+    def group_rows(self, problem: Problem) -> Partition:
+        """Find the groups; see `Algorithm.partition`."""
         problem.progress(self.name, 0, 1)
         classes = problem.table.classes
         sizes = classes.class_sizes
-        keep, case = _rows_that_stay(sizes, form.k)
+        # The theorem's partition: classes that stay, and one mixed group.
+        keep, case = _rows_that_stay(sizes, problem.frequency_form.k)
         groups, mixed = split_rows(classes, _by_cell(keep, classes.cell_counts, classes.class_starts))
         details = {"classes": classes.count, "case": case, "mixed_group": len(mixed)}
+        # The refinement replaces it if it costs no more stars.
         if len(mixed):
             cost = len(mixed) * starred_attributes(problem.table, mixed)
             refined = self._refined(problem, sizes, cost, details) if self.refine else None
@@ -82,23 +74,19 @@ class MApproximation:
             else:
                 groups = refined
         problem.progress(self.name, 1, 1)
-        return Partition(
-            groups=groups,
-            count=int(groups.max()) + 1,
-            guarantee=_guarantee(problem, case, refined=self.refine),
-            details=details,
-        )
+        return Partition.of(groups, _guarantee(problem, case, refined=self.refine), details=details)
 
     def _refined(
         self, problem: Problem, sizes: NDArray[np.int64], cost: int, details: dict[str, Any]
     ) -> NDArray[np.int32] | None:
-        """Let the cascade group the rows of the small classes; None where that costs more than `cost` stars."""
+        """Let the cascade group the rows of the small classes; None if that costs more than `cost` stars."""
         form = problem.requirement.frequency_form()
         assert form is not None
         if len(problem.table.quasi_identifiers) > MOST_ATTRIBUTES:
             return None
         classes = problem.table.classes
         counts = classes.cell_counts
+        # Large classes stay whole; only rows of small classes enter the cascade.
         stays = np.repeat(sizes >= form.k, np.diff(classes.class_starts))
         keep = np.where(stays, counts, 0).astype(np.int32)
         groups, rows = split_rows(classes, keep)
@@ -111,14 +99,16 @@ class MApproximation:
 
 
 def _rows_that_stay(sizes: NDArray[np.int64], k: int) -> tuple[NDArray[np.int64], int]:
-    """Return how many rows of each class stay in it, and the case of the theorem's proof (0: nothing to do)."""
+    """Count the rows that stay in each class, and choose the case of the theorem's proof (0: nothing to do)."""
     small = sizes < k
     keep = np.where(small, 0, sizes)
     waiting = int(sizes[small].sum())
     if waiting == 0:
         return keep, 0
+    # Case 1: the small classes are enough for a group.
     if waiting >= k:
         return keep, 1
+    # Case 2: rows of large classes fill the group, from the largest surplus down.
     missing = k - waiting
     surplus = np.where(small, 0, sizes - k)
     if int(surplus.sum()) >= missing:
@@ -126,12 +116,13 @@ def _rows_that_stay(sizes: NDArray[np.int64], k: int) -> tuple[NDArray[np.int64]
         before = np.cumsum(surplus[order]) - surplus[order]
         keep[order] -= np.clip(missing - before, 0, surplus[order])
         return keep, 2
+    # Case 3: the smallest large class joins the group as a whole.
     keep[np.flatnonzero(~small)[np.argmin(sizes[~small])]] = 0
     return keep, 3
 
 
 def _by_cell(keep: NDArray[np.int64], counts: NDArray[np.int32], starts: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Spread what each class keeps over its cells, the first cells first."""
+    """Distribute the kept rows of each class over its cells, the first cells first."""
     totals = np.cumsum(counts, dtype=np.int64)
     firsts = starts[:-1]
     before = totals - counts - np.repeat(totals[firsts] - counts[firsts], np.diff(starts))
@@ -141,8 +132,6 @@ def _by_cell(keep: NDArray[np.int64], counts: NDArray[np.int32], starts: NDArray
 def _guarantee(problem: Problem, case: int, *, refined: bool) -> Guarantee:
     d = len(problem.table.quasi_identifiers)
     if case == 0:
-        return Guarantee(
-            text="No cell is suppressed: the table met the requirement as it was.", tuples_ratio=1, stars_ratio=1
-        )
-    text = f"At most d = {d} times the fewest stars possible (case {case} of the proof)."
-    return Guarantee(text=text, tuples_ratio=None if refined else 1, stars_ratio=d)
+        return Guarantee(promise=UNTOUCHED, tuples_ratio=1, stars_ratio=1)
+    promise = Fact("m_approximation", d=d, case=case)
+    return Guarantee(promise=promise, tuples_ratio=None if refined else 1, stars_ratio=d)

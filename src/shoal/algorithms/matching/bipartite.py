@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal._core.facts import Fact
 from shoal.algorithms.matching.cover_problem import FORBIDDEN, Cover
 from shoal.algorithms.matching.group_prices_kernel import pair_costs, potentials
 from shoal.errors import InternalError
@@ -15,11 +16,11 @@ if TYPE_CHECKING:
 
     from shoal.algorithms.matching.cover_problem import CoverProblem
 
-__all__ = ["MOST_PAIRS", "cheapest_pairs"]
+__all__ = ["cheapest_pairs"]
 
 MOST_PAIRS = 6_000
 """Rows of one value that are assigned; the matrix of costs has the square of that many entries."""
-_PROOF = "assignment of the rows of one value to those of the other, its dual solution checked in integers"
+_PROOF = Fact("bipartite")
 
 
 def cheapest_pairs(problem: CoverProblem) -> Cover | None:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from shoal._core.facts import Fact
+
 __all__ = ["FORBIDDEN", "MOST_ATTRIBUTES", "Cover", "CoverProblem", "GroupPrices", "split_cover"]
 
 MOST_ATTRIBUTES = 62
@@ -125,7 +127,7 @@ class Cover:
     """What they cost; None where no cover was found."""
     bound: int
     """No cover costs less."""
-    proof: str
+    proof: Fact
     """How the bound was proven, in words."""
     complete: bool
     """Whether the search ran to its end; not where time ran out or somebody interrupted it."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal._core.facts import Fact
 from shoal.algorithms.matching.cover_problem import FORBIDDEN, Cover, CoverProblem, split_cover
 from shoal.algorithms.matching.group_arrays import (
     entries,
@@ -36,7 +37,7 @@ from shoal.solver.highs import LiveProgram, Program, Rows, Solution, solve
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal._progress import Progress
+    from shoal._core.progress import Progress
 
 __all__ = ["CoverSearch"]
 
@@ -118,7 +119,7 @@ class CoverSearch:
         self._best = np.empty((0, 3), dtype=np.int64)
         self._cost: int | None = None
         self._bound = 0
-        self._proof = "no group costs less than nothing"
+        self._proof = Fact("costs_nonnegative")
         self._prohibitive = problem.rows * problem.prices.highest + 1
         """More than any cover costs: what a row in no group costs at last where that is not allowed."""
         self._penalty = min(_RAISED * (problem.prices.highest + 1), self._prohibitive)
@@ -308,11 +309,10 @@ class CoverSearch:
             self._raise_bound(-(-total // UNIT), self._relaxation())
         return found, reduced
 
-    def _relaxation(self) -> str:
-        how = f" with {len(self._cuts)} parity cuts" if self._cuts else ""
-        return f"linear program over all pairs and triples{how}, its dual solution checked in integers"
+    def _relaxation(self) -> Fact:
+        return Fact("pairs_and_triples_cut", cuts=len(self._cuts)) if self._cuts else Fact("pairs_and_triples")
 
-    def _raise_bound(self, bound: int, proof: str) -> None:
+    def _raise_bound(self, bound: int, proof: Fact) -> None:
         if bound > self._bound:
             self._bound, self._proof = bound, proof
 
@@ -489,7 +489,9 @@ class CoverSearch:
                     self._keep(repeated(groups, found.values))
             # Either the groups that were tried make no cheaper cover, or another one that costs more than `highest`.
             proven = highest + 1 if math.isinf(found.bound) else min(int(found.bound), highest + 1)
-            self._raise_bound(min(proven, ceiling), f"{self._relaxation()}; branch and bound over {tried} groups")
+            self._raise_bound(
+                min(proven, ceiling), Fact("branch_and_bound", relaxation=self._relaxation(), groups=tried)
+            )
             if found.status in ("time-limit", "interrupted"):
                 raise _OutOfTimeError
             step = max(2 * step, 1)

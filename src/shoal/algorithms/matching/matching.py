@@ -15,12 +15,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from shoal._validation import Optional, RationalIn, parameter, validate_declared
-from shoal.algorithms.base import TIME_LIMIT, Guarantee, Partition
+from shoal._core.facts import Fact
+from shoal._core.validation import Optional, RationalIn, parameter
+from shoal.algorithms.base import TIME_LIMIT, Algorithm, Guarantee, Partition
 from shoal.algorithms.m_approximation.m_approximation import MApproximation
 from shoal.algorithms.matching.bipartite import cheapest_pairs
 from shoal.algorithms.matching.cover_problem import MOST_ATTRIBUTES, Cover, CoverProblem, GroupPrices, split_cover
@@ -30,7 +31,7 @@ from shoal.algorithms.tp.three_phase import ThreePhase
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.algorithms.base import Algorithm, Problem
+    from shoal.algorithms.base import Problem
     from shoal.models import Requirement
     from shoal.table import Table
 
@@ -38,11 +39,10 @@ __all__ = ["Matching"]
 
 _MOST_TYPES = 20_000
 """Types of rows up to which the program over pairs and triples is solved."""
-_OPTIMAL = "Proven optimal: no release with this requirement recodes fewer cells."
 
 
 @dataclass(frozen=True)
-class Matching:
+class Matching(Algorithm):
     """The fewest stars for k = 2, and for frequency l-diversity with l = 2, proven.
 
     Parameters
@@ -72,15 +72,8 @@ class Matching:
     name: ClassVar[str] = "matching"
     """What users and certificates call it."""
 
-    def __post_init__(self) -> None:
-        validate_declared(self.name, self)
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the parameters as they appear in a certificate."""
-        return {"time_limit": self.time_limit}
-
     def unsupported(self, requirement: Requirement) -> str | None:
-        """Return why a requirement cannot be served, in words that follow "because"."""
+        """Explain why a requirement cannot be served, in words that follow "because"."""
         form = requirement.frequency_form()
         if form is not None and form.k <= 2 and form.l in (1, 2):
             return None
@@ -89,10 +82,9 @@ class Matching:
             "two and three rows suffice"
         )
 
-    def partition(self, problem: Problem) -> Partition:
-        """Partition the rows; see `Algorithm.partition`."""
-        form = problem.requirement.frequency_form()
-        assert form is not None
+    def group_rows(self, problem: Problem) -> Partition:
+        """Find the groups; see `Algorithm.partition`."""
+        form = problem.frequency_form
         problem.progress(self.name, 0, 1)
         types = _Types.of(problem.table, diverse=form.l > 1)
         if form.k == 1 and form.l == 1:
@@ -103,12 +95,8 @@ class Matching:
             cover = self._cover(problem, types)
         groups = types.groups_of_rows(cover.groups)
         problem.progress(self.name, 1, 1)
-        return Partition(
-            groups=groups,
-            count=int(groups.max()) + 1,
-            guarantee=_guarantee(cover),
-            details={"distinct_rows": len(types.codes), "pairs_and_triples": len(cover.groups)},
-        )
+        details = {"distinct_rows": len(types.codes), "pairs_and_triples": len(cover.groups)}
+        return Partition.of(groups, _guarantee(cover), details=details)
 
     def _cover(self, problem: Problem, types: _Types) -> Cover:
         cover = CoverProblem(
@@ -134,13 +122,13 @@ def _start(types: _Types) -> Algorithm:
 def _every_row_alone(counts: NDArray[np.int64]) -> Cover:
     groups = np.full((int(counts.sum()), 3), -1, dtype=np.int64)
     groups[:, 0] = np.repeat(np.arange(len(counts)), counts)
-    return Cover(groups=groups, cost=0, bound=0, proof="no group costs less than nothing", complete=True)
+    return Cover(groups=groups, cost=0, bound=0, proof=Fact("costs_nonnegative"), complete=True)
 
 
 def _unsearched(partition: Partition) -> Partition:
     """Return a partition that was no more than a start, with what is guaranteed of it."""
-    text = f"{partition.guarantee.text} The table is too large to be searched for the fewest stars."
-    return replace(partition, guarantee=replace(partition.guarantee, text=text))
+    promise = Fact("one_after_other", one=partition.guarantee.promise, other=Fact("too_large_to_search"))
+    return replace(partition, guarantee=replace(partition.guarantee, promise=promise))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -196,11 +184,11 @@ class _Types:
 def _guarantee(cover: Cover) -> Guarantee:
     assert cover.cost is not None
     if cover.optimal:
-        return Guarantee(text=_OPTIMAL, stars_ratio=1, stars_bound=cover.cost, proof=cover.proof)
+        return Guarantee(promise=Fact("proven_optimal"), stars_ratio=1, stars_bound=cover.cost, proof=cover.proof)
     if cover.bound == 0:
-        return Guarantee(text="None: the search was stopped before it proved anything.")
+        return Guarantee(promise=Fact("nothing_proven"))
     return Guarantee(
-        text=f"At most {cover.cost - cover.bound} recoded cells more than the fewest possible: the search was stopped.",
+        promise=Fact("search_stopped", more=cover.cost - cover.bound),
         stars_bound=cover.bound,
         proof=cover.proof,
     )

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shoal._progress import Progress, silent
+from shoal._core.progress import Progress, silent
 from shoal.algorithms.matching.cover_search import CoverSearch
 
 if TYPE_CHECKING:

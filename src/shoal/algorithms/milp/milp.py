@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import RationalIn, parameter, validate_declared
-from shoal.algorithms.base import TIME_LIMIT, Guarantee, Partition
+from shoal._core.facts import Fact
+from shoal._core.validation import RationalIn, parameter
+from shoal.algorithms.base import TIME_LIMIT, Algorithm, Guarantee, Partition
 from shoal.algorithms.bounds.stars import lower_bound
+from shoal.algorithms.cluster.cluster import Cluster
 from shoal.algorithms.common.compiled import populations_of
 from shoal.algorithms.common.row_types import RowTypes, counted_groups, one_value
 from shoal.algorithms.hilbert.hilbert import Hilbert
-from shoal.algorithms.local_search.cluster import Cluster
-from shoal.algorithms.local_search.sabre import Sabre
 from shoal.algorithms.m_approximation.m_approximation import MApproximation
 from shoal.algorithms.milp.program import GeneralizationProgram, LinearCondition
 from shoal.algorithms.mondrian.mondrian import Mondrian
+from shoal.algorithms.sabre.sabre import Sabre
 from shoal.algorithms.tp.three_phase import ThreePhase
 from shoal.errors import UnsupportedError
 from shoal.solver.highs import solve
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.algorithms.base import Algorithm, Problem
+    from shoal.algorithms.base import Problem
     from shoal.algorithms.bounds.stars import LowerBound
     from shoal.models import LinearForm, Requirement
     from shoal.solver.highs import Solution
@@ -57,7 +58,7 @@ _MOST_ENTRIES = 400_000
 
 
 @dataclass(frozen=True)
-class GeneralizationVectors:
+class GeneralizationVectors(Algorithm):
     """The integer program over generalization vectors: Theorem 9 of Liang and Yuan, for every linear model.
 
     Parameters
@@ -93,24 +94,19 @@ class GeneralizationVectors:
     name: ClassVar[str] = "milp"
     """What users and certificates call it."""
 
-    def __post_init__(self) -> None:
-        validate_declared(self.name, self)
-
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as they appear in a certificate."""
         return {"time_limit": float(self.time_limit), "gap": float(self.gap)}
 
     def unsupported(self, requirement: Requirement) -> str | None:
-        """Return why a requirement cannot be served, in words that follow "because"."""
-        if not requirement.monotone:
-            return "it serves monotone models only: groups that publish the same cells merge"
-        for model in requirement.group_models:
+        """Explain why a requirement cannot be served, in words that follow "because"."""
+        for model in requirement.group_models if requirement.monotone else ():
             if not model.is_linear:
                 return f"it serves models that are linear inequalities on a group's counts, and {model.words} is not"
-        return None
+        return super().unsupported(requirement)
 
-    def partition(self, problem: Problem) -> Partition:
-        """Partition the rows; see `Algorithm.partition`.
+    def group_rows(self, problem: Problem) -> Partition:
+        """Find the groups; see `Algorithm.partition`.
 
         Raises
         ------
@@ -246,32 +242,29 @@ def _is_acceptable(problem: Problem, types: RowTypes, shares: NDArray[np.int64])
     return True
 
 
-def _proven(solution: Solution, bound: LowerBound) -> tuple[int, str]:
+def _proven(solution: Solution, bound: LowerBound) -> tuple[int, Fact]:
     """Return the larger of the solver's bound on the stars and the one that was there before, and what it rests on."""
     if math.isfinite(solution.bound) and solution.bound > bound.stars:
-        return int(solution.bound), "mixed integer program over generalization vectors, solved by HiGHS (milp)"
+        return int(solution.bound), Fact("milp_program")
     return bound.stars, bound.why
 
 
 def _result(
-    types: RowTypes, release: _Release, proven: int, why: str, solution: Solution | None, details: dict[str, Any]
+    types: RowTypes, release: _Release, proven: int, why: Fact, solution: Solution | None, details: dict[str, Any]
 ) -> Partition:
     """Return a partition with what is proven of it."""
     if release.stars <= proven:
-        text = "Proven optimal: no release with this requirement recodes fewer cells."
+        promise = Fact("proven_optimal")
     else:
         assert solution is not None
-        ended = {"time-limit": "the time limit ended", "interrupted": "an interruption ended"}
+        ended = {"time-limit": "milp_time_limit", "interrupted": "milp_interrupted"}.get(solution.status, "milp_gap")
         most = math.ceil(1000 * (release.stars - proven) / release.stars) / 10
-        text = (
-            f"No release with this requirement recodes fewer than {proven} cells, {most} % fewer than this one: "
-            f"{ended.get(solution.status, 'the gap that was asked for ended')} the search for fewer."
-        )
+        promise = Fact(ended, least=proven, gap=most)
     return Partition(
         groups=types.groups(list(release.shares)),
         count=len(release.shares),
         guarantee=Guarantee(
-            text=text,
+            promise=promise,
             stars_ratio=Fraction(release.stars, proven) if proven else (1 if release.stars == 0 else None),
             stars_bound=proven,
             proof=why,

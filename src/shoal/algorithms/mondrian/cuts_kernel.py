@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal._compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.predicate_kernel import Asked, acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
 
@@ -41,34 +41,34 @@ __all__ = [
 ]
 
 STACK_DEPTH = 64
-"""Ranges that can wait at once: of two parts the smaller goes first, so that the logarithm of the rows is enough."""
+"""Largest number of waiting ranges: the smaller of two parts is cut first, so the logarithm of the rows is enough."""
 
 OPEN, LEAVES, ROWS_DONE, MEASURED = range(4)
-"""Places in the state: ranges that wait, groups so far, rows in these groups, ranges that were measured."""
+"""Indices of the state: waiting ranges, groups so far, rows in these groups, ranges measured so far."""
 
 MOST_CUTS = 32
-"""Places that are tried on one attribute, the nearest to the median first."""
+"""Largest number of places to try on one attribute, the nearest to the median first."""
 
 
 class Domains(NamedTuple):
-    """The values of all quasi-identifiers, one attribute after the other, and what is wide among them."""
+    """The values of all quasi-identifiers, one attribute after the other, and the widths of their domains."""
 
     positions: NDArray[np.float64]
-    """Where each value of each attribute lies, ascending; shape (sum of domain sizes,)."""
+    """Position of each value of each attribute, ascending; shape (sum of domain sizes,)."""
     offsets: Counts
-    """Where each attribute's values start in `positions`, shape (d + 1,); d >= 1."""
+    """Start of each attribute's values in `positions`, shape (d + 1,); d >= 1."""
     ranges: NDArray[np.float64]
-    """How far apart positions of an attribute are that count as the whole domain, and more never counts; 0 for an
-    attribute that is as wide as its values are many. Shape (d,)."""
+    """Distance of positions that counts as the whole domain (more never counts); 0 for an attribute whose width is its
+    number of values. Shape (d,)."""
     marks: Codes
-    """Scratch: for each value the number of the range in which it was seen last; -1 at first."""
+    """Scratch: for each value the number of the range in which it was last seen; -1 at first."""
 
 
 class Parts(NamedTuple):
-    """The partition in the making: ranges of records that wait for a cut, and groups that are done."""
+    """The unfinished partition: ranges of records that wait for a cut, and finished groups."""
 
     stack: Counts
-    """Start and end of each range that waits, shape (room, 2). At first the whole."""
+    """Start and end of each waiting range, shape (room, 2). At first the whole table."""
     state: Counts
     """Four numbers; see `OPEN`, `LEAVES`, `ROWS_DONE`, `MEASURED`."""
     groups: Codes
@@ -86,13 +86,15 @@ class Sides(NamedTuple):
 
 @kernel_step
 def _median(records: Codes, start: int, end: int, a: int, low: int, high: int) -> int:
-    """Return the code of attribute `a` in the middle of a range, given its smallest and largest; digit by digit."""
+    """Compute the median code of attribute `a` in a range from its smallest and largest code, digit by digit."""
+    # Radix selection with four bits a round: no copy, and few passes for small domains.
     digits = np.empty(16, dtype=np.int64)
     shift = 0
     while (high - low) >> shift > 15:
         shift += 4
     wanted = (end - start - 1) // 2
     prefix = 0
+    # Count the records by their next digit among those that share the digits found so far.
     while shift >= 0:
         for digit in range(digits.size):
             digits[digit] = 0
@@ -100,6 +102,7 @@ def _median(records: Codes, start: int, end: int, a: int, low: int, high: int) -
             offset = records[i, a] - low
             if offset >> (shift + 4) == prefix:
                 digits[(offset >> shift) & 15] += 1
+        # The digit whose bucket holds the record of the wanted rank.
         digit = 0
         while wanted >= digits[digit]:
             wanted -= digits[digit]
@@ -110,8 +113,8 @@ def _median(records: Codes, start: int, end: int, a: int, low: int, high: int) -
 
 
 @kernel_step
-def _around(records: Codes, start: int, end: int, a: int, code: int) -> tuple[int, int, int, int]:
-    """Return the next smaller code (or -1), the next larger (or -1), and how many records are below and at a code."""
+def _scan_around(records: Codes, start: int, end: int, a: int, code: int) -> tuple[int, int, int, int]:
+    """Find the next smaller and next larger code (or -1), and count the records below and at a code."""
     smaller = -1
     larger = -1
     below = 0
@@ -130,10 +133,11 @@ def _around(records: Codes, start: int, end: int, a: int, code: int) -> tuple[in
 
 @inlined
 def goes_left(c: int, code: int, seen: int, equal: int, left: int, spread: bool) -> bool:
-    """Return on which side of a cut a code lies; of the `equal` records at the cut, `left` go left.
+    """Test whether a code is on the left side of a cut; of the `equal` records at the cut, `left` go left.
 
-    They are the first ones, or evenly spread ones; `seen` of them came before this one.
+    They are the first ones, or evenly spread; `seen` of them came before this record.
     """
+    # Only records at the cut need a tie rule.
     if c != code:
         return c < code
     if spread:
@@ -143,13 +147,13 @@ def goes_left(c: int, code: int, seen: int, equal: int, left: int, spread: bool)
 
 @inlined
 def empty_sides(asked: Asked) -> Sides:
-    """Return memory for the sensitive codes on both sides of a cut."""
+    """Allocate memory for the sensitive codes on both sides of a cut."""
     codes = asked.starts[asked.starts.size - 1]
     return Sides(np.zeros((2, codes), dtype=np.int64), np.empty((2, codes), dtype=np.int32))
 
 
 @kernel_step
-def _allowed(
+def _is_allowed(
     records: Codes,
     start: int,
     end: int,
@@ -158,13 +162,14 @@ def _allowed(
     sides: Sides,
     asked: Asked,
 ) -> bool:
-    """Return whether both sides of a cut are acceptable: a cut is (attribute, code, equal, left of them, spread)."""
+    """Test whether both sides of a cut are acceptable: a cut is (attribute, code, equal, left of them, spread)."""
     counts, touched = sides
     starts, rules, bounds, _ = asked
     a, code, equal, left = cut[0], cut[1], cut[2], cut[3]
     spread = cut[4] == 1
     left_rows, left_codes, right_codes = ZERO, ZERO, ZERO
     last = records.shape[1] - 1
+    # One pass builds the histograms of both sides, and the lists of their codes.
     seen = ZERO
     for i in range(start, end):
         c = records[i, a]
@@ -180,10 +185,12 @@ def _allowed(
                 touched[1, right_codes] = v
                 right_codes += 1
             counts[side, v] += 1
+    # The right side is tested only if the left side is acceptable.
     both = acceptable(left_rows, touched[0], left_codes, counts[0], starts, rules, bounds)
     if both:
         right_rows = end - start - left_rows
         both = acceptable(right_rows, touched[1], right_codes, counts[1], starts, rules, bounds)
+    # Zero the histograms through the lists: the domain may be much larger than the range.
     for i in range(left_codes):
         counts[0, touched[0, i]] = 0
     for i in range(right_codes):
@@ -207,44 +214,50 @@ def find_cut(
     """Find an allowed cut on the attribute `cut[0]`, the nearest to the median first; fill in the rest of `cut`."""
     a = cut[0]
     size = end - start
+    # The paper's cut: at the median.
     median = _median(records, start, end, a, low, high)
-    down, _, below, equal = _around(records, start, end, a, median)
+    down, _, below, equal = _scan_around(records, start, end, a, median)
+    # Relaxed: divide the records at the median in halves, the first ones or evenly spread ones to the left.
     if relaxed:
         for spread in range(2):
             cut[1], cut[2], cut[3], cut[4] = median, equal, size // 2 - below, spread
-            if _allowed(records, start, end, d, cut, sides, asked):
+            if _is_allowed(records, start, end, d, cut, sides, asked):
                 return True
-    # Cuts between values: all records at `down` and below go left, or all at `median` and below.
+    # Strict cuts lie between values: all records at `down` and below go left, or all at `median` and below.
     lower, upper = down, median
     lower_size, upper_size = below, below + equal
+    # Walk outwards from the median on both sides; a side ends if its smaller part is too small.
     for _ in range(MOST_CUTS):
         lower_fits = lower_size >= asked.smallest
         upper_fits = size - upper_size >= asked.smallest
         if not lower_fits and not upper_fits:
             return False
+        # Take the more balanced of the two candidates.
         goes_lower = lower_fits and (not upper_fits or lower_size >= size - upper_size)
         code = lower if goes_lower else upper
-        before, after, below, equal = _around(records, start, end, a, code)
+        before, after, below, equal = _scan_around(records, start, end, a, code)
         cut[1], cut[2], cut[3], cut[4] = code, equal, equal, 0
-        if _allowed(records, start, end, d, cut, sides, asked):
+        if _is_allowed(records, start, end, d, cut, sides, asked):
             return True
+        # Move that side one value further out.
         if goes_lower:
             lower, lower_size = before, below
         else:
-            _, _, below, equal = _around(records, start, end, a, after)
+            _, _, below, equal = _scan_around(records, start, end, a, after)
             upper, upper_size = after, below + equal
     return False
 
 
 @kernel_step
 def part_range(records: Codes, spare: Codes, start: int, end: int, cut: Counts) -> int:
-    """Rearrange a range so that the left side of a cut comes first, each side in its order; return where it ends."""
+    """Move the left side of a cut to the front of a range, each side in its order; return where the left side ends."""
     a, code, equal, left = cut[0], cut[1], cut[2], cut[3]
     spread = cut[4] == 1
     width = records.shape[1]
     seen = ZERO
     middle = start
     aside = 0
+    # The left side moves forward in place, the right side waits in `spare`.
     for i in range(start, end):
         c = records[i, a]
         on_left = goes_left(c, code, seen, equal, left, spread)
@@ -258,6 +271,7 @@ def part_range(records: Codes, spare: Codes, start: int, end: int, cut: Counts) 
             middle += 1
         else:
             aside += 1
+    # The right side follows the left.
     for i in range(aside):
         for j in range(width):
             records[middle + i, j] = spare[i, j]
@@ -265,8 +279,9 @@ def part_range(records: Codes, spare: Codes, start: int, end: int, cut: Counts) 
 
 
 @inlined
-def _different(records: Codes, start: int, end: int, a: int, offset: int, mark: int, marks: Codes) -> int:
-    """Count the different codes of an attribute in a range; `mark` was in no range before."""
+def _count_distinct(records: Codes, start: int, end: int, a: int, offset: int, mark: int, marks: Codes) -> int:
+    """Count the distinct codes of an attribute in a range; `mark` must be new."""
+    # A mark per value avoids clearing the marks between ranges.
     found = 0
     for i in range(start, end):
         place = offset + records[i, a]
@@ -282,6 +297,7 @@ def find_extents(records: Codes, start: int, end: int, extents: Codes) -> None:
     for a in range(d):
         extents[a, 0] = records[start, a]
         extents[a, 1] = records[start, a]
+    # Row by row, because records of a range are contiguous.
     for i in range(start + 1, end):
         for a in range(d):
             extents[a, 0] = min(extents[a, 0], records[i, a])
@@ -290,7 +306,7 @@ def find_extents(records: Codes, start: int, end: int, extents: Codes) -> None:
 
 @inlined
 def interval_span(a: int, low: int, high: int, domains: Domains) -> float:
-    """Return the normalised span between two codes of an attribute that is measured by its positions."""
+    """Compute the normalised span between two codes of an attribute that is measured by its positions."""
     if low == high:
         return 0.0
     first = domains.offsets[a]
@@ -300,22 +316,27 @@ def interval_span(a: int, low: int, high: int, domains: Domains) -> float:
 
 @inlined
 def span_of(records: Codes, start: int, end: int, a: int, low: int, high: int, domains: Domains, mark: int) -> float:
-    """Return the normalised span of an attribute in a range, given its smallest and its largest code there."""
+    """Compute the normalised span of an attribute in a range from its smallest and largest code there."""
     if low == high or domains.ranges[a] > 0:
         return float(interval_span(a, low, high, domains))
+    # Unordered: the number of distinct values other than the first, over the domain's.
     first = domains.offsets[a]
+    # A set of all values has the width 1, a single value the width 0.
     values = domains.offsets[a + 1] - first
-    return float((_different(records, start, end, a, first, mark, domains.marks) - 1) / (values - 1))
+    return float((_count_distinct(records, start, end, a, first, mark, domains.marks) - 1) / (values - 1))
 
 
 @inlined
-def _measure(records: Codes, start: int, end: int, domains: Domains, mark: int, extents: Codes, widest: Counts) -> None:
+def _measure_attributes(
+    records: Codes, start: int, end: int, domains: Domains, mark: int, extents: Codes, widest: Counts
+) -> None:
     """Find the smallest and largest code of each attribute, and sort the attributes by their normalised span."""
     find_extents(records, start, end, extents)
     spans = np.empty(widest.size, dtype=np.float64)
     for a in range(widest.size):
         low, high = extents[a, 0], extents[a, 1]
         span = span_of(records, start, end, a, low, high, domains, mark)
+        # Insertion sort, stable: ties keep the order of the attributes.
         at = a
         while at > 0 and spans[at - 1] < span:
             spans[at] = spans[at - 1]
@@ -326,8 +347,9 @@ def _measure(records: Codes, start: int, end: int, domains: Domains, mark: int, 
 
 
 @inlined
-def _wait(stack: Counts, state: Counts, start: int, middle: int, end: int) -> None:
-    """Let both parts of a range wait, the smaller on top."""
+def _push_parts(stack: Counts, state: Counts, start: int, middle: int, end: int) -> None:
+    """Push both parts of a range, the smaller on top."""
+    # The top of the stack is cut first: this bounds the depth.
     left = state[OPEN] if middle - start > end - middle else state[OPEN] + 1
     right = 2 * state[OPEN] + 1 - left
     stack[left, 0], stack[left, 1] = start, middle
@@ -341,7 +363,7 @@ def cut_records(
 ) -> None:
     """Cut ranges of records at medians, as long as both sides are acceptable and the budget lasts.
 
-    Call it until no range waits (`state[OPEN] == 0`).
+    Call it until no range is waiting (`state[OPEN] == 0`).
 
     Parameters
     ----------
@@ -352,13 +374,13 @@ def cut_records(
     domains : Domains
         The values of the quasi-identifiers.
     asked : Asked
-        What a group has to satisfy.
+        Requirement for a group.
     relaxed : bool
         Whether records with the same value may go to either side of a cut.
     parts : Parts
-        What waits, with room for `STACK_DEPTH` ranges, and what is done; changed.
+        Waiting ranges, with room for `STACK_DEPTH` of them, and finished groups; changed.
     budget : int
-        About how many records may be looked at before it returns.
+        Number of records to scan, roughly, before the call returns.
     """
     stack, state = parts.stack, parts.state
     d = domains.ranges.size
@@ -367,18 +389,21 @@ def cut_records(
     extents = np.empty((d, 2), dtype=np.int32)
     widest = np.empty(d, dtype=np.int64)
     cut = np.zeros(5, dtype=np.int64)
+    # Pop a range; the loop is the recursion of the paper.
     while state[OPEN] > 0 and budget > 0:
         state[OPEN] -= 1
         start, end = stack[state[OPEN], 0], stack[state[OPEN], 1]
         found = False
+        # A range below twice the smallest group cannot be cut.
         if end - start >= 2 * asked.smallest:
-            _measure(records, start, end, domains, state[MEASURED], extents, widest)
+            _measure_attributes(records, start, end, domains, state[MEASURED], extents, widest)
             state[MEASURED] += 1
             budget -= end - start
+            # The widest attribute first; the others follow if it has no allowed cut.
             for choice in range(d):
                 a = widest[choice]
                 low, high = extents[a, 0], extents[a, 1]
-                # Records that are all alike are cut by the relaxed form only, and on one attribute as well as another.
+                # Identical records can only be cut by the relaxed form, and then on any attribute.
                 if low < high or (relaxed and choice == 0):
                     cut[0] = a
                     budget -= end - start
@@ -386,8 +411,9 @@ def cut_records(
                     if found:
                         break
         if found:
-            _wait(stack, state, start, part_range(records, spare, start, end, cut), end)
+            _push_parts(stack, state, start, part_range(records, spare, start, end, cut), end)
         else:
+            # No cut is allowed: the range is a group.
             for i in range(start, end):
                 parts.groups[records[i, last]] = state[LEAVES]
             state[LEAVES] += 1

@@ -1,8 +1,8 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
 """Pattern-guided k-anonymity on row types: rows that agree on every quasi-identifier are one type with a size.
 
-Projections onto the kept attributes are found by hashing; a hash only ever says that two projections *may* be equal,
-the codes decide.
+Projections onto the kept attributes are found by hashing; a hash only shows that two projections *may* be equal, the
+codes decide.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal._compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import inlined, kernel, kernel_step
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,16 +27,17 @@ __all__ = [
     "open_groups",
 ]
 
+# Multipliers of the hash (splitmix64), and the largest size of the table that filters by slots.
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _STIR = np.uint64(0xBF58476D1CE4E5B9)
 _LARGEST_FILTER = 1 << 21
 
 
 class Projected(NamedTuple):
-    """The input row types, whose projections are hashed."""
+    """The input row types, and the salts for hashing their projections."""
 
     codes: NDArray[np.int32]
-    """Quasi-identifiers of each, shape (t, d)."""
+    """Quasi-identifiers of each row type, shape (t, d)."""
     salts: NDArray[np.uint64]
     """Odd numbers, one for each attribute, shape (d,)."""
 
@@ -46,43 +47,45 @@ class Pattern(NamedTuple):
 
     number: int
     cost: int
-    """What a row costs under it."""
+    """Cost of a row under the pattern."""
     starred: NDArray[np.bool_]
-    """Which attributes it stars, shape (d,)."""
+    """Whether each attribute is suppressed, shape (d,)."""
 
 
 class Fragments(NamedTuple):
-    """Which rows are where: so many rows of a type that are in the same group. There may be room for more."""
+    """Assignment of rows to groups: a fragment is a number of rows of a type in one group. There may be room."""
 
     types: NDArray[np.int32]
     """Row type of each fragment."""
     counts: NDArray[np.int64]
-    """Rows of each."""
+    """Number of rows of each fragment."""
     groups: NDArray[np.int32]
-    """Group of each; 0 is that of the rows that wait."""
+    """Group of each fragment; 0 is the group of waiting rows."""
 
 
 class Groups(NamedTuple):
     """The groups so far. There is room for more."""
 
     costs: NDArray[np.int64]
-    """What a row costs in each."""
+    """Cost of a row in each group."""
     sizes: NDArray[np.int64]
-    """Rows of each; 0 for groups that were dissolved."""
+    """Number of rows of each group; 0 for dissolved groups."""
     patterns: NDArray[np.int32]
-    """Number of the pattern that each follows; -1 for the one whose rows wait."""
+    """Number of the pattern of each group; -1 for the group of waiting rows."""
     floors: NDArray[np.int64]
-    """Rows that each may not fall below while it exists: k, and 0 for the rows that wait."""
+    """Smallest size of each group while it exists: k, and 0 for the waiting rows."""
 
 
 @inlined
-def _mixed(key):
+# Two rounds of xor-shift and multiply, so that all bits depend on all salts.
+def _mix_bits(key):
     key = (key ^ (key >> np.uint64(29))) * _STIR
     return (key ^ (key >> np.uint64(32))) * _SPREAD
 
 
 @inlined
 def _same_projection(codes, i, j, starred):
+    # Only kept attributes count.
     for a in range(starred.size):
         if not starred[a] and codes[i, a] != codes[j, a]:
             return False
@@ -91,16 +94,17 @@ def _same_projection(codes, i, j, starred):
 
 @inlined
 def _hash_of(codes, i, salts, starred):
+    # A sum of salted codes: attributes can be skipped in any pattern.
     total = np.uint64(0)
     for a in range(starred.size):
         if not starred[a]:
             total += salts[a] * np.uint64(codes[i, a] + 1)
-    return _mixed(total)
+    return _mix_bits(total)
 
 
 @kernel
 def assign_projections(projected, fragments, active, starred, k, next_group, sizes):
-    """Give every projection of the waiting fragments that holds at least k rows a group of its own.
+    """Make every projection of the waiting fragments with at least k rows a group.
 
     Parameters
     ----------
@@ -108,14 +112,14 @@ def assign_projections(projected, fragments, active, starred, k, next_group, siz
     fragments : Fragments
         Their groups are changed in place.
     active : int32[:]
-        Fragments that wait, in any order.
+        Waiting fragments, in any order.
     starred : bool[d]
         The pattern.
     k : int64
     next_group : int64
         The first free group number.
     sizes : int64[:]
-        Filled for the new groups.
+        Receives the sizes of the new groups.
 
     Returns
     -------
@@ -123,17 +127,19 @@ def assign_projections(projected, fragments, active, starred, k, next_group, siz
     """
     codes, salts = projected
     types, counts, groups = fragments
+    # The filter has about two slots for each fragment, up to the largest size.
     waiting = active.size
     width = 1024
     while width < 2 * waiting and width < _LARGEST_FILTER:
         width *= 2
     mask = np.uint64(width - 1)
     hashes = np.empty(waiting, dtype=np.uint64)
-    # A first count by slots alone: it never counts too little, and most fragments are out of the question after it.
+    # A first count by slots alone: it never undercounts, and rules out most fragments.
     held = np.zeros(width, dtype=np.int64)
     for p in range(waiting):
         hashes[p] = _hash_of(codes, types[active[p]], salts, starred)
         held[(hashes[p] >> np.uint64(20)) & mask] += counts[active[p]]
+    # Only candidates enter the hash table.
     candidates = 0
     for p in range(waiting):
         if held[(hashes[p] >> np.uint64(20)) & mask] >= k:
@@ -145,6 +151,7 @@ def assign_projections(projected, fragments, active, starred, k, next_group, siz
     first = np.full(slots, -1, dtype=np.int32)
     rows = np.zeros(slots, dtype=np.int64)
     slot_of = np.full(waiting, -1, dtype=np.int32)
+    # Find the projection of each candidate by hash, and confirm it by the codes.
     for p in range(waiting):
         if held[(hashes[p] >> np.uint64(20)) & mask] < k:
             continue
@@ -154,10 +161,12 @@ def assign_projections(projected, fragments, active, starred, k, next_group, siz
             and _same_projection(codes, types[active[first[slot]]], types[active[p]], starred)
         ):
             slot = (slot + np.uint64(1)) & inner
+        # The first fragment of a projection represents it.
         if first[slot] < 0:
             first[slot] = p
         rows[slot] += counts[active[p]]
         slot_of[p] = slot
+    # Number the projections with at least k rows, in the order of their first fragment.
     number = np.full(slots, -1, dtype=np.int32)
     for p in range(waiting):
         slot = slot_of[p]
@@ -171,14 +180,15 @@ def assign_projections(projected, fragments, active, starred, k, next_group, siz
 
 
 @kernel_step
-def _meet(projected, fragments, pattern, worth, made):
-    """Return the fragments that meet where rows could be served cheaper, sorted by projection, and where each starts.
+def _collect_fragments(projected, fragments, pattern, worth, made):
+    """Collect the fragments of projections in which rows could cost less; return them by projection, and each start.
 
-    Fragments whose group is dearer and can lose rows are why a projection matters; the group of this very pattern and
-    cheaper groups with rows to spare are who they may meet there.
+    A projection matters if it has a fragment of a more expensive group that can lose rows. These may meet the group of
+    this very pattern, and cheaper groups with rows to spare.
     """
     codes, salts = projected
     types, groups, starred = fragments.types, fragments.groups, pattern.starred
+    # First pass: mark the hash slots of fragments that would gain.
     n = types.size
     width = 1024
     while width < 2 * n and width < _LARGEST_FILTER:
@@ -190,6 +200,7 @@ def _meet(projected, fragments, pattern, worth, made):
         value = made.costs[g] if g > 0 else worth[types[q]]
         if value > pattern.cost and made.sizes[g] > made.floors[g]:
             wanted[(_hash_of(codes, types[q], salts, starred) >> np.uint64(20)) & mask] = True
+    # Second pass: collect all fragments in marked slots that can take part.
     found = np.empty(n, dtype=np.int32)
     hashes = np.empty(n, dtype=np.uint64)
     met = 0
@@ -201,6 +212,7 @@ def _meet(projected, fragments, pattern, worth, made):
                 found[met] = q
                 hashes[met] = key
                 met += 1
+    # Find the projections of these fragments exactly, by hash table.
     slots = 16
     while slots < 2 * met:
         slots *= 2
@@ -215,12 +227,14 @@ def _meet(projected, fragments, pattern, worth, made):
             and _same_projection(codes, types[found[first[slot]]], types[found[p]], starred)
         ):
             slot = (slot + np.uint64(1)) & inner
+        # A new projection gets the next number.
         if first[slot] < 0:
             first[slot] = p
             number[p] = projections
             projections += 1
         else:
             number[p] = number[first[slot]]
+    # Counting sort by projection.
     starts = np.zeros(projections + 1, dtype=np.int64)
     for p in range(met):
         starts[number[p] + 1] += 1
@@ -236,10 +250,10 @@ def _meet(projected, fragments, pattern, worth, made):
 
 @kernel
 def open_groups(projected, fragments, filled, pattern, k, worth, made, next_group):
-    """Let rows of dearer groups join or found a group of one pattern, where that lowers the cost.
+    """Move rows of more expensive groups to a group of one pattern, existing or new, if that lowers the cost.
 
-    A group is founded by rows of dearer groups; where they are fewer than k, groups that are as cheap or cheaper give
-    rows that they can spare, as long as that costs less than the others gain.
+    A group is opened by rows of more expensive groups; if they are fewer than k, groups that are as cheap or cheaper
+    give rows that they can spare, as long as that costs less than the others gain.
 
     Parameters
     ----------
@@ -247,15 +261,15 @@ def open_groups(projected, fragments, filled, pattern, k, worth, made, next_grou
     fragments : Fragments
         Changed in place.
     filled : int64
-        How many fragments there are; the rest is room for more.
+        Number of fragments; the rest is room for more.
     pattern : Pattern
     k : int64
     worth : int64[t]
-        What it is worth to serve a row of each type that waits in group 0.
+        Value of serving a waiting row of each type in group 0.
     made : Groups
         Changed in place.
     next_group : int64
-        How many groups there are; the rest is room for more.
+        Number of groups; the rest is room for more.
 
     Returns
     -------
@@ -264,15 +278,18 @@ def open_groups(projected, fragments, filled, pattern, k, worth, made, next_grou
     types, counts, groups = fragments
     cost = pattern.cost
     here = Fragments(types[:filled], counts[:filled], groups[:filled])
-    together, starts = _meet(projected, here, pattern, worth, made)
+    # Only fragments that could gain, and their possible partners, by projection.
+    together, starts = _collect_fragments(projected, here, pattern, worth, made)
     gain = np.int64(0)
     leave = np.zeros(together.size, dtype=np.int64)
+    # Each projection is decided on its own.
     for j in range(starts.size - 1):
         begin = starts[j]
         end = starts[j + 1]
         home = np.int64(-1)
         joining = np.int64(0)
         saved = np.int64(0)
+        # Rows of more expensive groups want to join; the pattern's own group is their home if it exists.
         for p in range(begin, end):
             leave[p] = 0
             g = groups[together[p]]
@@ -280,15 +297,18 @@ def open_groups(projected, fragments, filled, pattern, k, worth, made, next_grou
                 home = g
             else:
                 value = made.costs[g] if g > 0 else worth[types[together[p]]]
+                # A group may give only rows beyond its floor.
                 amount = min(counts[together[p]], made.sizes[g] - made.floors[g])
                 if value > cost and amount > 0:
                     leave[p] = amount
                     made.sizes[g] -= amount
                     joining += amount
                     saved += amount * (value - cost)
+        # Too few for a new group: add rows of the cheapest groups, while the sum still pays.
         while home < 0 and 0 < joining < k:
             best = -1
             least = np.int64(0)
+            # The fragment with the smallest additional cost.
             for p in range(begin, end):
                 g = groups[together[p]]
                 if leave[p] == 0 and g > 0 and made.costs[g] <= cost and made.sizes[g] > made.floors[g]:
@@ -309,14 +329,16 @@ def open_groups(projected, fragments, filled, pattern, k, worth, made, next_grou
             saved -= amount * least
         if joining == 0:
             continue
-        # There is room for a fragment more per entry that leaves in part.
+        # A fragment that leaves in part needs room for one more.
         serves = (home >= 0 or joining >= k) and saved > 0 and filled + (end - begin) <= types.size
         if serves and home < 0:
             serves = next_group < made.sizes.size
+        # It does not pay: give the reserved rows back.
         if not serves:
             for p in range(begin, end):
                 made.sizes[groups[together[p]]] += leave[p]
             continue
+        # Open the group.
         if home < 0:
             home = next_group
             next_group += 1
@@ -325,6 +347,7 @@ def open_groups(projected, fragments, filled, pattern, k, worth, made, next_grou
             made.patterns[home] = pattern.number
             made.floors[home] = k
         gain += saved
+        # Move the rows; a fragment is divided if only a part of it leaves.
         for p in range(begin, end):
             if leave[p] == 0:
                 continue
@@ -343,13 +366,16 @@ def open_groups(projected, fragments, filled, pattern, k, worth, made, next_grou
 
 @kernel
 def find_places(projected, fragments, pattern, made, places):
-    """Note for every fragment that has no place yet the group of this pattern that fits it and is cheaper than its own.
+    """Find for every fragment without a place the group of this pattern that fits it and is cheaper than its own.
+
+    `places` (int32, -1 for none) is changed in place.
 
     `places` (int32, -1 where there is none) is changed in place.
     """
     codes, salts = projected
     types, groups, starred = fragments.types, fragments.groups, pattern.starred
     n = types.size
+    # Hash one fragment of each group of the pattern.
     anchors = 0
     for q in range(n):
         if made.patterns[groups[q]] == pattern.number:
@@ -359,12 +385,14 @@ def find_places(projected, fragments, pattern, made, places):
         slots *= 2
     inner = np.uint64(slots - 1)
     first = np.full(slots, -1, dtype=np.int32)
+    # Fragments of one projection are in one group: any of them represents it.
     for q in range(n):
         if made.patterns[groups[q]] == pattern.number:
             slot = _hash_of(codes, types[q], salts, starred) & inner
             while first[slot] >= 0 and not _same_projection(codes, types[first[slot]], types[q], starred):
                 slot = (slot + np.uint64(1)) & inner
             first[slot] = q
+    # Look up the fragments whose group is more expensive.
     for q in range(n):
         if places[q] < 0 and made.costs[groups[q]] > pattern.cost:
             slot = _hash_of(codes, types[q], salts, starred) & inner
@@ -376,24 +404,26 @@ def find_places(projected, fragments, pattern, made, places):
 
 @kernel
 def dissolve_groups(fragments, places, made):
-    """Dissolve the groups all of whose rows have found a cheaper place, the dearest groups first; return the gain.
+    """Dissolve groups if all of their rows have a cheaper place, the most expensive groups first; return the gain.
 
-    A place is no longer one when its own group was dissolved: that group is cheaper, so it comes later.
+    A place becomes invalid if its own group is dissolved: that group is cheaper, so it comes later.
     """
     counts, groups = fragments.counts, fragments.groups
-    homeless = np.zeros(made.sizes.size, dtype=np.bool_)
+    # A group with any row without a place must stay.
+    has_stranded_rows = np.zeros(made.sizes.size, dtype=np.bool_)
     needed = np.zeros(made.sizes.size, dtype=np.bool_)
     for q in range(groups.size):
         if places[q] < 0:
-            homeless[groups[q]] = True
+            has_stranded_rows[groups[q]] = True
     gain = np.int64(0)
-    # A group that takes somebody in stays.
+    # A group that takes rows in must stay, too.
     for q in range(groups.size):
-        if not homeless[groups[q]]:
+        if not has_stranded_rows[groups[q]]:
             needed[places[q]] = True
+    # Move the rows of the remaining groups to their places.
     for q in range(groups.size):
         g = groups[q]
-        if not homeless[g] and not needed[g]:
+        if not has_stranded_rows[g] and not needed[g]:
             home = places[q]
             gain += counts[q] * (made.costs[g] - made.costs[home])
             made.sizes[g] -= counts[q]

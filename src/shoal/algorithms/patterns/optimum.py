@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal._core.facts import Fact
 from shoal.algorithms.matching.cover_problem import CoverProblem, GroupPrices
 from shoal.algorithms.matching.simplex_matching import cheapest_cover
-from shoal.algorithms.patterns.annealing import annealed
-from shoal.algorithms.patterns.prices import UNIT, Prices, price_rows, remaining
+from shoal.algorithms.patterns.pattern_annealing import annealed
+from shoal.algorithms.patterns.pattern_prices import UNIT, Prices, price_rows, remaining
 from shoal.algorithms.patterns.program import OutputTypes, solve_pairs
 from shoal.algorithms.patterns.program_search import PartialPrograms
 from shoal.algorithms.patterns.rounding import RoundedProgram
@@ -21,7 +22,7 @@ from shoal.errors import ParameterError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal._progress import Progress
+    from shoal._core.progress import Progress
     from shoal.algorithms.base import Problem
     from shoal.algorithms.patterns.assignment import Assignment
 
@@ -44,7 +45,7 @@ _PARTS = 40
 """Parts of a larger program, for each `_RESTRICTED` pairs."""
 
 
-def prove(found: Assignment, problem: Problem, *, method: str, seconds: float) -> tuple[Assignment, int, str]:
+def prove(found: Assignment, problem: Problem, *, method: str, seconds: float) -> tuple[Assignment, int, Fact]:
     """Improve a solution, and bound the cost of all others.
 
     Parameters
@@ -61,7 +62,7 @@ def prove(found: Assignment, problem: Problem, *, method: str, seconds: float) -
         The best solution; the given one, changed.
     bound : int
         Every solution costs at least this.
-    proof : str
+    proof : Fact
         What proves the bound.
 
     Raises
@@ -81,11 +82,11 @@ def prove(found: Assignment, problem: Problem, *, method: str, seconds: float) -
         served, bound = fewest_stars(outputs, found.rows, found.k, seconds=seconds, progress=problem.progress)
         if served is not None:
             found.adopt(outputs.members, outputs.pattern_of_pairs(), served)
-        return found, bound, "fixed-parameter algorithm over all choices of output row types"
+        return found, bound, Fact("fixed_parameter")
     return _Search(found, outputs, problem, seconds).run()
 
 
-def _matched(found: Assignment, problem: Problem, seconds: float) -> tuple[Assignment, int, str]:
+def _matched(found: Assignment, problem: Problem, seconds: float) -> tuple[Assignment, int, Fact]:
     """Cover the rows by pairs and triples, each at the price of the cheapest pattern that makes it identical."""
     d = found.codes.shape[1]
     bits = 1 << np.arange(d, dtype=np.int64)
@@ -100,7 +101,7 @@ def _matched(found: Assignment, problem: Problem, seconds: float) -> tuple[Assig
         sizes = [len(group) for group in members]
         types = np.concatenate(members).astype(np.int32)
         found.adopt(types, np.repeat(np.array(pattern, dtype=np.int32), sizes), np.ones(len(types), dtype=np.int64))
-    return found, min(cover.bound, found.cost()), f"simplex matching: {cover.proof}"
+    return found, min(cover.bound, found.cost()), Fact("simplex_matching", proof=cover.proof)
 
 
 class _Search:
@@ -116,9 +117,9 @@ class _Search:
         self._star = float(found.costs.max() / found.starred.sum(axis=1).max(initial=1)) or 1.0
         self._served: NDArray[np.int64] | None = None
         self._upper = (2 * int(found.costs.max()) + 1) * int(found.rows.sum())
-        self._proof = "Lagrangian relaxation of the integer program"
+        self._proof = Fact("lagrangian")
 
-    def run(self) -> tuple[Assignment, int, str]:
+    def run(self) -> tuple[Assignment, int, Fact]:
         """Return the best solution found, the bound, and what proves it; see `prove`."""
         found, outputs = self._found, self._outputs
         if not found.waiting:
@@ -182,7 +183,7 @@ class _Search:
             progress=self._progress("rounding"),
         )  # fmt: skip
         if better.exact > prices.exact:
-            self._proof = "linear program with rounding inequalities over output row types"
+            self._proof = Fact("rounding_program")
         return better
 
     def _restrict(self, prices: Prices) -> None:
@@ -225,7 +226,7 @@ class _Search:
         # What the prices ruled out costs as much as the best solution known, or more.
         bound = min(self._upper, max(prices.bound, made.bound))
         if bound > prices.bound:
-            self._proof = "integer program over output row types"
+            self._proof = Fact("integer_program")
         if made.rows is not None:
             self._take(pairs, made.rows)
         return min(bound, self._upper)

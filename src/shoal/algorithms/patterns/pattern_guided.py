@@ -13,12 +13,13 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import Boolean, OneOf, RationalIn, parameter, validate_declared
-from shoal.algorithms.base import TIME_LIMIT, Guarantee, Partition
+from shoal._core.facts import Fact
+from shoal._core.validation import Boolean, OneOf, RationalIn, parameter
+from shoal.algorithms.base import TIME_LIMIT, Algorithm, Capabilities, Guarantee, Partition
 from shoal.algorithms.common.row_types import RowTypes
 from shoal.algorithms.patterns.assignment import Assignment
 from shoal.algorithms.patterns.patterns import PatternRule, Patterns, ResolvedPatterns, weights_in
@@ -43,7 +44,7 @@ _IMPROVED_WORK = 1 << 31
 
 
 @dataclass(frozen=True)
-class PatternGuided:
+class PatternGuided(Algorithm):
     """k-anonymity in which every published row keeps one of the given combinations of attributes.
 
     Parameters
@@ -101,9 +102,11 @@ class PatternGuided:
         ),
     )
     time_limit: float = field(default=60.0, metadata=parameter(RationalIn(low=Fraction(0)), **TIME_LIMIT))
+    capabilities: ClassVar[Capabilities] = Capabilities(weights=True)
+    """What it can do."""
 
     def __post_init__(self) -> None:
-        validate_declared("PatternGuided", self)
+        super().__post_init__()
         given = self.patterns
         if isinstance(given, Mapping):
             object.__setattr__(self, "patterns", PatternRule(**given))
@@ -128,7 +131,7 @@ class PatternGuided:
         return said
 
     def unsupported(self, requirement: Requirement) -> str | None:
-        """Return why a requirement cannot be served, in words that follow "because"."""
+        """Explain why a requirement cannot be served, in words that follow "because"."""
         form = requirement.frequency_form()
         if form is None or form.l != 1:
             return "it serves k-anonymity alone"
@@ -146,8 +149,8 @@ class PatternGuided:
             return self.patterns.resolve(attributes)
         return PatternRule(most_stars=_most_stars(len(attributes))).resolve(attributes)
 
-    def partition(self, problem: Problem) -> Partition:
-        """Partition the rows; see `Algorithm.partition`.
+    def group_rows(self, problem: Problem) -> Partition:
+        """Find the groups; see `Algorithm.partition`.
 
         Raises
         ------
@@ -155,8 +158,7 @@ class PatternGuided:
             Where some rows fit no pattern together with k - 1 others, or no release was found that follows the
             patterns. The error's `rows` are the numbers of such rows.
         """
-        form = problem.requirement.frequency_form()
-        assert form is not None
+        form = problem.frequency_form
         patterns = self.resolve(problem.table.schema.quasi_identifiers)
         costs, unit = patterns.costs(self.weights)
         rows = RowTypes.of(problem.table, problem.requirement)
@@ -273,27 +275,26 @@ def _refuse(found: Assignment, rows: RowTypes, patterns: ResolvedPatterns, k: in
 
 
 def _guarantee(
-    found: Assignment, patterns: ResolvedPatterns, bound: int | None, proof: str | None, *, weighted: bool
+    found: Assignment, patterns: ResolvedPatterns, bound: int | None, proof: Fact | None, *, weighted: bool
 ) -> Guarantee:
     d = len(patterns.attributes)
-    every = "of any k-anonymous release whose rows follow these patterns"
-    cost = "weighted stars" if weighted else "stars"
+    of_weights = "_weighted" if weighted else ""
     if bound is not None and bound == found.cost():
-        text = f"The fewest {cost} {every} ({proof})."
+        promise = Fact(f"patterns_optimal{of_weights}", proof=proof)
     elif bound is not None:
         over = -(-10_000 * (found.cost() - bound) // max(bound, 1)) / 100  # rounded up
-        text = f"At most {over:.2f} % more than the fewest {cost} {every} ({proof})."
+        promise = Fact(f"patterns_gap{of_weights}", gap=over, proof=proof)
     elif weighted:
-        text = "Nothing is promised of weighted stars; algorithm='patterns-optimal' proves a bound."
+        promise = Fact("patterns_weighted")
     else:
-        text = f"At most d = {d} times the fewest stars {every} (Theorem 4)."
+        promise = Fact("patterns_theorem_4", d=d)
     if weighted:
-        return Guarantee(text=text)
+        return Guarantee(promise=promise)
     return Guarantee(
-        text=text,
+        promise=promise,
         stars_ratio=_ratio(found.cost(), bound, d),
         stars_bound=bound,
-        proof=None if bound is None else f"{proof}, over releases whose rows follow the patterns",
+        proof=None if bound is None else Fact("following_patterns", proof=proof),
     )
 
 

@@ -19,8 +19,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._core.validation import (
+    Boolean,
+    Constraint,
+    Integer,
+    Optional,
+    RationalIn,
+    exact_fraction,
+    number_in,
+    validate,
+)
 from shoal._messages import Subject
-from shoal._validation import Boolean, Constraint, Integer, Optional, RationalIn, exact_fraction, number_in, validate
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 
 if TYPE_CHECKING:

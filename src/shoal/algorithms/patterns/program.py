@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._progress import Progress, silent
+from shoal._core.progress import Progress, silent
 from shoal.solver.highs import Program, Rows, solve
 from shoal.table.classes import mixed_radix_keys
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["NO_SOLUTION", "OutputTypes", "Rounding", "Served", "pair_program", "rounding_rows", "solve_pairs"]
+__all__ = ["OutputTypes", "Rounding", "pair_program", "rounding_rows", "solve_pairs"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

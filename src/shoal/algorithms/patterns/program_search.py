@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._progress import Progress, silent
+from shoal._core.progress import Progress, silent
 from shoal.solver.highs import Program, Rows, solve
 from shoal.table.compressed import entries_of_rows
 

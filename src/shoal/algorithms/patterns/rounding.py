@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._progress import Progress, silent
-from shoal.algorithms.patterns.prices import UNIT, Prices, remaining
+from shoal._core.progress import Progress, silent
+from shoal.algorithms.patterns.pattern_prices import UNIT, Prices, remaining
 from shoal.algorithms.patterns.program import Rounding, pair_program, rounding_rows
 from shoal.algorithms.patterns.rounding_kernel import Fraction, violated_set
 from shoal.solver.highs import LiveProgram

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._optional import require
-from shoal._progress import Progress, silent
+from shoal._core.optional import require
+from shoal._core.progress import Progress, silent
 from shoal.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from shoal.algorithms.patterns.program import OutputTypes
 
-__all__ = ["assign_rows", "fewest_stars"]
+__all__ = ["fewest_stars"]
 
 _MOST_OUTPUTS = 64
 

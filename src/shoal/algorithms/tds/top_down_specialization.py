@@ -1,4 +1,4 @@
-"""Top-down specialization: from stars everywhere to ever more specific values (Fung, Wang, Yu 2005).
+"""Top-down specialization: from stars everywhere to more and more specific values (Fung, Wang, Yu 2005).
 
 References
 ----------
@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal.algorithms.base import Guarantee, Partition, monotone_only
+from shoal._core.facts import Fact
+from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition
 from shoal.algorithms.common.compiled import compile_requirement
 from shoal.algorithms.tds.specialization_kernel import (
     ANONYMITY,
@@ -48,77 +49,59 @@ if TYPE_CHECKING:
     from shoal.algorithms.common.compiled import CompiledRequirement
     from shoal.algorithms.common.predicate_kernel import Asked
     from shoal.algorithms.tds.specialization_kernel import Trees
-    from shoal.models import Requirement
     from shoal.table import Table
 
 __all__ = ["TopDownSpecialization"]
 
 _RECORDS_PER_CALL = 10_000_000
-"""Records that the kernel looks at before it lets the caller hear of it: well below a second."""
+"""Number of records that the kernel scans between two progress reports: well below a second."""
 _WEIGHTS = 1 << 16
-"""Counts up to which logarithms are tabulated."""
+"""Largest count whose logarithm is tabulated."""
 _ENDLESS = 1 << 62
-"""More than the size of any group: nothing is known of a node yet."""
+"""More than the size of any group: the initial value of a minimum."""
 
 
 @dataclass(frozen=True)
-class TopDownSpecialization:
-    """Start from stars everywhere and specialize, for all rows alike, what gains most for the privacy that it costs.
+class TopDownSpecialization(Algorithm):
+    """Start from stars everywhere and specialize the values with the largest gain for their loss of privacy.
 
-    The recoding is global: a cut through the hierarchy of each attribute, below which nothing is told. A specialization
-    puts the children of a node in its place. It is valid where every group stays acceptable.
+    The recoding is global: a cut through the hierarchy of each attribute, below which nothing is published. A
+    specialization replaces a node by its children. It is valid if every group stays acceptable.
 
     Notes
     -----
-    What differs from the paper:
+    Differences from the paper:
 
-    * the table has no class attribute, so what a specialization gains is the drop in KL-divergence between the table
+    * the table has no class attribute, so the gain of a specialization is the drop in KL-divergence between the table
       and the release (equation 2 of [3]_); the score is gain / (loss of anonymity + 1), as in [2]_, and the anonymity
       is the size of the smallest group;
-    * any monotone requirement takes the place of the paper's k: of several specializations that are valid the one with
-      the best score is performed, ties going to the earlier attribute, then to the earlier values;
+    * any monotone requirement replaces the paper's k: of the valid specializations the one with
+      the best score is performed; ties go to the earlier attribute, then to the earlier values;
     * a numeric attribute has a hierarchy like every other, instead of splits that are found on the way;
-    * counts belong to groups of equal rows, and each group keeps what it adds to the score of each node above it; a
-      specialization brings those of its own groups up to date, as the paper's TIPS does.
+    * counts belong to groups of equal rows, and each group keeps its contribution to the score of each node above it; a
+      specialization updates the contributions of its own groups, as the paper's TIPS does.
 
-    Where the union of acceptable groups is acceptable, what is invalid stays invalid however far the other attributes
-    are specialized: the groups that it would make then are parts of those that it would make now, and if all parts were
-    acceptable, so would be their unions. So each node is refused for good, and in the end no finer cut at all is
-    acceptable. Clauses that are rounded against the publisher might break that rule, so nodes that were refused are
-    tried once more before the search ends.
+    If the union of acceptable groups is acceptable, an invalid specialization stays invalid however far the other
+    attributes are specialized: its groups would then be parts of the groups that it would make now, and if all parts
+    were acceptable, so would be their unions. So each node is refused for good, and in the end no finer cut at all is
+    acceptable. Clauses that are rounded to the safe side might break that rule, so refused nodes are tried once more
+    before the search ends.
 
     Without a hierarchy (under suppression, always) an attribute has two levels: every value, or stars for all rows.
     """
 
-    hierarchical: ClassVar[bool] = True
-    """It climbs hierarchies: a column without one gets one that is made of its values."""
+    name: ClassVar[str] = "tds"
+    """Name of the algorithm in requests and certificates."""
+    capabilities: ClassVar[Capabilities] = Capabilities(hierarchical=True)
+    """Capabilities of the algorithm."""
 
-    @property
-    def name(self) -> str:
-        """`tds`."""
-        return "tds"
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the parameters as they appear in a certificate: none."""
-        return {}
-
-    def unsupported(self, requirement: Requirement) -> str | None:
-        """Return why a requirement cannot be served, in words that follow "because"."""
-        return monotone_only(requirement)
-
-    def partition(self, problem: Problem) -> Partition:
-        """Partition the rows; see `Algorithm.partition`."""
+    def group_rows(self, problem: Problem) -> Partition:
+        """Find the groups; see `Algorithm.partition`."""
         table = problem.table
-        guarantee = Guarantee(
-            text="No value can be specialized further for all rows alike. Nothing is promised about the cost."
-        )
-        if not table.rows or not table.quasi_identifiers:
-            problem.progress(self.name, 1, 1)
-            groups = np.zeros(table.rows, dtype=np.int32)
-            return Partition(groups=groups, count=min(table.rows, 1), guarantee=guarantee)
         taxonomy = Taxonomy.of(problem.levels)
         search = _Search.of(table, compile_requirement(table, problem.requirement), taxonomy)
         search.run(problem, self.name)
+        # Groups are the rows with the same nodes in the cut.
         cuts = _places_in_cut(taxonomy)
         of_row, count = rank(
             [(place[column.codes], size) for column, (place, size) in zip(table.quasi_identifiers, cuts, strict=True)],
@@ -127,13 +110,14 @@ class TopDownSpecialization:
         groups = of_row.astype(np.int32)
         row = np.empty(count, dtype=np.int32)
         row[groups] = np.arange(table.rows, dtype=np.int32)
+        # The level of each published value; recoding publishes nothing finer.
         least = np.empty((count, len(cuts)), dtype=np.int32)
         for a, (column, start) in enumerate(zip(table.quasi_identifiers, taxonomy.offsets, strict=False)):
             least[:, a] = taxonomy.level[taxonomy.trees.cut[start + column.codes[row]]]
         return Partition(
             groups=groups,
             count=count,
-            guarantee=guarantee,
+            guarantee=Guarantee(promise=Fact("no_specialization")),
             facts={
                 "specializations": int(search.state[PERFORMED]),
                 "published_values": {
@@ -146,7 +130,7 @@ class TopDownSpecialization:
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class _Search:
-    """The arrays of a search, from the most general cut on."""
+    """The arrays of a search, starting from the most general cut."""
 
     records: NDArray[np.int32]
     trees: Trees
@@ -158,7 +142,7 @@ class _Search:
 
     @classmethod
     def of(cls, table: Table, compiled: CompiledRequirement, taxonomy: Taxonomy) -> _Search:
-        """Lay out a table whose rows are one group."""
+        """Lay a table out as one group."""
         records, combinations = _records(table, compiled, taxonomy)
         trees, nodes = taxonomy.trees, len(taxonomy.level)
         width = int(np.diff(trees.child_starts).max(initial=1))
@@ -166,7 +150,7 @@ class _Search:
         search = cls(
             records=records,
             trees=trees,
-            groups=_room(len(taxonomy.roots), 1),
+            groups=_allocate_groups(len(taxonomy.roots), 1),
             candidates=Candidates(
                 status=np.zeros(nodes, dtype=np.int8),
                 gain=np.zeros(nodes, dtype=np.int64),
@@ -183,11 +167,12 @@ class _Search:
                 branches=np.empty(width, dtype=np.int32),
                 counts=np.zeros(codes, dtype=np.int64),
                 touched=np.empty(codes, dtype=np.int32),
-                said=np.zeros(combinations, dtype=np.int64),
+                combination_counts=np.zeros(combinations, dtype=np.int64),
                 weights=weights_table(min(table.rows + 1, _WEIGHTS)),
             ),
             state=np.zeros(6, dtype=np.int64),
         )
+        # The first group has all records; only roots with children are candidates.
         search.groups.stops[0] = len(records)
         search.groups.nodes[:, 0] = taxonomy.roots
         search.state[GROUPS] = 1
@@ -196,14 +181,15 @@ class _Search:
         return search
 
     def run(self, problem: Problem, name: str) -> None:
-        """Specialize as long as anything is valid."""
+        """Specialize while any candidate is valid."""
         inner = np.diff(self.trees.child_starts) > 0
         total = max(int(inner.sum()), 1)
         ended = MORE
-        while ended != DONE or self._reopened():
+        # `ROOM` enlarges the arrays; `DONE` ends the search unless a refused node is valid after all.
+        while ended != DONE or self._reopen_refused():
             problem.progress(name, int(self.state[DECIDED]), total)
             if ended == ROOM:
-                self.groups = _grown(self.groups, min(2 * len(self.groups.starts), len(self.records)))
+                self.groups = _enlarge(self.groups, min(2 * len(self.groups.starts), len(self.records)))
             ended = specialize(
                 self.records,
                 self.trees,
@@ -217,21 +203,22 @@ class _Search:
         problem.progress(name, total, total)
 
     def _open(self, nodes: NDArray[np.integer]) -> None:
-        """Make candidates of nodes of the cut, as far as specializing them is valid."""
-        known = self.candidates
-        known.status[nodes] = VALID
-        known.gain[nodes] = 0
-        known.smallest[nodes] = _ENDLESS
+        """Make candidates of nodes of the cut, if specializing them is valid."""
+        candidates = self.candidates
+        candidates.status[nodes] = VALID
+        candidates.gain[nodes] = 0
+        candidates.smallest[nodes] = _ENDLESS
         first = int(self.state[LISTED])
-        known.listed[first : first + len(nodes)] = nodes
-        known.where[nodes] = np.arange(first, first + len(nodes))
+        candidates.listed[first : first + len(nodes)] = nodes
+        candidates.where[nodes] = np.arange(first, first + len(nodes))
         self.state[LISTED] += len(nodes)
+        # Every group is evaluated for the new candidates.
         count = int(self.state[GROUPS])
         self.groups.changed[:count] = np.arange(count)
-        assess(self.records, self.trees, self.groups, known, self.asked, self.scratch, self.state, count)
+        assess(self.records, self.trees, self.groups, candidates, self.asked, self.scratch, self.state, count)
 
-    def _reopened(self) -> bool:
-        """Try all refused nodes once more, and return whether one is valid after all."""
+    def _reopen_refused(self) -> bool:
+        """Try all refused nodes once more; return whether any is valid after all."""
         refused = np.flatnonzero(self.candidates.status == REFUSED)
         self.state[DECIDED] -= self.trees.parts[refused].sum()
         self._open(refused)
@@ -239,12 +226,14 @@ class _Search:
 
 
 def _records(table: Table, compiled: CompiledRequirement, taxonomy: Taxonomy) -> tuple[NDArray[np.int32], int]:
-    """Return the distinct rows as the kernel wants them, and how many combinations of sensitive values there are."""
+    """Build the records of the distinct rows; return them and the number of combinations of sensitive values."""
     columns = [(column.codes, column.size) for column in table.sensitive]
-    said, combinations = rank(columns, table.rows)
+    combination_counts, combinations = rank(columns, table.rows)
+    # With several sensitive attributes a record is a row type of its own.
     if len(columns) > 1:
         point, count = rank(
-            [*((column.codes, column.size) for column in table.quasi_identifiers), (said, combinations)], table.rows
+            [*((column.codes, column.size) for column in table.quasi_identifiers), (combination_counts, combinations)],
+            table.rows,
         )
         rows = np.empty(count, dtype=np.int32)
         rows[point] = np.arange(table.rows, dtype=np.int32)
@@ -256,12 +245,12 @@ def _records(table: Table, compiled: CompiledRequirement, taxonomy: Taxonomy) ->
     for a, column in enumerate(table.quasi_identifiers):
         records[:, a] = column.codes[rows] + taxonomy.offsets[a]
     records[:, d : d + kinds] = compiled.codes[rows]
-    records[:, -2] = said[rows]
+    records[:, -2] = combination_counts[rows]
     records[:, -1] = counts
     return records, combinations
 
 
-def _room(columns: int, room: int) -> Groups:
+def _allocate_groups(columns: int, room: int) -> Groups:
     return Groups(
         starts=np.zeros(room, dtype=np.int64),
         stops=np.zeros(room, dtype=np.int64),
@@ -273,16 +262,16 @@ def _room(columns: int, room: int) -> Groups:
     )
 
 
-def _grown(groups: Groups, room: int) -> Groups:
-    """Return the groups in arrays with more room."""
-    larger = _room(len(groups.nodes), room)
+def _enlarge(groups: Groups, room: int) -> Groups:
+    """Copy the groups into larger arrays."""
+    larger = _allocate_groups(len(groups.nodes), room)
     for name, old in groups._asdict().items():
         getattr(larger, name)[..., : old.shape[-1]] = old
     return larger
 
 
 def _places_in_cut(taxonomy: Taxonomy) -> list[tuple[NDArray[np.int64], int]]:
-    """Return for each column which node of the cut each code is below, numbered from 0, and how many there are."""
+    """Find the node of the cut above each code, numbered from 0 in each column, and the number of nodes."""
     places = []
     for start, stop in zip(taxonomy.offsets[:-1], taxonomy.offsets[1:], strict=True):
         nodes, place = np.unique(taxonomy.trees.cut[start:stop], return_inverse=True)

@@ -1,10 +1,11 @@
 """The cascade: TP's phase one on all but one attribute, all but two, and so on; the default refinement of TP+.
 
 The rows that phase one of TP moves are grouped again by all quasi-identifiers but one, and each group is cut down to
-its largest acceptable part, which costs one star a row. What is left is grouped by all but two, and so on through the
-patterns of stars. Where the rows that wait in a cell of such a projection are not acceptable together, groups that fit
-the same projection and have rows to spare give what is missing, the dearest groups first, as long as the price for each
-waiting row is worth it. The last few rows take what they need in the way of TP's phases two and three.
+its largest acceptable part, which costs one star a row. The other rows are grouped by all but two, and so on through
+the patterns of stars. If the rows that wait in a cell of such a projection are not acceptable together, groups that fit
+the same projection and have rows to spare give the missing rows, the groups with the most stars first, as long as the
+price for each waiting row is worth it. The last few rows take the rows that they need in the way of TP's phases two and
+three.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 
 from shoal.algorithms.tp.cascade_kernel import Frequency, Waiting, keep_largest_parts, project, project_groups
 from shoal.algorithms.tp.donors_kernel import (
-    Made,
+    GroupCells,
     Offer,
     Spare,
     complete_with_donors,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal._progress import Progress
+    from shoal._core.progress import Progress
     from shoal.models import FrequencyForm
     from shoal.table import EquivalenceClasses, Table
 
@@ -44,28 +45,28 @@ __all__ = ["MOST_ATTRIBUTES", "Cascade", "split_rows", "star_patterns", "starred
 _KEY_LIMIT = 1 << 62
 """Keys of rows stay below this, so that they fit into 63 bits."""
 MOST_ATTRIBUTES = 63
-"""Quasi-identifiers that a cascade can tell apart: a pattern of stars is a set of bits."""
+"""Largest number of quasi-identifiers of a cascade: a pattern of stars is a set of bits."""
 _MOST_PATTERNS = 4096
-"""Patterns of stars that are tried, those of few stars first."""
+"""Largest number of patterns of stars that are tried, patterns of few stars first."""
 _ANY_PRICE = 1 << 40
-"""More stars than a row can cost: donors are taken whatever they cost."""
+"""More stars than a row can cost: donors are taken at any price."""
 _SHORTEST_CHAIN = 64
-"""Groups that are asked for donors at least, for each cell that waits."""
+"""Smallest number of groups that are tried as donors for each cell that waits."""
 _DONOR_WORK = 2_000_000
-"""Groups that are asked for donors in all, for all classes that wait."""
+"""Number of groups that are tried as donors in all, for all classes that wait."""
 _INTERLEAVED_WORK = 1 << 24
-"""Rows times sets of attributes up to which groups are completed with spare rows after every level of stars."""
+"""Largest product of rows and sets of attributes for which spare rows are used after every level of stars."""
 _INTERLEAVED_PATTERNS = 1 << 9
-"""Patterns up to which that is done."""
+"""Largest number of patterns for which spare rows are used after every level of stars."""
 _SPARE_LEVELS = 2
-"""The levels of stars after which it is done in any table."""
+"""Levels of stars after which spare rows are used in any table."""
 
 
 def star_patterns(sizes: Sequence[int], most: int = _MOST_PATTERNS) -> list[tuple[int, ...]]:
-    """Return the attributes that each pattern stars: fewest stars first, and large domains starred first.
+    """List the attributes that each pattern stars: fewest stars first, and large domains starred first.
 
-    All 2**d - 2 patterns between no star and only stars, or, where these are more than `most`, the first ones of every
-    number of stars.
+    The list has all 2**d - 2 patterns between no star and only stars or, if there are more than `most`, the first
+    patterns of each number of stars.
 
     Examples
     --------
@@ -74,13 +75,14 @@ def star_patterns(sizes: Sequence[int], most: int = _MOST_PATTERNS) -> list[tupl
     """
     d = len(sizes)
     by_size = sorted(range(d), key=lambda a: -sizes[a])
+    # A share for each number of stars, so that no level is empty.
     share = most if 2**d <= most else max(most // d, d)
     return [stars for count in range(1, d) for stars in islice(combinations(by_size, count), share)]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class _Waiting:
-    """Cells of rows that have no group yet; the arrays change as rows find one."""
+    """Cells of rows that have no group yet; the arrays change as rows are assigned."""
 
     codes: NDArray[np.int32]
     values: NDArray[np.int32]
@@ -92,7 +94,7 @@ class _Waiting:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class _Groups:
-    """Groups made so far, as runs of cells, with what a row of each costs."""
+    """Groups so far, as runs of cells, with the stars of a row of each."""
 
     codes: NDArray[np.int32]
     pattern: NDArray[np.int64]
@@ -106,7 +108,7 @@ class _Groups:
 
 
 class Cascade:
-    """One run of the cascade on a table: takes rows without a group, leaves every row with one.
+    """One run of the cascade on a table: it assigns every row without a group to a group.
 
     Parameters
     ----------
@@ -115,12 +117,12 @@ class Cascade:
     form : FrequencyForm
         The requirement.
     groups : int32 array of shape (n,)
-        The group of each row that has one, -1 for the others; all groups are acceptable and free of stars. Changed in
+        The group of each row, -1 for rows without a group; all groups are acceptable and free of stars. Changed in
         place.
     rows : int32 array
-        The rows without a group, in the order of the table's classes: cells stand together.
+        The rows without a group, in the order of the table's classes: rows of a cell stand together.
     moved : int32 array of shape (cells,)
-        How many of them there are of each cell.
+        Number of these rows in each cell.
     progress : Progress
     """
 
@@ -141,6 +143,7 @@ class Cascade:
         self._next_group = int(groups.max(initial=-1)) + 1
         self._patterns = star_patterns(self._sizes) if patterns is None else patterns
         self._pattern_of_group = [0] * self._next_group
+        # The cells of the residue; a cell without moved rows is left out.
         cells = np.flatnonzero(moved)
         left = moved[cells].astype(np.int32)
         self._waiting = _Waiting(
@@ -155,9 +158,10 @@ class Cascade:
         self._frequency = Frequency(form.l.numerator, form.l.denominator, form.k)
 
     def run(self) -> int:
-        """Give every row a group; return the phase of TP that the last rows needed (1 where they needed none)."""
+        """Assign every row to a group; return the phase of TP that the last rows needed (1 if they needed none)."""
         d = len(self._sizes)
         thorough = self._table.rows << d <= _INTERLEAVED_WORK and len(self._patterns) <= _INTERLEAVED_PATTERNS
+        # A level is a number of stars: cheap patterns first.
         for level in range(1, d):
             self._progress("cascade", level - 1, d + 1)
             self._keep_largest_parts(level)
@@ -165,49 +169,52 @@ class Cascade:
             if thorough or level <= _SPARE_LEVELS:
                 self._complete_with_spare_rows(level)
                 self._forget_served()
-            if thorough:  # what the next level would cost at least, spend it on donors first
+            if thorough:  # spend at most the stars that the next level would cost on donors first
                 self._complete_with_donors(level + 1)
         self._progress("cascade", d - 1, d + 1)
+        # Donors at the price of all stars, then at any price.
         for price in (2 * d, _ANY_PRICE):
             self._complete_with_donors(price)
         self._progress("cascade", d, d + 1)
+        # The last rows, as phases two and three of TP.
         phase = self._complete_last()
         self._progress("cascade", d + 1, d + 1)
         return phase
 
     def stars(self) -> int:
-        """Return how many stars the groups cost at most: those of their patterns."""
+        """Return an upper bound on the stars of the groups: the stars of their patterns."""
         return sum(stars * rows for stars, rows in self.rows_by_stars().items())
 
     def suppressed_tuples(self) -> int:
-        """Return how many rows are in groups whose pattern has a star."""
+        """Count the rows in groups whose pattern has a star."""
         return sum(rows for stars, rows in self.rows_by_stars().items() if stars)
 
     def rows_by_stars(self) -> dict[int, int]:
-        """Return how many rows are in groups with so many starred attributes, by that number."""
+        """Count the rows by the number of starred attributes of their group."""
         sizes = np.bincount(self._groups, minlength=self._next_group)
         stars = [pattern.bit_count() for pattern in self._pattern_of_group]
         rows = np.bincount(stars, weights=sizes).astype(np.int64)
         return {number: int(count) for number, count in enumerate(rows) if count}
 
     def _codes_of(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the quasi-identifiers of some rows, a row each."""
+        """Collect the quasi-identifiers of rows in a matrix, one line for each row."""
         codes = np.empty((len(rows), len(self._sizes)), dtype=np.int32)
         for a, column in enumerate(self._table.quasi_identifiers):
             codes[:, a] = column.codes[rows]
         return codes
 
     def _project(self, stars: tuple[int, ...], made: _Groups | None = None) -> tuple[Waiting, NDArray[np.int64]]:
-        """Return the waiting items by projection and value, and the projections of groups."""
+        """Sort the waiting items by projection and value, and compute the projections of groups."""
         waiting, active = self._waiting, self._active
         weights, space = self._weights(stars)
         projections = np.empty(0, dtype=np.int64)
         pattern = sum(1 << a for a in stars)
+        # Keys are mixed-radix numbers if these fit 62 bits.
         if space * self._radix < _KEY_LIMIT:
             keys = project(waiting.codes, active, weights, waiting.values, self._radix)
             if made is not None:
                 projections = project_groups(made.codes, made.pattern, pattern, weights)
-        else:  # the projections do not fit one integer: number those that occur
+        else:  # the projections do not fit one integer: number those in use
             codes = waiting.codes[active] if made is None else np.concatenate([waiting.codes[active], made.codes])
             kept = [(codes[:, a].astype(np.uint32), self._sizes[a]) for a in range(len(self._sizes)) if a not in stars]
             ranks = np.unique(mixed_radix_keys(kept, len(codes))[0], return_inverse=True)[1]
@@ -215,6 +222,7 @@ class Cascade:
             if made is not None:
                 fits = (made.pattern & ~pattern == 0) & (made.pattern != pattern)
                 projections = np.where(fits, ranks[len(active) :], -1)
+        # Radix sort by projection and value; the kernels read runs.
         keys, items = sort_by_key(keys, active.copy(), (space * self._radix - 1).bit_length())
         sorted_items = Waiting.of(
             keys,
@@ -229,7 +237,7 @@ class Cascade:
         return sorted_items, projections
 
     def _weights(self, stars: tuple[int, ...]) -> tuple[NDArray[np.int64], int]:
-        """Return the weight of each attribute in a projection's key (0 where starred), and how many keys there are."""
+        """Compute the weight of each attribute in a projection's key (0 if starred), and the number of keys."""
         weights = np.zeros(len(self._sizes), dtype=np.int64)
         space = 1
         for a, size in enumerate(self._sizes):
@@ -238,12 +246,12 @@ class Cascade:
                 space *= size
         return weights, space
 
-    def _made(self, stars: tuple[int, ...], next_group: int) -> None:
+    def _number_groups(self, stars: tuple[int, ...], next_group: int) -> None:
         self._pattern_of_group.extend([sum(1 << a for a in stars)] * (next_group - self._next_group))
         self._next_group = next_group
 
     def _forget_served(self) -> None:
-        """Keep only the items that still wait: what follows reads them one after another."""
+        """Keep only the items that still wait, because the next steps read them one after another."""
         waiting, active = self._waiting, self._active
         self._waiting = _Waiting(
             codes=waiting.codes[active],
@@ -261,13 +269,14 @@ class Cascade:
                 continue
             waiting, _ = self._project(stars)
             self._active, next_group = keep_largest_parts(waiting, self._frequency, self._next_group)
-            self._made(stars, next_group)
+            self._number_groups(stars, next_group)
 
     def _collect_groups(self, first: int = 0) -> _Groups:
-        """Sort the rows of the groups from number `first` on into cells; the dearest groups come last.
+        """Sort the rows of the groups from number `first` on into cells; the groups with the most stars come last.
 
         Rows of a cell come in the order of the classes, so that nothing depends on the order of the table.
         """
+        # The order of the classes is the order of the result.
         order = self._table.classes.order
         assigned = order[self._groups[order] >= first]
         keys = self._groups[assigned].astype(np.int64)
@@ -275,6 +284,7 @@ class Cascade:
             keys *= self._radix
             keys += self._table.sensitive[0].codes[assigned]
         keys, rows = sort_by_key(keys, assigned, (max(self._next_group, 1) * self._radix - 1).bit_length())
+        # Runs of equal keys are the cells; the first row of a group has its codes.
         cell_starts, values, starts = cell_runs(keys, self._radix)
         counts = np.diff(cell_starts)
         firsts = cell_starts[starts[:-1]]
@@ -292,11 +302,13 @@ class Cascade:
         )
 
     def _complete_with_spare_rows(self, level: int) -> None:
-        """Let rows that their groups can lose join waiting rows at the same number of stars."""
+        """Complete waiting rows with rows of groups that have the same number of stars and can lose them."""
         if len(self._active) == 0 or prod(self._sizes) * self._radix >= _KEY_LIMIT:
             return
+        # Patterns are made in the order of their stars: groups of this level are the last ones.
         first = bisect_left(self._pattern_of_group, level, key=int.bit_count)
         made = self._collect_groups(first)
+        # Rows of groups that can lose at least one row.
         spare = spare_of_groups(made.counts, made.starts, *self._frequency)
         group = np.repeat(np.arange(len(made.sizes), dtype=np.int32), made.sizes)
         loose = np.flatnonzero(spare[group] > 0)
@@ -305,32 +317,34 @@ class Cascade:
         rows, group = made.rows[loose], group[loose]
         values = np.repeat(made.values, made.counts)[loose]
         codes = self._codes_of(rows)
-        everyone = np.arange(len(rows), dtype=np.int32)
-        nothing = np.zeros(len(rows), dtype=np.int32)
+        all_rows = np.arange(len(rows), dtype=np.int32)
+        zeros = np.zeros(len(rows), dtype=np.int32)
+        # Offer the rows for each pattern of the level; a row that moves is gone for the next pattern.
         for stars in self._patterns:
             if len(stars) != level or len(self._active) == 0:
                 continue
             waiting, _ = self._project(stars)
-            keys = project(codes, everyone, self._weights(stars)[0], nothing, 1)
+            keys = project(codes, all_rows, self._weights(stars)[0], zeros, 1)
             given = Spare(keys=keys, values=values, rows=rows, groups=group, left=spare)
             self._active, next_group = complete_with_spare_rows(waiting, self._frequency, given, self._next_group)
-            self._made(stars, next_group)
+            self._number_groups(stars, next_group)
 
     def _complete_with_donors(self, price: int) -> None:
         if len(self._active) == 0:
             return
         made = self._collect_groups()
-        everything = tuple(range(len(self._sizes)))
+        # The last pattern stars every attribute: every group fits it.
+        all_attributes = tuple(range(len(self._sizes)))
         longest_chain = max(_SHORTEST_CHAIN, _DONOR_WORK // len(self._active))
         donating = np.unique(made.pattern)
-        for stars in [*self._patterns, everything]:
+        for stars in [*self._patterns, all_attributes]:
             if len(self._active) == 0:
                 break
             pattern = sum(1 << a for a in stars)
             if not (donating[donating != pattern] & ~pattern == 0).any():
-                continue  # no group has fewer stars, and those among these attributes
+                continue  # every group has a star outside this pattern
             waiting, projections = self._project(stars, made)
-            donors = Made(
+            donors = GroupCells(
                 keys=projections,
                 stars=made.stars,
                 values=made.values,
@@ -342,22 +356,24 @@ class Cascade:
             )
             offer = Offer(stars=len(stars), price=price, longest_chain=longest_chain)
             self._active, next_group = complete_with_donors(waiting, self._frequency, donors, offer, self._next_group)
-            self._made(stars, next_group)
+            self._number_groups(stars, next_group)
 
     def _complete_last(self) -> int:
-        """Let what still waits take rows from any group, the dearest first, and number the groups anew."""
+        """Complete the last rows with rows of any group, most stars first, and renumber the groups without gaps."""
         phase = 1
+        # Phases two and three, with the groups of the cascade as donors; the rows become one group of only stars.
         if len(self._active):
             made = self._collect_groups()
             moved = np.zeros(self._radix, dtype=np.int64)
             np.add.at(moved, self._waiting.values, self._waiting.left)
             keep = made.counts.copy()
-            everything = tuple(range(len(self._sizes)))
+            all_attributes = tuple(range(len(self._sizes)))
             phase = complete_residue(keep, made.values, made.starts, self._form, moved)
             position = np.arange(len(made.rows)) - np.repeat(made.cell_first, made.counts)
             self._groups[made.rows[position >= np.repeat(keep, made.counts)]] = self._next_group
             self._groups[self._groups < 0] = self._next_group
-            self._made(everything, self._next_group + 1)
+            self._number_groups(all_attributes, self._next_group + 1)
+        # Groups that gave all rows are empty: drop their numbers.
         used = np.bincount(self._groups, minlength=self._next_group) > 0
         number = np.cumsum(used, dtype=np.int32) - np.int32(1)
         self._groups[:] = number[self._groups]
@@ -367,15 +383,16 @@ class Cascade:
 
 
 def split_rows(classes: EquivalenceClasses, keep: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Let `keep[cell]` rows of each cell stay in their class.
+    """Keep `keep[cell]` rows of each cell in their class.
 
     Returns
     -------
     groups : int32 array of shape (n,)
         Group of each row that stays, numbered without gaps; -1 for the others.
     rows : int32 array
-        The others, in the order of the classes: cells stand together.
+        The other rows, in the order of the classes: rows of a cell stand together.
     """
+    # Classes that keep no row have no number.
     starts = classes.class_starts
     kept_by_class = np.add.reduceat(keep, starts[:-1]) if len(keep) else keep
     number = np.cumsum(kept_by_class > 0, dtype=np.int32) - np.int32(1)
@@ -383,5 +400,5 @@ def split_rows(classes: EquivalenceClasses, keep: NDArray[np.int32]) -> tuple[ND
 
 
 def starred_attributes(table: Table, rows: NDArray[np.int32]) -> int:
-    """Return how many quasi-identifiers differ among the rows: the stars of each, were they one group."""
+    """Count the quasi-identifiers that differ among rows: the stars of each row if they were one group."""
     return sum(bool((column.codes[rows] != column.codes[rows[0]]).any()) for column in table.quasi_identifiers)

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""The cascade: phase one of TP again and again on fewer and fewer attributes, as arithmetic on the residue's cells."""
+"""The cascade: phase one of TP repeated on fewer and fewer attributes, as arithmetic on the residue's cells."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal._compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import inlined, kernel, kernel_step
 from shoal.algorithms.tp.three_phase_kernel import largest_height
 from shoal.table.sorting_kernel import cell_runs
 
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class Frequency(NamedTuple):
-    """What a group of rows satisfies: no value is more than `den / num` of it, and it has at least `k` rows."""
+    """Requirement for a group: no value has more than `den / num` of the rows, and there are at least `k` rows."""
 
     num: int
     den: int
@@ -38,10 +38,10 @@ class Frequency(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """Items that wait for a group, in the order of their projections and, within these, of their values.
+    """Items without a group, in the order of their projections and, within these, of their values.
 
-    An item is a number of rows that are equal. Projection r has the cells `starts[r]:starts[r + 1]`, one for each
-    value; cell c has the items at the places `cell_starts[c]:cell_starts[c + 1]`.
+    An item is a number of equal rows. Projection r has the cells `starts[r]:starts[r + 1]`, one for each value; cell c
+    has the items at the places `cell_starts[c]:cell_starts[c + 1]`.
     """
 
     keys: Counts
@@ -54,7 +54,7 @@ class Waiting(NamedTuple):
     starts: Codes
     radix: int
     left: Codes
-    """Rows of each item that wait. They are the next ones at `rows[first_row[item] + taken[item]]`."""
+    """Rows of each item that have no group yet, at `rows[first_row[item] + taken[item]]` and the following places."""
     taken: Codes
     first_row: Counts
     rows: Codes
@@ -81,10 +81,11 @@ class Waiting(NamedTuple):
 
 @kernel
 def project(codes, active, weights, values, radix):
-    """Return the key of every active item: its codes weighted (0 for a starred attribute), then its sensitive value.
+    """Compute the key of every active item: its weighted codes (weight 0 for a starred attribute), then its value.
 
     `codes` has a row per item and a column per attribute.
     """
+    # A mixed-radix number: the projection is the high part, the sensitive value the low part.
     keys = np.empty(active.size, dtype=np.int64)
     for i in range(active.size):
         item = active[i]
@@ -97,13 +98,14 @@ def project(codes, active, weights, values, radix):
 
 @kernel
 def project_groups(codes, patterns, stars, weights):
-    """Return the projection of every group onto the kept attributes; -1 where it does not fit the pattern `stars`.
+    """Compute the projection of every group onto the kept attributes; -1 if the group does not fit the pattern `stars`.
 
-    A group fits when its own pattern of stars (`patterns`, as bits) is a proper part of it.
+    A group fits if its own pattern of stars (`patterns`, as bits) is a proper subset of `stars`.
     """
     keys = np.empty(patterns.size, dtype=np.int64)
     for g in range(patterns.size):
         keys[g] = -1
+        # Bit test: no star outside the pattern, and at least one star fewer.
         if patterns[g] & ~stars == 0 and patterns[g] != stars:
             key = np.int64(0)
             for a in range(weights.size):
@@ -114,7 +116,8 @@ def project_groups(codes, patterns, stars, weights):
 
 @kernel_step
 def count_left(waiting):
-    """Return how many rows of each cell wait."""
+    """Count the rows of each cell that have no group yet."""
+    # An item may have given some of its rows to an earlier group: count what is left, not the items.
     counts = np.zeros(waiting.values.size, dtype=np.int32)
     for c in range(counts.size):
         for p in range(waiting.cell_starts[c], waiting.cell_starts[c + 1]):
@@ -124,12 +127,14 @@ def count_left(waiting):
 
 @kernel_step
 def serve(waiting, r, height, group):
-    """Give at most `height` waiting rows of each value of a projection to a group."""
+    """Assign at most `height` waiting rows of each value of a projection to a group."""
     for c in range(waiting.starts[r], waiting.starts[r + 1]):
+        # Several items may share a value: the quota is for the value.
         quota = height
         for p in range(waiting.cell_starts[c], waiting.cell_starts[c + 1]):
             item = waiting.items[p]
             take = min(quota, np.int64(waiting.left[item]))
+            # Rows of an item stand together; `taken` is the place of the next one.
             begin = waiting.first_row[item] + waiting.taken[item]
             for q in range(begin, begin + take):
                 waiting.groups[waiting.rows[q]] = group
@@ -139,31 +144,34 @@ def serve(waiting, r, height, group):
 
 
 @inlined
-def append_waiting(waiting, r, still, remaining):
-    """Append the items of a projection that still have rows; return how many were appended in all."""
+def append_waiting(waiting, r, unserved, remaining):
+    """Append the items of a projection that still have rows; return the new number of appended items."""
     first, last = waiting.starts[r], waiting.starts[r + 1]
     for p in range(waiting.cell_starts[first], waiting.cell_starts[last]):
         if waiting.left[waiting.items[p]] > 0:
-            still[remaining] = waiting.items[p]
+            unserved[remaining] = waiting.items[p]
             remaining += 1
     return remaining
 
 
 @kernel
 def keep_largest_parts(waiting, form, next_group):
-    """Make a group of the largest acceptable part of each projection, numbered from `next_group` on.
+    """Make the largest acceptable part of each projection a group, numbered from `next_group` on.
 
     Returns the items that still have rows, and the next free group number.
     """
     counts = count_left(waiting)
-    still = np.empty(waiting.items.size, dtype=np.int32)
+    unserved = np.empty(waiting.items.size, dtype=np.int32)
+    # Every projection is one candidate for a group.
     remaining = np.int64(0)
     for r in range(waiting.starts.size - 1):
         first, last = np.int64(waiting.starts[r]), np.int64(waiting.starts[r + 1])
+        # Fewer than l values can never be acceptable.
         if (last - first) * form.den >= form.num:
             height = largest_height(counts, first, last, form.num, form.den, form.k)
             if height > 0:
                 serve(waiting, r, height, next_group)
                 next_group += 1
-        remaining = append_waiting(waiting, r, still, remaining)
-    return still[:remaining], next_group
+        # Rows above the height wait for the next pattern.
+        remaining = append_waiting(waiting, r, unserved, remaining)
+    return unserved[:remaining], next_group

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""Groups that give rows to those that cannot form a group of their own: the cascade's last resort, made cheap."""
+"""Transfers of rows from groups with rows to spare to groups that lack some: the cascade's last resort, made cheap."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal._compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.hashing_kernel import EMPTY, slot_of, slots_for
 from shoal.algorithms.tp.cascade_kernel import append_waiting, count_left, serve
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     Codes = NDArray[np.int32]
     Counts = NDArray[np.int64]
 
-__all__ = ["Made", "Offer", "Spare", "complete_with_donors", "complete_with_spare_rows", "spare_of_groups"]
+__all__ = ["GroupCells", "Offer", "Spare", "complete_with_donors", "complete_with_spare_rows", "spare_of_groups"]
 
 _LONGEST_LOG = 1 << 16
-"""Transfers to one group that can be taken back; a group that would need more is not made."""
+"""Largest number of transfers to one group that can be undone; a group that needs more is not made."""
 _ANY_HEIGHT = np.int64(1 << 40)
-"""More than any count of a value: nothing is asked of the frequencies."""
+"""More than any count of a value: stands for a requirement without frequencies."""
 _LEVELS = 3
-"""How often a donor may give one row of each of its most frequent values to have more to spare."""
+"""Largest number of times that a donor gives one row of each of its most frequent values to have more to spare."""
 
 
-class Made(NamedTuple):
-    """Groups that were made, as runs of cells."""
+class GroupCells(NamedTuple):
+    """Groups of the cascade so far, as runs of cells."""
 
     keys: Counts
-    """Projection of each group, -1 where it does not fit the pattern."""
+    """Projection of each group; -1 if the group does not fit the pattern."""
     stars: Counts
-    """What a row of each group costs."""
+    """Stars of a row of each group."""
     values: Codes
     """Value of each cell."""
     counts: Codes
@@ -46,39 +46,39 @@ class Made(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """What may be paid for rows of other groups."""
+    """Limits on the price of rows from other groups."""
 
     stars: int
-    """What a row costs where it goes to."""
+    """Stars of a row in the new group."""
     price: int
-    """The most stars that a new group may cost for each row that waited."""
+    """Largest number of stars that a new group may cost for each row that waited."""
     longest_chain: int
-    """Groups that are asked for one group, at most."""
+    """Largest number of groups that are tried as donors for one group."""
 
 
 class Spare(NamedTuple):
-    """Rows that their groups can lose."""
+    """Rows that their groups can lose and stay acceptable."""
 
     keys: Counts
     """Projection of each row."""
     values: Codes
     rows: Codes
-    """Which row of the table each is."""
+    """Number of each row in the table."""
     groups: Codes
-    """Group of each, -1 where it has moved."""
+    """Group of each row; -1 if the row has moved."""
     left: Counts
-    """How many rows each group can lose."""
+    """Number of rows that each group can still lose."""
 
 
 class _Transfers(NamedTuple):
-    """What a group in the making has, and what it took from others."""
+    """State of one group while it is made: its rows, and its transfers from donors."""
 
     have: Counts
     """Rows of each value; zeros between groups."""
     log: Counts
-    """Cell, rows that were taken from it, and rows that it had left then."""
+    """For each transfer: cell, rows taken from it, and rows left in it afterwards."""
     donors: Counts
-    """Group, and rows that it gave."""
+    """For each donor: group, and rows that it gave."""
 
 
 @inlined
@@ -88,7 +88,7 @@ def _projection_of(waiting, r):
 
 @inlined
 def _table_of(waiting):
-    """Return a hash table with the waiting projections."""
+    """Build a hash table of the waiting projections."""
     table = np.full(2 * slots_for(waiting.starts.size), EMPTY, dtype=np.int64)
     for r in range(waiting.starts.size - 1):
         projection = _projection_of(waiting, r)
@@ -98,8 +98,9 @@ def _table_of(waiting):
 
 @kernel_step
 def _chain_by_projection(waiting, keys, eligible):
-    """Hash the waiting projections, and chain to each what has the same key and is eligible, the last one first."""
+    """Hash the waiting projections, and chain to each the eligible groups or rows with the same key, last first."""
     table = _table_of(waiting)
+    # A linked list for each slot: `head` is its start, `following` the next member.
     head = np.full(table.size, -1, dtype=np.int32)
     following = np.full(keys.size, -1, dtype=np.int32)
     for i in range(keys.size):
@@ -108,6 +109,7 @@ def _chain_by_projection(waiting, keys, eligible):
             if table[slot] == keys[i]:
                 following[i] = head[slot]
                 head[slot] = i
+    # The start of the chain of each projection; -1 if it is empty.
     first = np.empty(waiting.starts.size - 1, dtype=np.int32)
     for r in range(first.size):
         first[r] = head[slot_of(table, _projection_of(waiting, r))]
@@ -115,8 +117,8 @@ def _chain_by_projection(waiting, keys, eligible):
 
 
 @inlined
-def _tallest(waiting, counts, r, form):
-    """Return the most rows of one value that wait in a projection, and no less where frequencies do not count."""
+def _largest_count(waiting, counts, r, form):
+    """Return the largest count of one value in a projection, or no limit if the requirement has no frequencies."""
     height = np.int64(0)
     for c in range(waiting.starts[r], waiting.starts[r + 1]):
         height = max(height, np.int64(counts[c]))
@@ -124,8 +126,8 @@ def _tallest(waiting, counts, r, form):
 
 
 @inlined
-def _hold(waiting, counts, r, height, have):
-    """Note at most `height` waiting rows of each value; return how many rows that is."""
+def _load_counts(waiting, counts, r, height, have):
+    """Load at most `height` waiting rows of each value into `have`; return the number of rows."""
     total = np.int64(0)
     for c in range(waiting.starts[r], waiting.starts[r + 1]):
         have[waiting.values[c]] = min(np.int64(counts[c]), height)
@@ -134,16 +136,17 @@ def _hold(waiting, counts, r, height, have):
 
 
 @inlined
-def _forget(waiting, r, have):
-    """Take back what was noted of the waiting rows."""
+def _clear_counts(waiting, r, have):
+    """Reset `have` for the values of a projection."""
     for c in range(waiting.starts[r], waiting.starts[r + 1]):
         have[waiting.values[c]] = 0
 
 
 @inlined
-def _missing(base, height, form):
-    """Return how many rows a group lacks that has so many, and at most `height` of one value."""
+def _count_missing(base, height, form):
+    """Compute how many rows a group of `base` rows lacks if one value has at most `height` of them."""
     missing = form.k - base
+    # The size must reach `num / den` times the height; rounded up.
     if form.num > form.den:
         missing = max(missing, (form.num * height - form.den * base + form.den - 1) // form.den)
     return missing
@@ -151,6 +154,7 @@ def _missing(base, height, form):
 
 @inlined
 def _take(cell, amount, made, transfers, logged):
+    # The log keeps the rows left in the cell: they are also the place of the first row taken.
     made.counts[cell] -= amount
     transfers.have[made.values[cell]] += amount
     transfers.log[logged, 0] = cell
@@ -161,20 +165,23 @@ def _take(cell, amount, made, transfers, logged):
 
 @kernel_step
 def _take_from_group(g, missing, height, form, made, transfers, logged):
-    """Take up to `missing` rows of one group that stays acceptable (or is emptied), or a few more: whole pillars.
+    """Take up to `missing` rows, or slightly more (whole pillars), from one group that stays acceptable or is emptied.
 
     The new group may have at most `height` rows of one value. Returns the rows taken and the new length of the log.
     """
     start, stop = made.starts[g], made.starts[g + 1]
     size = made.sizes[g]
+    # The pillar height bounds what the group can spare.
     top = np.int64(0)
     for cell in range(start, stop):
         top = max(top, np.int64(made.counts[cell]))
     got = np.int64(0)
     for _ in range(_LEVELS):
+        # Fat: rows beyond the size that k and the pillar height require.
         spare = size - got - form.k
         if form.num > form.den:
             spare = min(spare, (form.den * (size - got) - form.num * top) // form.den)
+        # Take rows cell by cell, as far as donor and new group allow.
         for cell in range(start, stop):
             most = min(spare, missing - got)
             if most <= 0:
@@ -187,13 +194,14 @@ def _take_from_group(g, missing, height, form, made, transfers, logged):
                 spare -= amount
         if got >= missing or top == 0:
             break
-        # Thin: one row of each pillar, where the new group can have them all; then there is room again.
+        # Thin: give one row of each pillar if the new group can hold them all; then there is room to spare again.
         pillars = np.int64(0)
         clear = True
         for cell in range(start, stop):
             if made.counts[cell] == top:
                 clear = clear and transfers.have[made.values[cell]] < height
                 pillars += 1
+        # The rest must be empty or acceptable at the lower height.
         rest = size - got - pillars
         if not clear or pillars == 0 or (rest > 0 and rest < form.k) or form.den * rest < form.num * (top - 1):
             break
@@ -206,23 +214,26 @@ def _take_from_group(g, missing, height, form, made, transfers, logged):
 
 
 @kernel_step
-def _ask_donors(waiting, counts, r, chain, following, form, made, offer, transfers):
-    """Take what a group of the waiting rows of a projection lacks from the groups of a chain.
+def _take_from_donors(waiting, counts, r, chain, following, form, made, offer, transfers):
+    """Take the rows that a group of a projection's waiting rows lacks from the groups of a chain.
 
-    Returns how many rows of one value the group may have, 0 where there can be none; the donors; and the length of the
-    log. A part with fewer rows of one value is tried where donors have too little, or ask for too much.
+    Returns the largest count of one value in the group (0 if the group cannot be made), the number of donors, and the
+    length of the log. If donors have too few rows or are too expensive, a part with fewer rows of one value is tried.
     """
-    height = _tallest(waiting, counts, r, form)
+    # Start with all waiting rows; each failure lowers the height.
+    height = _largest_count(waiting, counts, r, form)
     while height > 0:
-        base = _hold(waiting, counts, r, height, transfers.have)
-        missing = _missing(base, height, form)
+        base = _load_counts(waiting, counts, r, height, transfers.have)
+        missing = _count_missing(base, height, form)
         cost = offer.stars * base
         logged = np.int64(0)
         donors = np.int64(0)
         visited = 0
+        # Walk the chain while rows are missing and the price can still be met.
         g = np.int64(chain)
         while g >= 0 and missing > 0 and cost + missing * (offer.stars - made.stars[g]) <= offer.price * base:
             visited += 1
+            # Stop before the log overflows: a group adds at most two entries a cell and level.
             longest = logged + 2 * _LEVELS * (made.starts[g + 1] - made.starts[g])
             if visited > offer.longest_chain or longest >= _LONGEST_LOG:
                 break
@@ -234,11 +245,13 @@ def _ask_donors(waiting, counts, r, chain, following, form, made, offer, transfe
                 transfers.donors[donors, 1] = got
                 donors += 1
             g = np.int64(following[g])
-        _forget(waiting, r, transfers.have)
+        # Clear `have` for the next group: waiting values, then values of donors.
+        _clear_counts(waiting, r, transfers.have)
         for entry in range(logged):
             transfers.have[made.values[transfers.log[entry, 0]]] = 0
         if missing <= 0 and cost <= offer.price * base:
             return height, donors, logged
+        # Failed: return every transfer.
         for entry in range(logged):
             made.counts[transfers.log[entry, 0]] += transfers.log[entry, 1]
         if form.num <= form.den:
@@ -246,17 +259,18 @@ def _ask_donors(waiting, counts, r, chain, following, form, made, offer, transfe
         if g < 0 and missing > 0:  # every group that fits gave what it could: no lower part can have more
             wanted = max((form.num * height + form.den - 1) // form.den, form.k)
             height = min(height - 1, form.den * (wanted - missing) // form.num)
-        else:  # too dear: try a smaller part
+        else:  # too expensive: try a smaller part
             height -= max(np.int64(1), height // 4)
     return np.int64(0), np.int64(0), np.int64(0)
 
 
 @kernel
 def complete_with_donors(waiting, form, made, offer, next_group):
-    """Give waiting items what they lack from groups that can spare it, where that costs no more than is offered.
+    """Give waiting items the rows that they lack from groups with rows to spare, if the cost is within the offer.
 
     Returns the items that still wait, and the next free group number.
     """
+    # Donors have a pattern of fewer stars and at least one row.
     eligible = np.empty(made.keys.size, dtype=np.bool_)
     for g in range(eligible.size):
         eligible[g] = made.keys[g] >= 0 and made.sizes[g] > 0
@@ -266,28 +280,33 @@ def complete_with_donors(waiting, form, made, offer, next_group):
         np.empty((_LONGEST_LOG, 3), dtype=np.int64),
         np.empty((offer.longest_chain, 2), dtype=np.int64),
     )
+    # One group for each projection whose donors suffice.
     counts = count_left(waiting)
-    still = np.empty(waiting.items.size, dtype=np.int32)
+    unserved = np.empty(waiting.items.size, dtype=np.int32)
     remaining = np.int64(0)
     for r in range(chains.size):
         if chains[r] >= 0:
-            height, donors, logged = _ask_donors(waiting, counts, r, chains[r], following, form, made, offer, transfers)
+            height, donors, logged = _take_from_donors(
+                waiting, counts, r, chains[r], following, form, made, offer, transfers
+            )
             if height > 0:
+                # Commit: donors shrink, and the rows in the log move to the new group.
                 for i in range(donors):
                     made.sizes[transfers.donors[i, 0]] -= transfers.donors[i, 1]
                 for entry in range(logged):
                     begin = made.first_rows[transfers.log[entry, 0]] + transfers.log[entry, 2]
                     for q in range(begin, begin + transfers.log[entry, 1]):
                         waiting.groups[made.rows[q]] = next_group
+                # The waiting rows join them, up to the height that was found.
                 serve(waiting, r, height, next_group)
                 next_group += 1
-        remaining = append_waiting(waiting, r, still, remaining)
-    return still[:remaining], next_group
+        remaining = append_waiting(waiting, r, unserved, remaining)
+    return unserved[:remaining], next_group
 
 
 @kernel
 def spare_of_groups(counts, starts, num, den, k):
-    """Return how many rows each group can lose, whichever they are, and stay acceptable."""
+    """Count the rows that each group can lose, in any choice, and stay acceptable."""
     spare = np.empty(starts.size - 1, dtype=np.int64)
     for g in range(spare.size):
         size = np.int64(0)
@@ -295,6 +314,7 @@ def spare_of_groups(counts, starts, num, den, k):
         for cell in range(starts[g], starts[g + 1]):
             size += counts[cell]
             top = max(top, np.int64(counts[cell]))
+        # Any row may go: the pillar height is assumed to stay.
         spare[g] = size - k
         if num > den:
             spare[g] = min(spare[g], (den * size - num * top) // den)
@@ -302,18 +322,20 @@ def spare_of_groups(counts, starts, num, den, k):
 
 
 @kernel_step
-def _ask_spare_rows(waiting, counts, r, chain, following, form, spare, have, log):
-    """Take what a group of the waiting rows of a projection lacks from the rows of a chain.
+def _take_spare_rows(waiting, counts, r, chain, following, form, spare, have, log):
+    """Take the rows that a group of a projection's waiting rows lacks from the spare rows of a chain.
 
-    Returns how many rows of one value the group may have, 0 where there can be none, and how many rows were taken; the
-    log says which.
+    Returns the largest count of one value in the group (0 if the group cannot be made) and the number of rows taken;
+    `log` has their places.
     """
-    height = _tallest(waiting, counts, r, form)
+    # As for donors: start with all waiting rows, and lower the height after each failure.
+    height = _largest_count(waiting, counts, r, form)
     while height > 0:
-        base = _hold(waiting, counts, r, height, have)
-        missing = _missing(base, height, form)
+        base = _load_counts(waiting, counts, r, height, have)
+        missing = _count_missing(base, height, form)
         logged = np.int64(0)
         s = np.int64(chain)
+        # One row at a time: its group can spare it, and its value is below the height.
         while s >= 0 and missing > 0 and logged < _LONGEST_LOG:
             g = spare.groups[s]
             if g >= 0 and spare.left[g] > 0 and have[spare.values[s]] < height:
@@ -323,11 +345,13 @@ def _ask_spare_rows(waiting, counts, r, chain, following, form, spare, have, log
                 log[logged] = s
                 logged += 1
             s = np.int64(following[s])
-        _forget(waiting, r, have)
+        # Clear `have` for the next group.
+        _clear_counts(waiting, r, have)
         for entry in range(logged):
             have[spare.values[log[entry]]] = 0
         if missing <= 0:
             return height, logged
+        # Failed: return the rows, and try the height that the rows found would allow.
         for entry in range(logged):
             spare.left[spare.groups[log[entry]]] += 1
         if form.num <= form.den:
@@ -338,10 +362,11 @@ def _ask_spare_rows(waiting, counts, r, chain, following, form, spare, have, log
 
 @kernel
 def complete_with_spare_rows(waiting, form, spare, next_group):
-    """Give waiting items what they lack from rows of other groups that cost as much where they are.
+    """Give waiting items the rows that they lack from groups whose rows would cost as many stars there.
 
     Returns the items that still wait, and the next free group number.
     """
+    # Rows whose group can lose one; groups of rows that moved are -1.
     eligible = np.empty(spare.keys.size, dtype=np.bool_)
     for j in range(eligible.size):
         eligible[j] = spare.groups[j] >= 0 and spare.left[spare.groups[j]] > 0
@@ -349,16 +374,17 @@ def complete_with_spare_rows(waiting, form, spare, next_group):
     have = np.zeros(waiting.radix, dtype=np.int64)
     log = np.empty(_LONGEST_LOG, dtype=np.int64)
     counts = count_left(waiting)
-    still = np.empty(waiting.items.size, dtype=np.int32)
+    unserved = np.empty(waiting.items.size, dtype=np.int32)
     remaining = np.int64(0)
     for r in range(chains.size):
         if chains[r] >= 0:
-            height, logged = _ask_spare_rows(waiting, counts, r, chains[r], following, form, spare, have, log)
+            height, logged = _take_spare_rows(waiting, counts, r, chains[r], following, form, spare, have, log)
+            # Commit: the rows in the log move to the new group, and the waiting rows join them.
             if height > 0:
                 for entry in range(logged):
                     waiting.groups[spare.rows[log[entry]]] = next_group
                     spare.groups[log[entry]] = -1
                 serve(waiting, r, height, next_group)
                 next_group += 1
-        remaining = append_waiting(waiting, r, still, remaining)
-    return still[:remaining], next_group
+        remaining = append_waiting(waiting, r, unserved, remaining)
+    return unserved[:remaining], next_group

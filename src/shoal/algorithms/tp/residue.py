@@ -1,4 +1,4 @@
-"""Making a residue acceptable: phases two and three of TP, and a last resort."""
+"""Completion of a residue: phases two and three of TP, and a last resort."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def complete_residue(
     values : int32 array of shape (cells,)
         Sensitive value of each cell.
     starts : int32 array of shape (groups + 1,)
-        Where each group starts among the cells.
+        Start of each group among the cells.
     form : FrequencyForm
         The requirement. All rows together satisfy it.
     moved : int64 array of shape (m,)
@@ -42,8 +42,8 @@ def complete_residue(
     Returns
     -------
     int
-        The phase that ended it: 1 when the residue was acceptable as it came, 2, 3, or 4 when whole groups had to be
-        dissolved, which never happens for an integer l >= k (Xiao, Yi, Tao 2010, Lemma 5.18).
+        The phase that completed the residue: 1 if it was acceptable from the start, 2, 3, or 4 if whole groups had to
+        be dissolved, which never happens for an integer l >= k (Xiao, Yi, Tao 2010, Lemma 5.18).
     """
     num, den, k = form.l.numerator, form.l.denominator, form.k
 
@@ -51,12 +51,14 @@ def complete_residue(
         size = int(moved.sum())
         return size == 0 or (num * int(moved.max()) <= den * size and size >= k)
 
+    # The phases in the order of the paper; each starts from the end of the one before.
     if acceptable():
         return 1
     if phase_two(keep, values, starts, num, den, k, moved):
         return 2
     if phase_three(keep, values, starts, num, den, k, moved):
         return 3
+    # Last resort: dissolve whole groups, the smallest first, because they add the fewest rows.
     sizes = np.add.reduceat(keep, starts[:-1])
     for group in np.argsort(sizes, kind="stable"):
         cells = slice(starts[group], starts[group + 1])

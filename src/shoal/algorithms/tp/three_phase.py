@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import Integer, OneOf, Optional, parameter, validate_declared
-from shoal.algorithms.base import Guarantee, Partition
+from shoal._core.facts import Fact
+from shoal._core.validation import Integer, OneOf, Optional, parameter
+from shoal.algorithms.base import UNTOUCHED, Algorithm, Capabilities, Guarantee, Partition
 from shoal.algorithms.hilbert.hilbert import hilbert_groups
 from shoal.algorithms.tp.cascade import MOST_ATTRIBUTES, split_rows, starred_attributes
 from shoal.algorithms.tp.pattern_orders import best_cascade
@@ -28,17 +29,17 @@ if TYPE_CHECKING:
     from shoal.algorithms.base import Problem
     from shoal.models import FrequencyForm, Requirement
 
-__all__ = ["Residue", "ThreePhase", "three_phases"]
+__all__ = ["ThreePhase"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Residue:
-    """What TP moved: for each cell of the table's classes, the rows that stay and the phase that ended it."""
+    """Result of TP's three phases: the rows of each cell that stay in their class, and the phase that ended TP."""
 
     keep: NDArray[np.int32]
     """Rows of each cell that stay in their class."""
     keep_one: NDArray[np.int32]
-    """Rows of each cell that phase one alone would let stay."""
+    """Rows of each cell that stay if TP ends after phase one."""
     size: int
     """Rows moved to the residue R."""
     size_one: int
@@ -46,38 +47,34 @@ class Residue:
     height_one: int
     """Pillar height of the residue after phase one: h(R1)."""
     phase: int
-    """The phase that ended it; 4 where whole classes had to be dissolved, which the paper's requirement never needs."""
+    """The phase that ended TP; 4 if whole classes had to be dissolved, which the paper's requirement never needs."""
 
 
 @dataclass(frozen=True)
-class ThreePhase:
+class ThreePhase(Algorithm):
     """TP, and TP+ which partitions TP's residue further.
 
     Parameters
     ----------
     refine : {"cascade", "hilbert", None}, default "cascade"
-        None publishes the residue as one group (TP). "hilbert" partitions it with Hilbert, its coordinates the codes as
-        they are: the TP+ of the paper. "cascade" repeats phase one on all but one attribute, all but two, and so on,
+        None publishes the residue as one group (TP). "hilbert" partitions it with Hilbert, with the raw codes as
+        coordinates: the TP+ of the paper. "cascade" repeats phase one on all but one attribute, all but two, and so on,
         which leaves far fewer stars.
     orders : int, default 0
-        Orders of the patterns of stars that the cascade tries beyond its own, from 0 to 1,000,000: a search that keeps
-        what leaves fewer stars. Each takes as long as the cascade.
+        Orders of the patterns of stars that the cascade tries after its own, from 0 to 1,000,000: a search that keeps
+        the order with the fewest stars. Each takes as long as the cascade.
 
     Notes
     -----
     Serves "at most one in l rows of a group share a sensitive value, and a group has at least k rows" for any rational
     l >= 1; the paper's requirement is an integer l and k <= l. Beyond it (k above l, or a fractional l) phases two and
-    three respect k, and dissolve whole classes in the end if they must; the guarantee then is that of phase one alone.
-    Beyond 63 quasi-identifiers "cascade" stands for "hilbert".
-    The order in which the paper leaves choices open: values with equal counts by their code, groups by their position.
+    three respect k, and dissolve whole classes if nothing else helps; the guarantee then is that of phase one alone. If
+    there are more than 63 quasi-identifiers, "cascade" is replaced by "hilbert".
+    If the paper leaves a choice open, values with equal counts are ordered by their code, groups by their position.
     """
 
-    divisible: ClassVar[bool] = True
-    """Parts of a table may be solved one after another, where it does not fit into memory."""
-    bytes_per_row: ClassVar[int] = 40
-    """Memory that a row takes meanwhile, in bytes, > 0."""
-    bytes_per_code: ClassVar[int] = 5
-    """Memory that it takes for each quasi-identifier beside, in bytes, >= 0."""
+    capabilities: ClassVar[Capabilities] = Capabilities(divisible=True, bytes_per_row=40, bytes_per_code=5)
+    """Capabilities of the algorithm."""
 
     refine: str | None = field(
         default="cascade",
@@ -93,9 +90,6 @@ class ThreePhase:
         ),
     )
 
-    def __post_init__(self) -> None:
-        validate_declared("tp+", self)
-
     @property
     def name(self) -> str:
         """`tp` without a refinement, `tp+` with one."""
@@ -106,17 +100,16 @@ class ThreePhase:
         return {"refine": self.refine} | ({"orders": self.orders} if self.refine == "cascade" else {})
 
     def unsupported(self, requirement: Requirement) -> str | None:
-        """Return why a requirement cannot be served, in words that follow "because"."""
+        """Explain why a requirement cannot be served, in words that follow "because"."""
         if requirement.frequency_form() is None:
             return "it serves k-anonymity, l-diversity by frequency and (alpha, k)-anonymity on one sensitive attribute"
         return None
 
-    def partition(self, problem: Problem) -> Partition:
-        """Partition the rows; see `Algorithm.partition`."""
-        form = problem.requirement.frequency_form()
-        assert form is not None
-        form = form.within(problem.table.rows)
+    def group_rows(self, problem: Problem) -> Partition:
+        """Find the groups; see `Algorithm.partition`."""
+        form = problem.frequency_form.within(problem.table.rows)
         problem.progress(self.name, 0, 1)
+        # TP itself; its figures go into the certificate.
         residue = three_phases(problem, form)
         details: dict[str, Any] = {
             "classes": problem.table.classes.count,
@@ -124,29 +117,31 @@ class ThreePhase:
             "residue": residue.size,
             "phase": residue.phase,
         }
+        # TP+: partition the residue further, by the cascade or by Hilbert.
         groups, suppressed = None, residue.size
         refine = self.refine
         if refine == "cascade" and len(problem.table.quasi_identifiers) > MOST_ATTRIBUTES:
             refine = "hilbert"
         if refine == "cascade" and residue.size:
             groups, suppressed = _refine_by_cascade(problem, form, residue, self.orders, details)
+        # TP, or a cascade that was worse: the residue is one group, or is divided by Hilbert.
         if groups is None:
             groups, rows = split_rows(problem.table.classes, residue.keep)
             if len(rows):
                 first = groups.max() + np.int32(1)
                 groups[rows] = first if refine is None else hilbert_groups(problem, rows, stretch=False) + first
         problem.progress(self.name, 1, 1)
-        count = int(groups.max()) + 1
         guarantee = _guarantee(problem, form, residue, more_tuples=suppressed > residue.size)
-        return Partition(groups=groups, count=count, guarantee=guarantee, details=details)
+        return Partition.of(groups, guarantee, details=details)
 
 
 def _refine_by_cascade(
     problem: Problem, form: FrequencyForm, residue: Residue, orders: int, details: dict[str, Any]
 ) -> tuple[NDArray[np.int32] | None, int]:
-    """Run the cascade from the end of phase one; return the groups and how many rows they suppress.
+    """Run the cascade from the end of phase one; return the groups and the number of rows that they suppress.
 
-    There are none, and TP's own rows, where the cascade would leave more stars than TP itself.
+    The groups are None, and the number is that of TP's own residue, if the cascade would leave more stars than TP
+    itself.
     """
     table = problem.table
     cascade, groups = best_cascade(problem, form, residue.keep_one, orders)
@@ -159,6 +154,7 @@ def _refine_by_cascade(
 
 def three_phases(problem: Problem, form: FrequencyForm) -> Residue:
     """Run the three phases on the cells of the table's classes."""
+    # A table without a sensitive attribute counts as one with a single value.
     classes = problem.table.classes
     counts, starts = classes.cell_counts, classes.class_starts
     m = max(problem.table.sensitive[0].size, 1) if problem.table.sensitive else 1
@@ -168,6 +164,7 @@ def three_phases(problem: Problem, form: FrequencyForm) -> Residue:
     keep = phase_one(counts, values, starts, num, den, form.k, moved)
     size_one, height_one = int(moved.sum()), int(moved.max(initial=0))
 
+    # Phase one's counts are kept: the cascade starts from them.
     keep_one = keep.copy()
     phase = complete_residue(keep, values, starts, form, moved)
     return Residue(
@@ -176,49 +173,46 @@ def three_phases(problem: Problem, form: FrequencyForm) -> Residue:
 
 
 def _guarantee(problem: Problem, form: FrequencyForm, residue: Residue, *, more_tuples: bool) -> Guarantee:
-    """State what the phase that ended TP proves, of TP's own suppressed tuples or of a refinement's stars.
+    """State the guarantee of the phase that ended TP, on TP's own suppressed tuples or on a refinement's stars.
 
-    The cascade may suppress more tuples than TP (`more_tuples`); it keeps TP's bound on stars, for it never leaves more
-    of them.
+    The cascade may suppress more tuples than TP (`more_tuples`); it keeps TP's bound on stars, because it never leaves
+    more stars.
     """
     d = len(problem.table.quasi_identifiers)
     l = form.l
+    # The ratio follows from the phase: 1, at most l - 1 tuples more, or l (Theorems of Section 5).
     if residue.size == 0:
         return Guarantee(
-            text="No cell is suppressed: the table met the requirement as it was.",
+            promise=UNTOUCHED,
             tuples_ratio=1,
             stars_ratio=1,
             phase=1,
         )
     if residue.phase == 1:
         ratio = Fraction(1)
-        text = "Phase one ended TP: no release with this requirement suppresses fewer tuples"
+        promised: dict[str, int] = {}
     elif l.denominator == 1 and form.k <= l and residue.phase == 2:
         fewest = max(residue.size_one, int(l) * residue.height_one)
         ratio = min(Fraction(l), Fraction(fewest + int(l) - 1, fewest))
-        text = f"Phase two ended TP: at most l - 1 = {int(l) - 1} suppressed tuples more than the fewest possible"
+        promised = {"more": int(l) - 1}
     elif l.denominator == 1 and form.k <= l:
         ratio = Fraction(l)
-        text = f"Phase three ended TP: at most l = {int(l)} times the fewest suppressed tuples possible"
+        promised = {"l": int(l)}
     else:
-        text = (
-            "No approximation is guaranteed for this requirement (k above l, or a fractional l); see the lower bound."
-        )
-        return Guarantee(text=text, phase=min(residue.phase, 3))
+        return Guarantee(promise=Fact("tp_no_guarantee"), phase=min(residue.phase, 3))
     stars = d * ratio
     if more_tuples:
-        text = (
-            f"At most {_decimal(stars)} times the fewest stars possible: phase {_WORDS[residue.phase]} ended TP, and "
-            "the cascade leaves no more stars than TP."
-        )
+        promise = Fact(f"cascade_phase_{_WORDS[residue.phase]}", stars=_rounded_up(stars))
     else:
-        text += f", and at most {_decimal(stars)} times the fewest stars."
-    return Guarantee(text=text, tuples_ratio=None if more_tuples else ratio, stars_ratio=stars, phase=residue.phase)
+        promise = Fact(f"tp_phase_{_WORDS[residue.phase]}", **promised, stars=_rounded_up(stars))
+    return Guarantee(
+        promise=promise, tuples_ratio=None if more_tuples else ratio, stars_ratio=stars, phase=residue.phase
+    )
 
 
 _WORDS = {1: "one", 2: "two", 3: "three"}
 
 
-def _decimal(ratio: Fraction) -> str:
-    """Return a ratio with at most two decimals, rounded up."""
-    return f"{-(-ratio.numerator * 100 // ratio.denominator) / 100:g}"
+def _rounded_up(ratio: Fraction) -> float:
+    """Round a ratio up to two decimals."""
+    return -(-ratio.numerator * 100 // ratio.denominator) / 100

@@ -1,28 +1,31 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
 """The three phases of TP as arithmetic on cell counts (Xiao, Yi, Tao, EDBT 2010, Section 5).
 
-A group Q is a run of cells; `keep[cell]` is h(Q, v), what it still holds. `residue[v]` is h(R, v). A set of rows is
-acceptable when `num * h <= den * size` (l = num / den) and `size >= k`; for an integer l >= k that is l-eligibility.
+A group Q is a run of cells; `keep[cell]` is h(Q, v), the rows that the cell still holds. `residue[v]` is h(R, v). A set
+of rows is acceptable if `num * h <= den * size` (l = num / den) and `size >= k`; for an integer l >= k that is
+l-eligibility.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from shoal._compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import inlined, kernel, kernel_step
 
 __all__ = ["largest_height", "phase_one", "phase_three", "phase_two"]
 
 
 @inlined
 def largest_height(counts, start, stop, num, den, k):
-    """Return the pillar height of the largest acceptable part of a group, 0 where only the empty part is.
+    """Compute the pillar height of the largest acceptable part of a group, 0 if only the empty part is acceptable.
 
     The part keeps `min(h, count)` rows of every value, for the largest h with `num * h <= den * size` (Lemma 5.8).
     """
+    # Start at the pillar height of the whole group.
     height = np.int64(0)
     for j in range(start, stop):
         height = max(height, counts[j])
+    # Each round lowers the height to what the part's own size allows, so the loop ends at the largest feasible height.
     while height > 0:
         size = np.int64(0)
         for j in range(start, stop):
@@ -36,10 +39,11 @@ def largest_height(counts, start, stop, num, den, k):
 
 @kernel
 def phase_one(counts, values, starts, num, den, k, residue):
-    """Cut every group to its largest acceptable part; what is cut goes to `residue`. Returns what each cell keeps."""
+    """Cut every group to its largest acceptable part, add the other rows to `residue`, and return the kept counts."""
     keep = np.empty(counts.size, dtype=np.int32)
     for group in range(starts.size - 1):
         start, stop = np.int64(starts[group]), np.int64(starts[group + 1])
+        # Lemma 5.8: the largest acceptable part is the group cut at one height.
         height = largest_height(counts, start, stop, num, den, k)
         for j in range(start, stop):
             keep[j] = min(height, counts[j])
@@ -50,6 +54,7 @@ def phase_one(counts, values, starts, num, den, k, residue):
 @inlined
 def _height_and_pillars(keep, start, stop):
     height = np.int64(0)
+    # One pass: a higher cell starts the count of pillars again, an equal one adds to it.
     pillars = 0
     for j in range(start, stop):
         if keep[j] > height:
@@ -62,6 +67,8 @@ def _height_and_pillars(keep, start, stop):
 
 @inlined
 def _is_conflicting(keep, values, start, stop, height, residue, residue_height):
+    # A conflict is a value that is a pillar of the group and of the residue: giving it would raise the residue's
+    # height.
     for j in range(start, stop):
         if keep[j] == height and residue[values[j]] == residue_height:
             return True
@@ -72,12 +79,13 @@ def _is_conflicting(keep, values, start, stop, height, residue, residue_height):
 def phase_two(keep, values, starts, num, den, k, residue):
     """Move rows to the residue without raising its pillar height, until it is acceptable or no value is alive.
 
-    Changes `keep` and `residue`; returns whether the residue is acceptable now. Values wait in buckets by how often the
-    residue holds them, each with a list of the cells that could give it; a group that died stays dead, and so both are
-    walked once.
+    Changes `keep` and `residue`; returns whether the residue is acceptable now. Values wait in buckets by their count
+    in the residue, each with a list of the cells that can give it. A dead group stays dead, so each list is walked
+    once.
     """
     groups = starts.size - 1
     m = residue.size
+    # Size, pillar height and number of pillars of each group; they are kept up to date below.
     size_of = np.zeros(groups, dtype=np.int64)
     height_of = np.zeros(groups, dtype=np.int64)
     pillars_of = np.zeros(groups, dtype=np.int64)
@@ -89,6 +97,7 @@ def phase_two(keep, values, starts, num, den, k, residue):
             size_of[group] += keep[j]
             by_value[values[j] + 1] += 1
         height_of[group], pillars_of[group] = _height_and_pillars(keep, starts[group], starts[group + 1])
+    # Counting sort: the cells of each value, one value after the other.
     for v in range(m):
         by_value[v + 1] += by_value[v]
     next_cell = np.empty(m, dtype=np.int64)
@@ -98,6 +107,7 @@ def phase_two(keep, values, starts, num, den, k, residue):
     for j in range(keep.size):
         cells[next_cell[values[j]]] = j
         next_cell[values[j]] += 1
+    # Size and pillar height of the residue R.
     size = np.int64(0)
     height = np.int64(0)
     for v in range(m):
@@ -110,18 +120,21 @@ def phase_two(keep, values, starts, num, den, k, residue):
     for v in range(m):
         following[v] = first_of[residue[v]]
         first_of[residue[v]] = v
+    # Section 5.3: give the rarest value of the residue first, because it is the furthest from a pillar.
     rarest = np.int64(0)
     while not (num * height <= den * size and size >= k):
+        # No bucket below `rarest` is filled again: counts of the residue only grow.
         while rarest <= height and first_of[rarest] < 0:
             rarest += 1
         if rarest > height:
             return False
         v = first_of[rarest]
-        if residue[v] != rarest:  # it was counted up since: put it where it belongs
+        if residue[v] != rarest:  # its count has grown: move the value to its bucket
             first_of[rarest] = following[v]
             following[v] = first_of[residue[v]]
             first_of[residue[v]] = v
             continue
+        # Look for an alive group that can give the value; dead groups are skipped for good.
         moved = False
         while next_cell[v] < by_value[v + 1]:
             cell = cells[next_cell[v]]
@@ -133,7 +146,7 @@ def phase_two(keep, values, starts, num, den, k, residue):
                 and residue[v] < height
                 and den * (size_of[group] - 1) >= num * height_of[group]
             ):
-                # fat: one row of the value
+                # Fat group: it stays acceptable without one row of the value.
                 if keep[cell] == height_of[group]:
                     pillars_of[group] -= 1
                 keep[cell] -= 1
@@ -147,7 +160,7 @@ def phase_two(keep, values, starts, num, den, k, residue):
                 and den * (size_of[group] - pillars_of[group]) >= num * (height_of[group] - 1)
                 and not _is_conflicting(keep, values, start, stop, height_of[group], residue, height)
             ):
-                # thin and not conflicting: one row of each pillar
+                # Thin group without a conflict: it gives one row of each pillar.
                 top = height_of[group]
                 for j in range(start, stop):
                     if keep[j] == top:
@@ -157,11 +170,12 @@ def phase_two(keep, values, starts, num, den, k, residue):
                         size += 1
                 pillars_of[group] = 0
                 moved = True
+            # The height falls only if the last pillar is gone.
             if moved:
                 if pillars_of[group] == 0:
                     height_of[group], pillars_of[group] = _height_and_pillars(keep, start, stop)
                 break
-            next_cell[v] += 1  # dead, or it holds no such row any more
+            next_cell[v] += 1  # the group is dead, or its cell is empty
         if not moved:
             first_of[rarest] = following[v]  # no alive group holds the value
     return True
@@ -169,9 +183,11 @@ def phase_two(keep, values, starts, num, den, k, residue):
 
 @kernel_step
 def _least_conflicting(keep, values, starts, heights, pending, taken):
+    # Greedy choice of the set cover: the fewest pillars in common with the pending pillars of the residue.
     best = -1
     fewest = np.int64(keep.size + 1)
     for group in range(starts.size - 1):
+        # Empty groups and groups of this round cannot be chosen.
         if heights[group] == 0 or taken[group]:
             continue
         common = np.int64(0)
@@ -180,6 +196,7 @@ def _least_conflicting(keep, values, starts, heights, pending, taken):
                 common += 1
         if common < fewest:
             best, fewest = group, common
+            # Nothing in common cannot be improved.
             if common == 0:
                 break
     return best, fewest
@@ -187,13 +204,14 @@ def _least_conflicting(keep, values, starts, heights, pending, taken):
 
 @kernel
 def phase_three(keep, values, starts, num, den, k, residue):
-    """Raise the residue and its pillars in rounds until it is acceptable (Section 5.4).
+    """Raise the residue and its pillars in rounds until the residue is acceptable (Section 5.4).
 
-    Changes `keep` and `residue`; returns whether the residue is acceptable now. For an integer l it always is
-    (Lemma 5.18); otherwise it may give up.
+    Changes `keep` and `residue`; returns whether the residue is acceptable now. For an integer l the result is always
+    True (Lemma 5.18); otherwise the rounds may stop early.
     """
     groups = starts.size - 1
     m = residue.size
+    # Pillar height and size of each group.
     heights = np.zeros(groups, dtype=np.int64)
     sizes = np.zeros(groups, dtype=np.int64)
     for group in range(groups):
@@ -202,7 +220,7 @@ def phase_three(keep, values, starts, num, den, k, residue):
             sizes[group] += keep[j]
     size = np.int64(residue.sum())
     while True:
-        # Step one: groups whose conflicting pillars have nothing in common, by greedy set cover.
+        # Step one: choose groups whose conflicting pillars have nothing in common, by greedy set cover.
         height = np.int64(residue.max())
         pending = np.zeros(m, dtype=np.bool_)
         for v in range(m):
@@ -212,8 +230,10 @@ def phase_three(keep, values, starts, num, den, k, residue):
         progress = False
         while waiting > 0:
             group, common = _least_conflicting(keep, values, starts, heights, pending, taken)
+            # No group narrows the intersection: the cover does not exist.
             if group < 0 or common >= waiting:
                 return False
+            # Intersect the pending pillars with the pillars of the chosen group.
             still = np.zeros(m, dtype=np.bool_)
             for j in range(starts[group], starts[group + 1]):
                 if keep[j] == heights[group] and pending[values[j]]:
@@ -221,6 +241,7 @@ def phase_three(keep, values, starts, num, den, k, residue):
             pending = still
             waiting = common
             taken[group] = True
+        # Each chosen group gives one row of each pillar, if the rest stays acceptable.
         for group in range(groups):
             if not taken[group]:
                 continue
@@ -238,14 +259,16 @@ def phase_three(keep, values, starts, num, den, k, residue):
                     size += 1
             heights[group] = top - 1
             progress = True
+            # Stop as soon as the residue is acceptable: every further row costs stars.
             if num * residue.max() <= den * size and size >= k:
                 return True
-        # Step two: groups that came alive give what does not raise the residue's pillars, until they are dead again.
+        # Step two: groups that are alive again give rows that do not raise the residue's pillars, until they are dead.
         height = np.int64(residue.max())
         for group in range(groups):
             start, stop = starts[group], starts[group + 1]
             while heights[group] > 0:
                 gave = False
+                # Fat: one row of a value that is not a pillar of the residue.
                 if sizes[group] > k and den * (sizes[group] - 1) >= num * heights[group]:
                     for j in range(start, stop):
                         if keep[j] > 0 and residue[values[j]] < height:
@@ -255,6 +278,7 @@ def phase_three(keep, values, starts, num, den, k, residue):
                             size += 1
                             gave = True
                             break
+                # Thin and without a conflict: one row of each pillar.
                 elif not _is_conflicting(keep, values, start, stop, heights[group], residue, height):
                     top, pillars = _height_and_pillars(keep, start, stop)
                     if (sizes[group] - pillars >= k or sizes[group] == pillars) and den * (
@@ -273,5 +297,6 @@ def phase_three(keep, values, starts, num, den, k, residue):
                 heights[group], _ = _height_and_pillars(keep, start, stop)
                 if num * height <= den * size and size >= k:
                     return True
+        # Neither step moved a row: another round would do the same.
         if not progress:
             return False

@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._core.progress import Progress, silent
+from shoal._core.validation import Integer, validate
 from shoal._messages import Subject, Suggestion
-from shoal._progress import Progress, silent
-from shoal._validation import Integer, validate
-from shoal.attacks.compatible import Meeting, meet, shown_to, why_not_matched
+from shoal.attacks.attack_result import AttackResult
+from shoal.attacks.compatible_rows import Meeting, meet, shown_to, why_not_matched
+from shoal.attacks.each_column import attack_each, subjects
 from shoal.attacks.minimality.enumeration import arrangements, beliefs, count_arrangements, possible_originals
 from shoal.attacks.minimality.formula import Merged, Part, beliefs_of_merged, work_of
-from shoal.attacks.published import PublishedTable, Reading, check_columns, frame_of, open_published, secret_of
+from shoal.attacks.published_table import PublishedTable, Reading, check_columns, frame_of, open_published, secret_of
 from shoal.attacks.rates import Rate
-from shoal.attacks.result import AttackResult
 from shoal.errors import DataError, ParameterError, UnsupportedError
-from shoal.verification.columns import not_understood
+from shoal.verification.published_columns import not_understood
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +52,7 @@ def minimality_attack(
     progress: Progress = silent,
     **reading: Unpack[Reading],
 ) -> AttackResult:
-    """Find out of how many people a value is believed with more than 1 / l by whoever knows how the release was made.
+    """Count the people of whom a value is believed with more than 1 / l by those who know how the release was made.
 
     The adversary knows the quasi-identifiers of everybody in the release, the requirement, and that the algorithm does
     not coarsen more than it must: what was merged had to be. Some of the tables that the release could come from are
@@ -64,7 +65,8 @@ def minimality_attack(
 
     Assumes that the adversary knows exactly who is in the release. The formula covers a person where the rows that may
     be the person's are some published as they are and those of one merged group, and says nothing elsewhere
-    (`people_covered`). The order of rows is not used.
+    (`people_covered`). The order of rows is not used. Each of several sensitive columns is attacked as if the release
+    was made for it alone, and then their combination.
 
     Parameters
     ----------
@@ -110,37 +112,60 @@ def minimality_attack(
     validate("minimality_attack", {"l": l, "limit": limit}, {"l": Integer(low=2), "limit": Integer(low=1)})
     table = open_published(release, reading)
     known = frame_of(people)
+    if publish is not None and len(table.secrets) != 1:
+        raise UnsupportedError(
+            "Originals are enumerated for one sensitive column. Name one with ", Suggestion("sensitive"), "."
+        )
     check_columns(known, table.names, "the people")
     if known.height != table.rows:
         raise DataError(
             f"There are {known.height:,} people for {table.rows:,} rows: the attack needs exactly those who are in the "
             "release."
         )
+    known = table.matched(known)
     understood = table.read(known)
     problems = why_not_matched(understood, known, "everybody")
     if problems:
         raise not_understood(problems)
     meeting = meet(understood, known)
-    guarded = _guarded(table, protected)
-    before = _before(meeting, table, guarded)
-    if publish is None:
-        after, figures = _by_formula(table, meeting, l, guarded)
-    else:
-        after, figures = _by_enumeration(table, known[list(table.names)], guarded, (publish, limit, progress))
-    believed = [one if other is None else other for one, other in zip(before, after, strict=True)]
-    return AttackResult(
-        attack="minimality",
-        outcome=Rate(successes=sum(one * l > 1 for one in believed), attempts=known.height),
-        baseline=Rate(successes=sum(one * l > 1 for one in before), attempts=known.height),
-        columns=table.names,
-        figures={
-            **figures,
-            "l": l,
-            "largest_belief": float(max(believed)),
-            "largest_belief_before": float(max(before)),
-            "people_covered": sum(other is not None for other in after),
-        },
-    )
+    _check_protected(table, protected)
+
+    def attack(one: PublishedTable) -> AttackResult:
+        guarded = _guarded(one, protected)
+        before = _before(meeting, one, guarded)
+        if publish is None:
+            after, figures = _by_formula(one, meeting, l, guarded)
+        else:
+            after, figures = _by_enumeration(one, known[list(one.names)], guarded, (publish, limit, progress))
+        believed = [first if other is None else other for first, other in zip(before, after, strict=True)]
+        return AttackResult(
+            attack="minimality",
+            outcome=Rate(successes=sum(belief * l > 1 for belief in believed), attempts=known.height),
+            baseline=Rate(successes=sum(belief * l > 1 for belief in before), attempts=known.height),
+            columns=one.names,
+            figures={
+                **figures,
+                "l": l,
+                "largest_belief": float(max(believed)),
+                "largest_belief_before": float(max(before)),
+                "people_covered": sum(other is not None for other in after),
+            },
+        )
+
+    return attack_each(table, attack)
+
+
+def _check_protected(table: PublishedTable, protected: Sequence[str] | None) -> None:
+    """Raise if a protected value is in no sensitive column."""
+    if protected is None:
+        return
+    known = {value for names in subjects(table.secrets) for value in table.about(names).values.to_list()}
+    unknown = sum(value not in known for value in protected)
+    if unknown or not protected:
+        raise ParameterError(
+            Subject("minimality_attack", "protected"),
+            f" must be sensitive values of the release. {unknown} of {len(protected)} are none.",
+        )
 
 
 def _guarded(table: PublishedTable, protected: Sequence[str] | None) -> NDArray[np.bool_]:
@@ -148,11 +173,9 @@ def _guarded(table: PublishedTable, protected: Sequence[str] | None) -> NDArray[
     known = table.values.to_list()
     if protected is None:
         return np.ones(len(known), dtype=np.bool_)
-    unknown = sum(value not in known for value in protected)
-    if unknown or not protected:
+    if not any(value in known for value in protected):
         raise ParameterError(
-            Subject("minimality_attack", "protected"),
-            f" must be sensitive values of the release. {unknown} of {len(protected)} are none.",
+            Subject("minimality_attack", "protected"), " has no value of this column: none of its values is protected."
         )
     return np.array([value in protected for value in known])
 
@@ -181,8 +204,6 @@ def _by_enumeration(
     """Return the largest belief about each person, from every original that gives the release."""
     import polars as pl
 
-    if len(table.secrets) != 1:
-        raise UnsupportedError("Originals are enumerated for one sensitive attribute. Name one.")
     publish, limit, progress = asked
     values = table.secret.to_list()
     tables = count_arrangements(values)

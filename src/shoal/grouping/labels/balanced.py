@@ -26,7 +26,7 @@ from shoal.grouping.labels.spread import fold, levels_of, spread
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Packing", "best"]
+__all__ = ["best"]
 
 _WORK = 300_000_000
 """Operations of exchanging items, in all: less than a second. They are counted, so that the clock changes nothing."""

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._core.validation import Integer, OneOf, Optional, RationalIn, exact_fraction, validate
 from shoal._messages import Subject
-from shoal._validation import Integer, OneOf, Optional, RationalIn, exact_fraction, validate
 from shoal.errors import ParameterError
 from shoal.grouping.base import (
     Grouping,

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""Min-max bin covering: bins of at least k, the fullest one as light as possible.
+"""Min-max bin covering: bins of at least k, with the fullest bin as light as possible.
 
 Items stand in decreasing order of size unless said otherwise; `bin_of[i]` is the bin of item i.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal._compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import inlined, kernel, kernel_step
 
 __all__ = [
     "balance",
@@ -24,17 +24,18 @@ __all__ = [
 
 @kernel
 def next_fit(sizes, order, k, bin_of):
-    """Fill bins one after the other in the given order, items of k and more in bins of their own.
+    """Fill bins one after the other in the given order; items of k and more get bins of their own.
 
-    Return the number of bins and the level of the last one that was being filled (0 where none was), whose number is
-    the last.
+    Returns the number of bins and the level of the last unfinished bin (0 if there is none), which has the last number.
     """
     bins = 0
+    # Large items first: their bins are complete.
     for i in order:
         if sizes[i] >= k:
             bin_of[i] = bins
             bins += 1
     level = np.int64(0)
+    # Then fill bins to k with the other items.
     for i in order:
         if sizes[i] < k:
             bin_of[i] = bins
@@ -49,7 +50,7 @@ def next_fit(sizes, order, k, bin_of):
 
 @inlined
 def _lightest(levels, bins):
-    """Return the first of the lightest bins."""
+    """Find the first of the lightest bins."""
     lightest = 0
     for b in range(1, bins):
         if levels[b] < levels[lightest]:
@@ -59,7 +60,7 @@ def _lightest(levels, bins):
 
 @inlined
 def _fullest(levels):
-    """Return the first of the fullest bins."""
+    """Find the first of the fullest bins."""
     fullest = 0
     for b in range(1, levels.size):
         if levels[b] > levels[fullest]:
@@ -69,10 +70,11 @@ def _fullest(levels):
 
 @kernel
 def spread_out(sizes, left_over, levels, bin_of):
-    """Add items to bins that stay below the current maximum while one can, then to one bin after the other."""
+    """Add items to the lightest bins as long as these stay below the maximum, then to the bins in turn."""
     fullest = levels[_fullest(levels)]
     turn = 0
     raised = False
+    # Once an item raises the maximum, the rest is spread evenly.
     for i in left_over:
         if not raised:
             lightest = _lightest(levels, levels.size)
@@ -88,12 +90,13 @@ def spread_out(sizes, left_over, levels, bin_of):
 
 @kernel_step
 def _sift_down(heap, levels, at):
-    """Restore a heap of bins, the lightest on top (of equal ones the first), below position `at`."""
+    """Restore a heap of bins below position `at`, the lightest on top (the first of equal bins)."""
     size = heap.size
     while True:
         child = 2 * at + 1
         if child >= size:
             return
+        # The lighter child, or the child with the smaller number.
         other = child + 1
         if other < size:
             a, b = heap[child], heap[other]
@@ -108,8 +111,9 @@ def _sift_down(heap, levels, at):
 
 @kernel
 def longest_first(sizes, levels, bin_of):
-    """Put one item after the other into the bin that is the lightest at that moment; all are empty at first."""
+    """Put each item into the bin that is the lightest at that moment; all bins are empty at first."""
     heap = np.arange(levels.size)
+    # Items come in decreasing order (longest processing time first).
     for i in range(sizes.size):
         lightest = heap[0]
         bin_of[i] = lightest
@@ -119,15 +123,17 @@ def longest_first(sizes, levels, bin_of):
 
 @kernel
 def greedy_completion(sizes, small, levels, k, bin_of, merge):
-    """Complete a packing of the large items: small items into the lightest bin, then merge bins below k.
+    """Complete a packing of the large items: put small items into the lightest bin, then merge bins below k.
 
-    Return the number of bins that are left, the largest level and the smallest.
+    Returns the number of remaining bins, the largest level and the smallest.
     """
     bins = levels.size
+    # Small items even the levels out.
     for i in small:
         lightest = _lightest(levels, bins)
         levels[lightest] += sizes[i]
         bin_of[i] = lightest
+    # Merge the lightest bin with the second lightest, while it is below k.
     while merge and bins > 1:
         low = _lightest(levels, bins)
         if levels[low] >= k:
@@ -142,7 +148,7 @@ def greedy_completion(sizes, small, levels, k, bin_of, merge):
             if bin_of[i] == low:
                 bin_of[i] = second
         if low != last:
-            # The last bin takes the number that is free.
+            # The last bin takes the free number.
             levels[low] = levels[last]
             for i in range(bin_of.size):
                 if bin_of[i] == last:
@@ -157,7 +163,7 @@ def greedy_completion(sizes, small, levels, k, bin_of, merge):
 
 @inlined
 def _members(bin_of, wanted, members):
-    """Collect the items of a bin, in decreasing order; return how many."""
+    """Collect the items of a bin, in decreasing order; return their number."""
     count = 0
     for i in range(bin_of.size):
         if bin_of[i] == wanted:
@@ -168,18 +174,20 @@ def _members(bin_of, wanted, members):
 
 @kernel_step
 def _best_exchange(sizes, heavy, heavies, light, lights, difference):
-    """Find the item to move, or the two to swap, that brings two bins nearest to each other.
+    """Find the item to move, or the two items to swap, that make two bins most equal.
 
-    Return the positions in both lists (the second is `lights` where an item just moves), or -1 where nothing helps.
+    Returns the positions in both lists (the second is `lights` if one item just moves), or -1 if nothing helps.
     """
     best_x, best_y = -1, -1
     best = difference  # of the levels afterwards; less is better
     y = 0
+    # One pass with two pointers: both lists are in decreasing order.
     for x in range(heavies):
         size = sizes[heavy[x]]
         # The ideal partner is lighter by half the difference; it moves down the list as `size` falls.
         while y < lights and 2 * (size - sizes[light[y]]) < difference:
             y += 1
+        # Only the two partners around the ideal can be best.
         for candidate in range(y - 1, y + 1):
             if candidate < 0 or candidate > lights:
                 continue
@@ -192,16 +200,19 @@ def _best_exchange(sizes, heavy, heavies, light, lights, difference):
 
 @kernel_step
 def _exchange(sizes, bin_of, levels, a, b, in_a, in_b, work):
-    """Improve the balance of two bins by a move or a swap, if one does."""
+    """Improve the balance of two bins by a move or a swap, if possible."""
+    # Name the fuller bin a.
     if levels[a] < levels[b]:
         a, b = b, a
     if levels[a] - levels[b] < 2:
         return False
+    # Charge the scan of both bins.
     work[0] -= 2 * sizes.size
     heavies, lights = _members(bin_of, a, in_a), _members(bin_of, b, in_b)
     x, y = _best_exchange(sizes, in_a, heavies, in_b, lights, levels[a] - levels[b])
     if x < 0:
         return False
+    # Make the move or swap.
     moved = sizes[in_a[x]]
     bin_of[in_a[x]] = b
     if y < lights:
@@ -214,19 +225,22 @@ def _exchange(sizes, bin_of, levels, a, b, in_a, in_b, work):
 
 @kernel_step
 def _divide(sizes, bin_of, levels, a, b, members, reached_by, work):
-    """Divide the items of two bins anew, as evenly as can be: subset sums. Return whether that helped."""
+    """Divide the items of two bins as evenly as possible, by subset sums; return whether that helped."""
     count = _members(bin_of, a, members)
     count += _members(bin_of, b, members[count:])
     total = levels[a] + levels[b]
     half = total // 2
     before = min(levels[a], levels[b])
+    # Skip if the bins are even already, or the table would be too large.
     if before >= half or half >= reached_by.size or half * count > reached_by.size * 64:
         return False
     work[0] -= half * count
+    # reached_by[s] is the item that completed the sum s first.
     for s in range(half + 1):
         reached_by[s] = -1
     reached_by[0] = count
     top = np.int64(0)
+    # Dynamic programming over the items, from large sums to small.
     for j in range(count):
         size = sizes[members[j]]
         for s in range(min(half, top + size), size - 1, -1):
@@ -235,11 +249,13 @@ def _divide(sizes, bin_of, levels, a, b, members, reached_by, work):
         top = min(half, top + size)
         if reached_by[half] >= 0:
             break
+    # The largest sum up to half.
     s = half
     while reached_by[s] < 0:
         s -= 1
     if s <= before:
         return False
+    # Follow the items back, and write both bins.
     levels[a], levels[b] = s, total - s
     for j in range(count):
         bin_of[members[j]] = b
@@ -252,8 +268,9 @@ def _divide(sizes, bin_of, levels, a, b, members, reached_by, work):
 
 @inlined
 def _next_by_level(levels, last, upwards):
-    """Return the bin that follows `last` by level and number, or the first one after -1; -1 at the end."""
+    """Find the bin that follows `last` by level and number, or the first bin after -1; -1 at the end."""
     found = -1
+    # A scan in place of a sort: few bins are visited, and levels change in between.
     for b in range(levels.size):
         if last >= 0:
             after = levels[b] > levels[last] if upwards else levels[b] < levels[last]
@@ -266,11 +283,12 @@ def _next_by_level(levels, last, upwards):
 
 @kernel_step
 def _improve(sizes, bin_of, levels, k, goal, first, second, reached_by, work):
-    """Make one improvement: at the fullest bin with lighter ones, or at the lightest with fuller ones."""
+    """Make one improvement: between the fullest bin and lighter bins, or the lightest and fuller bins."""
     lightest, fullest = _lightest(levels, levels.size), _fullest(levels)
+    # Cheap exchanges first, then exact divisions.
     for thorough in range(2):
         for upwards in range(1, -1, -1):
-            # A bin above the goal gives to others, the lightest first; one below k takes, from the fullest first.
+            # A bin above the goal gives to others, the lightest first; a bin below k takes, from the fullest first.
             wanting = levels[fullest] > goal if upwards == 1 else levels[lightest] < k
             a = fullest if upwards == 1 else lightest
             b = _next_by_level(levels, np.int64(-1), upwards == 1)
@@ -291,7 +309,7 @@ def _improve(sizes, bin_of, levels, k, goal, first, second, reached_by, work):
 
 @inlined
 def _missing(levels, k, goal):
-    """Return by how much the fullest bin is above the goal and the lightest below k."""
+    """Compute how far the fullest bin is above the goal and the lightest below k, added up."""
     above = max(levels[_fullest(levels)] - goal, 0)
     return above + max(k - levels[_lightest(levels, levels.size)], 0)
 
@@ -304,22 +322,24 @@ def _copy(source, into):
 
 @kernel
 def balance(sizes, bin_of, levels, k, goal, kicks, state, table, work):
-    """Exchange items between bins until every level is in [k, goal], or nothing helps any more.
+    """Exchange items between bins until every level is in [k, goal], or nothing helps.
 
-    `kicks` times the best packing is disturbed and improved again. `state` is a random number. Bins above the size
-    `table` are not divided exactly; `work` holds how many operations may be made, and is counted down. The best packing
-    is left in `bin_of` and `levels`.
+    The best packing is perturbed and improved again `kicks` times. `state` is a random number. Bins above the size
+    `table` are not divided exactly; `work` is the number of operations left, and is counted down. The best packing is
+    left in `bin_of` and `levels`.
     """
     n, bins = sizes.size, levels.size
     first, second = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     reached_by = np.empty(min(2 * goal + 2, table), dtype=np.int32)
     best_bin, best_levels = bin_of.copy(), levels.copy()
     random = state
+    # Iterated local search: improve, compare, perturb.
     for attempt in range(kicks + 1):
         while _missing(levels, k, goal) > 0:
             if not _improve(sizes, bin_of, levels, k, goal, first, second, reached_by, work):
                 break
         missing = _missing(levels, k, goal)
+        # Continue from the better packing.
         if missing <= _missing(best_levels, k, goal):
             _copy(bin_of, best_bin)
             _copy(levels, best_levels)
@@ -328,6 +348,7 @@ def balance(sizes, bin_of, levels, k, goal, kicks, state, table, work):
             _copy(best_levels, levels)
         if missing == 0 or attempt == kicks or bins < 2 or work[0] < 0:
             break
+        # Perturb: move three random items to random bins.
         for _ in range(3):
             # A linear congruential generator (ISO C's example); its upper bits are the random ones.
             random = (random * 1103515245 + 12345) % (1 << 31)
@@ -343,7 +364,8 @@ def balance(sizes, bin_of, levels, k, goal, kicks, state, table, work):
 
 @kernel
 def first_sum(sizes, low, high):
-    """Return the smallest sum of some of the items in [low, high], or -1 where there is none."""
+    """Find the smallest sum of items in [low, high]; -1 if there is none."""
+    # Subset sums; each item counts once, because sums are visited from the top.
     reached = np.zeros(high + 1, dtype=np.bool_)
     reached[0] = True
     top = np.int64(0)
@@ -360,10 +382,11 @@ def first_sum(sizes, low, high):
 
 @kernel
 def pairs_that_cover(sizes, k):
-    """Return how many disjoint pairs of items have a size of k and more together."""
+    """Count disjoint pairs of items with a total size of k and more."""
     pairs = 0
     last = sizes.size - 1
     first = 0
+    # Match the largest item with the smallest that completes it.
     while first < last:
         if sizes[first] + sizes[last] >= k:
             pairs += 1
@@ -374,16 +397,16 @@ def pairs_that_cover(sizes, k):
 
 @kernel
 def search(sizes, k, limit, nodes, bin_of):
-    """Look for a packing with every level in [k, limit], bin by bin, each with the largest item that is left.
+    """Search for a packing with every level in [k, limit], bin by bin, each starting with the largest item left.
 
-    Return 1 where one was found (in `bin_of`), 0 where there is none, -1 where `nodes` were not enough.
+    Returns 1 if a packing was found (in `bin_of`), 0 if there is none, -1 if `nodes` were not enough.
     """
     n = sizes.size
     bin_of[:] = -1
     left = np.int64(0)
     for size in sizes:
         left += size
-    # One entry for each item that is packed: the item, the level before it, and whether it opened a bin.
+    # One entry for each packed item: the item, the level before it, and whether it opened a bin.
     picked = np.empty(n, dtype=np.int64)
     before = np.empty(n, dtype=np.int64)
     opened = np.empty(n, dtype=np.bool_)
@@ -393,7 +416,7 @@ def search(sizes, k, limit, nodes, bin_of):
         nodes -= 1
         if nodes < 0:
             return -1
-        # Close the bin where what is left can fill whole bins, and open one with the largest item left.
+        # Close the bin if the rest can fill whole bins, and open one with the largest item left.
         advanced = False
         if candidate == 0:
             if level >= k and -(-left // limit) * k <= left:
@@ -414,7 +437,7 @@ def search(sizes, k, limit, nodes, bin_of):
                 candidate = picked[depth - 1] + 1
         if advanced:
             continue
-        # Add the next item that fits to the open bin.
+        # Otherwise add the next item that fits to the open bin.
         if bins >= 0:
             i = candidate
             while i < n and (bin_of[i] >= 0 or level + sizes[i] > limit):
@@ -427,7 +450,7 @@ def search(sizes, k, limit, nodes, bin_of):
                 left -= sizes[i]
                 candidate = 0
                 continue
-        # Take back the last item, and go on with the next one of another size in its place.
+        # Backtrack: remove the last item, and continue with the next item of another size.
         if depth == 0:
             return 0
         depth -= 1
@@ -435,8 +458,9 @@ def search(sizes, k, limit, nodes, bin_of):
         bin_of[i] = -1
         left += sizes[i]
         level = before[depth]
+        # It opened a bin.
         if opened[depth]:
-            # The largest item left must be somewhere: the bin before it was closed too early; fill it further.
+            # The largest item left must be in some bin: the bin before was closed too early; fill it further.
             bins -= 1
             if depth == 0:
                 return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shoal._validation import Integer, OneOf, validate
+from shoal._core.validation import Integer, OneOf, validate
 from shoal.grouping.base import check_k
 from shoal.grouping.coarsened_columns import (
     check_told_apart,
@@ -17,8 +17,8 @@ from shoal.grouping.coarsened_columns import (
 )
 from shoal.grouping.labels.bin_covering import labels as group_labels
 from shoal.hierarchy import Coarsened, Coarsening
-from shoal.hierarchy.columns import by_code
-from shoal.recoding.text import dictionary_text
+from shoal.hierarchy.distinct_values import by_code
+from shoal.recoding.star_symbol import dictionary_text
 
 if TYPE_CHECKING:
     import polars as pl

@@ -22,7 +22,7 @@ from shoal.grouping.labels.spread import fold
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MOST_TYPES", "estimated_types", "packing_types", "scheme"]
+__all__ = ["estimated_types", "packing_types", "scheme"]
 
 MOST_TYPES = 100_000
 """Types that are tried, at most: more are refused."""

@@ -9,8 +9,8 @@ from shoal.grouping.base import check_k
 from shoal.grouping.coarsened_columns import check_told_apart, coarsened, counted_values, interval_texts
 from shoal.grouping.ordered.intervals import ordered
 from shoal.hierarchy import Coarsened, Coarsening
-from shoal.hierarchy.columns import by_code
-from shoal.recoding.text import dictionary_text
+from shoal.hierarchy.distinct_values import by_code
+from shoal.recoding.star_symbol import dictionary_text
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,17 +1,18 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""Points in rectangles of at least k: a kd-tree whose cuts never part points of equal coordinates."""
+"""Rectangles of at least k points: a kd-tree whose cuts never separate points of equal coordinates."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from shoal._compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import inlined, kernel, kernel_step
 
 __all__ = ["cut_rectangles", "outside", "overlapping", "select"]
 
 
 @inlined
 def _swap(a, b, index, weight, weighted, i, j):
+    # The arrays of a point are swapped together.
     a[i], a[j] = a[j], a[i]
     b[i], b[j] = b[j], b[i]
     index[i], index[j] = index[j], index[i]
@@ -21,7 +22,8 @@ def _swap(a, b, index, weight, weighted, i, j):
 
 @kernel_step
 def _pivot(a, lo, hi, share, random):
-    """Return a value of a[lo:hi], a bit further in than the wanted share: the wanted part is the smaller one then."""
+    """Choose a value of a[lo:hi] slightly further in than the wanted share: the wanted part is the smaller one then."""
+    # A sample whose size grows with the range, sorted by insertion.
     n = hi - lo
     size = 3 if n < 100 else 15 if n < 2000 else 63
     sample = np.empty(size)
@@ -35,6 +37,7 @@ def _pivot(a, lo, hi, share, random):
             sample[t] = sample[t - 1]
             t -= 1
         sample[t] = value
+    # Move the pivot towards the middle, against bad luck of the sample.
     further = 0 if size < 15 else size // 15 + 1
     at = int(share * size) + (further if share < 0.5 else -further)
     return sample[min(max(at, 0), size - 1)]
@@ -42,15 +45,17 @@ def _pivot(a, lo, hi, share, random):
 
 @kernel_step
 def select(a, b, index, weight, weighted, begin, end, total, target, random):
-    """Rearrange [begin, end) by `a`, around the value v that the weight `target` falls on.
+    """Rearrange [begin, end) by `a`, around the value v at which the weight `target` falls.
 
-    Return (v, lt, gt, below, above): smaller values stand before lt, larger ones from gt on, and weigh `below` and
-    `above`. `total` is the weight of all; `random` the state of the choice of pivots. Expected linear time.
+    Returns (v, lt, gt, below, above): smaller values stand before lt, larger values from gt on, and weigh `below` and
+    `above`. `total` is the weight of all points; `random` the state of the choice of pivots. Expected linear time.
     """
     lo, hi, before, left = begin, end, np.int64(0), total
+    # Quickselect by weight.
     while hi - lo > 1:
         pivot = _pivot(a, lo, hi, (target - before) / left, random)
         i, j = lo - 1, hi
+        # Hoare's partition.
         while True:
             i += 1
             while a[i] < pivot:
@@ -61,7 +66,7 @@ def select(a, b, index, weight, weighted, begin, end, total, target, random):
             if i >= j:
                 break
             _swap(a, b, index, weight, weighted, i, j)
-        # Everything before i is at most the pivot, everything after j at least; where i == j, that is the pivot.
+        # Everything before i is at most the pivot, everything after j at least; if i == j, that is the pivot.
         first = np.int64(i - lo)
         middle = np.int64(1 if i == j else 0)
         if weighted:
@@ -70,6 +75,7 @@ def select(a, b, index, weight, weighted, begin, end, total, target, random):
                 first += weight[p]
             if i == j:
                 middle = weight[i]
+        # Continue with the part that has the target.
         if target - before < first:
             hi, left = i, first
         elif target - before < first + middle:
@@ -80,7 +86,7 @@ def select(a, b, index, weight, weighted, begin, end, total, target, random):
             lo = j + 1
             before += first + middle
             left -= first + middle
-    # Equal values stand together.
+    # Gather equal values around the result, so that a cut does not separate them.
     v = a[lo]
     lt, gt = lo, lo + 1
     for p in range(lo - 1, begin - 1, -1):
@@ -91,6 +97,7 @@ def select(a, b, index, weight, weighted, begin, end, total, target, random):
         if a[p] == v:
             _swap(a, b, index, weight, weighted, p, gt)
             gt += 1
+    # Weights of both sides.
     below, equal = np.int64(lt - begin), np.int64(gt - lt)
     if weighted:
         below, equal = before, np.int64(0)
@@ -112,7 +119,8 @@ def _extent(a, lo, hi):
 
 @inlined
 def _target(total, wanted):
-    """Return the weight that a cut is to leave on its first side: about half of the classes of the weight wanted."""
+    """Compute the target weight of a cut's first side: about half of the classes of the wanted weight."""
+    # Without a wanted weight, half of all; otherwise a multiple, so that classes come out even.
     most = total // max(wanted, 1)
     if wanted == 0 or most < 2 or most > 1 << 31:
         return total // 2
@@ -122,12 +130,13 @@ def _target(total, wanted):
 
 @inlined
 def _cut(a, b, index, weight, weighted, lo, hi, total, k, wanted, random):
-    """Cut [lo, hi) by `a`; return where, and the weight of the first side; -1 where a side would have less than k.
+    """Cut [lo, hi) by `a`; return the place and the weight of the first side; -1 if a side would have less than k.
 
-    If neither cut beside the value in the middle is possible, none is: any other one leaves less on a side.
+    If neither cut next to the middle value is possible, no cut is: any other cut leaves less on a side.
     """
     target = _target(total, wanted)
     _, lt, gt, below, above = select(a, b, index, weight, weighted, lo, hi, total, target, random)
+    # Cut before or after the middle value, whichever is nearer to the target.
     if below >= k and (above < k or target - below <= total - above - target):
         return lt, below
     if above >= k:
@@ -137,11 +146,12 @@ def _cut(a, b, index, weight, weighted, lo, hi, total, k, wanted, random):
 
 @inlined
 def _place(x, y, index, weight, weighted, lo, hi, total, k, random):
-    """Return the weight of the heaviest place in a leaf if that is k or more; else some smaller weight.
+    """Compute the weight of the heaviest place in a leaf if that is k or more; else a smaller weight.
 
     In a leaf below 2 k such a place has the majority, so it is in the middle of both axes. In a larger leaf, which
     cannot be cut, both sides of the middle weigh less than k on either axis: it is there as well.
     """
+    # The two medians are the only candidate.
     at_x = select(x, y, index, weight, weighted, lo, hi, total, total // 2, random)[0]
     at_y = select(y, x, index, weight, weighted, lo, hi, total, total // 2, random)[0]
     found = np.int64(0)
@@ -153,14 +163,15 @@ def _place(x, y, index, weight, weighted, lo, hi, total, k, random):
 
 @kernel
 def cut_rectangles(x, y, index, weight, total, k, wanted, classes, bounds, weights):
-    """Cut points into rectangles until none can be cut into two with at least k each.
+    """Cut points into rectangles until no rectangle can be cut into two with at least k each.
 
-    `x`, `y`, `index` and `weight` (empty where every point weighs 1) are rearranged. `classes` gets the rectangle of
-    each point, `bounds` (x_min, x_max, y_min, y_max) and `weights` those of each rectangle. Return the number of
-    rectangles, and the weight of the heaviest place, or k where that is less.
+    `x`, `y`, `index` and `weight` (empty if every point weighs 1) are rearranged. `classes` receives the rectangle of
+    each point, `bounds` (x_min, x_max, y_min, y_max) and `weights` those of each rectangle. Returns the number of
+    rectangles, and the weight of the heaviest place, or k if that is less.
     """
     weighted = weight.size > 0
     random = np.array([20090424], dtype=np.int64)
+    # A stack of ranges in place of recursion.
     stack = np.empty((weights.size + 1, 3), dtype=np.int64)
     stack[0, 0], stack[0, 1], stack[0, 2] = 0, x.size, total
     height, leaves, heaviest = 1, 0, np.int64(k)
@@ -171,24 +182,27 @@ def cut_rectangles(x, y, index, weight, total, k, wanted, classes, bounds, weigh
         y_min, y_max = _extent(y, lo, hi)
         middle, first = -1, np.int64(0)
         if here >= 2 * k:
-            # The wider side first, the other one before giving up.
-            for turn in range(2):
-                if (x_max - x_min >= y_max - y_min) == (turn == 0):
+            # Try the wider side first, then the other.
+            for side in range(2):
+                if (x_max - x_min >= y_max - y_min) == (side == 0):
                     middle, first = _cut(x, y, index, weight, weighted, lo, hi, here, k, wanted, random)
                 else:
                     middle, first = _cut(y, x, index, weight, weighted, lo, hi, here, k, wanted, random)
                 if middle >= 0:
                     break
+        # Push both sides.
         if middle >= 0:
             stack[height, 0], stack[height, 1], stack[height, 2] = middle, hi, here - first
             stack[height + 1, 0], stack[height + 1, 1], stack[height + 1, 2] = lo, middle, first
             height += 2
             continue
+        # A leaf: write its rectangle and the classes of its points.
         bounds[leaves, 0], bounds[leaves, 1] = x_min, x_max
         bounds[leaves, 2], bounds[leaves, 3] = y_min, y_max
         weights[leaves] = here
         for p in range(lo, hi):
             classes[index[p]] = leaves
+        # Only a leaf above k can have a heavier place.
         if here > heaviest:
             heaviest = max(heaviest, _place(x, y, index, weight, weighted, lo, hi, here, k, random))
         leaves += 1
@@ -197,7 +211,7 @@ def cut_rectangles(x, y, index, weight, total, k, wanted, classes, bounds, weigh
 
 @kernel
 def outside(x, y, classes, bounds):
-    """Return how many points are not in the rectangle of their class."""
+    """Count the points outside the rectangle of their class."""
     count = 0
     for i in range(x.size):
         c = classes[i]
@@ -208,6 +222,7 @@ def outside(x, y, classes, bounds):
 
 @inlined
 def _add(tree, at, amount):
+    # A Fenwick tree of counts; indices start at 1.
     at += 1
     while at < tree.size:
         tree[at] += amount
@@ -225,24 +240,26 @@ def _sum_before(tree, at):
 
 @kernel
 def overlapping(opening, closing, low, high, places):
-    """Return whether two of some closed rectangles share a point, by a sweep along one axis.
+    """Test whether two closed rectangles share a point, by a sweep along one axis.
 
     `opening` and `closing` are the rectangles in the order in which the sweep meets and leaves them, as ranks on that
     axis (`opening[e, 0]` the rank, `opening[e, 1]` the rectangle); `low` and `high` the ranks of their ends on the
-    other axis, below `places`. Two sums tell whether an open rectangle meets the new one: those that begin before its
-    end, less those that end before its beginning.
+    other axis, below `places`. Two sums decide whether an open rectangle meets the new one: rectangles that begin
+    before its end, less rectangles that end before its beginning.
     """
-    begun, ended = np.zeros(places + 1, dtype=np.int64), np.zeros(places + 1, dtype=np.int64)
+    starts_seen, ends_seen = np.zeros(places + 1, dtype=np.int64), np.zeros(places + 1, dtype=np.int64)
     at = 0
     for e in range(opening.shape[0]):
+        # Remove the rectangles that the sweep has left.
         while at < closing.shape[0] and closing[at, 0] < opening[e, 0]:
             r = closing[at, 1]
-            _add(begun, low[r], np.int64(-1))
-            _add(ended, high[r], np.int64(-1))
+            _add(starts_seen, low[r], np.int64(-1))
+            _add(ends_seen, high[r], np.int64(-1))
             at += 1
         r = opening[e, 1]
-        if _sum_before(begun, high[r] + 1) - _sum_before(ended, low[r]) > 0:
+        # Intervals on the other axis meet if one begins before the end and does not end before the beginning.
+        if _sum_before(starts_seen, high[r] + 1) - _sum_before(ends_seen, low[r]) > 0:
             return True
-        _add(begun, low[r], np.int64(1))
-        _add(ended, high[r], np.int64(1))
+        _add(starts_seen, low[r], np.int64(1))
+        _add(ends_seen, high[r], np.int64(1))
     return False

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import Boolean, Optional, validate
+from shoal._core.validation import Boolean, Optional, validate
 from shoal.errors import DataError
 from shoal.grouping.base import check_k
 from shoal.grouping.coarsened_columns import coarsened, encoded_values, interval_texts
 from shoal.grouping.points.rectangles import is_geographic, points
 from shoal.hierarchy import Coarsened, Coarsening
-from shoal.recoding.text import dictionary_text
+from shoal.recoding.star_symbol import dictionary_text
 
 if TYPE_CHECKING:
     import polars as pl

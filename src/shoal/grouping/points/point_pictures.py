@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._figures import new_axes
-from shoal._language import gettext as _
-from shoal._language import numeral
-from shoal._words import number
-from shoal.grouping.pictures import INK, SEPARATE
+from shoal._core.figures import new_axes
+from shoal._core.language import gettext as _
+from shoal._core.language import numeral
+from shoal._core.words import number
+from shoal.grouping.class_charts import INK, SEPARATE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

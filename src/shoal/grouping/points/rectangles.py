@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal._validation import Boolean, OneOf, validate
+from shoal._core.private_files import write_private_text
+from shoal._core.validation import Boolean, OneOf, validate
 from shoal.errors import DataError, InternalError
 from shoal.grouping.base import (
     Grouping,
@@ -98,7 +98,7 @@ class PointGrouping(Grouping):
 
     def write_geojson(self, path: str | PathLike[str]) -> None:
         """Write the rectangles as GeoJSON."""
-        Path(path).write_text(json.dumps(self.to_geojson(), separators=(",", ":")) + "\n", encoding="utf-8")
+        write_private_text(path, json.dumps(self.to_geojson(), separators=(",", ":")) + "\n")
 
 
 def points(

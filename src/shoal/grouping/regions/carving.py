@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._progress import Progress, silent
+from shoal._core.progress import Progress, silent
 from shoal.grouping.regions.carving_kernel import Places, carve_parts
 from shoal.grouping.regions.region_bounds import most_parts
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._progress import Progress, silent
+from shoal._core.progress import Progress, silent
 from shoal.grouping.regions.connected_sets_kernel import connected_sets, lightest_set
 from shoal.solver.highs import Program, Rows, solve
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["ConnectedCover", "smallest_largest_part"]
+__all__ = ["smallest_largest_part"]
 
 _MOST_SETS = 120_000
 """More columns than this are not given to the solver."""

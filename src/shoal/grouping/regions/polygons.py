@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal._optional import require
+from shoal._core.optional import require
 from shoal.errors import DataError
 
 if TYPE_CHECKING:

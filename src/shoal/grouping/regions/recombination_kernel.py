@@ -1,7 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""Better connected parts: neighbouring parts are joined and cut again, nodes move across a border or trade places.
+"""Search for better connected parts: join and cut neighbouring parts again, move nodes across a border, or swap them.
 
-Every part is connected before and after each step. The joined parts are cut along random spanning trees, the step that
+Every part is connected before and after each step. The joined parts are cut along random spanning trees, the step of
 samplers of voting districts make (DeFord, Duchin, Solomon 2021, "Recombination").
 """
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal._compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import inlined, kernel, kernel_step
 from shoal.solver.random_kernel import draw, happens
 
 if TYPE_CHECKING:
@@ -30,16 +30,16 @@ __all__ = [
 ]
 
 _MOVE, _SWAP = 40, 50
-"""Of a hundred steps, those below the first move a node, those below the second swap two; the others recombine."""
+"""Percentages of steps: below the first number move a node, below the second swap two nodes; other steps recombine."""
 _THIRD = 25
-"""Of a hundred recombinations, those with a third part."""
+"""Percentage of recombinations with a third part."""
 
 
 class WeightedGraph(NamedTuple):
     """A graph whose nodes have weights."""
 
     offsets: NDArray[np.int64]
-    """Where the neighbours of each node start in `targets`, shape (n + 1,)."""
+    """Start of the neighbours of each node in `targets`, shape (n + 1,)."""
     targets: NDArray[np.int32]
     """The neighbours of node v are `targets[offsets[v]:offsets[v + 1]]`."""
     weights: NDArray[np.int64]
@@ -52,49 +52,49 @@ class Division(NamedTuple):
     parts: NDArray[np.int32]
     """Part of each node."""
     number: NDArray[np.int64]
-    """How many parts there are, as an array of one."""
+    """Number of parts, as an array of one."""
     loads: NDArray[np.int64]
     """Weight of each part."""
     sizes: NDArray[np.int32]
     """Nodes of each part."""
     anchors: NDArray[np.int32]
-    """A node of each part."""
+    """One node of each part."""
 
 
 class Best(NamedTuple):
-    """The best division so far: the smallest maximum, then the smallest sum of squares."""
+    """The best division so far: by the largest load, then by the sum of squares."""
 
     parts: NDArray[np.int32]
     """Part of each node."""
     largest: NDArray[np.int64]
-    """The weight of the largest part, as an array of one; 0 where there is no division yet."""
+    """The weight of the largest part, as an array of one; 0 if there is no division yet."""
     squares: NDArray[np.float64]
     """The sum of the squares of all weights, as an array of one."""
 
     @classmethod
     def of(cls, parts: NDArray[np.int32]) -> Best:
-        """Return a division to start from, not weighed yet."""
+        """Create a division to start from, without its loads."""
         return cls(parts=parts, largest=np.zeros(1, dtype=np.int64), squares=np.zeros(1))
 
 
 class Limits(NamedTuple):
-    """What a search for better parts keeps to."""
+    """Constraints of a search for better parts."""
 
     k: int
-    """What each part of the best division weighs at least."""
+    """Smallest weight of a part of the best division."""
     least: int
-    """No step makes a part lighter; it may be below k for a while."""
+    """No step makes a part lighter than this; it may be below k at first."""
     most: int
-    """No step makes more parts."""
+    """Largest number of parts."""
     bound: int
     """While the largest part is heavier, every fourth step starts there."""
 
 
 class Search(NamedTuple):
-    """Scratch for searches through a graph."""
+    """Scratch for breadth-first searches."""
 
     queue: NDArray[np.int32]
-    """The nodes that the last one reached."""
+    """The nodes that the last search reached."""
     seen: NDArray[np.int64]
     """The number of the last search that saw each node."""
     stamp: NDArray[np.int64]
@@ -102,7 +102,7 @@ class Search(NamedTuple):
 
     @classmethod
     def of(cls, n: int) -> Search:
-        """Return the memory for a graph of n nodes."""
+        """Allocate the memory for a graph of n nodes."""
         return cls(np.empty(n, dtype=np.int32), np.zeros(n, dtype=np.int64), np.zeros(1, dtype=np.int64))
 
 
@@ -114,13 +114,13 @@ class Tree(NamedTuple):
     order: NDArray[np.int32]
     """The nodes of the tree, parents first."""
     hanging: NDArray[np.int64]
-    """The weight of each node with all that hangs on it."""
+    """The weight of the subtree of each node."""
     frontier: NDArray[np.int32]
-    """Nodes that wait, each with the one that it would hang on; shape (edges seen from both ends + 1, 2)."""
+    """Candidate nodes with the node that each would be attached to; shape (ends of edges + 1, 2)."""
 
     @classmethod
     def of(cls, n: int, ends: int) -> Tree:
-        """Return the memory for a graph of n nodes, and edges with so many ends."""
+        """Allocate the memory for a graph of n nodes with a number of ends of edges."""
         return cls(
             parent=np.empty(n, dtype=np.int32),
             order=np.empty(n, dtype=np.int32),
@@ -130,7 +130,7 @@ class Tree(NamedTuple):
 
 
 class _Pieces(NamedTuple):
-    """Scratch for the pieces that a tree is cut into."""
+    """Scratch for the pieces of a cut tree."""
 
     local: NDArray[np.int32]
     """Piece of each node."""
@@ -144,15 +144,17 @@ class _Pieces(NamedTuple):
 
 @inlined
 def _square(weight):
+    # As a float: squares of loads may exceed 63 bits.
     return np.float64(weight) * np.float64(weight)
 
 
 @kernel_step
 def reach(graph, parts, start, without, search):
-    """Return how many nodes of the part of `start` can be reached from it without passing through `without`.
+    """Count the nodes of the part of `start` that can be reached from it without passing through `without`.
 
-    They are left in `search.queue`.
+    The nodes are left in `search.queue`.
     """
+    # Breadth-first search; the stamp avoids clearing the marks.
     offsets, targets = graph.offsets, graph.targets
     queue, seen = search.queue, search.seen
     search.stamp[0] += 1
@@ -176,7 +178,7 @@ def reach(graph, parts, start, without, search):
 
 @kernel_step
 def random_tree(graph, parts, p, q, r, start, tree, search, random):
-    """Grow a random spanning tree of three parts (some the same); return how many nodes it has."""
+    """Grow a random spanning tree of three parts (some of them may be equal); return its number of nodes."""
     offsets, targets = graph.offsets, graph.targets
     parent, order, frontier, seen = tree.parent, tree.order, tree.frontier, search.seen
     search.stamp[0] += 1
@@ -185,6 +187,7 @@ def random_tree(graph, parts, p, q, r, start, tree, search, random):
     waiting = np.int64(1)
     frontier[0, 0] = start
     frontier[0, 1] = -1
+    # Draw the next node from the frontier; it may have been reached by another edge since.
     while waiting > 0:
         pick = draw(random, waiting)
         v, above = frontier[pick, 0], frontier[pick, 1]
@@ -196,6 +199,7 @@ def random_tree(graph, parts, p, q, r, start, tree, search, random):
         parent[v] = above
         order[filled] = v
         filled += 1
+        # Its neighbours in the three parts join the frontier.
         for j in range(offsets[v], offsets[v + 1]):
             u = targets[j]
             if seen[u] != stamp and (parts[u] == p or parts[u] == q or parts[u] == r):
@@ -207,14 +211,16 @@ def random_tree(graph, parts, p, q, r, start, tree, search, random):
 
 @kernel_step
 def _cut_in_two(tree, filled, weights, k, heads):
-    """Cut a tree at the edge that leaves the two most equal sides; return the number of heads, 1 if none is allowed."""
+    """Cut a tree at the edge with the most equal sides; return the number of heads, 1 if no cut is allowed."""
     parent, order, hanging = tree.parent, tree.order, tree.hanging
+    # Subtree weights are summed from the leaves up, because children follow their parents in the order.
     total = np.int64(0)
     for i in range(filled):
         hanging[order[i]] = weights[order[i]]
         total += weights[order[i]]
     best = total
     heads[0] = order[0]
+    # Each edge is one cut: the subtree against the rest.
     for i in range(filled - 1, 0, -1):
         v = order[i]
         side = hanging[v]
@@ -228,7 +234,7 @@ def _cut_in_two(tree, filled, weights, k, heads):
 
 @kernel_step
 def _cut_in_several(tree, filled, weights, k, threshold, heads):
-    """Cut a tree from the leaves up wherever `threshold` hangs on an edge and k stays; return the number of heads."""
+    """Cut a tree from the leaves up at each subtree of weight `threshold`, if k remains; return the number of heads."""
     parent, order, hanging = tree.parent, tree.order, tree.hanging
     left = np.int64(0)
     for i in range(filled):
@@ -236,6 +242,7 @@ def _cut_in_several(tree, filled, weights, k, threshold, heads):
         left += weights[order[i]]
     heads[0] = order[0]
     count = 1
+    # A subtree that is heavy enough is cut off and no longer counts for its ancestors.
     for i in range(filled - 1, 0, -1):
         v = order[i]
         if hanging[v] >= threshold and left - hanging[v] >= k:
@@ -249,9 +256,10 @@ def _cut_in_several(tree, filled, weights, k, threshold, heads):
 
 @inlined
 def _label(tree, filled, count, weights, pieces):
-    """Fill in the piece of each node of a cut tree, and each piece's weight and number of nodes."""
+    """Compute the piece of each node of a cut tree, and the weight and number of nodes of each piece."""
     parent, order = tree.parent, tree.order
     local, heads, loads, sizes = pieces
+    # A head starts a piece; every other node belongs to the piece of its parent.
     for i in range(filled):
         local[order[i]] = -1
     for c in range(count):
@@ -268,12 +276,13 @@ def _label(tree, filled, count, weights, pieces):
 
 @inlined
 def _remove_part(hole, graph, division, search):
-    """Give the number of a part that is gone to the last one."""
+    """Give the number of a removed part to the last part."""
     parts, count, loads, sizes, anchors = division
     last = count[0] - 1
     count[0] = last
     if hole == last:
         return
+    # Only the nodes of the last part need a new number.
     reached = reach(graph, parts, np.int32(anchors[last]), np.int32(-1), search)
     for i in range(reached):
         parts[search.queue[i]] = hole
@@ -305,14 +314,16 @@ def _smallest(loads, count):
 
 @kernel_step
 def _move(graph, least, division, u, v, temperature, search, random):
-    """Try to move node u to the part of its neighbour v; return by how much the sum of squares changed."""
+    """Try to move node u to the part of its neighbour v; return the change of the sum of squares."""
     offsets, targets, weights = graph
     parts, _, loads, sizes, anchors = division
     p, q = parts[u], parts[v]
+    # The cheap test comes first: the weights and the Metropolis rule.
     first, second = loads[p] - weights[u], loads[q] + weights[u]
     change = _square(first) + _square(second) - _square(loads[p]) - _square(loads[q])
     if first < least or not happens(change, temperature, random):
         return 0.0
+    # Then connectivity: the rest of part p must hang together without u.
     near = np.int32(-1)
     several = 0
     for j in range(offsets[u], offsets[u + 1]):
@@ -323,6 +334,7 @@ def _move(graph, least, division, u, v, temperature, search, random):
         return 0.0
     if several > 1 and reach(graph, parts, near, u, search) != sizes[p] - 1:
         return 0.0
+    # Accept the move.
     parts[u] = q
     sizes[p] -= 1
     sizes[q] += 1
@@ -333,14 +345,16 @@ def _move(graph, least, division, u, v, temperature, search, random):
 
 @kernel_step
 def _trade(graph, least, division, u, v, temperature, search, random):
-    """Try to let neighbouring nodes of two parts trade places; return by how much the sum of squares changed."""
+    """Try to swap neighbouring nodes of two parts; return the change of the sum of squares."""
     parts, _, loads, sizes, anchors = division
     p, q = parts[u], parts[v]
+    # Weights and Metropolis rule first.
     given = graph.weights[u] - graph.weights[v]
     first, second = loads[p] - given, loads[q] + given
     change = _square(first) + _square(second) - _square(loads[p]) - _square(loads[q])
     if first < least or second < least or not happens(change, temperature, random):
         return 0.0
+    # Swap, test that both parts are connected, and undo the swap otherwise.
     parts[u], parts[v] = q, p
     for side in range(2):
         start, part = (v, p) if side == 0 else (u, q)
@@ -354,13 +368,14 @@ def _trade(graph, least, division, u, v, temperature, search, random):
 
 @kernel_step
 def _recombine(graph, limits, division, u, v, temperature, search, tree, pieces, random):
-    """Join the parts of two neighbouring nodes, perhaps a third one, and cut them again along a random tree.
+    """Join the parts of two neighbouring nodes, sometimes with a third part, and cut them again along a random tree.
 
-    Returns by how much the sum of squares changed.
+    Returns the change of the sum of squares.
     """
     offsets, targets, weights = graph
     parts, numbers, loads, sizes, anchors = division
     least, heads = limits.least, pieces.heads
+    # Up to three parts are joined.
     p, q = parts[u], parts[v]
     r = q
     old = 1 if p == q else 2
@@ -375,6 +390,7 @@ def _recombine(graph, limits, division, u, v, temperature, search, tree, pieces,
             total += loads[r]
             before += _square(loads[r])
             old = 3
+    # Cut the tree in several pieces, by a random threshold, or in two equal ones.
     filled = random_tree(graph, parts, p, q, r, u, tree, search, random)
     able = total // least
     if old == 3 or (able > 2 and draw(random, np.int64(2)) == 0):
@@ -385,15 +401,18 @@ def _recombine(graph, limits, division, u, v, temperature, search, tree, pieces,
         cuts = _cut_in_several(tree, filled, weights, least, threshold, heads)
     else:
         cuts = _cut_in_two(tree, filled, weights, least, heads)
+    # More pieces than parts need free numbers.
     count = numbers[0]
     if cuts > old and count + cuts - old > limits.most:
         return 0.0
+    # Judge the pieces before the division is changed.
     _label(tree, filled, cuts, weights, pieces)
     change = -before
     for c in range(cuts):
         change += _square(pieces.loads[c])
     if not happens(change, temperature, random):
         return 0.0
+    # The pieces take the numbers of the old parts, then new ones.
     for c in range(cuts):
         number = np.int64(r)
         if c >= old:
@@ -403,12 +422,12 @@ def _recombine(graph, limits, division, u, v, temperature, search, tree, pieces,
         elif c == 1:
             number = np.int64(q)
         loads[number], sizes[number], anchors[number] = pieces.loads[c], pieces.sizes[c], heads[c]
-        heads[c] = number  # the head is known by now: its place takes the number of the piece
+        heads[c] = number  # the head is no longer needed: its place takes the number of the piece
     for i in range(filled):
         v = tree.order[i]
         parts[v] = heads[pieces.local[v]]
     numbers[0] = count + max(cuts - old, 0)
-    # Numbers that are free now, the higher one first, so that no hole is filled with another hole.
+    # Numbers that are free now, the higher number first, so that no hole is filled with another hole.
     first, second = np.int64(-1), np.int64(-1)
     if cuts < old:
         first = np.int64(q) if cuts == 1 else np.int64(r)
@@ -423,21 +442,22 @@ def _recombine(graph, limits, division, u, v, temperature, search, tree, pieces,
 
 @kernel
 def improve_parts(graph, limits, division, best, random, steps, hot, cold):
-    """Make random steps, and keep the best division.
+    """Make random steps of simulated annealing, and keep the best division.
 
     Parameters
     ----------
     graph : WeightedGraph
     limits : Limits
     division : Division
-        Where the search stands; changed.
+        Current division of the search; changed.
     best : Best
-        The best division that keeps to the limits; changed.
+        The best division within the limits; changed.
     random : uint64[1]
         State of the random numbers, not 0.
     steps : int64
     hot, cold : float64
-        The temperature falls from one to the other, as shares of the square of the mean load; 0 goes downhill only.
+        The temperature falls from one to the other, as a share of the square of the mean load; 0 accepts improvements
+        only.
     """
     offsets, targets = graph.offsets, graph.targets
     parts, count, loads, _, anchors = division
@@ -455,6 +475,7 @@ def improve_parts(graph, limits, division, best, random, steps, hot, cold):
         np.empty(n, dtype=np.int64),
         np.empty(n, dtype=np.int32),
     )
+    # Energy is the sum of squares; its minimum has equal loads.
     energy = 0.0
     total = 0.0
     for p in range(count[0]):
@@ -462,22 +483,26 @@ def improve_parts(graph, limits, division, best, random, steps, hot, cold):
         total += np.float64(loads[p])
     mean = total / count[0]
     heaviest = _largest(loads, count[0])
+    # The start is the best division so far.
     if best.largest[0] == 0:
         _copy(parts, best.parts)
         best.largest[0] = loads[heaviest]
         best.squares[0] = energy
+    # The temperature falls linearly.
     for step in range(steps):
         temperature = (hot + (cold - hot) * step / steps) * mean * mean
         u = np.int32(draw(random, n))
+        # Every fourth step starts at the largest part, while it is above the bound.
         if step % 4 == 0 and loads[heaviest] > limits.bound:
             reached = reach(graph, parts, anchors[heaviest], np.int32(-1), search)
             u = search.queue[draw(random, reached)]
         if offsets[u] == offsets[u + 1]:
             continue
         v = targets[offsets[u] + draw(random, offsets[u + 1] - offsets[u])]
-        # Within one part there is nothing to exchange; a part that is heavy enough can be cut in two.
+        # Within one part there is nothing to exchange; a part of sufficient weight can be cut in two.
         if parts[u] == parts[v] and (loads[parts[u]] < 2 * limits.least or step % 8 != 0):
             continue
+        # Draw the kind of step.
         kind = draw(random, np.int64(100))
         if kind < _MOVE and parts[u] != parts[v]:
             change = _move(graph, limits.least, division, u, v, temperature, search, random)
@@ -487,11 +512,13 @@ def improve_parts(graph, limits, division, best, random, steps, hot, cold):
             change = _recombine(graph, limits, division, u, v, temperature, search, tree, pieces, random)
         if change == 0.0:
             continue
+        # The step was made: update energy and maximum.
         energy += change
         heaviest = _largest(loads, count[0])
         largest = loads[heaviest]
         if largest > best.largest[0] or (largest == best.largest[0] and energy >= best.squares[0]):
             continue
+        # A new best division must also satisfy k.
         if limits.least >= limits.k or _smallest(loads, count[0]) >= limits.k:
             _copy(parts, best.parts)
             best.largest[0] = largest

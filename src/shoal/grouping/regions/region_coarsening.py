@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._validation import Boolean, Integer, OneOf, RationalIn, validate
+from shoal._core.validation import Boolean, Integer, OneOf, RationalIn, validate
 from shoal.errors import DataError
 from shoal.grouping.base import check_k
 from shoal.grouping.coarsened_columns import class_names, coarsened, members_of
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from shoal.grouping.regions.graph import RegionGraph
 
-__all__ = ["ELSEWHERE", "Regions"]
+__all__ = ["Regions"]
 
 ELSEWHERE = "elsewhere"
 """What regions are called whose component of the graph has too few records, where they shall share a value."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._progress import Progress, silent
+from shoal._core.progress import Progress, silent
 from shoal.grouping.regions.recombination_kernel import Best, Division, Limits, WeightedGraph, improve_parts
 from shoal.grouping.regions.region_bounds import bound_of_counts, most_parts
 from shoal.grouping.regions.spanning_tree_kernel import (
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from shoal.grouping.regions.graph import RegionGraph
 
-__all__ = ["TreeCut", "cut_along_tree", "exact_parts", "recombine"]
+__all__ = ["cut_along_tree", "exact_parts", "recombine"]
 
 _PHASES = 64
 """Phases of the search for a tree of low degree between two looks at the keyboard."""

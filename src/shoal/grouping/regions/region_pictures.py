@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal._figures import new_axes
-from shoal.grouping.pictures import INK, SEPARATE
+from shoal._core.figures import new_axes
+from shoal.grouping.class_charts import INK, SEPARATE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._core.progress import Progress, silent
+from shoal._core.validation import Boolean, Integer, OneOf, Optional, RationalIn, validate
 from shoal._messages import Suggestion
-from shoal._progress import Progress, silent
-from shoal._validation import Boolean, Integer, OneOf, Optional, RationalIn, validate
 from shoal.errors import DataError, InfeasibleError, ParameterError
 from shoal.grouping.base import (
     SUPPRESSED,

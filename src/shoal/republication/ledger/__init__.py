@@ -1,4 +1,4 @@
-"""The ledger's database: how releases and people are remembered, sealed, recovered and brought up to date."""
+"""The ledger's database: how releases and people are remembered, sealed and recovered."""
 
 from shoal.republication.ledger.records import RecordedRelease
 

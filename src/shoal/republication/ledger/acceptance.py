@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from shoal._version import __version__
 from shoal.errors import InternalError, LedgerError
 from shoal.republication.ledger import journal
 from shoal.republication.ledger.anchor import head_of, read_heads
@@ -93,7 +93,7 @@ def _accepted(connection: sa.Connection, store: Store, name: str, number: int | 
             number=one,
             state="lost",
             time=now(),
-            version=version("shoal"),
+            version=__version__,
             seed=None,
             input_sha256="",
             rows=0,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from shoal.republication.ledger.keys import Secrets
     from shoal.republication.ledger.records import RecordedSeries
 
-__all__ = ["Anchor", "Head", "anchor_of", "head_of", "read_heads"]
+__all__ = ["Anchor", "anchor_of", "head_of", "read_heads"]
 
 _FORMAT = 1
 _WHAT_TO_DO = (
@@ -245,7 +245,7 @@ class Anchor:
             return _Held(
                 series={uid: Head(**one) for uid, one in content["series"].items()},
                 expected={uid: [Head(**one) for one in some] for uid, some in content["expected"].items()},
-                token=content.get("token"),
+                token=content["token"],
             )
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             raise LedgerError(

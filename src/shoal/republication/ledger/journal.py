@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import secrets as randomness
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from hmac import compare_digest
 from pathlib import Path
@@ -24,9 +25,10 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from shoal.errors import LedgerBusyError, LedgerError
-from shoal.io import staged_private_folder, sweep_folder
+from shoal.io import is_being_written, staged_private_folder, sweep_folder
 from shoal.republication.ledger.memory import digest_of, is_kept, read_memory, write_pieces
 from shoal.republication.ledger.records import EDITED, read_series, release_row, reread, series_names
+from shoal.republication.ledger.storage import BUSY
 from shoal.republication.ledger.tables import LEDGER, MEMORY, RELEASES, SERIES
 from shoal.verification.published_folder import file_digest
 
@@ -39,7 +41,6 @@ __all__ = [
     "advance",
     "check_written",
     "finish",
-    "intact",
     "intend",
     "record",
     "recorded_digests",
@@ -108,6 +109,9 @@ def record(
     release: RecordedRelease,
     pieces: Sequence[bytes],
     keys: SeriesKeys,
+    *,
+    token: str,
+    secrets: Secrets,
 ) -> RecordedSeries:
     """Record a release and what the series remembers after it.
 
@@ -123,6 +127,10 @@ def record(
         What the series remembers after it, encrypted (`memory.encrypted_pieces`).
     keys : SeriesKeys
         The keys of the series.
+    token : str
+        What `intend` returned.
+    secrets : Secrets
+        The ledger's.
 
     Returns
     -------
@@ -132,8 +140,10 @@ def record(
     Raises
     ------
     LedgerBusyError
-        Where something else changed the series in the meantime.
+        Where something else changed the series in the meantime, or took this publish for one that a crash interrupted.
     """
+    if token_of(connection, secrets) != token:
+        raise LedgerBusyError(*BUSY)
     release = replace(release, memory_digest=digest_of(pieces, keys))
     after = series.with_releases([*series.releases, release], keys)
     _write(connection, series, after, keys)
@@ -183,8 +193,9 @@ def check_written(
     if held is None or held.seal != after.seal or not is_kept(connection, held, pieces, keys):
         raise LedgerError(
             f"The database does not hold what was written of the series '{after.name}': a trigger or a rule in it "
-            "changes the ledger's rows. Nothing was published. Remove what was added to the database, and verify the "
-            "series before you publish again."
+            "changes the ledger's rows.",
+            " Nothing was published. Remove what was added to the database, and verify the series before you publish "
+            "again.",
         )
 
 
@@ -194,8 +205,8 @@ def _write(connection: sa.Connection, before: RecordedSeries, after: RecordedSer
     )
     if changed.rowcount != 1:
         raise LedgerBusyError(
-            f"The series '{before.name}' was changed by another process in the meantime. Nothing was published here. "
-            "Try again."
+            f"The series '{before.name}' was changed by another process in the meantime.",
+            " Nothing was published here. Try again.",
         )
     held = {one.number: one for one in before.releases}
     stay = {one.number for one in after.releases}
@@ -244,7 +255,7 @@ def take_back(connection: sa.Connection, series: RecordedSeries, keys: SeriesKey
     return after
 
 
-def finish(database: Database, secrets: Secrets, judged: Callable[[], object]) -> list[str]:
+def finish(database: Database, secrets: Secrets, judged: Callable[[], object], *, own: Path | None = None) -> list[str]:
     """Finish or take back the releases that a crash interrupted, and say what became of each; for the only publisher.
 
     Parameters
@@ -256,16 +267,23 @@ def finish(database: Database, secrets: Secrets, judged: Callable[[], object]) -
     judged : callable
         Called once the database says what became of them, before the note of what was being published goes: the
         anchor learns it.
+    own : Path, optional
+        The hidden folder of the caller, who gave up writing it.
 
     Returns
     -------
     list of str
         A sentence for each interrupted release.
+
+    Raises
+    ------
+    LedgerBusyError
+        Where a living process still writes one: a lock did not keep it apart from the caller. Nothing is taken back.
     """
     with database.writing() as connection:
         intended = _intended(connection, secrets)
         folder = None if intended is None else intended[0]
-        told = _judged(connection, secrets, folder)
+        told = _judged(connection, secrets, folder, own)
     judged()
     if intended is None:
         return told
@@ -274,20 +292,27 @@ def finish(database: Database, secrets: Secrets, judged: Callable[[], object]) -
         told.append(
             f"A release was interrupted before the ledger knew of it. What was written for '{folder}' was removed."
         )
-    with database.writing() as connection:
+    with (
+        suppress(LedgerError),
+        database.writing() as connection,
+    ):  # the note does no harm, and the next start removes it
         settle(connection)
     return told
 
 
-def _judged(connection: sa.Connection, secrets: Secrets, folder: Path | None) -> list[str]:
+def _judged(connection: sa.Connection, secrets: Secrets, folder: Path | None, own: Path | None) -> list[str]:
     """Record what became of interrupted releases, for which files were written somewhere; returns what to tell."""
     told = []
     if folder is not None:
+        if is_being_written(folder, own=own):
+            raise LedgerBusyError(*BUSY)
         # First: a folder whose private one has its name already gets its own now, and is complete then.
         sweep_folder(folder, remove=False)
     for name in series_names(connection):
         series = read_series(connection, name, secrets)
         if series is not None and series.releases and series.releases[-1].state == "staged":
+            if is_being_written(Path(series.releases[-1].folder or ""), own=own):
+                raise LedgerBusyError(*BUSY)
             told.append(_settled(connection, series, secrets.of_series(series.uid)))
     return told
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from shoal._unpicklable import Unpicklable
+from shoal._core.unpicklable import Unpicklable
 from shoal.errors import LedgerError, ParameterError
 
 if TYPE_CHECKING:

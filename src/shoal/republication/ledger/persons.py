@@ -1,4 +1,4 @@
-"""Everyone whom a series ever published, as arrays: 44 bytes for each person, however many releases."""
+"""Everyone whom a series ever published, as arrays: 52 bytes for each person, however many releases."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ RECORD = np.dtype(
         ("joined", "<u4"),  # the release in which the person was published first
         ("gone", "<u4"),  # 0: in the latest release; else the first release without the person since
         ("value", "<u8"),  # check of the sensitive value
-        ("quasi_identifiers", "<u8"),  # check of those in the latest release with the person; 0: not known
+        ("quasi_identifiers", "<u8"),  # keyed hash of those in the latest release with the person
+        ("spelling", "<u8"),  # keyed hash of the id without what differs between ways to write it
     ]
 )
 """One person's record as the ledger holds it; its layout is a part of the ledger's format."""

@@ -1,4 +1,4 @@
-"""The ledger's database: one file of SQLite, or PostgreSQL; how it is opened, locked, made and brought up to date."""
+"""The ledger's database: one file of SQLite, or PostgreSQL; how it is opened, locked and made."""
 
 from __future__ import annotations
 
@@ -16,19 +16,25 @@ from urllib.parse import quote
 
 import sqlalchemy as sa
 
-from shoal._optional import require
+from shoal._core.optional import require
 from shoal.errors import LedgerBusyError, LedgerError, ParameterError, ShoalError
 from shoal.republication.ledger.keys import check_mode
+from shoal.republication.ledger.tables import LEDGER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from shoal.republication.ledger.keys import LedgerKey
-
-__all__ = ["Address", "Database", "migrate", "now"]
+__all__ = ["BUSY", "Address", "Database", "now", "reason_of"]
 
 _LOCK = 0x5304A1
 """The first half of the number under which PostgreSQL keeps the publishers' lock."""
+_NUMBER_OF_LEDGER = """
+SELECT (CAST(:half AS bigint) << 32) | coalesce(
+    CAST(CAST(to_regclass(:table) AS oid) AS bigint), CAST(hashtext(current_schema()) AS bigint) & 4294967295
+)
+"""
+"""That number: its second half is the table's own, whatever search path leads to it, or the schema's before there is
+one. It is the ledger's, not the series': all series of a ledger have one anchor."""
 
 
 def now() -> str:
@@ -59,7 +65,7 @@ class Address:
                 f"The 'url' parameter of Ledger must be a path or a database URL. Got {type(given).__name__}."
             )
         if not isinstance(given, str) or "://" not in given:
-            return cls(path=Path(given).expanduser().absolute(), url=None)
+            return cls(path=_resolved(given), url=None)
         try:
             url = sa.make_url(given)
         except (sa.exc.ArgumentError, ValueError):
@@ -68,7 +74,7 @@ class Address:
                 "postgresql+psycopg://user@host/database."
             ) from None
         if url.get_backend_name() == "sqlite" and url.database:
-            return cls(path=Path(url.database).expanduser().absolute(), url=None)
+            return cls(path=_resolved(url.database), url=None)
         if url.drivername in ("postgresql", "postgresql+psycopg"):
             return cls(path=None, url=_encrypted(url.set(drivername="postgresql+psycopg")))
         raise ParameterError(
@@ -98,6 +104,11 @@ class Address:
 
     def __repr__(self) -> str:
         return f"Address({self.shown!r})"
+
+
+def _resolved(given: str | os.PathLike[str]) -> Path:
+    """Return the file itself: all names of a ledger must lead to one lock, one key and one anchor."""
+    return Path(os.path.realpath(Path(given).expanduser()))
 
 
 def _is_local(url: sa.URL) -> bool:
@@ -202,8 +213,8 @@ class Database:
                 return bool(sa.inspect(connection).has_table(table))
         return self.address.path.exists()
 
-    def check_modes(self) -> None:
-        """Check that the file of a database is its owner's alone.
+    def check_file(self) -> None:
+        """Check that the file of a database is its owner's alone, and has one name.
 
         Raises
         ------
@@ -212,31 +223,23 @@ class Database:
         """
         if self.address.path is not None:
             check_mode(self.address.path, "The ledger")
+            _check_one_name(self.address.path)
+
+
+def _check_one_name(path: Path) -> None:
+    """Check that a file has no other hard link: neither our lock nor SQLite's journals, beside it, would be found."""
+    links = path.stat().st_nlink if path.exists() else 1
+    if links > 1:
+        raise LedgerError(
+            f"The ledger '{path}' has {links} names (hard links). Publishers who use different names would not notice "
+            "one another, and what a crash interrupted could not be mended. Nothing was published. Keep one name and "
+            "remove the others; use a symbolic link for another name, and a copy for a backup."
+        )
 
 
 def _touch(path: Path) -> None:
     """Make an empty file that is its owner's alone; SQLite gives its journals the same mode."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-
-
-def migrate(connection: sa.Connection, key: LedgerKey) -> None:
-    """Bring a ledger's tables to the newest format, within the transaction of the connection.
-
-    Parameters
-    ----------
-    connection : Connection
-        A writing transaction of the only publisher.
-    key : LedgerKey
-        The key of the ledger.
-    """
-    from alembic import command
-    from alembic.config import Config
-
-    configuration = Config()
-    configuration.set_main_option("script_location", str(Path(__file__).with_name("migrations")).replace("%", "%%"))
-    configuration.attributes["connection"] = connection
-    configuration.attributes["key"] = key
-    command.upgrade(configuration, "head")
 
 
 def _sqlite(path: Path, wait: float) -> sa.Engine:
@@ -283,18 +286,18 @@ def _postgresql(address: Address, wait: float) -> sa.Engine:
 def _publisher_lock(address: Address, engine: sa.Engine, wait: float) -> Iterator[None]:
     if address.path is not None:
         with _file_lock(address.path.with_name(address.path.name + ".lock"), wait):
+            _check_one_name(address.path)
             yield
         return
-    with _explained(address, busy=_BUSY), engine.connect() as connection:
+    with _explained(address, busy=BUSY), engine.connect() as connection:
         connection.execution_options(isolation_level="AUTOCOMMIT")
-        connection.execute(sa.text("SELECT pg_advisory_lock(:half, hashtext(current_schema()))"), {"half": _LOCK})
+        number = connection.scalar(sa.text(_NUMBER_OF_LEDGER), {"half": _LOCK, "table": LEDGER.name})
+        connection.execute(sa.select(sa.func.pg_advisory_lock(number)))
         try:
             yield
         finally:
             with contextlib.suppress(sa.exc.DBAPIError):  # a lost connection has lost its lock too
-                connection.execute(
-                    sa.text("SELECT pg_advisory_unlock(:half, hashtext(current_schema()))"), {"half": _LOCK}
-                )
+                connection.execute(sa.select(sa.func.pg_advisory_unlock(number)))
 
 
 @contextmanager
@@ -302,8 +305,6 @@ def _file_lock(path: Path, wait: float) -> Iterator[None]:
     """Hold a lock that ends with this process, on every system: SQLite's, on a file without content."""
     try:
         _touch(path)
-        if os.name == "posix" and path.stat().st_mode & 0o077:
-            path.chmod(0o600)  # of an earlier version
         lock = sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)
     except (sqlite3.Error, OSError):
         raise LedgerError(
@@ -314,7 +315,7 @@ def _file_lock(path: Path, wait: float) -> Iterator[None]:
             lock.execute("BEGIN EXCLUSIVE")
         except sqlite3.Error as error:
             if "locked" in str(error):
-                raise LedgerBusyError(_BUSY) from None
+                raise LedgerBusyError(*BUSY) from None
             raise LedgerError(
                 f"The lock '{path}' cannot be taken. Check that the folder exists and is writable, and remove the "
                 "file if it is no lock of a ledger."
@@ -324,15 +325,18 @@ def _file_lock(path: Path, wait: float) -> Iterator[None]:
         lock.close()
 
 
-_BUSY = (
-    "Another process publishes with this ledger just now. Nothing was published here. Try again when it is done: two "
-    "releases at once could contradict one another."
+BUSY = (
+    "Another process publishes with this ledger just now.",
+    " Nothing was published here. Try again when it is done: two releases at once could contradict one another.",
 )
 
 
 @contextmanager
-def _explained(address: Address, *, busy: str | None = None) -> Iterator[None]:
-    """Turn an error of the database into one that says what to do. Its own text may hold cells, and is dropped."""
+def _explained(address: Address, *, busy: Sequence[str] | None = None) -> Iterator[None]:
+    """Turn an error of the database into one that says what to do. Its own text may hold cells, and is dropped.
+
+    What is the matter is the first part of the message (`reason_of`), what became of a release the second.
+    """
     try:
         yield
     except ShoalError:
@@ -344,28 +348,38 @@ def _explained(address: Address, *, busy: str | None = None) -> Iterator[None]:
 
 
 _DAMAGED = (
-    "is damaged: it was truncated, overwritten, or is no ledger. Nothing was published. Restore it from a backup, "
-    "together with its key, and verify the series before you publish again."
+    " is damaged: it was truncated, overwritten, or is no ledger.",
+    (
+        " Nothing was published. Restore it from a backup, together with its key, and verify the series before you "
+        "publish again."
+    ),
 )
 
 
-def _spoken(error: Exception, address: Address, busy: str | None) -> LedgerError:
+def reason_of(error: LedgerError) -> str:
+    """Return what is the matter with a ledger, without what the error says of a release that was being made."""
+    return str(error.args[0])
+
+
+def _spoken(error: Exception, address: Address, busy: Sequence[str] | None) -> LedgerError:
     inner = getattr(error, "orig", None) or error
     text, state = str(inner).lower(), str(getattr(inner, "sqlstate", None) or "")
     where = f"The ledger '{address.shown}'"
     if "locked" in text or state in ("55P03", "40001", "40P01"):
-        return LedgerBusyError(busy or f"{where} is in use by another process. Nothing was changed. Try again.")
+        return LedgerBusyError(
+            *(busy or (f"{where} is in use by another process.", " Nothing was published. Try again."))
+        )
     if "disk is full" in text or "disk i/o error" in text or state in ("53100", "53200"):
         return LedgerError(
-            f"There is not enough space for the ledger '{address.shown}'. Nothing was published, and the ledger is as "
-            "it was. Free some space and publish again."
+            f"There is not enough space for the ledger '{address.shown}'.",
+            " Nothing was published, and the ledger is as it was. Free some space and publish again.",
         )
     if any(sign in text for sign in ("malformed", "not a database", "no such table", "no such column")):
-        return LedgerError(f"{where} {_DAMAGED}")
+        return LedgerError(where + _DAMAGED[0], _DAMAGED[1])
     if state in ("42P01", "42703"):
-        return LedgerError(f"{where} {_DAMAGED}")
+        return LedgerError(where + _DAMAGED[0], _DAMAGED[1])
     if "readonly" in text or "read-only" in text or state in ("25006", "42501"):
-        return LedgerError(f"{where} cannot be written: there is no permission. Nothing was published.")
+        return LedgerError(f"{where} cannot be written: there is no permission.", " Nothing was published.")
     if "unable to open" in text:
         return LedgerError(
             f"{where} cannot be opened. Check its name and that you may read and write it and its folder."
@@ -377,4 +391,4 @@ def _spoken(error: Exception, address: Address, busy: str | None) -> LedgerError
             "says what became of it."
         )
     kind = type(inner).__name__ + (f" {state}" if state else "")
-    return LedgerError(f"{where} cannot be used: the database reports {kind}. Nothing was published.")
+    return LedgerError(f"{where} cannot be used: the database reports {kind}.", " Nothing was published.")

@@ -17,8 +17,8 @@ from shoal.republication.ledger import journal
 from shoal.republication.ledger.anchor import Anchor, anchor_of, head_of, read_heads
 from shoal.republication.ledger.keys import ENVIRONMENT, LedgerKey, Secrets, key_file_of, key_given, pending_of
 from shoal.republication.ledger.records import EDITED, canonical, read_series
-from shoal.republication.ledger.storage import Address, Database, migrate, now
-from shoal.republication.ledger.tables import FORMAT, LEDGER, SERIES
+from shoal.republication.ledger.storage import Address, Database, now, reason_of
+from shoal.republication.ledger.tables import FORMAT, LEDGER, METADATA, SERIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -72,7 +72,7 @@ class Store:
                     "published would be taken for new ones."
                 )
             self._make()
-        self.database.check_modes()
+        self.database.check_file()
         self.key, self.secrets, self.uid = self._opened(held)
         self.anchor = Anchor(self._anchor_path, self.uid, self.secrets)
         self.anchor.settle()
@@ -127,9 +127,9 @@ class Store:
             LOG.warning(sentence)
         return told
 
-    def finish(self) -> list[str]:
-        """Do what `recovered` does, without a word to the log."""
-        return journal.finish(self.database, self.secrets, self._confirm)
+    def finish(self, *, own: Path | None = None) -> list[str]:
+        """Do what `recovered` does, without a word to the log; `own` is a hidden folder of the caller."""
+        return journal.finish(self.database, self.secrets, self._confirm, own=own)
 
     def expect(self, *after: RecordedSeries, token: str | None = None) -> None:
         """Let the anchor know, before a transaction is committed, what a series may be from then on.
@@ -146,7 +146,10 @@ class Store:
         try:
             self._confirm()
         except LedgerError as error:
-            LOG.warning("The release stands, but the anchor does not know it for certain yet. %s", error)
+            LOG.warning(
+                "What was done stands, but the anchor does not know it for certain yet; the next start tells it. %s",
+                reason_of(error),
+            )
 
     def _confirm(self) -> None:
         with self.database.reading() as connection:
@@ -246,7 +249,7 @@ class Store:
                 anchor = Anchor(self._anchor_path, uid, secrets)
                 anchor.prepare({})
                 with self.database.making() as connection:
-                    migrate(connection, key)
+                    METADATA.create_all(connection)
                     facts = {"format": str(FORMAT), "uid": uid, "created": now(), "accepted": "[]"}
                     write_facts(connection, key, secrets, facts)
                 pending_of(held).rename(held)
@@ -267,7 +270,7 @@ class Store:
                 )
 
     def _opened(self, held: LedgerKey | Path) -> tuple[LedgerKey, Secrets, str]:
-        """Check the format and the key of the ledger, and bring an older one up to date."""
+        """Check the format and the key of the ledger."""
         facts = self._facts()
         version = facts.get("format", "")
         if not version.isdecimal() or "key_fingerprint" not in facts:
@@ -275,17 +278,14 @@ class Store:
                 f"The ledger '{self.address.shown}' is damaged: it does not say what format it has. Restore it from a "
                 "backup, together with its key."
             )
-        if int(version) > FORMAT:
+        if int(version) != FORMAT:
             raise LedgerError(
-                f"The ledger '{self.address.shown}' has format {version}; this version of shoal knows formats up to "
-                f"{FORMAT}. Update shoal: pip install --upgrade shoal"
+                f"The ledger '{self.address.shown}' has format {version}; this version of shoal reads format {FORMAT}. "
+                "Use the version of shoal that made the ledger, or a newer one."
             )
         key = held if isinstance(held, LedgerKey) else self._key_of(held, facts["key_fingerprint"])
         if not key.fits(facts["key_fingerprint"]):
             raise LedgerError(f"This is not the key of the ledger '{self.address.shown}'. {_LOST}")
-        if int(version) < FORMAT:
-            self._bring_up_to_date(key)
-            facts = self._facts()
         try:
             wrapped, uid = bytes.fromhex(facts["secrets"]), facts["uid"]
         except (KeyError, ValueError):
@@ -298,32 +298,6 @@ class Store:
     def _facts(self) -> dict[str, str]:
         with self.database.reading() as connection:
             return read_facts(connection)
-
-    def _bring_up_to_date(self, key: LedgerKey) -> None:
-        """Migrate a ledger of an older format, which has no anchor: it gets one that takes it as it is."""
-        with self.database.publishing():
-            if self._facts()["format"] == str(FORMAT):  # another process was faster
-                return
-            if self._anchor_path.exists():
-                raise LedgerError(
-                    f"The ledger '{self.address.shown}' has an older format, but its anchor '{self._anchor_path}' is "
-                    "of a newer one: the ledger was restored from a backup made before it was brought up to date. "
-                    "Nothing was published. Restore a newer backup."
-                )
-            with self.database.writing() as connection:
-                migrate(connection, key)
-                facts = read_facts(connection)
-                secrets = key.unwrap(bytes.fromhex(facts["secrets"]), facts["uid"])
-                anchor = Anchor(self._anchor_path, facts["uid"], secrets)
-                anchor.prepare(read_heads(connection))
-            anchor.settle()
-        LOG.warning(
-            "The ledger '%s' was brought to format %s. Its anchor '%s' takes it as it is: if it was restored from a "
-            "backup before, verify the series with all folders before you publish again.",
-            self.address.shown,
-            FORMAT,
-            self._anchor_path,
-        )
 
     def _key_of(self, path: Path, fingerprint: str) -> LedgerKey:
         """Read the key, of which a change may have been interrupted when all but its name was settled."""

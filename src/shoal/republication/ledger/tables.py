@@ -1,4 +1,4 @@
-"""The tables of the ledger's database, as the newest migration leaves them."""
+"""The tables of the ledger's database."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import sqlalchemy as sa
 
 __all__ = ["FORMAT", "LEDGER", "MEMORY", "METADATA", "RELEASES", "SERIES"]
 
-FORMAT = 2
-"""Version of the ledger's format: the tables, and what their cells mean. Every change needs a migration."""
+FORMAT = 1
+"""Version of the ledger's format: the tables, and what their cells mean. A ledger of another one is refused."""
 
 METADATA = sa.MetaData()
 

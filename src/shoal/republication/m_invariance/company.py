@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Runs", "runs_of_groups"]
+__all__ = ["runs_of_groups"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._progress import Progress, silent
-from shoal._validation import Integer, OneOf, validate
+from shoal._core.progress import Progress, silent
+from shoal._core.validation import Integer, OneOf, validate
 from shoal.errors import InfeasibleError, InternalError, ParameterError
 from shoal.republication.m_invariance.balancing import (
     assignments,
@@ -133,8 +133,8 @@ def generalize(
     Raises
     ------
     InfeasibleError
-        Where the new rows are not m-eligible, and the message names the largest m that would do; or where there are
-        fewer than `min_real` rows.
+        If the new rows are not m-eligible (the message names the largest m that would do, and what is safe), or there
+        are fewer than `min_real` rows.
     """
     asked = {"m": m, "balancing": balancing, "min_real": min_real}
     validate("generalize", asked, {"m": Integer(low=2), "balancing": OneOf(BALANCINGS), "min_real": Integer(low=1)})
@@ -199,13 +199,21 @@ _NEW, _NO_SLOT = -1, -2
 
 
 def _not_eligible(supply: Counts, m: int) -> InfeasibleError:
-    best = largest_m(supply)
+    """Return the error of new rows that are not m-eligible, with the ways out that `test_ways_out` found safe."""
+    new, best = int(supply.sum()), largest_m(supply)
+    if new < m:
+        return InfeasibleError(
+            f"The new rows are not {m}-eligible: there are {new}, and a release needs at least {m} new people, or "
+            "none. Leave all of them out until there are enough: their number alone decides that, so that their "
+            "absence shows nothing of their values."
+        )
     feasible = f"The largest m that would do is {best}." if best >= 2 else "No m of 2 or more would do."
+    series = "publish them in a new series of their own with that m, or " if best >= 2 else ""
     return InfeasibleError(
-        f"The new rows are not {m}-eligible: {int(supply.max())} of {int(supply.sum())} have the same sensitive value. "
-        f"{feasible} Publish later, with more new people, or let some of them wait who are chosen without a look at "
-        "their sensitive value, such as those who came last: rows that are left out for their value are betrayed by "
-        "their absence."
+        f"The new rows are not {m}-eligible: {int(supply.max())} of {new} have the same sensitive value. {feasible} "
+        f"For these people, {series}leave all of them out, of this release and of all later ones. Do not let some or "
+        "all of them wait for a later release: whoever is absent now and there later is betrayed, up to certainty. "
+        "That none of them is in a release shows that too many share a value, and not which."
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal._compiling import kernel, kernel_step
+from shoal._core.compiling import kernel, kernel_step
 
 __all__ = [
     "assign_to_known",
@@ -22,15 +22,16 @@ __all__ = [
 ]
 
 _EVEN_BELOW = 64
-"""Splits deeper than this are made in the middle half, so that no table takes a quadratic time."""
+"""Splits deeper than this are made in the middle half, so that the time is never quadratic."""
 
 
 @kernel
 def slots_of(signature_of, sensitive, starts, values):
-    """Return the slot of each row that has a signature, -1 for the others, -2 where the signature lacks the value.
+    """Find the slot of each row with a signature; -1 for rows without one, -2 if the signature lacks the value.
 
     The values of a signature are ascending: `values[starts[j] : starts[j + 1]]`.
     """
+    # Binary search of the row's value within its signature.
     slots = np.empty(signature_of.size, dtype=np.int64)
     for row in range(signature_of.size):
         j = signature_of[row]
@@ -51,26 +52,29 @@ def slots_of(signature_of, sensitive, starts, values):
 
 @kernel
 def balance_in_order(deficits, values, supply, m):
-    """Fill slots one row after another, as long as what is left of the supply stays m-eligible (the paper's order).
+    """Fill slots row by row, as long as the remaining supply stays m-eligible (the paper's order).
 
-    `deficits` and `values` say for each slot how many rows it lacks and of which value; `supply` how many new rows
-    have each value, and is changed. Returns how many rows each slot gets.
+    `deficits` and `values` are the missing rows and the value of each slot; `supply` is the number of new rows by
+    value, and is changed. Returns the number of rows that each slot gets.
     """
     given = np.zeros(deficits.size, dtype=np.int64)
+    # Size and height of the supply: m-eligible means m * height <= size.
     left = np.int64(0)
     height = np.int64(0)
     for v in range(supply.size):
         left += supply[v]
         height = max(height, supply[v])
-    having = np.zeros(height + 1, dtype=np.int64)  # values by how many rows are left of them
+    having = np.zeros(height + 1, dtype=np.int64)  # number of values by their remaining rows
     for v in range(supply.size):
         having[supply[v]] += 1
     for slot in range(deficits.size):
         v = values[slot]
         while given[slot] < deficits[slot] and supply[v] > 0:
+            # The height falls only if this is the last value of that count.
             lower = supply[v] == height and having[height] == 1
             if m * (height - 1 if lower else height) > left - 1:
                 break
+            # Take the row, and move the value to the next lower count.
             having[supply[v]] -= 1
             supply[v] -= 1
             having[supply[v]] += 1
@@ -83,9 +87,9 @@ def balance_in_order(deficits, values, supply, m):
 
 @kernel
 def assign_values(counts, order, m):
-    """Share m-eligible rows out to balanced buckets (Figure 3): at each step alpha rows of the beta commonest values.
+    """Assign m-eligible rows to balanced buckets (Figure 3): alpha rows of the beta most frequent values a step.
 
-    `counts` says how many rows have each value, `order` lists the values, commonest first. Returns for each step alpha,
+    `counts` is the number of rows by value, `order` lists the values by descending count. Returns for each step alpha,
     beta, and the values one after another.
     """
     rows = np.int64(counts.sum())
@@ -93,6 +97,7 @@ def assign_values(counts, order, m):
     betas = np.empty(rows // m + 1, dtype=np.int64)
     chosen = np.empty(rows, dtype=np.int32)
     order = order.copy()
+    # Counts in descending order; empty values stay behind `live`.
     left = counts[order]
     live = 0
     while live < left.size and left[live] > 0:
@@ -102,6 +107,7 @@ def assign_values(counts, order, m):
     steps = 0
     used = 0
     while rows > 0:
+        # The smallest beta with a feasible alpha, as in the paper.
         alpha = np.int64(0)
         beta = m
         while beta <= live:
@@ -118,6 +124,7 @@ def assign_values(counts, order, m):
             beta += 1
         if alpha <= 0:
             return alphas[:0], betas[:0], chosen[:0]  # the rows are not m-eligible
+        # Record the step, and take the rows.
         alphas[steps] = alpha
         betas[steps] = beta
         steps += 1
@@ -126,7 +133,7 @@ def assign_values(counts, order, m):
             used += 1
             left[i] -= alpha
         rows -= alpha * beta
-        # The first beta values and the others are both still in order: merge the two.
+        # The first beta values and the other values are each still in order: merge the two sequences.
         i, j = 0, beta
         for target in range(live):
             if j >= live or (i < beta and left[i] >= left[j]):
@@ -139,6 +146,7 @@ def assign_values(counts, order, m):
                 j += 1
         left, other_left = other_left, left
         order, other_order = other_order, order
+        # Drop values without rows.
         while live > 0 and left[live - 1] == 0:
             live -= 1
     return alphas[:steps].copy(), betas[:steps].copy(), chosen[:used].copy()
@@ -146,17 +154,20 @@ def assign_values(counts, order, m):
 
 @kernel_step
 def _largest_alpha(left, order, rows, values, start, stop, m):
-    """Return the most rows of each value of a signature that can go, so that the others stay m-eligible; 0 for none."""
+    """Compute the most rows of each value of a signature that can go while the rest stays m-eligible; 0 if none."""
     s = stop - start
     alpha = rows
+    # No value can give more than it has.
     tallest = np.int64(0)
     for i in range(start, stop):
         alpha = min(alpha, left[values[i]])
         tallest = max(tallest, left[values[i]])
     if alpha <= 0:
         return np.int64(0)
+    # The values of the signature themselves must stay eligible.
     if s > m:
         alpha = min(alpha, (rows - m * tallest) // (s - m))
+    # So must the most frequent value outside of it; it is among the first s + 1.
     for v in order[: s + 1]:
         outside = True
         for i in range(start, stop):
@@ -171,23 +182,24 @@ def _largest_alpha(left, order, rows, values, start, stop, m):
 
 @kernel
 def largest_alpha(left, order, chosen, m):
-    """Return the most rows of each of some values that can go, so that the others stay m-eligible; 0 for none.
+    """Compute the most rows of each chosen value that can go while the rest stays m-eligible; 0 if none.
 
-    `left` says how many rows have each value, `order` lists the values, commonest first.
+    `left` is the number of rows by value, `order` lists the values by descending count.
     """
     return _largest_alpha(left, order, np.int64(left.sum()), chosen, np.int64(0), chosen.size, m)
 
 
 @kernel
 def assign_to_known(left, order, starts, values, buckets, merits, weights, m, steps_allowed):
-    """Share m-eligible rows out to buckets that are there already, as long as the others stay m-eligible.
+    """Assign m-eligible rows to existing buckets, as long as the rest stays m-eligible.
 
-    At each step some bucket gets half of the most that it can take. It is the one with the largest product of its
-    merit, the weights of its values, and the square root of that amount. `left` says how many rows have each value,
-    `order` lists the values, commonest first; both are changed. Returns the bucket and the alpha of each step.
+    Each step gives a bucket half of the rows that it can take: the bucket with the largest product of its merit, the
+    weights of its values, and the square root of that amount. `left` is the number of rows by value, `order` lists the
+    values by descending count; both are changed. Returns the bucket and the alpha of each step.
     """
     chosen = np.empty(steps_allowed, dtype=np.int64)
     alphas = np.empty(steps_allowed, dtype=np.int64)
+    # The constant factor of each bucket's gain.
     gains = np.zeros(buckets.size, dtype=np.float64)
     for i in range(buckets.size):
         for slot in range(starts[buckets[i]], starts[buckets[i] + 1]):
@@ -196,13 +208,14 @@ def assign_to_known(left, order, starts, values, buckets, merits, weights, m, st
     rows = np.int64(left.sum())
     steps = 0
     while rows > 0 and steps < steps_allowed:
-        for i in range(1, order.size):  # nearly in order: few values fell
+        for i in range(1, order.size):  # insertion sort: nearly in order, because few values fell
             v = order[i]
             j = i
             while j > 0 and left[order[j - 1]] < left[v]:
                 order[j] = order[j - 1]
                 j -= 1
             order[j] = v
+        # Choose the bucket with the largest gain.
         best = -1
         best_alpha = np.int64(0)
         best_gain = 0.0
@@ -212,6 +225,7 @@ def assign_to_known(left, order, starts, values, buckets, merits, weights, m, st
                 best, best_alpha, best_gain = i, alpha, gains[i] * np.sqrt(alpha)
         if best < 0:
             break
+        # Take half of the amount, rounded up, so that other buckets get a share.
         alpha = (best_alpha + 1) // 2
         bucket = buckets[best]
         for slot in range(starts[bucket], starts[bucket + 1]):
@@ -225,18 +239,20 @@ def assign_to_known(left, order, starts, values, buckets, merits, weights, m, st
 
 @kernel
 def sorted_lists(codes, list_of, list_starts, sizes):
-    """Return for each attribute the places sorted within every list: counterfeits (code -1) first, then by code.
+    """Sort the places of every list by each attribute: counterfeits (code -1) first, then by code.
 
-    `codes` has shape (places, d), the places of list i are `list_starts[i]` to `list_starts[i + 1]`. Equal codes are
-    in the order of the following attributes. `sizes` has the number of codes of each attribute.
+    `codes` has shape (places, d), the places of list i are `list_starts[i]` to `list_starts[i + 1]`. Equal codes are in
+    the order of the following attributes. `sizes` is the number of codes of each attribute.
     """
     places, d = codes.shape
     orders = np.empty((d, places), dtype=np.int32)
     current = np.empty(places, dtype=np.int32)
     other = np.empty(places, dtype=np.int32)
+    # One order for each attribute.
     for a in range(d):
         for i in range(places):
             current[i] = i
+        # Radix sort from the last tie-breaker to the attribute itself; code -1 comes first.
         for back in range(d):
             b = (a + d - 1 - back) % d
             ends = np.zeros(sizes[b] + 2, dtype=np.int64)
@@ -250,6 +266,7 @@ def sorted_lists(codes, list_of, list_starts, sizes):
                 other[ends[code]] = place
                 ends[code] += 1
             current, other = other, current
+        # Distribute the sorted places to their lists.
         following = list_starts[:-1].copy()
         for i in range(places):
             place = current[i]
@@ -261,19 +278,20 @@ def sorted_lists(codes, list_of, list_starts, sizes):
 
 @kernel_step
 def _best_split(codes, weights, orders, start, s, h, low_cut, high_cut, ahead, low, high):
-    """Return the attribute and the number of rows per list whose two sides have the smallest perimeter sum."""
+    """Find the attribute and the number of rows per list with the smallest sum of perimeters of both sides."""
     d = weights.size
     best_attribute = 0
     best_cut = h // 2
     best = np.int64(-1)
     for a in range(d):
-        # extents of the first j rows of every list, then of the others
+        # Extents of the first j rows of every list, then of the other rows.
         for b in range(d):
             low[b] = np.iinfo(np.int32).max
             high[b] = -1
         for j in range(1, high_cut + 1):
             for i in range(s):
                 place = orders[a, start + i * h + j - 1]
+                # Counterfeits have no extent.
                 if codes[place, 0] >= 0:
                     for b in range(d):
                         low[b] = min(low[b], codes[place, b])
@@ -283,6 +301,7 @@ def _best_split(codes, weights, orders, start, s, h, low_cut, high_cut, ahead, l
                 if high[b] > low[b]:
                     length += weights[b] * (high[b] - low[b])
             ahead[j] = j * length
+        # The same from the other end; then both sides of every cut are known.
         for b in range(d):
             low[b] = np.iinfo(np.int32).max
             high[b] = -1
@@ -300,6 +319,7 @@ def _best_split(codes, weights, orders, start, s, h, low_cut, high_cut, ahead, l
                 if high[b] > low[b]:
                     length += weights[b] * (high[b] - low[b])
             total = ahead[j] + (h - j) * length
+            # Ties go to the more even cut.
             if best < 0 or total < best or (total == best and abs(2 * j - h) < abs(2 * best_cut - h)):
                 best = total
                 best_attribute = a
@@ -311,10 +331,11 @@ def _best_split(codes, weights, orders, start, s, h, low_cut, high_cut, ahead, l
 def split_buckets(codes, weights, orders, bucket_starts, signature_sizes, first_group, group_of):
     """Split balanced buckets until each has one row per value: the groups (Section 4.3). Writes `group_of` (by place).
 
-    `orders` is what `sorted_lists` returned, and is used as scratch; `bucket_starts` says where the places of each
-    bucket start, value after value. Groups are numbered from `first_group`. Returns the number of the next group.
+    `orders` is the result of `sorted_lists`, and is used as scratch; `bucket_starts` is the start of the places of each
+    bucket, value after value. Groups are numbered from `first_group`. Returns the number of the next group.
     """
     d = weights.size
+    # Scratch for the widest bucket.
     widest = 0
     for bucket in range(signature_sizes.size):
         widest = max(widest, bucket_starts[bucket + 1] - bucket_starts[bucket])
@@ -326,6 +347,7 @@ def split_buckets(codes, weights, orders, bucket_starts, signature_sizes, first_
     stack = np.empty((widest + 2, 3), dtype=np.int64)
     group = first_group
     for bucket in range(signature_sizes.size):
+        # A stack of parts in place of recursion: start, height, depth.
         s = signature_sizes[bucket]
         stack[0, 0] = bucket_starts[bucket]
         stack[0, 1] = (bucket_starts[bucket + 1] - bucket_starts[bucket]) // s
@@ -334,13 +356,16 @@ def split_buckets(codes, weights, orders, bucket_starts, signature_sizes, first_
         while top > 0:
             top -= 1
             start, h, depth = stack[top, 0], stack[top, 1], stack[top, 2]
+            # One row per value: a group.
             if h == 1:
                 for i in range(s):
                     group_of[orders[0, start + i]] = group
                 group += 1
                 continue
+            # Deep splits must be even.
             low_cut, high_cut = (1, h - 1) if depth < _EVEN_BELOW else (max(1, h // 4), max(1, 3 * h // 4))
             attribute, cut = _best_split(codes, weights, orders, start, s, h, low_cut, high_cut, ahead, low, high)
+            # Mark the rows of the first side, and partition the orders of all attributes stably.
             for i in range(s):
                 for j in range(h):
                     is_left[orders[attribute, start + i * h + j]] = j < cut
@@ -356,6 +381,7 @@ def split_buckets(codes, weights, orders, bucket_starts, signature_sizes, first_
                         right += 1
                 for k in range(s * h):
                     orders[a, start + k] = scratch[k]
+            # Push both sides.
             stack[top, 0], stack[top, 1], stack[top, 2] = start + s * cut, h - cut, depth + 1
             stack[top + 1, 0], stack[top + 1, 1], stack[top + 1, 2] = start, cut, depth + 1
             top += 2

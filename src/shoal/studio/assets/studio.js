@@ -129,7 +129,7 @@ function counting() {
         return;
       }
       while ((await (await fetch("/work")).json()) !== null) await pause(200);
-      answer = await fetch("/coarser");
+      answer = await fetch(answer.url);
     }
   };
   form.addEventListener("change", count);

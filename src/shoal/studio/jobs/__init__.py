@@ -2,7 +2,7 @@
 
 from shoal.studio.jobs.attacks import attack, intersect
 from shoal.studio.jobs.ledgers import look_at_ledger, publish_next, start_series, take_back, verify_series
-from shoal.studio.jobs.tables import compare, compare_ways, look, measure, preview, publish, rungs, warm_up
+from shoal.studio.jobs.tables import compare, compare_ways, look, measure, preview, publish, rungs, sheets, warm_up
 from shoal.studio.jobs.trees import shape
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "publish_next",
     "rungs",
     "shape",
+    "sheets",
     "start_series",
     "take_back",
     "verify_series",

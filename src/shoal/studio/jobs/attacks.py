@@ -11,7 +11,7 @@ from shoal.studio.jobs.tables import opened_as_meant
 if TYPE_CHECKING:
     import polars as pl
 
-    from shoal._progress import Progress
+    from shoal._core.progress import Progress
 
 __all__ = ["attack", "intersect"]
 
@@ -51,7 +51,7 @@ def attack(
         Called with (step, done, total) now and then.
     """
     from shoal.attacks import homogeneity_attack, inference_attack, linking_attack
-    from shoal.publish import anonymize
+    from shoal.verbs.anonymize import anonymize
 
     asked = arguments(content)
     people = _people(asked, progress)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shoal._progress import Progress
+    from shoal._core.progress import Progress
 
 __all__ = ["look_at_ledger", "publish_next", "start_series", "take_back", "verify_series"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from shoal._progress import Progress
+    from shoal._core.progress import Progress
 
 __all__ = [
     "compare",
@@ -20,24 +20,25 @@ __all__ = [
     "preview",
     "publish",
     "rungs",
+    "sheets",
     "warm_up",
 ]
 
 
 def warm_up() -> None:
     """Import what every piece of work needs."""
-    import shoal.assessment
-    import shoal.inspection
-    import shoal.publish
-    import shoal.tuning  # noqa: F401
+    import shoal.verbs.anonymize
+    import shoal.verbs.inspect
+    import shoal.verbs.risk
+    import shoal.verbs.tune  # noqa: F401
 
 
 def look(
     *, source: str, demo: str | None, reading: Mapping[str, Any], show_values: bool, progress: Progress
 ) -> dict[str, Any]:
     """Inspect a table; where it is the one that comes along, it is made first."""
-    from shoal.inspection import inspect
     from shoal.studio.voice import SCREENS
+    from shoal.verbs.inspect import inspect
 
     if demo is not None and not Path(source).exists():
         from shoal.datasets import write_dataset
@@ -46,6 +47,14 @@ def look(
     found = inspect(source, show_values=show_values, progress=progress, **reading)
     warnings = [{"code": one.code, "column": one.column, "text": one.told(SCREENS)} for one in found.warnings]
     return {**found.to_dict(), "warnings": warnings}
+
+
+def sheets(*, source: str, progress: Progress) -> list[str]:
+    """Return the names of the sheets of a workbook, in their order."""
+    from shoal.io.workbooks import sheet_names
+
+    progress("read", 0, 1)
+    return sheet_names(source)
 
 
 def measure(
@@ -59,9 +68,9 @@ def measure(
     progress: Progress,
 ) -> dict[str, Any]:
     """Measure the disclosure risk of a table as it is."""
-    from shoal._validation import number_in
-    from shoal.assessment import risk
+    from shoal._core.validation import number_in
     from shoal.errors import ParameterError
+    from shoal.verbs.risk import risk
 
     fraction: Any = number_in(sampling_fraction) if sampling_fraction else None
     if isinstance(fraction, str):
@@ -98,7 +107,7 @@ def rungs(
     `trees` has the file of the hierarchy of a column and what commands call it, for columns that have one.
     """
     from shoal.hierarchy import Hierarchy, coarsen_columns
-    from shoal.tuning import ladder_of
+    from shoal.verbs.tune import ladder_of
 
     frame, names = opened_as_meant(arguments({**content, "coarsen": {}}), progress)
     found: dict[str, list[list[Any]]] = {}
@@ -131,9 +140,9 @@ def preview(
 
     Nothing is grouped yet. Coarsenings that draw themselves, maps among them, come with their pictures.
     """
-    from shoal.assessment import risk
     from shoal.hierarchy import coarsen_columns
-    from shoal.tuning import coarsening_losses
+    from shoal.verbs.risk import risk
+    from shoal.verbs.tune import coarsening_losses
 
     asked = arguments(content)
     frame, names = opened_as_meant(asked, progress)
@@ -158,7 +167,7 @@ def preview(
 
 def opened_as_meant(asked: Mapping[str, Any], progress: Progress) -> tuple[Any, list[str]]:
     """Return the table of a request with dates and numbers in place of text, and its quasi-identifiers."""
-    from shoal.opening import open_data, roles, understood
+    from shoal.pipeline.input import open_data, roles, understood
 
     progress("read", 0, 1)
     reading = {name: asked.get(name) for name in ("delimiter", "encoding", "sheet")}
@@ -178,10 +187,10 @@ def compare(
     progress: Progress,
 ) -> dict[str, Any]:
     """Make and measure a release for each of several levels of protection; none of them is written."""
-    from shoal._figures import svg_file
+    from shoal._core.figures import svg_file
     from shoal.models import KAnonymity, LDiversity
     from shoal.studio.voice import SCREENS
-    from shoal.trade_off import tradeoff
+    from shoal.verbs.tradeoff import tradeoff
 
     asked = arguments(content)
     others = [model for model in asked.pop("privacy") if not isinstance(model, KAnonymity | LDiversity)]
@@ -213,8 +222,8 @@ def compare_ways(
     progress: Progress,
 ) -> dict[str, Any]:
     """Make a release with each algorithm that can, verify it, and return what each loses; none of them is written."""
-    from shoal.comparison import compare as compare_algorithms
     from shoal.studio.voice import SCREENS
+    from shoal.verbs.compare import compare as compare_algorithms
 
     asked = arguments({name: value for name, value in content.items() if name != "algorithm"})
     for name in ("algorithm", "engine", "memory"):
@@ -246,14 +255,14 @@ def publish(
 ) -> dict[str, Any]:
     """Make a release, verify it and write it; return its full certificate and what each column lost."""
     from shoal._messages import spoken_to
-    from shoal.publish import anonymize
-    from shoal.report import distributions
+    from shoal.report import About, distributions
     from shoal.studio.voice import SCREENS
+    from shoal.verbs.anonymize import anonymize
 
     release = anonymize(progress=progress, **arguments(content))
     progress("write", 0, 1)
     with spoken_to(SCREENS):  # what is advised in the report and the certificate
-        certificate = release.save(Path(folder)).to_dict()
+        certificate = release.save(Path(folder), about=About(**content.get("report", {}))).to_dict()
     recoding, metrics = release.metrics.recoding, release.metrics
     return {
         "certificate": certificate,
@@ -277,7 +286,7 @@ def publish(
             for one in distributions(metrics.table, recoding)
         ],
         "loss": dict(metrics.ncp),
-        "warnings": [one.told(SCREENS) for one in release.warnings],
+        "warnings": [{"code": one.code, "text": one.told(SCREENS)} for one in release.warnings],
         "files": sorted(one.name for one in Path(folder).iterdir()),
         "private": sorted(one.name for one in Path(f"{folder}.private").iterdir()),
     }

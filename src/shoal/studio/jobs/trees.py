@@ -12,7 +12,7 @@ from shoal.studio.jobs.tables import opened_as_meant
 if TYPE_CHECKING:
     import polars as pl
 
-    from shoal._progress import Progress
+    from shoal._core.progress import Progress
     from shoal.hierarchy import Hierarchy
 
 __all__ = ["shape"]
@@ -36,9 +36,9 @@ def shape(
     import polars as pl
 
     from shoal.hierarchy import Level, OneValue, coarsen_columns
-    from shoal.hierarchy.columns import encoded
+    from shoal.hierarchy.distinct_values import encoded
     from shoal.table.text import dictionary_text
-    from shoal.tuning import coarsening_losses
+    from shoal.verbs.tune import coarsening_losses
 
     asked = arguments(content)
     frame, _ = opened_as_meant(asked, progress)
@@ -88,7 +88,7 @@ def _records(values: pl.Series) -> dict[str, int]:
     """Return how many records have each value, as the text that hierarchies have."""
     import numpy as np
 
-    from shoal.hierarchy.columns import encoded
+    from shoal.hierarchy.distinct_values import encoded
     from shoal.table.text import dictionary_text
 
     column = encoded(values)
@@ -146,7 +146,7 @@ def _proposed(step: Mapping[str, Any], values: pl.Series, other: pl.Series | Non
 
 
 def _number(what: str, text: str) -> Any:
-    from shoal._validation import number_in
+    from shoal._core.validation import number_in
 
     found: Any = number_in(text.strip().replace(",", ".") if text.count(",") == 1 and "." not in text else text.strip())
     if isinstance(found, str):

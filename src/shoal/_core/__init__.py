@@ -1,0 +1,3 @@
+"""What every package of shoal uses: validation, progress, text, figures, threads, and optional imports."""
+
+__all__: list[str] = []

@@ -1,0 +1,89 @@
+"""The decorators of compiled functions."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+__all__ = ["Kernel", "Role", "inlined", "kernel", "kernel_step"]
+
+_LOCK = threading.RLock()
+
+
+class Role(Enum):
+    """The callers of a compiled function."""
+
+    KERNEL = "kernel"
+    """Python, and perhaps other kernels."""
+    STEP = "kernel_step"
+    """Kernels and steps."""
+    INLINED = "inlined"
+    """Kernels and steps; so small that its machine code is only kept as a part of theirs."""
+
+
+class Kernel:
+    """A function that numba compiles, or loads if an earlier process compiled it, when it is first called.
+
+    Steps and inlined functions cannot be called compiled from Python: if Python calls them, for example when a test
+    runs the `py_func` of a kernel, they run uncompiled.
+
+    Parameters
+    ----------
+    function : callable
+        A function of arrays, numbers and named tuples of them, in the subset of Python that numba supports.
+    role : Role
+    """
+
+    def __init__(self, function: Callable[..., Any], role: Role) -> None:
+        self.py_func = function
+        """The uncompiled function."""
+        self.role = role
+        """Who calls it."""
+        self._dispatcher: Any = None
+        self._called = self._call_first if role is Role.KERNEL else function
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the function, compiled if it is a kernel."""
+        return self._called(*arguments)
+
+    def __repr__(self) -> str:
+        return f"<{self.role.value} {self.py_func.__module__}.{self.py_func.__qualname__}>"
+
+    @property
+    def dispatcher(self) -> Any:
+        """Numba's compiled function, made on first use. Nothing is compiled before it is called."""
+        with _LOCK:
+            if self._dispatcher is None:
+                from shoal._core.compiling.dispatchers import make_dispatcher
+
+                kept, from_python = self.role is not Role.INLINED, self.role is Role.KERNEL
+                self._dispatcher = make_dispatcher(self.py_func, kept=kept, from_python=from_python)
+        return self._dispatcher
+
+    @property
+    def _numba_type_(self) -> Any:
+        """The type by which numba resolves the name of this object in a compiled function."""
+        return self.dispatcher._numba_type_
+
+    def _call_first(self, *arguments: Any) -> Any:
+        self._called = self.dispatcher
+        return self._called(*arguments)
+
+
+def kernel(function: Callable[..., Any]) -> Kernel:
+    """Compile a function that is called from Python."""
+    return Kernel(function, Role.KERNEL)
+
+
+def kernel_step(function: Callable[..., Any]) -> Kernel:
+    """Compile a function that kernels call."""
+    return Kernel(function, Role.STEP)
+
+
+def inlined(function: Callable[..., Any]) -> Kernel:
+    """Compile a small function that kernels call as a part of each of its callers."""
+    return Kernel(function, Role.INLINED)

@@ -1,0 +1,121 @@
+"""Figures of matplotlib as objects: no window, no state, and files that depend on nothing but what is drawn."""
+
+from __future__ import annotations
+
+import io
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from shoal._core.private_files import open_private, write_private_text
+from shoal.errors import OutputError
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "AFTER",
+    "BEFORE",
+    "BEFORE_EDGE",
+    "GRID",
+    "INK",
+    "check_picture_name",
+    "new_axes",
+    "new_figure",
+    "svg_element",
+    "svg_file",
+    "write_picture",
+]
+
+INK, GRID = "#14232b", "#dbe3e7"
+"""Of text and lines."""
+AFTER, BEFORE, BEFORE_EDGE = "#2a97a8", "#bfdfe4", "#7fb6bf"
+"""What is published, and what was before it (hatched: both can be told apart in grey); those of pages on paper."""
+
+_UNSIGNED = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+_FORMATS = (".svg", ".png")
+
+
+def new_axes(width: float = 8, height: float = 5.5) -> Axes:
+    """Return axes on a figure of their own, of a size in inches."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained").subplots()
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return a figure of a size in inches that notebooks show, whether they draw pictures of their own or not."""
+    figure: Figure = _shown_figure()(figsize=(width, height), layout="constrained")
+    return figure
+
+
+@cache
+def _shown_figure() -> Any:
+    from matplotlib.figure import Figure
+
+    class ShownFigure(Figure):  # type: ignore[misc, unused-ignore]
+        """A figure without a window that shows itself in notebooks."""
+
+        def _repr_png_(self) -> bytes:
+            written = io.BytesIO()
+            self.savefig(written, format="png", dpi=110)
+            return written.getvalue()
+
+    return ShownFigure
+
+
+def write_picture(ax: Axes, path: str | PathLike[str]) -> None:
+    """Write the figure of some axes as SVG or PNG, by the end of the name; only its owner can read the file.
+
+    Raises
+    ------
+    OutputError
+        The name ends in something else, or the file cannot be written.
+    """
+    path = Path(path)
+    check_picture_name(path)
+    try:
+        if path.suffix.lower() == ".svg":
+            write_private_text(path, svg_file(ax))
+        else:
+            with open_private(path, "wb") as file:
+                _figure_of(ax).savefig(file, format="png", dpi=160, bbox_inches="tight")
+    except OSError as error:
+        raise OutputError(f"The picture cannot be written to '{path}': {error.strerror}.") from error
+
+
+def check_picture_name(path: str | PathLike[str]) -> None:
+    """Check that a name ends in what pictures can be written as.
+
+    Raises
+    ------
+    OutputError
+        Where it does not.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in _FORMATS:
+        raise OutputError(f"A picture is written as .svg or .png. Got '{path.name}'.")
+
+
+def svg_element(ax: Axes) -> str:
+    """Return the figure of some axes as one SVG element, to stand within a page."""
+    text = svg_file(ax)
+    return text[text.index("<svg") :]
+
+
+def svg_file(ax: Axes) -> str:
+    """Return the figure of some axes as an SVG file."""
+    import matplotlib as mpl
+
+    written = io.StringIO()
+    # Text stays text, and nothing depends on the day: the same figure gives the same file.
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "shoal", "font.family": "sans-serif"}):
+        _figure_of(ax).savefig(written, format="svg", bbox_inches="tight", metadata=_UNSIGNED)
+    return written.getvalue()
+
+
+def _figure_of(ax: Axes) -> Figure:
+    return cast("Figure", ax.get_figure(root=True))

@@ -1,0 +1,87 @@
+"""Numbers and lists as people write them; what every sentence of shoal is made with."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import TYPE_CHECKING
+
+from shoal._core.language import gettext as _
+from shoal._core.language import marked, numeral, percentage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["factor", "listed", "number", "percent", "quote_columns"]
+
+
+def number(value: object) -> str:
+    """Return a number as people write it: thousands apart, and no more digits than matter.
+
+    Examples
+    --------
+    >>> number(600000), number(4.0), number(0.31415926), number(None)
+    ('600,000', '4', '0.3142', 'not known')
+    """
+    if value is None:
+        return _("not known")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if float(value).is_integer() and abs(value) < 1e15:
+        return numeral(f"{int(value):,}")
+    return numeral(f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}")
+
+
+def factor(value: float) -> str:
+    """Return a factor that something is at most: rounded up in the third decimal.
+
+    Examples
+    --------
+    >>> factor(1.0362), factor(2.0), factor(12)
+    ('1.037', '2', '12')
+    """
+    return number(ceil(round(value * 1000, 6)) / 1000)
+
+
+def percent(share: float) -> str:
+    """Return a share between 0 and 1 as a percentage that never rounds something to nothing, or not all to all.
+
+    Examples
+    --------
+    >>> percent(0.25), percent(0.00001), percent(0.99999), percent(1)
+    ('25%', '<0.1%', '>99.9%', '100%')
+    """
+    if 0 < share < 0.001:
+        return f"<{percentage('0.1')}"
+    if 0.999 < share < 1:
+        return f">{percentage('99.9')}"
+    return percentage(f"{100 * share:.1f}".removesuffix(".0"))
+
+
+_WORDS = (marked("and"), marked("or"))
+"""The words before the last name of a list."""
+
+
+def listed(names: Sequence[str], word: str = "and") -> str:
+    """Return names as a list in a sentence; the word before the last one is "and" or "or".
+
+    Examples
+    --------
+    >>> listed(["age", "gender", "zip"])
+    'age, gender and zip'
+    """
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} {_(word)} {names[-1]}"
+
+
+_NAMED = 5
+"""Columns that a sentence names."""
+
+
+def quote_columns(names: Sequence[str]) -> str:
+    """Return columns as sentences name them: of many, the first ones."""
+    quoted = [f"'{name}'" for name in names]
+    if len(quoted) > _NAMED:
+        more = _("more columns")
+        return listed([*quoted[: _NAMED - 1], f"{number(len(quoted) - _NAMED + 1)} {more}"])
+    return listed(quoted)

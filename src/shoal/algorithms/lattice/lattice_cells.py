@@ -1,0 +1,216 @@
+"""The cells of the lattice of hierarchies: a node for each attribute, the rows below it, and their losses.
+
+A group publishes the lowest common ancestors of its rows, which form a cell. So k-anonymity by hierarchies is the
+program of pattern-guided k-anonymity with cells in place of patterns and kept values: assign rows to cells, with at
+least k rows for each cell in use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.algorithms.base import Problem
+
+__all__ = ["COST_UNIT", "LatticeCells"]
+
+COST_UNIT = 1 << 16
+"""Costs are whole numbers: the loss of a cell of the table that becomes a star."""
+_WORK_OF_STEP = 400
+"""Fixed work of a step of the listing, in classes."""
+_DEAREST = 3.0, 2.0, 1.5, 1.0, 0.75, 0.5, 0.25
+"""Largest losses of a row in a listed cell, in stars: the first with which the listing is affordable is used."""
+_WORK = 30_000_000
+"""Classes of rows to visit, over all cells."""
+_MOST_CLASSES = 50_000
+"""Largest number of classes of a table whose cells are listed."""
+_SAMPLE = 500
+"""Number of classes that the work is estimated from."""
+_LARGEST_KEY = 1 << 62
+
+
+class _Climb(NamedTuple):
+    """One attribute of the classes at a level that differs from the level below."""
+
+    nodes: NDArray[np.int64]
+    """Node of each class."""
+    different: int
+    """Number of nodes."""
+    lost: NDArray[np.float64]
+    """Loss of a row of each class."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class LatticeCells:
+    """The cells with little loss and enough rows; the cheapest of several cells with the same rows."""
+
+    costs: NDArray[np.int64]
+    """Lower bound on the loss of a row in each cell, in units of 1 / `COST_UNIT`, rounded down, ascending."""
+    starts: NDArray[np.int64]
+    """Start of the classes of each cell in `members`; one more than there are cells."""
+    members: NDArray[np.int32]
+    """The classes of equal rows that fit each cell."""
+    sizes: NDArray[np.int64]
+    """Rows of each class."""
+    dearest: int
+    """In cells that are not listed the loss of a row is larger than this."""
+    k: int
+    """Smallest number of rows below each cell."""
+
+    @classmethod
+    def of(cls, problem: Problem, k: int, *, work: int = _WORK) -> LatticeCells | None:
+        """List the cells of a table; None if some attribute has no hierarchy, or if there are too many cells.
+
+        Parameters
+        ----------
+        problem : Problem
+        k : int
+            Smallest size of an acceptable group.
+        work : int
+            Number of classes that may be visited, over all cells.
+        """
+        columns = list(zip(problem.table.quasi_identifiers, problem.levels, strict=True))
+        varied = [(column, levels) for column, levels in columns if column.size > 1]
+        if problem.recoding != "generalization" or not varied or not all(levels.hierarchical for _, levels in varied):
+            return None
+        # Only one row of each class is needed.
+        classes = problem.table.classes
+        if classes.count > _MOST_CLASSES:
+            return None
+        firsts = classes.first_rows[classes.class_starts[:-1]]
+        sizes = classes.class_sizes.astype(np.int64)
+        codes = [column.codes[firsts] for column, _ in varied]
+        climbs = [
+            _climbs(levels.nodes[:, code], levels.penalty[:, code])
+            for code, (_, levels) in zip(codes, varied, strict=True)
+        ]
+        # Attributes with large losses first: they prune most.
+        climbs.sort(key=lambda one: -float(np.mean([climb.lost.mean() for climb in one])))
+        some = np.linspace(0, len(sizes) - 1, min(len(sizes), _SAMPLE)).astype(np.int64)
+        # Estimate the work on a sample; the first affordable limit is used for the whole table.
+        for dearest in _DEAREST:
+            limit = min(dearest, float(len(columns)))
+            sampled = _Listing(climbs, sizes, 1, limit, work, len(some))
+            if sampled.visit(some):
+                listing = _Listing(climbs, sizes, k, limit, 2 * work, len(sizes))
+                if listing.visit(np.arange(len(sizes))):
+                    return listing.cells(k)
+        return None
+
+    @cached_property
+    def of_pairs(self) -> NDArray[np.int64]:
+        """The cell of each entry of `members`."""
+        return np.repeat(np.arange(len(self.costs)), np.diff(self.starts))
+
+    def __len__(self) -> int:
+        return len(self.costs)
+
+    def __repr__(self) -> str:
+        return f"LatticeCells({len(self)}, pairs={len(self.members)})"
+
+
+def _climbs(nodes: NDArray[np.int32], lost: NDArray[np.float64]) -> list[_Climb]:
+    """Collect the levels of an attribute that differ from one another."""
+    climbs: list[_Climb] = []
+    for of_level, lost_there in zip(nodes, lost, strict=True):
+        if climbs and np.array_equal(climbs[-1].nodes, of_level) and np.array_equal(climbs[-1].lost, lost_there):
+            continue
+        climbs.append(_Climb(of_level.astype(np.int64), int(of_level.max()) + 1, lost_there))
+    return climbs
+
+
+class _Listing:
+    """A walk through the vectors of levels, attribute by attribute, with the classes of little loss so far."""
+
+    def __init__(
+        self, climbs: list[list[_Climb]], sizes: NDArray[np.int64], k: int, limit: float, work: int, visited: int
+    ) -> None:
+        """Limit the work for all classes, and take the share of the visited ones."""
+        self._climbs, self._sizes, self._k, self._limit = climbs, sizes, k, limit
+        self._work = work * visited
+        self._of_class, self._of_step = len(sizes), _WORK_OF_STEP * visited
+        self._marks = np.random.default_rng(0).integers(0, 1 << 63, len(sizes), np.uint64)
+        self._costs: list[NDArray[np.float64]] = []
+        self._lengths: list[NDArray[np.int64]] = []
+        self._members: list[NDArray[np.int64]] = []
+        self._hashes: list[NDArray[np.uint64]] = []
+
+    def visit(self, classes: NDArray[np.int64]) -> bool:
+        """List the cells of the given classes; return whether the work was enough."""
+        return self._step(0, classes, np.zeros(len(classes), dtype=np.int64), 1, np.zeros(len(classes)))
+
+    def _step(
+        self, place: int, classes: NDArray[np.int64], keys: NDArray[np.int64], count: int, lost: NDArray[np.float64]
+    ) -> bool:
+        # The work is charged in advance, so that a large step does not start.
+        self._work -= len(classes) * self._of_class + self._of_step
+        if self._work < 0:
+            return False
+        # All attributes have a level: list the cells.
+        if place == len(self._climbs):
+            self._list(classes, keys, lost)
+            return True
+        # Try each level of the attribute, with the classes that stay below the limit.
+        for climb in self._climbs[place]:
+            total = lost + climb.lost[classes]
+            cheap = np.flatnonzero(total <= self._limit)
+            if not len(cheap):
+                continue
+            some, kept, several = classes[cheap], keys[cheap], count
+            # Renumber the cells so far if the keys could overflow.
+            if several * climb.different > _LARGEST_KEY:
+                kept = np.unique(kept, return_inverse=True)[1].astype(np.int64)
+                several = len(some)
+            if not self._step(
+                place + 1, some, kept * climb.different + climb.nodes[some], several * climb.different, total[cheap]
+            ):
+                return False
+        return True
+
+    def _list(self, classes: NDArray[np.int64], keys: NDArray[np.int64], lost: NDArray[np.float64]) -> None:
+        # Sort the classes by cell, and keep the cells with at least k rows.
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        firsts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+        lengths = np.diff(firsts, append=len(keys))
+        enough = np.add.reduceat(self._sizes[classes[order]], firsts) >= self._k
+        order = order[np.repeat(enough, lengths)]
+        lengths = lengths[enough]
+        if not len(lengths):
+            return
+        members = classes[order]
+        firsts = np.cumsum(lengths) - lengths
+        self._costs.append(lost[order[firsts]])
+        self._lengths.append(lengths)
+        self._members.append(members)
+        self._hashes.append(np.add.reduceat(self._marks[members], firsts))
+
+    def cells(self, k: int) -> LatticeCells:
+        """Build the result: cheapest cells first, and only the cheapest of cells with the same classes."""
+        empty = np.empty(0, dtype=np.int64)
+        costs = np.concatenate([empty, *self._costs])
+        lengths = np.concatenate([empty, *self._lengths])
+        members = np.concatenate([empty, *self._members])
+        hashes = np.concatenate([empty.astype(np.uint64), *self._hashes])
+        # Equal sums of random marks stand for equal sets of classes.
+        starts = np.cumsum(lengths) - lengths
+        order = np.argsort(costs, kind="stable")
+        kept = np.sort(np.unique(hashes[order], return_index=True)[1])
+        order = order[kept]
+        chosen = lengths[order]
+        ends = np.cumsum(chosen)
+        pairs = np.arange(int(chosen.sum())) + np.repeat(starts[order] - (ends - chosen), chosen)
+        return LatticeCells(
+            costs=np.floor(costs[order] * (1 - 1e-12) * COST_UNIT).astype(np.int64),
+            starts=np.append(0, ends).astype(np.int64),
+            members=members[pairs].astype(np.int32),
+            sizes=self._sizes,
+            dearest=int(np.floor(self._limit * COST_UNIT)),
+            k=k,
+        )

@@ -1,0 +1,5 @@
+"""SABRE: groups that draw from every bucket of sensitive values in proportion."""
+
+from shoal.algorithms.sabre.sabre import Sabre
+
+__all__ = ["Sabre"]

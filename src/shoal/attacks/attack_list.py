@@ -1,0 +1,414 @@
+"""Every attack explained, once: what the documentation and the command line say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from shoal._core.words import listed, number, percent
+
+__all__ = ["ATTACKS", "Attack", "column_sentences", "page"]
+
+Facts: TypeAlias = Mapping[str, Any]
+"""What `to_dict` of a result returns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attack:
+    """One attack."""
+
+    name: str
+    """Its name on the command line and in JSON."""
+    function: str
+    """Its function in `shoal.attacks`."""
+    title: str
+    """What people call it."""
+    meaning: str
+    """What it asks, in a sentence."""
+    assumptions: str
+    """What it takes for granted: where that is wrong, the figures are."""
+    formula: str
+    """How it is computed."""
+    reference: str
+    """Where it comes from."""
+    sentences: Callable[[Facts], list[str]]
+    """What the figures of a release mean, in plain words."""
+
+
+def _people(count: float) -> str:
+    return f"{number(count)} {'person' if count == 1 else 'people'}"
+
+
+def _records(count: float) -> str:
+    return f"{number(count)} {'record' if count == 1 else 'records'}"
+
+
+def _some(count: float) -> str:
+    return "none" if count == 0 else number(count)
+
+
+def _of(facts: Facts) -> str:
+    return f"Of {_records(facts['attempts'])} in the release"
+
+
+def _value(facts: Facts) -> str:
+    """Return which value was attacked: of which column, or the combination of several."""
+    columns = facts.get("sensitive") or ()
+    if not columns:
+        return "the sensitive value"
+    if len(columns) == 1:
+        return f"the value of '{columns[0]}'"
+    if len(columns) > _NAMED:
+        return f"the combination of the values of {len(columns)} sensitive columns"
+    return f"the combination of the values of {listed([repr(name) for name in columns])}"
+
+
+def _knowing(facts: Facts) -> str:
+    """Return what the adversary knows: by name if that is short."""
+    columns = facts["quasi_identifiers"]
+    return listed(columns) if len(columns) <= _NAMED else f"the {len(columns)} quasi-identifiers"
+
+
+_NAMED = 4
+"""Columns that a sentence names."""
+
+
+def _within(facts: Facts) -> str:
+    return f"(95% interval {percent(facts['low'])} to {percent(facts['high'])})"
+
+
+def _guessing(facts: Facts) -> str:
+    return (
+        "Guessing the table's most common value for every record would be right for "
+        f"{percent(facts['baseline']['rate'])} of them."
+    )
+
+
+def _lost(facts: Facts) -> list[str]:
+    lost, not_shown = facts.get("not_covered", 0), facts.get("values_not_shown", 0)
+    said = []
+    if lost:
+        said.append(
+            f"{_records(lost)} said to be in the release fit none of its rows: the attack counts as wrong there."
+        )
+    if not_shown:
+        said.append(
+            f"{_records(not_shown)} said to be in the release have a value that it does not show: the attack counts as "
+            "wrong there. Compare how the values are written."
+        )
+    return said
+
+
+def column_sentences(facts: Facts) -> list[str]:
+    """Return what an attack found of each of several sensitive columns, and which of them were not measured."""
+    each = facts.get("each") or ()
+    if facts["attack"] == "linking":
+        each = [one for one in facts.get("values_of_each") or () if one != facts["values"]]
+        said = [
+            f"For {_some(one['successes'])} of {_people(one['attempts'])}, {_value(one)} is certain." for one in each
+        ]
+    else:
+        others = [one for one in each if one["sensitive"] != facts["sensitive"]]
+        right = _RIGHT.get(facts["attack"], "The attack succeeds for")
+        compared = "from the release alone" if facts["attack"] == "minimality" else "guessing"
+        said = [
+            f"{right} {_some(one['successes'])} of {number(one['attempts'])} {_within(one)} if {_value(one)} is "
+            f"attacked; {compared}, for {percent(one['baseline']['rate'])}."
+            for one in others
+        ]
+        if others:
+            said.insert(0, "That is the worst of the sensitive columns: each was attacked alone, then all together.")
+    unmeasured = [
+        f"Not measured: {_value(one)}, because of this: {one['why']}" for one in facts.get("not_measured") or ()
+    ]
+    return [*said, *unmeasured]
+
+
+_RIGHT = {"skewness": "The guess is right for", "inference": "The classifier is right for"}
+
+
+def _homogeneity(facts: Facts) -> list[str]:
+    said = (
+        f"{_of(facts)}, {_value(facts)} is certain for {_some(facts['successes'])} {_within(facts)} to somebody who "
+        f"knows {_knowing(facts)} of a person: all records that may be the person's have the same."
+    )
+    return [said, _guessing(facts), *_lost(facts)]
+
+
+def _background(facts: Facts) -> list[str]:
+    excluded = f"{number(facts['j'])} value{'' if facts['j'] == 1 else 's'}"
+    said = (
+        f"{_of(facts)}, {_value(facts)} is certain for {_some(facts['successes'])} {_within(facts)} to somebody who "
+        f"knows {_knowing(facts)} of a person and can exclude {excluded}, in the worst case just the right ones; for "
+        f"values excluded at random it is expected to be {percent(facts['by_chance'])}."
+    )
+    return [said, _guessing(facts), *_lost(facts)]
+
+
+def _skewness(facts: Facts) -> list[str]:
+    return [
+        (
+            f"{_of(facts)}, taking for {_value(facts)} the most common one of the records that may be a person's is "
+            f"right for {_some(facts['successes'])} {_within(facts)}."
+        ),
+        _guessing(facts),
+        (
+            f"In one group the belief in a value grows from {percent(facts['belief_before'])} to "
+            f"{percent(facts['belief_after'])}, {number(facts['largest_factor'])} times as much. "
+            f"{_records(facts['rows_above_t'])} of the release are in groups with a distance above {facts['t']:g} from "
+            f"the table; the largest is {number(facts['largest_distance'])}."
+        ),
+        *_lost(facts),
+    ]
+
+
+def _similarity(facts: Facts) -> list[str]:
+    said = (
+        f"{_of(facts)}, it is certain for {_some(facts['successes'])} {_within(facts)} roughly what {_value(facts)} is "
+        f"({facts['similar']}), to somebody who knows {_knowing(facts)} of a person."
+    )
+    return [
+        said,
+        f"One such guess for every record would be right for {percent(facts['baseline']['rate'])}.",
+        *_lost(facts),
+    ]
+
+
+def _linking(facts: Facts) -> list[str]:
+    right = "to the right person" if facts["verified"] else "to one person (whether the right one is not known)"
+    said = [
+        (
+            f"Of {number(facts['attempts'])} rows of the release, {_some(facts['successes'])} {_within(facts)} are "
+            f"linked {right} by somebody who knows {_knowing(facts)} of {_people(facts['people'])}."
+        ),
+        (
+            f"Picking one of the people whom each row may be about is expected to be right for "
+            f"{number(round(facts['expected_matches'], 1))} rows; picking anybody, for "
+            f"{number(round(facts['baseline']['rate'] * facts['attempts'], 1))}."
+        ),
+    ]
+    values = facts["values"]
+    if values is not None and values["rate"] is not None:
+        said.append(
+            f"For {_some(values['successes'])} of {_people(values['attempts'])}, {_value(values)} is certain: all rows "
+            "that may be theirs have the same."
+        )
+    if facts["control"] is not None and facts["control"]["rate"] is not None:
+        said.append(
+            f"Rows are linked, wrongly, to {percent(facts['control']['rate'])} of the people who are not in the "
+            f"release."
+        )
+    if facts["unmatched_rows"]:
+        said.append(f"{number(facts['unmatched_rows'])} rows match none of these people: they count as not linked.")
+    return said
+
+
+def _inference(facts: Facts) -> list[str]:
+    return [
+        (
+            f"{_of(facts)}, a {facts['classifier']} that learned from it is right about {_value(facts)} for "
+            f"{_some(facts['successes'])} {_within(facts)}."
+        ),
+        _guessing(facts),
+        *_lost(facts),
+    ]
+
+
+def _minimality(facts: Facts) -> list[str]:
+    how = {
+        "formula": "that nothing is made less precise than it must be",
+        "enumeration": "the algorithm and its parameters",
+    }[facts["method"]]
+    said = [
+        (
+            f"{_of(facts)}, {_value(facts)} is believed with more than 1 / {facts['l']} for "
+            f"{_some(facts['successes'])} {_within(facts)} by somebody who knows who is in it and {how}; the largest "
+            f"belief is {percent(facts['largest_belief'])}."
+        ),
+        (
+            f"From the release alone it is {percent(facts['baseline']['rate'])} of them, and the largest belief is "
+            f"{percent(facts['largest_belief_before'])}."
+        ),
+    ]
+    if facts["people_covered"] < facts["attempts"]:
+        rest = facts["attempts"] - facts["people_covered"]
+        said.append(f"The formula says nothing of {_records(rest)}: for them the release alone counts.")
+    return said
+
+
+def _contradicted(facts: Facts) -> list[str]:
+    count = facts.get("contradicted", 0)
+    return [f"Not measured for {_people(count)}: no value is left, so the tables disagree about them."] if count else []
+
+
+def _intersection(facts: Facts) -> list[str]:
+    if not facts["people"]:
+        return ["Not measured: none of these people fits a row of a release."]
+    return [
+        (
+            f"Of {_people(facts['people'])} in {number(facts['releases'])} releases, {_value(facts)} is certain for "
+            f"{_some(facts['vulnerable'])} to somebody who knows who is in which release."
+        ),
+        *_contradicted(facts),
+        *column_sentences(facts),
+    ]
+
+
+_KNOWN = (
+    "The adversary knows all quasi-identifiers of a person, and that the person is in the release. Cells are true, and "
+    "each record is taken for another person. Without targets the group of each row is taken to be known. Of several "
+    "sensitive columns each is attacked alone, then their combination."
+)
+_L_DIVERSITY = (
+    "A. Machanavajjhala, D. Kifer, J. Gehrke and M. Venkitasubramaniam, l-diversity: privacy beyond k-anonymity, ACM "
+    "TKDD 1(1), 2007, doi:10.1145/1217299.1217302"
+)
+_T_CLOSENESS = (
+    "N. Li, T. Li and S. Venkatasubramanian, t-closeness: privacy beyond k-anonymity and l-diversity, ICDE 2007, "
+    "section 3, doi:10.1109/ICDE.2007.367856"
+)
+
+ATTACKS: Mapping[str, Attack] = MappingProxyType(
+    {
+        attack.name: attack
+        for attack in (
+            Attack(
+                name="linking",
+                function="linking_attack",
+                title="Linking",
+                meaning="Which rows can be linked to the one person that they are about, with a table that names "
+                "people?",
+                assumptions="The population holds everybody of the release, unless it is said to be incomplete; its "
+                "quasi-identifiers are right, and cells are true. Where nobody says which person a row is about, every "
+                "row with one candidate counts.",
+                formula="F_r people are compatible with row r. Successes: rows with F_r = 1 whose candidate is the "
+                "right person. Expected matches: sum of 1 / F_r over the rows whose person is a candidate. Baseline: "
+                "n / N rows, one of all N people picked for each of n rows. Control: share of the people outside the "
+                "release to whom a row is linked. Values: people all of whose compatible rows have one value, their "
+                "own",
+                reference="L. Sweeney, k-anonymity: a model for protecting privacy, International Journal of "
+                "Uncertainty, Fuzziness and Knowledge-Based Systems 10(5), 2002, doi:10.1142/S0218488502001648; K. El "
+                "Emam and F. K. Dankar, Protecting privacy using k-anonymity, JAMIA 15(5), 2008, "
+                "doi:10.1197/jamia.M2716",
+                sentences=_linking,
+            ),
+            Attack(
+                name="homogeneity",
+                function="homogeneity_attack",
+                title="Homogeneity",
+                meaning="For how many records is the sensitive value certain, because all rows that may be the "
+                "person's have the same?",
+                assumptions=_KNOWN,
+                formula="Successes: sum of |G| over the groups G with one value; with targets, those whose compatible "
+                "rows have one value, their own. Baseline: the table's most common value is guessed for every record",
+                reference=f"{_L_DIVERSITY}, section 2.1",
+                sentences=_homogeneity,
+            ),
+            Attack(
+                name="background",
+                function="background_knowledge_attack",
+                title="Background knowledge",
+                meaning="For how many records is the sensitive value certain to somebody who can exclude j other "
+                "values?",
+                assumptions=f"{_KNOWN} The adversary is right about the excluded values; in the worst case they are "
+                f"just those that the rows show beside the person's own.",
+                formula="Successes: sum of |G| over the groups G with at most j + 1 values; with targets, those whose "
+                "compatible rows have at most j + 1 values, their own among them. By chance: mean of C(m - d, j - d + "
+                "1) / C(m - 1, j), where a person's rows have d of the table's m values. Baseline: the table's most "
+                "common value is guessed for every record",
+                reference=f"{_L_DIVERSITY}, sections 2.1 and 4",
+                sentences=_background,
+            ),
+            Attack(
+                name="skewness",
+                function="skewness_attack",
+                title="Skewness",
+                meaning="How much better do the values of a group predict those of its records than the values of the "
+                "table?",
+                assumptions=f"{_KNOWN} Before, the adversary knows the distribution in the table.",
+                formula="Successes: sum over the groups of the count of their most common value; with targets, those "
+                "of whom the most common value of their compatible rows is right. Baseline: the table's most common "
+                "value is guessed for every record. Factor: (c / |G|) / (n_v / n) for c rows of a group with value v. "
+                "Distance: earth mover's distance of the group's distribution from the table's",
+                reference=_T_CLOSENESS,
+                sentences=_skewness,
+            ),
+            Attack(
+                name="similarity",
+                function="similarity_attack",
+                title="Similarity",
+                meaning="For how many records is it certain what the sensitive value means, whichever it is?",
+                assumptions=f"{_KNOWN} A node of a hierarchy, or a difference of numbers, says what is nearly the "
+                f"same.",
+                formula="Successes: sum of |G| over the groups G whose values lie below one node of the level, or are "
+                "numbers with max - min <= w; with targets, those of whose compatible rows that holds, their own value "
+                "among them. Baseline: the most common node, or the w that holds most rows, is guessed for every "
+                "record",
+                reference=_T_CLOSENESS,
+                sentences=_similarity,
+            ),
+            Attack(
+                name="inference",
+                function="inference_attack",
+                title="Inference",
+                meaning="How much better does a classifier that learned from the release predict the values of people "
+                "in it than those of others?",
+                assumptions="Targets and controls are drawn from one population, and their quasi-identifiers are "
+                "known. Another classifier may find more.",
+                formula="Successes: targets of whom a random forest is right (100 trees, at least 5 rows in a leaf; "
+                "each cell becomes one of the people's values that it covers, drawn at random). Control: the same of "
+                "people outside. Residual: (r - c) / (1 - c). Baseline: the table's most common value is guessed of "
+                "everybody",
+                reference="M. Giomi, F. Boenisch, C. Wehmeyer and B. Tasnadi, A unified framework for quantifying "
+                "privacy risk in synthetic data, PoPETs 2023(2), doi:10.56553/popets-2023-0055",
+                sentences=_inference,
+            ),
+            Attack(
+                name="intersection",
+                function="intersection_attack",
+                title="Intersection",
+                meaning="What do several releases of a table that changes tell together of each person?",
+                assumptions="The adversary knows the quasi-identifiers of everybody, and who is in which release.",
+                formula="The candidate values of a person in a release are those of all compatible rows; over the "
+                "releases these sets are intersected. Vulnerable: people with one value left",
+                reference="X. Xiao and Y. Tao, m-invariance: towards privacy preserving re-publication of dynamic "
+                "datasets, SIGMOD 2007, definition 15, doi:10.1145/1247480.1247556",
+                sentences=_intersection,
+            ),
+            Attack(
+                name="minimality",
+                function="minimality_attack",
+                title="Minimality",
+                meaning="For how many records is a value believed with more than 1 / l by somebody who knows how the "
+                "release was made?",
+                assumptions="The adversary knows exactly who is in the release, all quasi-identifiers, and the "
+                "requirement; with an algorithm, that one and its parameters; else only that nothing was merged that "
+                "satisfied the requirement before. All tables are equally likely before. Each "
+                "sensitive column is attacked as if the release was made for it alone.",
+                formula="Belief in a value of a person: its share among the tables that give this release; by the "
+                "formula, among all ways in which the values of a merged group can lie in its parts so that some part "
+                "has a value with more than 1 / l. Successes: records with a belief above 1 / l. Baseline: the same "
+                "from the release alone, by compatible rows",
+                reference="R. C.-W. Wong, A. W.-C. Fu, K. Wang and J. Pei, Minimality attack in privacy preserving "
+                "data publishing, VLDB 2007, doi:10.5555/1325851.1325914",
+                sentences=_minimality,
+            ),
+        )
+    }
+)
+"""The attacks by name, in the order in which they are explained."""
+
+
+def page() -> str:
+    """Return the part of the documentation that explains every attack."""
+    sections = [
+        f"## {attack.title}\n\n"
+        f"`shoal attack {attack.name}`, `shoal.attacks.{attack.function}`. {attack.meaning}\n\n"
+        f"* **Assumptions.** {attack.assumptions}\n"
+        f"* **Formula.** {attack.formula}.\n"
+        f"* **Reference.** {attack.reference}.\n"
+        for attack in ATTACKS.values()
+    ]
+    return "\n".join(sections)

@@ -1,0 +1,79 @@
+"""An attack on each sensitive column alone, and on the combination of all of them.
+
+Two columns that are certain for nobody together may each be certain for many: the combination alone is no measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from shoal._messages import speaking
+from shoal.errors import NotUnderstoodError, UsageError
+
+if TYPE_CHECKING:
+    from shoal.attacks.attack_result import AttackResult
+    from shoal.attacks.published_table import PublishedTable
+
+__all__ = ["attack_each", "subjects"]
+
+_GUESSES = frozenset(("skewness", "inference"))
+"""Attacks that guess for every record: the rate of a column with a common value is high without any disclosure."""
+
+
+def subjects(secrets: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return what is attacked of some sensitive columns: each alone and, of several, their combination.
+
+    Examples
+    --------
+    >>> subjects(["disease", "salary"])
+    [('disease',), ('salary',), ('disease', 'salary')]
+    """
+    alone: list[tuple[str, ...]] = [(name,) for name in secrets]
+    return [*alone, tuple(secrets)] if len(alone) > 1 else alone
+
+
+def attack_each(table: PublishedTable, attack: Callable[[PublishedTable], AttackResult]) -> AttackResult:
+    """Attack each sensitive column of a table alone, then their combination.
+
+    Parameters
+    ----------
+    table : PublishedTable
+        With at least one sensitive column.
+    attack : callable
+        Attacks the sensitive columns of a table as one: the combination of their values.
+
+    Returns
+    -------
+    AttackResult
+        The worst result: with the highest rate or, if the attack guesses for every record, with the rate that is
+        furthest above that of the control (without controls, of the baseline). It has all results as `each`, and the
+        columns that could not be attacked as `not_measured`.
+
+    Raises
+    ------
+    UsageError
+        If no column can be attacked: the error of the first one.
+    """
+    results: list[AttackResult] = []
+    errors: dict[tuple[str, ...], UsageError] = {}
+    for names in subjects(table.secrets):
+        try:
+            results.append(replace(attack(table.about(names)), sensitive=names))
+        except NotUnderstoodError:
+            raise  # of the quasi-identifiers: no column can be attacked
+        except UsageError as error:
+            errors[names] = error
+    if not results:
+        raise next(iter(errors.values()))
+    if len(table.secrets) == 1:
+        return results[0]
+    not_measured = {names: error.told(speaking()) for names, error in errors.items()}
+    return replace(max(results, key=_severity), each=tuple(results), not_measured=not_measured)
+
+
+def _severity(result: AttackResult) -> tuple[float, ...]:
+    rate = result.rate or 0.0
+    compared = (result.control or result.baseline).rate or 0.0
+    return (rate - compared, rate) if result.attack in _GUESSES else (rate,)

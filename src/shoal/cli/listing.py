@@ -1,0 +1,121 @@
+"""`shoal list`: what there is to choose from."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.cli import options  # noqa: TC001 - typer reads the annotations
+from shoal.cli.console import Terminal, lines_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from shoal._core.validation import Parameter
+
+__all__ = ["tables"]
+
+_TABLES = ("algorithms", "models", "metrics", "measures", "attacks", "warnings")
+
+What = Annotated[str, typer.Argument(metavar="|".join(_TABLES), help="What to list.")]
+
+
+def tables(context: typer.Context, *, what: What, json: options.Json = None) -> None:
+    """List what there is: algorithms with their parameters, models, metrics, measures of risk, attacks or warnings.
+
+    Example: shoal list algorithms
+    """
+    if what not in _TABLES:
+        raise typer.BadParameter(f"'{what}' is none of {', '.join(_TABLES)}.", param_hint="what")
+    terminal: Terminal = context.obj
+    terminal.json = bool(json)
+    made = {
+        "algorithms": _algorithms,
+        "models": _models,
+        "metrics": _metrics,
+        "measures": _measures,
+        "attacks": _attacks,
+        "warnings": _warnings,
+    }
+    found = made[what]()
+    if terminal.json:
+        terminal.result({what: found})
+        return
+    lines = []
+    for one in found:
+        lines.append((one["name"], one["help"]))
+        if one.get("minimality"):
+            lines.append(("", _minimality(one["minimality"])))
+        lines.extend(("", f"{name}: {told}") for name, told in one.get("parameters", {}).items())
+    terminal.say("", lines_of(lines), "")
+
+
+def _algorithms() -> list[dict[str, Any]]:
+    from shoal._core.validation import parameters_of
+    from shoal.algorithms import CATALOGUE
+
+    return [
+        {
+            "name": entry.algorithm.name,
+            "help": entry.help,
+            "minimality": None if entry.minimality is None else asdict(entry.minimality),
+            "parameters": _told(parameters_of(entry.algorithm), "--param {}=..."),
+        }
+        for entry in CATALOGUE
+    ]
+
+
+def _minimality(measured: Mapping[str, float]) -> str:
+    """Return what knowing an algorithm adds to its releases, as a line below it."""
+    from shoal._core.words import percent
+
+    return (
+        f"Who knows the algorithm believed a value of somebody with more than 1/2 in {percent(measured['share'])} of "
+        f"the originals of four tables of six people with l = 2, with at most {percent(measured['belief'])}; other "
+        "tables can give more away (see shoal attack minimality)."
+    )
+
+
+def _models() -> list[dict[str, Any]]:
+    from shoal._core.validation import parameters_of
+    from shoal.models import MODELS
+
+    return [
+        {
+            "name": name,
+            "help": str(model.__doc__).partition("\n")[0],
+            "parameters": _told(parameters_of(model), "{} (in Python)"),
+        }
+        for name, model in MODELS.items()
+    ]
+
+
+def _metrics() -> list[dict[str, Any]]:
+    from shoal.metrics import METRICS
+
+    return [{"name": one.name, "help": f"{one.title}: {one.meaning}."} for one in METRICS.values()]
+
+
+def _measures() -> list[dict[str, Any]]:
+    from shoal.disclosure_risk import MEASURES
+
+    return [{"name": one.name, "help": f"{one.title}: {one.meaning}"} for one in MEASURES]
+
+
+def _attacks() -> list[dict[str, Any]]:
+    from shoal.attacks import ATTACKS
+
+    return [{"name": one.name, "help": one.meaning} for one in ATTACKS.values()]
+
+
+def _warnings() -> list[dict[str, Any]]:
+    from shoal.findings import WARNINGS
+
+    return [{"name": one.code, "help": f"{one.title}. {one.when} {one.why}"} for one in WARNINGS.values()]
+
+
+def _told(declared: Mapping[str, Parameter], otherwise: str) -> dict[str, str]:
+    """Return what parameters do, by what they are called on the command line."""
+    return {one.flag or otherwise.format(name): one.help for name, one in declared.items()}

@@ -1,0 +1,31 @@
+"""Open a table with the engine that was named, or the one for its size."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shoal.engines.choice import chosen_engine
+from shoal.engines.memory import InMemory
+from shoal.engines.pieces import InPieces
+from shoal.pipeline.input import open_data
+
+if TYPE_CHECKING:
+    from shoal.pipeline.source import Source
+
+__all__ = ["open_source"]
+
+
+def open_source(
+    data: Any,
+    *,
+    engine: str,
+    memory: int | str | None,
+    delimiter: str | None,
+    encoding: str | None,
+    sheet: str | None,
+) -> Source:
+    """Open a table; the parameters are those of `shoal.anonymize`."""
+    by = chosen_engine(engine, memory, data)
+    if by.streams:
+        return InPieces(table=by.open(data, delimiter=delimiter, encoding=encoding), engine=by)
+    return InMemory(opened=open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet))

@@ -1,0 +1,66 @@
+"""Evidence that people have several rows, in a table that is not read as a whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shoal.disclosure_risk import (
+    PEEKED_ROWS,
+    detect_persons_in_sample,
+    evidence_by_name,
+    informative_columns,
+    may_be_persons,
+    person_candidates,
+    repeated_combinations,
+)
+from shoal.findings import looks_one_each
+
+if TYPE_CHECKING:
+    from shoal.disclosure_risk import PersonEvidence
+    from shoal.engines.sources import CountedTable
+    from shoal.pipeline.input import OpenedData
+    from shoal.table import Schema
+
+__all__ = ["persons_in_pieces"]
+
+_SAMPLED_ROWS = 25_000
+"""Rows of whole values that are looked at for each candidate: they are in memory together."""
+_SKEWED = 2
+"""More rows than that are not taken, as a multiple, where few values have most of them."""
+
+
+def persons_in_pieces(source: CountedTable, opened: OpenedData, schema: Schema) -> tuple[PersonEvidence, ...]:
+    """Return the evidence that people have several rows, the strongest first: the table is read once more at most.
+
+    Parameters
+    ----------
+    source : CountedTable
+    opened : OpenedData
+        What was counted of it.
+    schema : Schema
+        The roles of its columns; all of them are looked at.
+    """
+    rows = opened.rows
+    peek = source.peek(PEEKED_ROWS)
+    named = [
+        name
+        for name in peek.columns
+        if name not in schema.quasi_identifiers
+        and may_be_persons(peek[name].n_unique(), peek.height)
+        and looks_one_each(peek[name])
+    ]
+    candidates = list(dict.fromkeys([*person_candidates(peek, rows), *named]))
+    found: tuple[PersonEvidence, ...] = ()
+    if candidates:
+        parts = max(1, rows // _SAMPLED_ROWS)
+        names = list(dict.fromkeys([*candidates, *informative_columns(peek)]))
+        most = _SKEWED * _SAMPLED_ROWS * len(candidates)
+        rows_of = source.rows_of_values(candidates, names, parts=parts, most=most)
+        found = detect_persons_in_sample(rows_of, sampled=parts > 1)
+        if not found:
+            by_name = (evidence_by_name(rows_of[name][name], parts=parts) for name in named)
+            found = tuple(one for one in by_name if one is not None)
+    if not found:
+        repeated = repeated_combinations(opened.as_it_came[list(schema.quasi_identifiers)], opened.counts)
+        found = () if repeated is None else (repeated,)
+    return found

@@ -1,0 +1,28 @@
+"""Warnings: what a privacy officer would raise about a table or a release, and what to do next."""
+
+from shoal.findings.finding_kinds import WARNINGS, Remark
+from shoal.findings.input_findings import (
+    exact_ends,
+    how_to_coarsen,
+    is_one_each,
+    looks_one_each,
+    original_warnings,
+    persons_of,
+    repeated_person,
+)
+from shoal.findings.release_findings import alike_warnings, insensitive_warnings, published_warnings
+
+__all__ = [
+    "WARNINGS",
+    "Remark",
+    "alike_warnings",
+    "exact_ends",
+    "how_to_coarsen",
+    "insensitive_warnings",
+    "is_one_each",
+    "looks_one_each",
+    "original_warnings",
+    "persons_of",
+    "published_warnings",
+    "repeated_person",
+]

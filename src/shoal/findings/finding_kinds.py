@@ -1,0 +1,267 @@
+"""The list of all warnings: when each is raised, why it matters, and whether readers of a release are told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from shoal._core.language import ENGLISH, written_in
+from shoal._core.words import percent
+from shoal._messages import PYTHON, Voice, speaking
+from shoal.wording import english, sentences
+
+if TYPE_CHECKING:
+    from shoal._core.facts import Fact
+
+__all__ = [
+    "DOMINANT",
+    "LEAST_GROUP",
+    "MANY_MEMBERS",
+    "MANY_SHOWN",
+    "MOSTLY",
+    "MOST_QUASI",
+    "OWN_VALUE",
+    "SHOWN_IN",
+    "WARNINGS",
+    "Remark",
+]
+
+OWN_VALUE = 0.5
+"""Share of the records with a value of their own from which on a column that is published as it is finds people."""
+LEAST_GROUP = 3
+"""Smaller groups are hardly ever accepted: of two people one knows the record of the other."""
+DOMINANT = 0.75
+"""Share of the records from which on one sensitive value is nearly everybody's."""
+MOSTLY = 0.9
+"""Share of the records whose value is a star from which on a column says next to nothing."""
+MANY_MEMBERS = 5
+"""Values from which on a set is a list of what people have."""
+SHOWN_IN = 0.1
+"""Share of the records in such sets from which on that is a warning."""
+MANY_SHOWN = 16
+"""A column that shows no more different values than this has few enough for everybody to know them all."""
+MOST_QUASI = 12
+"""Quasi-identifiers from which on a release loses most of what the table says."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WarningKind:
+    """One entry of the list."""
+
+    code: str
+    """Its code, which stays the same."""
+    title: str
+    """What it is, in a few words."""
+    when: str
+    """When it is raised."""
+    why: str
+    """Why it matters, for people who do not know the models."""
+    by: tuple[str, ...]
+    """What raises it: "inspect", "release", "audit", or several."""
+    public: bool = False
+    """Whether the public certificate and page of a release have it: the request and the published table tell it."""
+
+
+def _listed(*kinds: WarningKind) -> Mapping[str, WarningKind]:
+    return MappingProxyType({kind.code: kind for kind in kinds})
+
+
+_RELEASE, _INSPECT, _BOTH = ("release",), ("inspect",), ("inspect", "release")
+
+WARNINGS: Mapping[str, WarningKind] = _listed(
+    WarningKind(
+        code="near_unique_insensitive",
+        title="A column that is published as it is finds people",
+        when=f"{percent(OWN_VALUE)} of the records or more have a value of an insensitive column that nobody shares, "
+        "or a pair of values of two of them.",
+        why="Nothing hides the record of somebody whose value is known, whatever the groups look like.",
+        by=_RELEASE,
+        public=True,
+    ),
+    WarningKind(
+        code="near_unique_sensitive",
+        title="A sensitive column finds people",
+        when=f"{percent(OWN_VALUE)} of the records or more have a sensitive value that nobody shares.",
+        why="Sensitive values are published as they are: whoever knows somebody's finds the record.",
+        by=_BOTH,
+        public=True,
+    ),
+    WarningKind(
+        code="large_sets",
+        title="Sets show exact values of many people",
+        when=f"{percent(SHOWN_IN)} of the records or more show a set of {MANY_MEMBERS} or more exact values of a "
+        f"quasi-identifier, which shows more than {MANY_SHOWN} different ones.",
+        why="The groups are large enough by the letter, but whoever knows somebody's name, birthday or code sees "
+        "whether they are in the table.",
+        by=_RELEASE,
+        public=True,
+    ),
+    WarningKind(
+        code="exact_ends",
+        title="Ends of intervals single people out",
+        when="With exact ends: an end of an interval, or a member of a set, and the other cells of its group fit one "
+        "record alone, and fewer than k records of the table have that value.",
+        why="The smallest interval ends at the exact value of somebody: a birth date that nobody else has finds that "
+        "person, whatever else the group hides.",
+        by=_RELEASE,
+    ),
+    WarningKind(
+        code="mostly_stars",
+        title="A column is nearly all stars",
+        when=f"{percent(MOSTLY)} of the records or more show a star for a quasi-identifier.",
+        why="It tells analysts next to nothing, while the same column made coarser beforehand could.",
+        by=_RELEASE,
+        public=True,
+    ),
+    WarningKind(
+        code="small_k",
+        title="Groups are very small",
+        when=f"The smallest group has fewer than {LEAST_GROUP} records.",
+        why="In a group of two, each of the two people knows the record of the other, and a guess is right half the "
+        "time.",
+        by=_RELEASE,
+        public=True,
+    ),
+    WarningKind(
+        code="small_l",
+        title="Some groups share a sensitive value",
+        when="In some group all records have the same sensitive value.",
+        why="It is known of everybody in that group, without knowing which record is whose.",
+        by=_RELEASE,
+        public=True,
+    ),
+    WarningKind(
+        code="dominant_value",
+        title="One sensitive value is nearly everybody's",
+        when=f"{percent(DOMINANT)} of the records or more have the same sensitive value.",
+        why="Whoever guesses it is nearly always right about anybody, and the others stand out.",
+        by=_RELEASE,
+        public=True,
+    ),
+    WarningKind(
+        code="values_read_alike",
+        title="Values read alike",
+        when="Published values of a column differ in upper and lower case, blanks, invisible characters or forms of "
+        "Unicode alone.",
+        why="Readers take them for one value: a group with both has fewer different values than were counted, and two "
+        "groups that differ in them look like one.",
+        by=("release", "audit"),
+        public=True,
+    ),
+    WarningKind(
+        code="formula_cells",
+        title="Cells look like formulas",
+        when="Published text starts with =, +, -, @, a tab or a line end, and is not a number, in a file of delimited "
+        "text that was not written for spreadsheets.",
+        why="A spreadsheet may run such a cell when the file is opened.",
+        by=_RELEASE,
+        public=True,
+    ),
+    WarningKind(
+        code="repeated_person",
+        title="People have several records",
+        when="The values of a column repeat, and ages, genders or several columns that have nothing to do with each "
+        "other are the same within them; or a column looks like what every person has one of (a number, an e-mail "
+        "address, ...) and repeats; or no column says who, but combinations of quasi-identifiers repeat so.",
+        why="Groups count records: five records of one person hide nobody.",
+        by=_BOTH,
+    ),
+    WarningKind(
+        code="unread_dates",
+        title="Dates could not be read",
+        when="A column of text looks like dates, and no format reads all of them.",
+        why="They are names without an order then: no years, no intervals, only sets of exact days.",
+        by=_BOTH,
+    ),
+    WarningKind(
+        code="ambiguous_dates",
+        title="Dates can be read in two ways",
+        when="Two formats read all dates of a column, as 01/02/1980. A release asks instead.",
+        why="A wrong guess would publish wrong dates.",
+        by=_INSPECT,
+    ),
+    WarningKind(
+        code="ambiguous_numbers",
+        title="Numbers can be read in two ways",
+        when="All numbers of a column may have decimals or thousands, as 1,234. A release asks instead.",
+        why="A wrong guess would make them a thousand times too large or too small.",
+        by=_INSPECT,
+    ),
+    WarningKind(
+        code="recoded_cells",
+        title="The table looks like a release",
+        when="A column of text has stars, intervals, masked codes or sets in 5% of the records or more.",
+        why="What was taken away cannot be counted: groups that look safe may not be, and figures of risk are too low.",
+        by=_INSPECT,
+    ),
+    WarningKind(
+        code="no_sensitive",
+        title="No column looks sensitive",
+        when="No column looks as if people would not want it to be known of them.",
+        why="Without one, records are hidden among others, but not what they say.",
+        by=_INSPECT,
+    ),
+    WarningKind(
+        code="many_quasi_identifiers",
+        title="Many quasi-identifiers",
+        when=f"More than {MOST_QUASI} columns are taken for quasi-identifiers.",
+        why="A release that hides people by so many columns says little.",
+        by=_INSPECT,
+    ),
+)
+"""All warnings, by their codes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remark:
+    """One warning about a table or a release. It holds no cell.
+
+    Examples
+    --------
+    >>> from shoal._core.facts import Fact
+    >>> remark = Remark(code="no_sensitive", column=None, found=Fact("none_sensitive"), advice=Fact("name_sensitive"))
+    >>> remark.text
+    'No column looks sensitive. If one must not be linked to a person, name it as sensitive.'
+    """
+
+    code: str
+    """One of `WARNINGS`."""
+    column: str | None
+    """The column that it is about; None where it is about the table."""
+    found: Fact
+    """What was found. If readers of the release get it, it depends on the request and the published table alone."""
+    advice: Fact | None = None
+    """What the publisher can do next."""
+
+    @property
+    def kind(self) -> WarningKind:
+        """The entry of the list."""
+        return WARNINGS[self.code]
+
+    @property
+    def text(self) -> str:
+        """The warning in the words of the call that asks for it."""
+        return self.told(speaking())
+
+    def told(self, voice: Voice) -> str:
+        """Return what was found and what to do, in the words of those who read it."""
+        with written_in(ENGLISH):
+            return sentences((self.found, self.advice), voice)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the warning as a dictionary, for the publisher."""
+        advice = None if self.advice is None else self.advice.to_dict()
+        return {
+            "code": self.code,
+            "column": self.column,
+            "text": self.text,
+            "found": self.found.to_dict(),
+            "advice": advice,
+        }
+
+    def for_readers(self) -> dict[str, Any]:
+        """Return the warning for readers of a release: what was found, without advice."""
+        text = english(self.found, PYTHON)
+        return {"code": self.code, "column": self.column, "text": text, "found": self.found.to_dict(PYTHON)}

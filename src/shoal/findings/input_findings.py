@@ -1,0 +1,136 @@
+"""Warnings about the table that a release is made of: for the publisher alone."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+import polars as pl
+
+from shoal._core.facts import Fact
+from shoal._messages import Suggestion
+from shoal.disclosure_risk import (
+    PersonEvidence,
+    detect_identifiers,
+    detect_persons,
+    evidence_by_name,
+    repeated_combinations,
+)
+from shoal.findings.finding_kinds import Remark
+from shoal.hierarchy.fitting import fitting_coarsening
+
+__all__ = [
+    "exact_ends",
+    "how_to_coarsen",
+    "is_one_each",
+    "looks_one_each",
+    "original_warnings",
+    "persons_of",
+    "repeated_person",
+]
+
+_ONE_EACH = frozenset(("unique number", "medical record", "social security", "health plan", "email", "account"))
+"""What people have one of each, as `detect_identifiers` calls it."""
+
+_LOOKED_AT = 20_000
+"""Rows that say what a column looks like."""
+_ONE_EACH_FIRST = Fact("one_record_each")
+"""What can be done about people with several records. Units of protection belong here once there are any."""
+
+
+def original_warnings(
+    persons: Sequence[PersonEvidence],
+    unread: Mapping[str, Fact],
+) -> Iterator[Remark]:
+    """Yield the warnings that depend on what is not published.
+
+    Parameters
+    ----------
+    persons : sequence of PersonEvidence
+        Columns that name persons with several records each.
+    unread : mapping of column to Fact
+        Columns that look like dates and were not read, and why not.
+    """
+    for name, why in unread.items():
+        yield Remark(code="unread_dates", column=name, found=why)
+    yield from repeated_person(persons)
+
+
+def exact_ends(records: int, rows: int) -> Iterator[Remark]:
+    """Yield the warning about records that are singled out by an end of an interval, or a member of a set."""
+    if records:
+        yield Remark(
+            code="exact_ends",
+            column=None,
+            found=Fact("singled_out", records=records, rows=rows),
+            advice=Fact("without_exact_ends", asked=Suggestion("exact_ends", True)),
+        )
+
+
+def repeated_person(persons: Sequence[PersonEvidence]) -> Iterator[Remark]:
+    """Yield the warning that people have several records: about the column that names them best, if one does."""
+    for evidence in persons[:1]:
+        named = {} if evidence.column is None else {"column": evidence.column}
+        yield Remark(
+            code="repeated_person",
+            column=evidence.column,
+            found=Fact(f"persons_by_{evidence.by}", **named, evidence=evidence.as_fact),
+            advice=_ONE_EACH_FIRST,
+        )
+
+
+def persons_of(frame: pl.DataFrame, quasi_identifiers: Sequence[str]) -> tuple[PersonEvidence, ...]:
+    """Return the evidence that people have several records in a table that is in memory, the strongest first.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        All columns, whatever their roles, in the rows that are published.
+    quasi_identifiers : sequence of str
+        Their combinations count if no column names the people.
+    """
+    found = detect_persons(frame)
+    if not found:
+        others = (frame[name] for name in frame.columns if name not in quasi_identifiers)
+        named = (evidence_by_name(column) for column in others if looks_one_each(column))
+        found = tuple(one for one in named if one is not None)
+    if not found:
+        repeated = repeated_combinations(frame[list(quasi_identifiers)])
+        found = () if repeated is None else (repeated,)
+    return found
+
+
+def is_one_each(kind: str | None) -> bool:
+    """Return whether people have one of each of a kind of identifier, as `detect_identifiers` calls it."""
+    return kind in _ONE_EACH
+
+
+def looks_one_each(column: pl.Series) -> bool:
+    """Return whether a column looks like what people have one of each, by its name or its first values."""
+    try:
+        values = column.head(_LOOKED_AT).drop_nulls().unique()
+        values = values.alias(column.name.strip("^$"))  # Polars takes it for a pattern
+        return any(is_one_each(found.kind) for found in detect_identifiers(pl.DataFrame([values])))
+    except pl.exceptions.PolarsError:  # values that cannot be compared
+        return False
+
+
+def how_to_coarsen(values: pl.Series, name: str, *, recoding: str) -> Suggestion | Fact:
+    """Return how to make a column coarser: what fits its values, or a hierarchy.
+
+    Parameters
+    ----------
+    values : polars.Series
+        Its distinct values, none of them missing.
+    name : str
+        Its name.
+    recoding : str
+        How the release was recoded: hierarchies need generalization.
+    """
+    fits = fitting_coarsening(values, name)
+    if fits is not None:
+        return Suggestion("coarsen", shlex.quote(f"{name}={fits.words}"), python=f"coarsen={{{name!r}: {fits.python}}}")
+    tree = Suggestion("hierarchies", f"{shlex.quote(name)}=FILE", python=f"hierarchies={{{name!r}: 'FILE'}}")
+    if recoding == "generalization":
+        return tree
+    return Fact("with", one=tree, other=Suggestion("recoding", "generalization"))

@@ -1,0 +1,374 @@
+"""Warnings about a published table: what they find depends on its cells and on the request alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from shoal._core.facts import Fact
+from shoal._messages import Suggestion
+from shoal.findings.finding_kinds import (
+    DOMINANT,
+    LEAST_GROUP,
+    MANY_MEMBERS,
+    MANY_SHOWN,
+    MOSTLY,
+    OWN_VALUE,
+    SHOWN_IN,
+    Remark,
+)
+from shoal.io import FORMULA
+from shoal.metrics import published_star_counts
+from shoal.models.feasible import SensitiveCounts, advise_diversity, drop_columns
+from shoal.table import count_alike
+from shoal.verification.cell_syntax import SET, read_cell
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.table import Schema
+
+__all__ = ["alike_warnings", "insensitive_warnings", "published_warnings"]
+
+_NUMBER = r"^[+-]?(\d[\d.,' ]*|[.,]\d+)([eE][+-]?\d+)?%?$"
+"""A number with a sign, which is not a formula."""
+_PAIRS = 40
+"""Pairs of insensitive columns that are looked at, those with the most combinations of values first."""
+
+
+def published_warnings(
+    frame: pl.DataFrame,
+    schema: Schema,
+    *,
+    achieved: Mapping[str, Any],
+    star: str,
+    coarse: Collection[str],
+    coarser: Callable[[str], Suggestion | Fact],
+    times: NDArray[np.int64] | None = None,
+) -> Iterator[Remark]:
+    """Yield the warnings about a published table.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The published table.
+    schema : Schema
+        The roles of its columns.
+    achieved : mapping
+        What was measured on the published cells: "achieved" of a certificate.
+    star : str
+        The symbol of a suppressed cell.
+    coarse : collection of str
+        Quasi-identifiers that were coarsened: sets of them show no exact values.
+    coarser : callable
+        Given a quasi-identifier, says how to make it coarser: part of the advice, which readers are not told.
+    times : int64 array, optional
+        How often each row stands in the table, where that is not once.
+
+    Yields
+    ------
+    Remark
+        No cell is in it, and but for its advice nothing that the request and the published table do not tell.
+    """
+    each = pl.repeat(1, frame.height, dtype=pl.Int64, eager=True) if times is None else pl.Series(times)
+    rows = int(each.sum())
+    yield from _small_groups(frame, schema, achieved, each)
+    yield from _as_they_came(frame, schema, each)
+    stars, _ = published_star_counts(frame, schema.quasi_identifiers, star, times)
+    for name in schema.quasi_identifiers:
+        if stars[name] >= MOSTLY * rows:
+            yield Remark(
+                code="mostly_stars",
+                column=name,
+                found=Fact("stars", share=stars[name] / rows, column=name),
+                advice=Fact("coarsen_more", drop=drop_columns([name]))
+                if name in coarse
+                else Fact("coarsen_first", coarser=coarser(name)),
+            )
+        elif name not in coarse:
+            yield from _large_sets(frame.get_column(name), coarser, each)
+    yield from _dominant(frame, schema.sensitive, each)
+    for name in dict.fromkeys(schema.quasi_identifiers + schema.sensitive):
+        yield from alike_warnings(frame.get_column(name), each)
+    for name in schema.published:
+        yield from _formulas(frame.get_column(name), each)
+
+
+def alike_warnings(column: pl.Series, times: pl.Series | None = None) -> Iterator[Remark]:
+    """Yield the warning about values of a column that read alike.
+
+    Parameters
+    ----------
+    column : polars.Series
+        A quasi-identifier or a sensitive column, as it is published.
+    times : polars.Series, optional
+        How often each row stands in the table; once by default.
+    """
+    pairs, alike = count_alike(column)
+    if pairs:
+        shown = column.is_in(alike.implode())
+        yield Remark(
+            code="values_read_alike",
+            column=column.name,
+            found=Fact("read_alike", pairs=int(pairs), column=column.name, records=_records(shown, times)),
+            advice=Fact("write_alike", asked=Suggestion("normalize", True)),
+        )
+
+
+def _formulas(column: pl.Series, times: pl.Series) -> Iterator[Remark]:
+    """Yield whether a spreadsheet would run cells of a column."""
+    if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return
+    text = column.unique().drop_nulls()
+    plain = text.cast(pl.String)
+    running = text.filter(plain.str.contains(FORMULA) & ~plain.str.contains(_NUMBER))
+    if len(running):
+        records = _records(column.is_in(running.implode()), times)
+        yield Remark(
+            code="formula_cells",
+            column=column.name,
+            found=Fact("formulas", records=records, column=column.name),
+            advice=Fact(
+                "for_spreadsheets",
+                asked=Suggestion("spreadsheet_safe", True, python="release.save(..., spreadsheet_safe=True)"),
+            ),
+        )
+
+
+def _records(shown: pl.Series, times: pl.Series | None) -> int:
+    """Return how many records some rows stand for."""
+    return int((shown if times is None else times.filter(shown.fill_null(value=False))).sum())
+
+
+def _small_groups(
+    frame: pl.DataFrame, schema: Schema, achieved: Mapping[str, Any], each: pl.Series
+) -> Iterator[Remark]:
+    if schema.quasi_identifiers and achieved["k"] < LEAST_GROUP:
+        most = min(5, int(each.sum()))
+        yield Remark(
+            code="small_k",
+            column=None,
+            found=Fact("smallest_group", count=achieved["k"], least=LEAST_GROUP),
+            advice=Fact("ask_for_k", asked=Suggestion("k", most, python=f"shoal.KAnonymity({most})"))
+            if most > achieved["k"]
+            else None,
+        )
+    if (achieved.get("l") or {}).get("distinct") == 1:
+        known = _known(frame, schema, each)
+        if known:
+            (name, share), *others = known.items()
+            yield Remark(
+                code="small_l",
+                column=None if others else name,
+                found=_of_columns("shared_values", known) if others else Fact("shared_value", share=share, column=name),
+                advice=advise_diversity([_counts(frame.get_column(name), each) for name in schema.sensitive]),
+            )
+
+
+def _known(frame: pl.DataFrame, schema: Schema, each: pl.Series) -> dict[str, float]:
+    """Return for each sensitive column the share of the records in groups that share a value, where there are some."""
+    columns = [*schema.quasi_identifiers, *schema.sensitive]
+    cells = pl.DataFrame([_plain(frame.get_column(name)).alias(str(at)) for at, name in enumerate(columns)])
+    groups, told = cells.columns[: len(schema.quasi_identifiers)], cells.columns[len(schema.quasi_identifiers) :]
+    measured = [pl.col("rows").sum(), *(pl.col(one).n_unique() for one in told)]
+    cells = cells.with_columns(each.alias("rows"))
+    counted = cells.group_by(groups).agg(measured) if groups else cells.select(measured)
+    shares = {
+        name: int(counted.filter(pl.col(one) == 1)["rows"].sum()) / int(each.sum())
+        for name, one in zip(schema.sensitive, told, strict=True)
+    }
+    return {name: share for name, share in shares.items() if share}
+
+
+def _as_they_came(frame: pl.DataFrame, schema: Schema, each: pl.Series) -> Iterator[Remark]:
+    """Yield what columns give away that are published as they came."""
+    own = {name: _own(frame, [name], each) for name in schema.sensitive}
+    own = {name: share for name, share in own.items() if share >= OWN_VALUE}
+    if own:
+        (name, share), *others = own.items()
+        yield Remark(
+            code="near_unique_sensitive",
+            column=None if others else name,
+            found=_of_columns("own_values_of_several", own) if others else Fact("own_values", share=share, column=name),
+            advice=Fact("round_or_drop", drop=drop_columns([*own])),
+        )
+    yield from _beside(
+        schema.insensitive,
+        int(each.sum()),
+        own=lambda names: _own(frame, names, each),
+        distinct=lambda name: _plain(frame.get_column(name)).n_unique(),
+    )
+
+
+def insensitive_warnings(values: pl.DataFrame) -> Iterator[Remark]:
+    """Yield the warnings about insensitive columns that are published beside a table, of many rows.
+
+    Parameters
+    ----------
+    values : polars.DataFrame
+        The columns, in any order of the rows.
+
+    Yields
+    ------
+    Remark
+        Those that `published_warnings` has of them, where they are in its table.
+    """
+
+    @cache
+    def counted(names: tuple[str, ...]) -> tuple[int, int]:
+        """Return how many rows have values of their own, and how many different values there are."""
+        # Numbers of 64 bits take less memory to sort than values do to group.
+        plain = pl.DataFrame([_plain(values.get_column(name)).alias(str(at)) for at, name in enumerate(names)])
+        missing = plain.select(pl.all_horizontal(pl.all().is_null())).to_series()
+        hashes = plain.hash_rows(0)
+        empty = int(missing.sum())
+        found = (hashes.filter(~missing) if empty else hashes).sort().to_numpy()
+        new = np.ones(len(found) + 1, dtype=np.bool_)
+        new[1:-1] = found[1:] != found[:-1]
+        return int((new[:-1] & new[1:]).sum()), int(new[:-1].sum()) + bool(empty)
+
+    rows = values.height
+    yield from _beside(
+        values.columns,
+        rows,
+        own=lambda names: counted(tuple(names))[0] / max(rows, 1),
+        distinct=lambda name: counted((name,))[1],
+    )
+
+    each = pl.repeat(1, rows, dtype=pl.Int64, eager=True)
+    for name in values.columns:
+        yield from _formulas(values.get_column(name), each)
+
+
+def _beside(
+    names: Sequence[str], rows: int, *, own: Callable[[Sequence[str]], float], distinct: Callable[[str], int]
+) -> Iterator[Remark]:
+    """Yield what insensitive columns give away.
+
+    Parameters
+    ----------
+    names : sequence of str
+    rows : int
+    own : callable
+        Given one column or two, returns the share of the rows with values of their own.
+    distinct : callable
+        Given a column, returns how many different values it has.
+    """
+    told = {name: own([name]) for name in names}
+    for name, share in told.items():
+        if share >= OWN_VALUE:
+            yield Remark(
+                code="near_unique_insensitive",
+                column=name,
+                found=Fact("own_values", share=share, column=name),
+                advice=Fact("drop_or_quasi", drop=drop_columns([name])),
+            )
+    yield from _pairs([name for name, share in told.items() if share < OWN_VALUE], rows, own, distinct)
+
+
+def _of_columns(code: str, shares: Mapping[str, float]) -> Fact:
+    """Return a fact about several columns, with their shares of the records."""
+    return Fact(code, count=len(shares), columns=tuple(shares.items()))
+
+
+def _pairs(
+    names: Sequence[str], rows: int, own: Callable[[Sequence[str]], float], distinct: Callable[[str], int]
+) -> Iterator[Remark]:
+    """Yield columns that find people together with another one, each once, with the one with which it tells most."""
+    values = {name: distinct(name) for name in names} if len(names) > 1 else {}
+    many = [pair for pair in combinations(values, 2) if values[pair[0]] * values[pair[1]] >= OWN_VALUE * rows]
+    many.sort(key=lambda pair: -values[pair[0]] * values[pair[1]])
+    found = [(own(pair), pair) for pair in many[:_PAIRS]]
+    named: set[str] = set()
+    for share, (one, other) in sorted(found, key=lambda told: -told[0]):
+        if share < OWN_VALUE or {one, other} & named:
+            continue
+        named |= {one, other}
+        yield Remark(
+            code="near_unique_insensitive",
+            column=one,
+            found=Fact("own_pairs", share=share, column=one, other=other),
+            advice=Fact("quasi_or_drop"),
+        )
+
+
+def _own(frame: pl.DataFrame, names: Iterable[str], each: pl.Series) -> float:
+    """Return the share of the records whose values of some columns nobody shares; a missing one is nobody's own."""
+    cells = pl.DataFrame([_plain(frame.get_column(name)).alias(str(at)) for at, name in enumerate(names)])
+    present = ~cells.select(pl.all_horizontal(pl.all().is_null())).to_series()
+    return int((cells.is_unique() & present & (each == 1)).sum()) / max(int(each.sum()), 1)
+
+
+def _plain(column: pl.Series) -> pl.Series:
+    """Return a column whose values can be compared."""
+    if column.dtype.is_nested() or column.dtype == pl.Object:
+        return pl.Series(column.name, [None if value is None else repr(value) for value in column], dtype=pl.String)
+    return column.fill_nan(None) if column.dtype.is_float() else column
+
+
+def _large_sets(column: pl.Series, coarser: Callable[[str], Suggestion | Fact], each: pl.Series) -> Iterator[Remark]:
+    """Yield whether a quasi-identifier shows sets of many exact values."""
+    if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return
+    labels = column.dtype.categories if isinstance(column.dtype, pl.Enum) else column.cast(pl.String)
+    if not labels.str.starts_with("{").any():
+        return
+    cells = pl.DataFrame({"cell": column.cast(pl.String), "rows": each}).group_by("cell").agg(pl.col("rows").sum())
+    sets = cells.filter(pl.col("cell").str.starts_with("{"))
+    if not sets.height:
+        return
+    members = _members(sets)
+    listing = members.filter(pl.col("members").list.len() >= MANY_MEMBERS)
+    share = int(listing["rows"].sum()) / int(each.sum())
+    shown = members["members"].explode().n_unique()
+    if share >= SHOWN_IN and shown > MANY_SHOWN:
+        name = column.name
+        yield Remark(
+            code="large_sets",
+            column=name,
+            found=Fact("sets", share=share, members=MANY_MEMBERS, column=name, shown=shown),
+            advice=Fact("coarsen_sets", coarser=coarser(name), smaller=Suggestion("largest_set", MANY_MEMBERS - 1)),
+        )
+
+
+def _members(sets: pl.DataFrame) -> pl.DataFrame:
+    """Return the members of published sets; those whose members are intervals or nodes in brackets are none."""
+    plain = sets.filter(pl.col("cell").str.contains(SET)).with_columns(
+        pl.col("cell").str.strip_chars("{}").str.split(",").list.eval(pl.element().str.strip_chars()).alias("members")
+    )
+    quoted = sets.filter(~pl.col("cell").str.contains(SET))
+    cells = map(read_cell, quoted["cell"])
+    read = [[atom or "" for atom in cell.atoms] if cell.kind == "set" else [] for cell in cells]
+    rest = quoted.with_columns(pl.Series("members", read, dtype=pl.List(pl.String)))
+    return pl.concat([plain, rest.filter(pl.col("members").list.len() > 0)])
+
+
+def _counts(column: pl.Series, each: pl.Series) -> SensitiveCounts:
+    """Return how often the values of a sensitive column occur; a missing value counts as one."""
+    counts = pl.DataFrame({"value": _plain(column), "rows": each}).group_by("value").agg(pl.col("rows").sum())
+    rows = max(int(each.sum()), 1)
+    height = int(counts["rows"].max() or rows)  # type: ignore[arg-type]
+    return SensitiveCounts(name=column.name, rows=rows, height=height, distinct=counts.height)
+
+
+def _dominant(frame: pl.DataFrame, names: Sequence[str], each: pl.Series) -> Iterator[Remark]:
+    shares = {}
+    for name in names:
+        counts = pl.DataFrame({"value": _plain(frame.get_column(name)), "rows": each})
+        counts = counts.group_by("value").agg(pl.col("rows").sum())
+        most = int(counts.filter(pl.col("value").is_not_null())["rows"].max() or 0)  # type: ignore[arg-type]
+        if counts.height > 1 and most >= DOMINANT * max(int(each.sum()), 1):
+            shares[name] = most / max(int(each.sum()), 1)
+    if shares:
+        (name, share), *others = shares.items()
+        yield Remark(
+            code="dominant_value",
+            column=None if others else name,
+            found=_of_columns("dominant_in_several", shares) if others else Fact("dominant", share=share, column=name),
+            advice=Fact("ask_for_t", asked=Suggestion("t", 0.2, python="shoal.TCloseness(0.2)")),
+        )

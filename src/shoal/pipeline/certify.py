@@ -1,0 +1,221 @@
+"""Certify a verified release: what it cost, what its risks are, what to look at, and what it was made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from shoal._version import __version__
+from shoal.disclosure_risk import reidentification
+from shoal.findings import exact_ends, how_to_coarsen, original_warnings, published_warnings
+from shoal.io import as_written
+from shoal.metrics import Metrics
+from shoal.pipeline.input_hash import encoded_as_it_came, input_hash
+from shoal.recoding import singled_out
+from shoal.release.certificate import Certificate, Cost, coarsenings_for_readers
+from shoal.release.release import Release
+from shoal.table import KEYED
+from shoal.verification import names_read_as
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from shoal._core.facts import Fact
+    from shoal._core.progress import Clock
+    from shoal._messages import Suggestion
+    from shoal.algorithms import LossBound, LowerBound
+    from shoal.findings import Remark
+    from shoal.hierarchy import Hierarchy
+    from shoal.pipeline.prepare import Prepared
+    from shoal.pipeline.recoded import Recoded
+    from shoal.pipeline.source import Source
+    from shoal.pipeline.verify import Verified
+    from shoal.verification import Achieved
+
+__all__ = ["certified"]
+
+
+def certified(
+    recoded: Recoded,
+    verified: Verified,
+    bounds: tuple[LowerBound, LossBound | None],
+    source: Source,
+    clock: Clock,
+) -> Release:
+    """Make the release of a verified table, with its certificate.
+
+    Parameters
+    ----------
+    recoded : Recoded
+    verified : Verified
+    bounds : LowerBound, LossBound or None
+        What any release must recode and lose.
+    source : Source
+        Where the table comes from.
+    clock : Clock
+        Measures the step "certify".
+    """
+    prepared, whole, request = recoded.prepared, recoded.whole, recoded.prepared.request
+    published, entries, achieved = verified
+    with clock.step("certify"):
+        digest, salt = _input_hash(whole)
+        metrics = Metrics(
+            prepared.original,
+            recoded.composed,
+            recoded.partition.groups,
+            k=request.requirement.k,
+            as_rows=source.in_memory,
+        )
+        cost = Cost.of(recoded.recoding, bounds[0], gcp=metrics.gcp, least=bounds[1])
+        risk = _risk(prepared, achieved)
+        persons = source.persons(whole.opened, whole.rows, request.schema)
+        warnings = (
+            *_published_warnings(published, prepared.counts[entries], prepared, achieved),
+            *original_warnings(persons, prepared.opened.unread),
+            *_exact_ends(recoded),
+        )
+        engine = source.facts(whole.table.rows, recoded.parts)
+    return Release(
+        store=source.row_store(published, entries, recoded),
+        schema=request.schema,
+        requirement=request.requirement,
+        certificate=_certificate(
+            recoded, achieved, risk, cost, warnings, engine=engine, digest=digest, seconds=clock.seconds()
+        ),
+        metrics=metrics,
+        salt=salt,
+        source_format=whole.opened.format,
+        restore=whole.opened.restore.of(as_written(published, recoded.forms, star=request.star)),
+        forms=recoded.forms,
+        pictures=prepared.encoded.pictures,
+        fitting=prepared.fitting(recoded.forms),
+        meanings=prepared.meanings,
+    )
+
+
+def _input_hash(whole: Prepared) -> tuple[str, str]:
+    """Return the keyed hash of the input, and its key."""
+    opened, schema = whole.opened, whole.request.schema
+    came = opened.as_it_came
+    original = whole.original if opened.reads_alike else encoded_as_it_came(came, schema, opened.counts)
+    return input_hash(came, original, counts=opened.counts)
+
+
+def _risk(prepared: Prepared, achieved: Achieved) -> dict[str, dict[str, Any]]:
+    """Return how easily people were found in the rows as they came, and are found in the published cells."""
+    if not prepared.table.quasi_identifiers:
+        return {}
+    before, k = prepared.original.classes.sizes_counted, prepared.request.requirement.k
+    sizes = {"before": before, "after": achieved.sizes_counted}
+    return {when: reidentification(counted, k=k).to_dict() for when, counted in sizes.items()}
+
+
+def _published_warnings(
+    published: pl.DataFrame, times: NDArray[np.int64], prepared: Prepared, achieved: Achieved
+) -> Iterator[Remark]:
+    """Return what a privacy officer would raise about a release, and what to do next."""
+    request, schema = prepared.request, prepared.request.schema
+    coarse = [name for key in request.coarsen for name in ((key,) if isinstance(key, str) else key)]
+
+    def coarser(name: str) -> Suggestion | Fact:
+        values = next(one.dictionary for one in prepared.original.quasi_identifiers if one.name == name)
+        return how_to_coarsen(values.drop_nulls(), name, recoding=request.recoding)
+
+    return published_warnings(
+        published,
+        schema,
+        achieved=achieved.to_dict(),
+        star=request.star,
+        coarse=coarse,
+        coarser=coarser,
+        times=times,
+    )
+
+
+def _exact_ends(recoded: Recoded) -> Iterator[Remark]:
+    """Yield the warning about the ends of intervals, where they are the values of single records on request."""
+    prepared, request = recoded.prepared, recoded.prepared.request
+    if request.exact_ends and request.few > 1:
+        found = singled_out(prepared.table, recoded.recoding, request.few, coarse=prepared.coarse)
+        yield from exact_ends(found, prepared.table.people)
+
+
+def _certificate(
+    recoded: Recoded,
+    achieved: Achieved,
+    risk: Mapping[str, Mapping[str, Any]],
+    cost: Cost,
+    warnings: Sequence[Remark],
+    *,
+    engine: Mapping[str, Any],
+    digest: str,
+    seconds: Mapping[str, float],
+) -> Certificate:
+    """Return everything that is known of a release."""
+    prepared, partition = recoded.prepared, recoded.partition
+    request, encoded = prepared.request, prepared.encoded
+    read_as = {name: _named(encoded.trees[name]) for name in request.hierarchies}
+    shared_by = {"shared_by": request.shared_by} if request.shared_by > 1 else {}
+    return Certificate(
+        version=__version__,
+        algorithm=request.algorithm.name,
+        reason=request.reason,
+        parameters={
+            **request.preferences.to_dict(),
+            **request.algorithm.parameters(),
+            "coarsen": dict(encoded.coarsened),
+            "hierarchies": {
+                name: {**tree.to_dict(), "automatic": name in encoded.automatic, **read_as.get(name, {})}
+                for name, tree in encoded.trees.items()
+            },
+            "recoding": request.recoding,
+            **({"largest_set": request.largest_set} if request.recoding == "generalization" else {}),
+            **shared_by,
+            **request.about_cells,
+            "read_as": {name: form.to_dict() for name, form in prepared.opened.forms.items()},
+        },
+        seed=request.seed,
+        input=_described(recoded, digest),
+        engine=engine,
+        requested=request.requirement.to_list(),
+        achieved=achieved.to_dict(),
+        risk=risk,
+        cost=cost,
+        guarantee=partition.guarantee,
+        details=partition.facts,
+        seconds=seconds,
+        warnings=warnings,
+        for_readers={
+            "recoding": request.recoding,
+            **shared_by,
+            **request.about_cells,
+            "coarsen": coarsenings_for_readers(request.coarsen),
+            "hierarchies": {
+                **{name: {"automatic": True} for name in (request.schema.quasi_identifiers if request.climbs else ())},
+                **{name: {"height": tree.height, **read_as[name]} for name, tree in request.hierarchies.items()},
+            },
+        },
+    )
+
+
+def _named(tree: Hierarchy) -> dict[str, str]:
+    """Return what a certificate says of the names of nodes, where they say themselves what is below them."""
+    scale = names_read_as(tree)
+    return {} if scale is None else {"read_as": scale}
+
+
+def _described(recoded: Recoded, digest: str) -> dict[str, Any]:
+    """Return what the certificate says of the input."""
+    schema, rows = recoded.prepared.request.schema, recoded.whole.opened.rows
+    return {
+        "rows": rows,
+        "rows_left_out": rows - recoded.prepared.table.people,
+        "quasi_identifiers": list(schema.quasi_identifiers),
+        "sensitive": list(schema.sensitive),
+        "insensitive": list(schema.insensitive),
+        "direct_identifiers": list(schema.direct_identifiers),
+        "sha256": digest,
+        "keyed": KEYED,
+    }

@@ -1,0 +1,179 @@
+"""The population that models of a release ask about: its table opened, and its people placed on levels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from shoal._messages import Suggestion
+from shoal.algorithms.base import PeopleOfNodes
+from shoal.disclosure_risk import count_frequencies
+from shoal.errors import DataError, ParameterError
+from shoal.pipeline.input import open_population
+from shoal.recoding import Levels, recode
+from shoal.table import Column, Schema, Table, encode
+from shoal.verification import read_table
+from shoal.verification.placing import place
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from shoal.hierarchy import Hierarchy
+    from shoal.models import Requirement
+    from shoal.pipeline.input import OpenedData
+    from shoal.verification import Meaning
+    from shoal.verification.covered_ranks import CoveredRanks
+
+__all__ = ["people_of_nodes", "population_of"]
+
+
+def population_of(
+    requirement: Requirement, opened: OpenedData, table: Table, coarsen: Mapping[Any, Any]
+) -> pl.DataFrame | None:
+    """Open the population that a requirement asks about; None where it asks about none.
+
+    Parameters
+    ----------
+    requirement : Requirement
+    opened : OpenedData
+        The table that is to be published; the population is written as it is.
+    table : Table
+        Its rows to publish, encoded.
+    coarsen : mapping
+        What is made less precise beforehand: nothing, where a population is asked about.
+
+    Returns
+    -------
+    polars.DataFrame or None
+        The quasi-identifiers, with one row per person.
+
+    Raises
+    ------
+    UsageError
+        The population is no table of everybody who is in the table and has its columns.
+    """
+    if requirement.population is None:
+        return None
+    if coarsen:
+        raise ParameterError(
+            "The people of a population are compared with the values as they came, so nothing can be coarsened "
+            "beforehand: give hierarchies with ",
+            Suggestion("hierarchies"),
+            ", or coarsen both tables and leave out ",
+            Suggestion("coarsen"),
+            ".",
+        )
+    names = table.schema.quasi_identifiers
+    if not names:
+        raise ParameterError("People of a population are compared by quasi-identifiers: name at least one.")
+    frame = open_population(requirement.population.source, names)
+    frame = frame.with_columns([_as_meant(frame.get_column(name), opened) for name in names if name in opened.forms])
+    others = encode(frame, Schema(quasi_identifiers=names)).quasi_identifiers
+    count_frequencies(table.quasi_identifiers, others, released=False)  # refuses where somebody is missing
+    return frame
+
+
+def _as_meant(column: pl.Series, opened: OpenedData) -> pl.Series:
+    """Return a column of the population with the dates or numbers that its text means, as in the table."""
+    if column.dtype != opened.as_it_came.schema[column.name]:
+        return column
+    read = opened.forms[column.name].read(column)
+    unread = int(read.null_count() - column.null_count())
+    if unread > 0:
+        raise DataError(
+            f"{unread:,} cell(s) of '{column.name}' in the population are not written as those of the table are. "
+            "Write both the same way."
+        )
+    return read.alias(column.name)
+
+
+def people_of_nodes(
+    table: Table,
+    people: pl.DataFrame,
+    *,
+    meanings: Mapping[str, Meaning],
+    trees: Mapping[str, Hierarchy],
+    recoding: Literal["suppression", "generalization"],
+    star: str,
+) -> PeopleOfNodes:
+    """Find which node of each level of each quasi-identifier the people of a population fit.
+
+    The cells that would be published are read as readers of the release read them.
+
+    Parameters
+    ----------
+    table : Table
+        The table that is to be published.
+    people : polars.DataFrame
+        The population, with its quasi-identifiers.
+    meanings, trees, recoding, star
+        How cells are published, and what they stand for.
+    """
+    everybody = encode(people, Schema(quasi_identifiers=tuple(people.columns))).quasi_identifiers
+    nodes = tuple(
+        _nodes_of(column, other, meanings, trees, recoding, star)
+        for column, other in zip(table.quasi_identifiers, everybody, strict=True)
+    )
+    rows = np.column_stack([other.codes for other in everybody]).astype(np.int32)
+    codes, counts = np.unique(rows, axis=0, return_counts=True)
+    return PeopleOfNodes(counts=counts.astype(np.int64), codes=codes, nodes=nodes)
+
+
+def _nodes_of(
+    column: Column,
+    other: Column,
+    meanings: Mapping[str, Meaning],
+    trees: Mapping[str, Hierarchy],
+    recoding: Literal["suppression", "generalization"],
+    star: str,
+) -> NDArray[np.int32]:
+    """Return the node that each value of the population fits, by level; -1 where it fits none."""
+    name = column.name
+    # The values, one row each.
+    values = Column(
+        name=name,
+        codes=np.arange(column.size, dtype=np.uint32),
+        dictionary=column.dictionary,
+        ordered=column.ordered,
+        numbers=lambda: column.numbers,
+        of_intervals=column.of_intervals,
+    )
+    alone = Table(
+        schema=Schema(quasi_identifiers=(name,)),
+        rows=column.size,
+        quasi_identifiers=(values,),
+        sensitive=(),
+        insensitive=other.dictionary.to_frame().clear(),
+    )
+    own = {name: trees[name]} if name in trees else {}
+    levels = Levels.of(column, trees.get(name))
+    found = np.full((levels.height + 1, other.size), -1, dtype=np.int32)
+    found[-1] = 0  # a star
+    for level in range(levels.height):
+        of_value = levels.nodes[level]
+        count = int(of_value.max()) + 1
+        least = np.full((count, 1), level, dtype=np.int32)
+        (shown,) = recode(
+            alone, of_value, count, method=recoding, star=star, hierarchies=own, spell_out=True, least=least
+        ).columns
+        cells = shown.labels.gather(shown.group_codes).alias(name)
+        read = read_table(cells.to_frame(), [name], star=star, meanings=meanings, beside=other.dictionary.to_frame())
+        read.require()
+        placed, ranks = read[name].values(other.dictionary.alias(name))
+        covered = place(read[name], placed)
+        of_cell = np.empty(len(covered.low), dtype=np.int32)
+        of_cell[read[name].codes] = np.arange(count, dtype=np.int32)
+        found[level] = _node_of_ranks(covered, of_cell, int(ranks.max()) + 1)[ranks]
+    return found
+
+
+def _node_of_ranks(covered: CoveredRanks, of_cell: NDArray[np.int32], ranks: int) -> NDArray[np.int32]:
+    """Return for each rank the node of the cell that covers it; -1 where none does."""
+    node = np.full(ranks, -1, dtype=np.int32)
+    for cell, (low, high) in enumerate(zip(covered.low.tolist(), covered.high.tolist(), strict=True)):
+        members = covered.members[covered.starts[cell] : covered.starts[cell + 1]]
+        node[members if len(members) else slice(low, high + 1)] = of_cell[cell]
+    return node

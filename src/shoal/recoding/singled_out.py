@@ -1,0 +1,88 @@
+"""Records that an end of an interval, or a member of a set, singles out together with the other cells of its group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.table.compressed import entries_of_rows
+from shoal.table.counts import rows_by_code
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from numpy.typing import NDArray
+
+    from shoal.recoding.recoded import RecodedColumn, Recoding
+    from shoal.table import Column, Table
+
+__all__ = ["singled_out"]
+
+
+def singled_out(table: Table, recoding: Recoding, few: int, *, coarse: Container[str] = ()) -> int:
+    """Count the records that an exact value singles out: they alone have it and fit the other cells of a group.
+
+    Parameters
+    ----------
+    table : Table
+        The encoded microdata.
+    recoding : Recoding
+        What every group publishes; its intervals end, and its sets have members, at values of the table.
+    few : int
+        Values that so many records have, or more, are not looked at: they single nobody out on purpose.
+    coarse : container of str
+        Columns whose values are not those of records.
+    """
+    rows = [np.empty(0, dtype=np.int64)]
+    for place, (column, recoded) in enumerate(zip(table.quasi_identifiers, recoding.columns, strict=True)):
+        if recoded.levels is None and column.name not in coarse:
+            rows.append(_by_column(table, recoding, place, few))
+    alone = np.unique(np.concatenate(rows))
+    return len(alone)
+
+
+def _by_column(table: Table, recoding: Recoding, place: int, few: int) -> NDArray[np.int64]:
+    """Return the rows that are singled out by an exact value of one column."""
+    column, recoded, classes = table.quasi_identifiers[place], recoding.columns[place], recoding.classes
+    counts = rows_by_code(column.codes, column.size, table.counts)
+    group = classes.representatives[~(recoded.kept | recoded.stars)[classes.representatives]]
+    owner, values = _shown(column, recoded, recoded.group_codes[group])
+    rare = counts[values] < few
+    group, values = group[owner[rare]], values[rare]
+    # The rows with each of these values, each of which may fit the group.
+    order = np.argsort(column.codes, kind="stable")
+    starts = np.searchsorted(column.codes[order], np.arange(column.size + 1))
+    rows = order[entries_of_rows(starts[values], starts[values + 1])]
+    pair = np.repeat(np.arange(len(values)), starts[values + 1] - starts[values])
+    fits = np.ones(len(rows), dtype=np.bool_)
+    for other, (of_table, cells) in enumerate(zip(table.quasi_identifiers, recoding.columns, strict=True)):
+        if other != place:
+            fits &= _covers(cells, cells.group_codes[group[pair]], of_table.codes[rows].astype(np.int64), of_table.size)
+    pair, rows = pair[fits], rows[fits]
+    records = rows_by_code(pair, len(values), None if table.counts is None else table.counts[rows])
+    return np.asarray(rows[records[pair] == 1])
+
+
+def _shown(
+    column: Column, recoded: RecodedColumn, labels: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the values that labels show, and which of these shows each: the ends of intervals, or all of a set."""
+    domains = recoded.sub_domains
+    if column.ordered:
+        ends = np.stack((domains.first[domains.starts[labels]], domains.last[domains.starts[labels + 1] - 1]))
+        return np.tile(np.arange(len(labels)), 2), ends.ravel().astype(np.int64)
+    runs = np.repeat(np.arange(len(labels)), np.diff(domains.starts)[labels])
+    chosen = entries_of_rows(domains.starts[labels], domains.starts[labels + 1])
+    begin, stop = domains.first[chosen].astype(np.int64), domains.last[chosen].astype(np.int64) + 1
+    return np.repeat(runs, stop - begin), entries_of_rows(begin, stop)
+
+
+def _covers(
+    recoded: RecodedColumn, labels: NDArray[np.int32], codes: NDArray[np.int64], size: int
+) -> NDArray[np.bool_]:
+    """Return whether each label stands for a value."""
+    domains = recoded.sub_domains
+    label_of_run = np.repeat(np.arange(len(domains.starts) - 1), np.diff(domains.starts))
+    run = np.searchsorted(label_of_run * size + domains.first, labels.astype(np.int64) * size + codes, side="right") - 1
+    return np.asarray((run >= domains.starts[labels]) & (codes <= domains.last[run]))

@@ -1,0 +1,3 @@
+"""A verified release: the published table, where its rows are kept, its certificates and its plan."""
+
+__all__: list[str] = []

@@ -1,0 +1,16 @@
+"""What analysts do with a release: compute with its cells, look at pictures of it, and see what a prediction loses."""
+
+from shoal.release.analysis.cell_bounds import bounds_of, midpoints_of
+from shoal.release.analysis.charts import plot_distributions, plot_risk
+from shoal.release.analysis.prediction_utility import Utility
+from shoal.release.analysis.views import computable, measure_utility
+
+__all__ = [
+    "Utility",
+    "bounds_of",
+    "computable",
+    "measure_utility",
+    "midpoints_of",
+    "plot_distributions",
+    "plot_risk",
+]

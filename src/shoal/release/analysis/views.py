@@ -1,0 +1,76 @@
+"""The published table of a release in forms to compute with, and the utility of predictions from it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from shoal.errors import ColumnError, ParameterError, near_matches
+from shoal.release.analysis.cell_bounds import bounds_of, midpoints_of
+from shoal.release.analysis.prediction_utility import Views, utility_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shoal.release.analysis.cell_bounds import Computable
+    from shoal.release.analysis.prediction_utility import Utility
+    from shoal.release.verified_table import VerifiedTable
+
+__all__ = ["computable", "measure_utility"]
+
+
+def computable(release: VerifiedTable, make: Callable[..., Computable]) -> Any:
+    """Return the published table in a form to compute with, as the kind of table that came in.
+
+    Parameters
+    ----------
+    release : VerifiedTable
+    make : callable
+        `bounds_of` or `midpoints_of`.
+    """
+    made = _read(release, make)
+    ordered = {name: one.ordered for name, one in made.categories.items()}
+    text = [name for name in release.text_columns if name in made.frame.columns and name not in ordered]
+    text = [name for name in text if made.frame.schema[name] == pl.Enum]
+    made = replace(made, frame=made.frame.with_columns(pl.col(text).cast(pl.String)))
+    restore: Any = release.restore
+    with_categories = restore.with_categories(made.frame, ordered)
+    if with_categories is not restore:
+        return with_categories(made.frame)
+    # Polars, or a library that gets no categories.
+    unordered = [pl.col(name).cast(pl.String).cast(pl.Categorical) for name, ranked in ordered.items() if not ranked]
+    return release.store.hand_on(made.frame.with_columns(unordered), restore)
+
+
+def measure_utility(
+    release: VerifiedTable, target: str, model: Any, *, folds: int, scoring: str | None, seed: int | None
+) -> Utility:
+    """Measure what a prediction loses; see `Release.utility`."""
+    if target not in release.schema.published:
+        raise ColumnError(f"The release has no column '{target}'. {near_matches(target, release.schema.published)}")
+    table = release.store.rows_of(release.metrics.table)
+    rows, table_rows = release.rows, release.store.table_rows
+    if table is None or len(table_rows) != release.store.height:
+        raise ParameterError(
+            "The utility is measured of a release that was made in memory. Make one of a sample of the table, with "
+            "engine='memory'."
+        )
+    # The rows of the table in the order of the published rows.
+    places = np.argsort(table_rows)[np.searchsorted(np.sort(table_rows), rows)]
+    columns = [one.dictionary.gather(one.codes).alias(one.name) for one in (*table.quasi_identifiers, *table.sensitive)]
+    original = pl.DataFrame([*columns, *table.insensitive.get_columns()])[places]
+    bounds, middles = (_read(release, make).frame for make in (bounds_of, midpoints_of))
+    views = Views(original=original, bounds=bounds, middles=middles)
+    return utility_of(views, target, model, folds=folds, scoring=scoring, seed=seed)
+
+
+def _read(release: VerifiedTable, make: Callable[..., Computable]) -> Computable:
+    """Return the published rows in a form to compute with."""
+    # Text that became dates or numbers came as text; whether all of it did depends on what is not published.
+    known = release.metrics.table.quasi_identifiers
+    types = {one.name: pl.String() if one.name in release.forms else one.dictionary.dtype for one in known}
+    shown = release.frame.with_columns(release.published.get_column(name) for name in release.forms if name in types)
+    return make(shown, release.public_certificate.to_dict(), types)

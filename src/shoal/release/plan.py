@@ -1,0 +1,353 @@
+"""A plan: which published form each class of values became, to be reviewed and applied to another table. Private."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from shoal._core.private_files import write_private_text
+from shoal._core.unpicklable import Unpicklable
+from shoal._core.validation import number_in, parameters_of
+from shoal._core.words import listed, number, percent
+from shoal._version import __version__
+from shoal.errors import DataError, OutputError, ShoalError
+from shoal.hierarchy import Hierarchy
+from shoal.models import MODELS
+from shoal.recoding import rank
+from shoal.report import model_title
+from shoal.table import Schema, dictionary_text
+from shoal.table.counts import rows_by_code
+from shoal.verification import Meaning
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from shoal.metrics import Metrics
+    from shoal.models import PrivacyModel
+    from shoal.release.certificate import Certificate
+
+__all__ = ["PLAN", "ReleasePlan", "categories_of"]
+
+PLAN = "plan.json"
+"""The name of a plan in the private folder of a release."""
+FORMAT = 1
+"""Version of the plan's form. Keys are only ever added to a form."""
+_PRIVATE = (
+    "This plan holds the quasi-identifiers of the original table, and how many people have them. Keep it, and show it "
+    "only to people who may see the table."
+)
+_ROLES = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class ReleasePlan(Unpicklable):
+    """How a release publishes the classes of a table: each class of quasi-identifiers has one form, or several.
+
+    A form is a row of published quasi-identifiers. A plan is the publisher's: it holds values of the original table.
+    """
+
+    _instead: ClassVar[str] = "Save it to a file."
+
+    schema: Schema
+    """The roles of the columns."""
+    requested: tuple[Mapping[str, Any], ...]
+    """The privacy models that the release met, as a certificate has them."""
+    privacy: tuple[PrivacyModel, ...] | None
+    """The models themselves; None where a file does not hold all that they need."""
+    parameters: Mapping[str, Any]
+    """The parameters of the release's certificate."""
+    for_readers: Mapping[str, Any]
+    """What of these its readers were told."""
+    meanings: Mapping[str, Meaning]
+    """What the published cells of each quasi-identifier stand for."""
+    types: Mapping[str, str]
+    """The types of the quasi-identifiers that were not published as text, as Polars names them."""
+    cells: pl.DataFrame
+    """The forms: for each quasi-identifier categories in the order in which they are published, a star last. A missing
+    cell is a missing value."""
+    rows: NDArray[np.int64]
+    """The rows of the release that have each form."""
+    values: pl.DataFrame
+    """The classes: distinct rows of quasi-identifiers of the original table, as categories in their natural order."""
+    class_of: NDArray[np.int64]
+    """The class of each pair of a class and a form that occurs, ascending."""
+    form_of: NDArray[np.int64]
+    """The form of each pair."""
+    rows_of: NDArray[np.int64]
+    """The rows of each pair."""
+
+    @classmethod
+    def of(
+        cls,
+        frame: pl.DataFrame,
+        schema: Schema,
+        privacy: Sequence[PrivacyModel],
+        certificate: Certificate,
+        metrics: Metrics,
+        meanings: Mapping[str, Meaning],
+    ) -> ReleasePlan:
+        """Make the plan of a release.
+
+        Parameters
+        ----------
+        frame : polars.DataFrame
+            The published table, with categories in the order in which they are published.
+        schema, privacy, certificate, metrics
+            Those of the release.
+        meanings : mapping of column to Meaning
+            What its cells stand for.
+        """
+        import polars as pl
+
+        recoding, table = metrics.recoding, metrics.table
+        classes = recoding.classes
+        cells = {}
+        for column in recoding.columns:
+            labels, kind = dictionary_text(column.labels), frame.schema[column.name]
+            order = kind.categories if isinstance(kind, pl.Enum) else labels.drop_nulls()
+            shown = labels.gather(pl.Series(column.group_codes[classes.representatives]))
+            cells[column.name] = shown.cast(pl.Enum(order))
+        class_of_row, count = rank([(one.codes, one.size) for one in table.quasi_identifiers], table.rows)
+        example = np.empty(count, dtype=np.int64)
+        example[class_of_row] = np.arange(table.rows)
+        values = {
+            one.name: _categories(dictionary_text(one.dictionary)).gather(
+                pl.Series(one.codes[example].astype(np.uint32))
+            )
+            for one in table.quasi_identifiers
+        }
+        form_of_row = classes.of_group[metrics.groups].astype(np.int64)
+        keys = class_of_row * classes.count + form_of_row
+        pairs, place = np.unique(keys, return_inverse=True)
+        return cls(
+            schema=schema,
+            requested=tuple(certificate.requested),
+            privacy=tuple(privacy),
+            parameters=certificate.parameters,
+            for_readers=certificate.for_readers,
+            meanings=meanings,
+            types={name: str(frame.schema[name]) for name in cells if frame.schema[name] != pl.Enum},
+            cells=pl.DataFrame(cells),
+            rows=classes.sizes.astype(np.int64),
+            values=pl.DataFrame(values),
+            class_of=pairs // classes.count,
+            form_of=pairs % classes.count,
+            rows_of=rows_by_code(place, len(pairs), table.counts),
+        )
+
+    @property
+    def star(self) -> str:
+        """What a suppressed cell shows."""
+        return str(self.parameters["star"])
+
+    @property
+    def starred(self) -> NDArray[np.bool_]:
+        """Which cells of each form are stars, shape (forms, quasi-identifiers)."""
+        shown = [(column == self.star).fill_null(value=False).to_numpy() for column in self.cells]
+        return np.column_stack(shown)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return the forms, the most frequent first, and in the last column how many rows of the release have each.
+
+        That column is called `rows`, with a line below it where a quasi-identifier is called like that.
+        """
+        import polars as pl
+
+        name = "rows"
+        while name in self.cells.columns:
+            name += "_"
+        order = np.argsort(-self.rows, kind="stable")
+        return self.cells.cast(pl.String).with_columns(pl.Series(name, self.rows))[order]
+
+    def sentences(self) -> tuple[str, ...]:
+        """Return what the plan is, in plain sentences, without a value."""
+        whole = int(self.rows[~self.starred.any(axis=1)].sum())
+        several = int((np.bincount(self.class_of) > 1).sum())
+        columns = f"It publishes {listed(self.schema.published)}; quasi-identifiers are "
+        share = percent(whole / max(int(self.rows.sum()), 1))
+        became = f"{number(self.values.height)} classes of values became {number(len(self.rows))} published forms; "
+        return (
+            f"{columns}{listed(self.schema.quasi_identifiers)}.",
+            f"Asked: {'; '.join(model_title(model) for model in self.requested)}.",
+            f"{became}{number(several)} classes have several. {share} of the rows have no star.",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan with the keys of `plan.json`; it holds values of the original table."""
+        return {
+            "private": _PRIVATE,
+            "format": FORMAT,
+            "shoal": __version__,
+            "columns": {role: list(getattr(self.schema, role)) for role in _ROLES},
+            "requested": [dict(model) for model in self.requested],
+            "parameters": dict(self.parameters),
+            "for_readers": dict(self.for_readers),
+            "meanings": {name: _described(meaning) for name, meaning in self.meanings.items()},
+            "types": dict(self.types),
+            "forms": {"cells": _coded(self.cells), "rows": self.rows.tolist()},
+            "classes": {"values": _coded(self.values)},
+            "pairs": {
+                "class": self.class_of.tolist(),
+                "form": self.form_of.tolist(),
+                "rows": self.rows_of.tolist(),
+            },
+        }
+
+    def to_json(self) -> str:
+        """Return the plan as JSON text."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan to a new file that only its owner can read (0600).
+
+        Raises
+        ------
+        OutputError
+            The file exists, or cannot be written.
+        """
+        try:
+            write_private_text(path, self.to_json() + "\n", new=True)
+        except FileExistsError:
+            raise OutputError(f"'{path}' exists already and is kept. Choose another name.") from None
+        except OSError as error:
+            raise OutputError(f"'{path}' cannot be written: {error.strerror}.") from error
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> ReleasePlan:
+        """Read a plan from a file.
+
+        Raises
+        ------
+        DataError
+            Where it cannot be read, or is none.
+        """
+        try:
+            facts = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise DataError(f"The plan '{path}' cannot be read: it is no JSON text.") from error
+        try:
+            return _plan_in(facts)
+        except (KeyError, TypeError, ValueError, IndexError, ShoalError) as error:
+            raise DataError(f"The file '{path}' is no plan that this version of shoal can read.") from error
+
+    def __repr__(self) -> str:
+        return f"ReleasePlan(classes={self.values.height}, forms={len(self.rows)})"
+
+
+def _plan_in(facts: Mapping[str, Any]) -> ReleasePlan:
+    if facts["format"] != FORMAT:
+        raise ValueError("another format")
+    schema = Schema(**{role: tuple(facts["columns"][role]) for role in _ROLES})
+    cells, values = _decoded(facts["forms"]["cells"]), _decoded(facts["classes"]["values"])
+    pairs = {name: np.array(facts["pairs"][name], dtype=np.int64) for name in ("class", "form", "rows")}
+    plan = ReleasePlan(
+        schema=schema,
+        requested=tuple(facts["requested"]),
+        privacy=_models_in(facts["requested"]),
+        parameters=facts["parameters"],
+        for_readers=facts["for_readers"],
+        meanings={name: _meaning_in(said) for name, said in facts["meanings"].items()},
+        types=dict(facts["types"]),
+        cells=cells,
+        rows=np.array(facts["forms"]["rows"], dtype=np.int64),
+        values=values,
+        class_of=pairs["class"],
+        form_of=pairs["form"],
+        rows_of=pairs["rows"],
+    )
+    names = list(schema.quasi_identifiers)
+    whole = cells.columns == values.columns == list(plan.meanings) == names and cells.height == len(plan.rows)
+    within = (pairs["class"] < values.height).all() and (pairs["form"] < cells.height).all()
+    if not (whole and within and all((pairs[name] >= 0).all() for name in pairs) and isinstance(plan.star, str)):
+        raise ValueError("its parts do not fit together")
+    return plan
+
+
+def _models_in(requested: Sequence[Mapping[str, Any]]) -> tuple[PrivacyModel, ...] | None:
+    """Return the models that were requested; None where their descriptions do not hold all that they need."""
+    models = []
+    for described in requested:
+        kind: Any = MODELS.get(described["model"])
+        taken = {} if kind is None else {name: described[name] for name in parameters_of(kind) if name in described}
+        taken = {
+            name: number_in(value) if isinstance(value, str) and name not in ("variant", "distance") else value
+            for name, value in taken.items()
+        }
+        try:
+            model = kind(**taken)
+        except (ShoalError, TypeError):
+            return None
+        if model.to_dict() != dict(described):
+            return None
+        models.append(model)
+    return tuple(models)
+
+
+def _described(meaning: Meaning) -> dict[str, Any]:
+    """Return what is said of the cells of a column, for JSON; what a tree is over is written row by row."""
+    tree = meaning.tree
+    rows = tree.rows() if isinstance(tree, Hierarchy) else None
+    return {
+        "kind": meaning.kind,
+        "facts": dict(meaning.facts),
+        "classes": {name: list(values) for name, values in meaning.classes.items()},
+        "tree": None if rows is None else [list(row) for row in rows],
+        "tuned": meaning.tuned,
+        "climbed": meaning.climbed,
+        "order": None if meaning.order is None else list(meaning.order),
+        "form": dict(meaning.form),
+    }
+
+
+def _meaning_in(said: Mapping[str, Any]) -> Meaning:
+    tree = None if said["tree"] is None else Hierarchy.from_rows(said["tree"])
+    order = None if said["order"] is None else tuple(said["order"])
+    return replace(Meaning(), **{**said, "tree": tree, "order": order})
+
+
+def _categories(texts: pl.Series) -> pl.Series:
+    """Return distinct texts as categories in their order."""
+    import polars as pl
+
+    return texts.cast(pl.Enum(texts.drop_nulls()))
+
+
+def categories_of(column: pl.Series) -> pl.Series:
+    """Return the categories of a column of a plan, in their order."""
+    import polars as pl
+
+    assert isinstance(column.dtype, pl.Enum)
+    return column.dtype.categories
+
+
+def _coded(frame: pl.DataFrame) -> dict[str, Any]:
+    """Return columns of categories as these and the places of the cells among them; a missing one has the place -1."""
+    import polars as pl
+
+    return {
+        column.name: {
+            "values": categories_of(column).to_list(),
+            "places": column.to_physical().cast(pl.Int64).fill_null(-1).to_list(),
+        }
+        for column in frame
+    }
+
+
+def _decoded(coded: Mapping[str, Any]) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.DataFrame(
+        [
+            pl.Series(name, [*one["values"], None], dtype=pl.Enum(one["values"])).gather(
+                [place if place >= 0 else len(one["values"]) for place in one["places"]]
+            )
+            for name, one in coded.items()
+        ]
+    )

@@ -1,0 +1,107 @@
+"""The facts of the reports of a release: for readers from what is public alone, for the publisher with the costs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal._core.language import written_in
+from shoal.disclosure_risk import class_confidence
+from shoal.report import (
+    About,
+    AttributeLoss,
+    ReportFacts,
+    Sureness,
+    as_it_was,
+    distributions,
+    public_facts,
+    size_bins,
+    size_shares,
+)
+
+if TYPE_CHECKING:
+    from shoal.metrics import Metrics
+    from shoal.release.certificate import Certificate, PublicCertificate
+    from shoal.release.verified_table import VerifiedTable
+    from shoal.report import PublicFacts
+
+__all__ = ["facts_for_publisher", "facts_for_readers"]
+
+_REPORTED = ("gcp", "discernability", "mean_class_size", "average_class_size")
+"""The metrics on the page: those that take no time to compute."""
+
+
+def facts_for_readers(release: VerifiedTable, certificate: PublicCertificate, about: About | None) -> PublicFacts:
+    """Return the facts of the public report: they depend on the public certificate and the published table alone."""
+    classes = release.metrics.recoding.classes
+    # Rows of one class look alike to readers. If readers see as many groups as there are classes, these are the groups.
+    known = classes.sizes if classes.count == certificate.achieved["groups"] else None
+    return public_facts(certificate.to_dict(), release.store.distinct, known, release.store.counts, about=about)
+
+
+def facts_for_publisher(
+    release: VerifiedTable, certificate: Certificate, about: About | None, *, drawn: bool = True
+) -> ReportFacts:
+    """Return the facts of the private report.
+
+    Parameters
+    ----------
+    release : VerifiedTable
+    certificate : Certificate
+        The full certificate, as far as it is known.
+    about : About, optional
+        The words of the publisher.
+    drawn : bool
+        Whether the pictures of coarsenings, and of the trade-off, are drawn.
+    """
+    metrics = release.metrics
+    recoding, original = metrics.recoding, metrics.table
+    coarse = {name for columns in certificate.parameters.get("coarsen", ()) for name in (columns, *columns.split(","))}
+    losses = tuple(
+        AttributeLoss(
+            name=column.name,
+            changed=int(recoding.sizes[~as_it_was(values, column, coarsened=column.name in coarse)].sum()),
+            stars=int(recoding.sizes[column.stars].sum()),
+            loss=metrics.ncp[column.name],
+            coarsened=column.name in coarse,
+        )
+        for column, values in zip(recoding.columns, original.quasi_identifiers, strict=True)
+    )
+    about = (about or About()).dated()
+    with written_in(about.language):
+        pictures = {columns: draw() for columns, draw in release.pictures.items()} if drawn else {}
+        trade_off = release.trade_off() if drawn and release.trade_off is not None else None
+    return ReportFacts(
+        certificate=certificate.to_dict(),
+        losses=losses,
+        class_sizes=size_bins(recoding.classes.sizes),
+        metrics={name: getattr(metrics, name) for name in _REPORTED},
+        insensitive=release.schema.insensitive,
+        direct_identifiers=release.schema.direct_identifiers,
+        pictures=pictures,
+        trade_off=trade_off,
+        sizes=size_shares(original.classes.sizes_counted, Counter(recoding.classes.sizes.tolist())),
+        sureness=tuple(_confidences(metrics)),
+        distributions=distributions(original, recoding, coarse),
+        about=about,
+    )
+
+
+def _confidences(metrics: Metrics) -> Iterator[Sureness]:
+    """Yield how confident adversaries could be of each sensitive attribute, before and after."""
+    original, recoded = metrics.table.classes, metrics.recoding.classes
+    before, counts = original.of_rows, metrics.table.counts
+    after = recoded.of_group[metrics.groups].astype(np.int64)
+    for column in metrics.table.sensitive:
+        was = class_confidence(before, original.class_sizes, column, counts)
+        now = class_confidence(after, recoded.sizes, column, counts)
+        yield Sureness(
+            name=column.name,
+            highest_before=was.highest,
+            average_before=was.average,
+            highest_after=now.highest,
+            average_after=now.average,
+        )

@@ -1,0 +1,200 @@
+"""Rows of a table in memory that was counted: each run of equal rows is kept once, and all rows are made on demand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
+
+import numpy as np
+
+from shoal._core.unpicklable import Unpicklable
+from shoal.errors import ReleaseUnsafeError
+from shoal.io import read_delimited, repeated, write_table
+from shoal.release.row_store import MemoryRows, describe_file, read_back, verify_rows
+from shoal.release.streamed_rows import verify_counts
+from shoal.table.compressed import entries_of_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from shoal.release.row_store import Files, WrittenCheck
+    from shoal.table import Table
+
+__all__ = ["RunRows", "rows_of_runs"]
+
+_BLOCK = 1 << 24
+"""Bytes of a file that are read at once."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class RunRows(Unpicklable):
+    """Runs of equal rows, each kept once. Users see them as `MemoryRows`: one file, and the table that came in."""
+
+    _instead: ClassVar[str] = "Pickle the data of the release, or save it to a folder."
+
+    distinct: pl.DataFrame
+    """The published rows in their order; rows that are equal and of one group stand together and are kept once."""
+    counts: NDArray[np.int64]
+    """How many rows each run has."""
+    cells: NDArray[np.integer]
+    """The row of the table that losses are measured against which each run is of."""
+    find_rows: Callable[[], NDArray[np.int32]]
+    """Finds the row number in the input of each published row; it is called once."""
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """All published rows."""
+        return repeated(self.distinct, self.counts)
+
+    @cached_property
+    def rows(self) -> NDArray[np.int32]:
+        """Private: the row number in the input of each published row."""
+        return self.find_rows()
+
+    @cached_property
+    def table_rows(self) -> NDArray[np.int32]:
+        """Private: the row number in the input of each row of the table that losses are measured against."""
+        return self.rows[np.argsort(np.repeat(self.cells, self.counts), kind="stable")]
+
+    @property
+    def height(self) -> int:
+        """Rows of the published table."""
+        return int(self.counts.sum())
+
+    @property
+    def types(self) -> Mapping[str, Any]:
+        """The columns of the published table with their Polars types."""
+        return self.distinct.schema
+
+    data = MemoryRows.data
+    hand_on = MemoryRows.hand_on
+
+    def preview(self, shown: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of the published table."""
+        return repeated(shown, self.counts)
+
+    def rows_of(self, table: Table) -> Table | None:
+        """Return the table that losses are measured against, each of its cells as often as the input has it."""
+        return table.entries(np.repeat(np.arange(table.rows), 1 if table.counts is None else table.counts), None)
+
+    def write(self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool) -> Callable[[], Files]:
+        """Write the published table as one file; see `RowStore`."""
+        write_table(shown, path, spreadsheet_safe=spreadsheet_safe, times=self.counts)
+        return describe_file(path, self.height)
+
+    def verify_written(self, path: Path, *, names: Sequence[str], shown: pl.DataFrame, check: WrittenCheck) -> None:
+        """Verify a file from its cells: every line of a CSV file is compared, and equal lines are parsed once."""
+        if path.suffix == ".parquet":
+            verify_counts(path, names=names, shown=shown, published=self.distinct, counts=self.counts, check=check)
+            return
+        found = _runs_of_lines(path) if path.suffix == ".csv" else None
+        if found is None:
+            verify_rows(path, names=names, shown=repeated(shown, self.counts), published=self.frame, check=check)
+            return
+        lines, times = found
+        written = read_delimited(lines, f"'{path.name}'", delimiter=",", encoding="utf-8").frame
+        if written.columns == list(names) and written.height == len(times):
+            written.columns = self.distinct.columns
+            if check.reads_values:
+                written = self._with_original_values(written, times, shown, check.schema.sensitive)
+        check.require(written, times)
+
+    def _with_original_values(
+        self, written: pl.DataFrame, times: NDArray[np.int64], shown: pl.DataFrame, sensitive: Sequence[str]
+    ) -> pl.DataFrame:
+        """Replace the sensitive values of distinct lines by the values that they were written from.
+
+        Neighbouring runs may be written alike: a line then stands for several of them.
+        """
+        last = np.searchsorted(np.cumsum(times), np.cumsum(self.counts))
+        if times.sum() != self.height:
+            raise ReleaseUnsafeError("The written file has another number of rows. Nothing was published.")
+        first = np.searchsorted(last, np.arange(len(times)))
+        for name in sensitive:
+            values = read_back(written[name].gather(last), shown[name], self.distinct[name])
+            written = written.with_columns(values.gather(first))
+        return written
+
+
+def rows_of_runs(
+    origin: pl.DataFrame, cells: pl.DataFrame, cell_of_run: NDArray[np.integer], times: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """Find the row of a table that each row of some runs stands for, each row once.
+
+    Parameters
+    ----------
+    origin : polars.DataFrame
+        The table.
+    cells : polars.DataFrame
+        Its cells, each once.
+    cell_of_run : integer array
+        The cell whose rows each run has.
+    times : int64 array
+        How many rows it has; the runs of a cell have all of its rows together.
+    """
+    import polars as pl
+
+    names = [name for name in cells.columns if cells.schema[name] != pl.Null]
+    number = "number"
+    while number in names:
+        number += "_"
+    numbered = cells.select(names).with_row_index(number)
+    of_row = origin.select(names).join(numbered, on=names, how="left", nulls_equal=True, maintain_order="left")
+    order = of_row[number].arg_sort().to_numpy()
+    runs = np.argsort(cell_of_run, kind="stable")
+    ends = np.cumsum(times[runs])
+    begin, end = np.empty_like(ends), np.empty_like(ends)
+    begin[runs], end[runs] = ends - times[runs], ends
+    return np.asarray(order[entries_of_rows(begin, end)], dtype=np.int32)
+
+
+def _runs_of_lines(path: Path) -> tuple[bytes, NDArray[np.int64]] | None:
+    """Return a file with one line for each run of equal lines, and the lengths of these runs.
+
+    None if a line may not be a record, because cells have line ends.
+    """
+    lines: list[str] = []
+    times: list[int] = []
+    with path.open("rb") as file:
+        header = file.readline()
+        if header.count(b'"') % 2:
+            return None
+        for block in _blocks_of_lines(file):
+            found = _runs_in(block)
+            if found is None:
+                return None
+            if lines and lines[-1] == found[0][0]:
+                times[-1] += found[1][0]
+                found = found[0][1:], found[1][1:]
+            lines += found[0]
+            times += found[1]
+    return header + "".join(f"{line}\n" for line in lines).encode(), np.array(times, dtype=np.int64)
+
+
+def _blocks_of_lines(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the rest of a file in blocks of whole lines."""
+    rest = b""
+    while block := file.read(_BLOCK):
+        end = block.rfind(b"\n") + 1
+        if end:
+            yield rest + block[:end]
+            rest = b""
+        rest += block[end:]
+    if rest:
+        yield rest
+
+
+def _runs_in(block: bytes) -> tuple[list[str], list[int]] | None:
+    """Return one line of each run of equal lines, and its length; None if a line may not be a record."""
+    import polars as pl
+
+    runs = pl.Series([block.decode().removesuffix("\n")]).str.split("\n").explode().rle()
+    lines, times = runs.struct.field("value"), runs.struct.field("len").to_list()
+    if (lines.str.count_matches('"', literal=True) % 2 == 1).any():
+        return None
+    return lines.to_list(), times

@@ -1,0 +1,264 @@
+"""Rows that are made while they are read: distinct rows with counts, for tables of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from shoal._core.unpicklable import Unpicklable
+from shoal.errors import ParameterError, ReleaseUnsafeError
+from shoal.io import collected, in_pieces, repeated, without_categories, write_repeated
+from shoal.release.row_store import sha256_of
+from shoal.table.counts import windows
+from shoal.verification import RowSums
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from shoal.release.row_store import Files, WrittenCheck
+    from shoal.table import Table
+
+__all__ = ["Beside", "StreamedRows", "verify_counts"]
+
+_FILE_ROWS = 1 << 20
+"""Rows of each file of a release but the last one."""
+_PREVIEW_ROWS = 100
+"""Rows that a notebook may show some of."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Beside(Unpicklable):
+    """Insensitive columns, which have a value for each published row."""
+
+    values: pl.DataFrame
+    """Private: the columns, in the order of the input."""
+    places: NDArray[np.int32]
+    """Private: the row of `values` that belongs to each published row."""
+
+    def slice(self, first: int, rows: int) -> pl.DataFrame:
+        """Return the values of some published rows."""
+        return self.values[self.places[first : first + rows]]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class StreamedRows(Unpicklable):
+    """Distinct rows with counts, handed on as a lazy frame and written as a folder of Parquet files."""
+
+    _instead: ClassVar[str] = "Pickle the data of the release, or save it to a folder."
+
+    distinct: pl.DataFrame
+    """The published rows but for the columns of `beside`; rows that are equal and of one group are kept once."""
+    counts: NDArray[np.int64]
+    """How often each row of `distinct` is published."""
+    rows: NDArray[np.int32]
+    table_rows: NDArray[np.int32]
+    beside: Beside | None = None
+    """Insensitive columns; None if there are none."""
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """The distinct rows: all rows may not fit into memory."""
+        return self.distinct
+
+    @property
+    def height(self) -> int:
+        """Rows of the published table."""
+        return int(self.counts.sum())
+
+    @property
+    def types(self) -> Mapping[str, Any]:
+        """The columns of the published table with their Polars types."""
+        return self._types(self.distinct)
+
+    def _types(self, frame: pl.DataFrame) -> dict[str, Any]:
+        more = {} if self.beside is None else without_categories(self.beside.values.head(0)).schema
+        return {**frame.schema, **more}
+
+    def data(self, published: pl.DataFrame, text: Sequence[str], restore: Callable[[pl.DataFrame], Any]) -> Any:
+        """Return the published table as a Polars lazy frame; see `RowStore`."""
+        return self.hand_on(without_categories(published), restore)
+
+    def hand_on(self, frame: pl.DataFrame, restore: Callable[[pl.DataFrame], Any]) -> Any:
+        """Return the rows of a table, each as often as it is published, as a lazy frame."""
+        from polars.io.plugins import register_io_source
+
+        def batches(
+            columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, size: int | None
+        ) -> Iterator[pl.DataFrame]:
+            left = rows
+            for batch in self._batches(frame, size or _FILE_ROWS, columns):
+                taken = batch if left is None else batch.head(left)
+                left = None if left is None else left - taken.height
+                yield taken if predicate is None else taken.filter(predicate)
+                if left == 0:
+                    return
+
+        return register_io_source(batches, schema=self._types(frame))
+
+    def _batches(self, shown: pl.DataFrame, size: int, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
+        """Yield the rows of the published table with some columns, all by default, `size` at a time."""
+        import polars as pl
+
+        if self.beside is None:
+            shown = shown if columns is None else shown[list(columns)]
+            for cells, times in windows(self.counts, size):
+                yield repeated(shown[cells], times)
+            return
+        names = [*shown.columns, *self.beside.values.columns] if columns is None else list(columns)
+        first = 0
+        for cells, times in windows(self.counts, size):
+            batch = repeated(shown[cells], times)
+            values = without_categories(self.beside.slice(first, batch.height))
+            first += batch.height
+            yield pl.DataFrame([values[name] if name in values.columns else batch[name] for name in names])
+
+    def preview(self, shown: pl.DataFrame) -> pl.DataFrame:
+        """Return the first rows of the published table."""
+        return next(self._batches(shown, _PREVIEW_ROWS))
+
+    def rows_of(self, table: Table) -> Table | None:
+        """Return None: only cells of the input are known."""
+        return None
+
+    def write(self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool) -> Callable[[], Files]:
+        """Write the published table as a folder of Parquet files; see `RowStore`."""
+        if path.suffix != ".parquet" or spreadsheet_safe:
+            raise ParameterError(
+                "A table that may be larger than memory is published as a folder of Parquet files. Leave the format "
+                "out, and convert the files where another one is needed."
+            )
+        files = self._write_files(shown, path)
+        return lambda: files
+
+    def _write_files(self, shown: pl.DataFrame, path: Path) -> Files:
+        """Write each row as often as it is published to a new folder of Parquet files."""
+        path.mkdir()
+
+        def write(number: int, cells: slice, times: NDArray[np.int64]) -> tuple[str, dict[str, Any]]:
+            part, rows = path / f"part-{number:05d}.parquet", int(times.sum())
+            values = None if self.beside is None else self.beside.slice(number * _FILE_ROWS, rows)
+            write_repeated(shown[cells], times, part, values)
+            return f"{path.name}/{part.name}", {"sha256": sha256_of(part), "rows": rows}
+
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            try:
+                windowed = enumerate(windows(self.counts, _FILE_ROWS))
+                written = [pool.submit(write, number, *window) for number, window in windowed]
+                return dict(one.result() for one in written)
+            except BaseException:  # no thread may still write when the folder is removed
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    def verify_written(self, path: Path, *, names: Sequence[str], shown: pl.DataFrame, check: WrittenCheck) -> None:
+        """Verify the files from their cells, which are counted again; see `RowStore`."""
+        verify_counts(
+            path, names=list(self.types), shown=shown, published=self.distinct, counts=self.counts, check=check
+        )
+        if self.beside is not None:
+            self._verify_beside(path, shown, self.beside)
+
+    def _verify_beside(self, path: Path, shown: pl.DataFrame, beside: Beside) -> None:
+        """Check that each written row has the values of the insensitive columns that it has in the release."""
+        scanned, many = _scan(path, list(self.types)), shown.width
+        types = scanned.collect_schema()
+        expected_types = self._types(shown.head(0))
+        same = all(types[name] == kind for name, kind in expected_types.items() if name not in shown.columns)
+        sums = RowSums()
+        expected = sums.of_cells(without_categories(shown), self.counts, beside.values, beside.places)
+        pieces = ((piece[:, :many], piece[:, many:]) for piece in in_pieces(scanned))
+        if not same or sums.of_rows(pieces) != expected:
+            raise ReleaseUnsafeError(
+                "The written files are not the release that was verified: their rows have other values of the "
+                "insensitive columns. Nothing was published."
+            )
+
+
+def verify_counts(
+    path: Path,
+    *,
+    names: Sequence[str],
+    shown: pl.DataFrame,
+    published: pl.DataFrame,
+    counts: NDArray[np.int64],
+    check: WrittenCheck,
+) -> None:
+    """Verify Parquet files by counting their distinct rows.
+
+    Parameters
+    ----------
+    path : Path
+        A file, or a folder of files.
+    names : sequence of str
+        The columns that they must have; those of `published` come first.
+    shown : polars.DataFrame
+        The distinct rows as they were handed to the writer.
+    published : polars.DataFrame
+        The same rows with the types of the release.
+    counts : int64 array
+        How often each of them is published.
+    check : WrittenCheck
+
+    Raises
+    ------
+    ReleaseUnsafeError
+        The files hold other rows, other numbers of them, or achieve something else.
+    """
+    import polars as pl
+
+    scanned = _scan(path, names)
+    plain = without_categories(shown)
+    # Columns are numbered, because Polars takes the name "*" for all columns.
+    keys = [str(number) for number in range(plain.width)]
+    numbered = scanned.select(pl.nth(number).alias(key) for number, key in enumerate(keys))
+    found = collected(numbered.group_by(keys).agg(pl.len().cast(pl.Int64).alias("rows")))
+    expected = pl.DataFrame([column.alias(key) for column, key in zip(plain, keys, strict=True)])
+    expected = expected.with_columns(pl.Series("rows", counts)).group_by(keys).agg(pl.col("rows").sum())
+    same = found.schema == expected.schema and found.height == expected.height
+    if not same or not found.sort(keys).equals(expected.sort(keys), null_equal=True):
+        raise ReleaseUnsafeError(
+            "The written files are not the release that was verified: they hold other rows, or other numbers of "
+            "them. Nothing was published."
+        )
+    times = found["rows"].to_numpy()
+    found = found[keys]
+    found.columns = plain.columns
+    if check.reads_values:
+        found = _with_original_values(found, plain, published, check.schema.sensitive)
+    achieved = check.measure(found, times, plain.columns)
+    if achieved.to_dict() != check.achieved:
+        raise ReleaseUnsafeError("What the written files achieve differs from the certificate. Nothing was published.")
+
+
+def _scan(path: Path, names: Sequence[str]) -> pl.LazyFrame:
+    """Scan the files of a release, which must have these columns."""
+    import polars as pl
+
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    scanned = pl.scan_parquet(files, hive_partitioning=False, glob=False)
+    if scanned.collect_schema().names() != list(names):
+        raise ReleaseUnsafeError("The written files have other columns than the release. Nothing was published.")
+    return scanned
+
+
+def _with_original_values(
+    found: pl.DataFrame, plain: pl.DataFrame, published: pl.DataFrame, sensitive: Sequence[str]
+) -> pl.DataFrame:
+    """Replace written sensitive values by what they were written from, for models that look at values.
+
+    Text does not determine declared categories, nor dates and numbers in forms of their own.
+    """
+    import polars as pl
+
+    for name in sensitive:
+        pairs = pl.DataFrame([plain[name].alias("shown"), published[name].alias("value")]).unique()
+        if pairs["shown"].n_unique() != pairs.height:
+            raise ReleaseUnsafeError(f"The files tell other values of '{name}' apart. Nothing was published.")
+        shown = found[name].alias("shown").to_frame()
+        joined = shown.join(pairs, on="shown", how="left", nulls_equal=True, maintain_order="left")
+        found = found.with_columns(joined["value"].alias(name))
+    return found

@@ -1,0 +1,158 @@
+"""Writing a release: a folder to publish and a private one, both verified from what was written."""
+
+from __future__ import annotations
+
+import functools
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from shoal.errors import WarnedError
+from shoal.io import spreadsheet_names, write_folder
+from shoal.release.plan import PLAN
+from shoal.release.report_facts import facts_for_publisher, facts_for_readers
+from shoal.release.row_store import WrittenCheck
+from shoal.report import render, render_public
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from shoal._messages import Part
+    from shoal.findings import Remark
+    from shoal.release.certificate import Certificate, PublicCertificate
+    from shoal.release.verified_table import VerifiedTable
+    from shoal.report import About, PublicFacts, ReportFacts
+
+__all__ = ["write_release", "write_text"]
+
+
+def write_release(
+    release: VerifiedTable,
+    folder: Path,
+    *,
+    force: bool,
+    name: str,
+    spreadsheet_safe: bool,
+    publish_proof: bool,
+    strict: bool,
+    about: About | None,
+) -> Certificate:
+    """Write a release to two folders, which appear whole or not at all; see `Release.save`.
+
+    Parameters
+    ----------
+    release : VerifiedTable
+    folder : Path
+        The folder to publish; the private one lies beside it.
+    force, spreadsheet_safe, publish_proof, strict, about
+        As for `Release.save`.
+    name : str
+        The name of the file, or folder, of the published table.
+    """
+    # No spreadsheet runs a cell of other formats, or of a file that was written for spreadsheets.
+    answered = spreadsheet_safe or not name.endswith(".csv")
+    warnings = tuple(one for one in release.warnings if one.code != "formula_cells" or not answered)
+    if strict:
+        _refuse_warnings(warnings)
+    files = _Files(release, warnings, spreadsheet_safe=spreadsheet_safe, publish_proof=publish_proof, about=about)
+    public: Mapping[str, Callable[[Path], object]] = {
+        name: files.write_table,
+        "certificate.json": lambda path: write_text(path, files.public_certificate.to_json()),
+        "report.html": lambda path: write_text(path, render_public(files.for_readers)),
+        "report.json": lambda path: write_text(path, files.for_readers.to_json()),
+    }
+    private: Mapping[str, Callable[[Path], object]] = {
+        "report.html": lambda path: write_text(path, render(files.for_publisher)),
+        "report.json": lambda path: write_text(path, files.for_publisher.to_json()),
+        "salt.txt": lambda path: write_text(path, release.salt),
+        PLAN: lambda path: write_text(path, release.plan.to_json()),
+        "certificate.json": files.write_certificate,
+    }
+    write_folder(folder, public, private=private, force=force)
+    return files.certificate
+
+
+class _Files:
+    """The files of one release while they are written, in the order of the lists of `write_release`.
+
+    The certificate grows with each step: it states the hashes of the table's files and the seconds of each step.
+    """
+
+    def __init__(
+        self,
+        release: VerifiedTable,
+        warnings: tuple[Remark, ...],
+        *,
+        spreadsheet_safe: bool,
+        publish_proof: bool,
+        about: About | None,
+    ) -> None:
+        self._release, self._about = release, about
+        self._spreadsheet_safe, self._publish_proof = spreadsheet_safe, publish_proof
+        self._shown = release.as_written(release.store.distinct)
+        self._moment = time.perf_counter()
+        self.certificate = replace(release.certificate, warnings=warnings)
+
+    def write_table(self, path: Path) -> None:
+        """Write the published table, and verify it from what was written."""
+        release, columns = self._release, self._release.store.distinct.columns
+        wait_for_files = release.store.write(self._shown, path, spreadsheet_safe=self._spreadsheet_safe)
+        self._end_step("write")
+        renamed = self._spreadsheet_safe and path.suffix == ".csv"
+        names = spreadsheet_names(columns) if renamed else columns
+        check = WrittenCheck(
+            schema=release.schema,
+            requirement=release.requirement,
+            achieved=release.certificate.achieved,
+            rows=release.metrics.recoding.rows,
+            fitting=release.fitting,
+        )
+        release.store.verify_written(path, names=names, shown=self._shown, check=check)
+        self.certificate = replace(self.certificate, files=wait_for_files())
+        self._end_step("verify again")
+
+    def write_certificate(self, path: Path) -> None:
+        """Write the full certificate; it is the last file, so that it has the seconds of all others."""
+        self._end_step("report")
+        write_text(path, self.certificate.to_json())
+
+    @functools.cached_property
+    def public_certificate(self) -> PublicCertificate:
+        """The public certificate, with the hashes of the files."""
+        return self._release.publish_certificate(self.certificate, proof=self._publish_proof)
+
+    @functools.cached_property
+    def for_readers(self) -> PublicFacts:
+        """The facts of the public report."""
+        return facts_for_readers(self._release, self.public_certificate, self._about)
+
+    @functools.cached_property
+    def for_publisher(self) -> ReportFacts:
+        """The facts of the private report."""
+        return facts_for_publisher(self._release, self.certificate, self._about)
+
+    def _end_step(self, step: str) -> None:
+        """Add the seconds since the end of the last step to the certificate."""
+        now = time.perf_counter()
+        taken, self._moment = now - self._moment, now
+        seconds = self.certificate.seconds
+        others = {name: one for name, one in seconds.items() if name != "total"}
+        total = seconds.get("total", 0.0) + taken
+        self.certificate = replace(self.certificate, seconds={**others, step: taken, "total": total})
+
+
+def _refuse_warnings(warnings: Sequence[Remark]) -> None:
+    """Raise an error that lists warnings, if there are any."""
+    if not warnings:
+        return
+    listed: list[Part] = []
+    for remark in warnings:
+        listed += ["\n* ", remark]
+    count = f"{len(warnings)} warning{'s' if len(warnings) > 1 else ''}"
+    raise WarnedError(f"The release has {count}, and none was to be accepted. Nothing was written.", *listed)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file that ends with a line end."""
+    path.write_text(text + "\n", encoding="utf-8")

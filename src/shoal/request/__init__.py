@@ -1,0 +1,3 @@
+"""What is requested of a release."""
+
+__all__: list[str] = []

@@ -1,0 +1,64 @@
+"""The question that comes before all others: whether each row stands for one person."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shoal.studio import same
+from shoal.studio.looking import looked_at, mark_of, named_in
+from shoal.studio.pages import page
+from shoal.studio.plan import PERSONS, RECORDS
+from shoal.studio.refusing import FieldError
+from shoal.studio.state import Studio, Waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["answer", "persons"]
+
+
+def persons(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
+    """Return the screen of the question, with what the table itself says about it."""
+    found = looked_at(studio, "persons")
+    if isinstance(found, Waiting):
+        return found
+    names = [one["name"] for one in found["columns"]]
+    evidence = found["person"]["evidence"]
+    return page(
+        "persons.html.j2",
+        studio,
+        step="persons",
+        question=found["person"]["question"],
+        evidence=evidence,
+        named=[(names.index(one["column"]), one["column"]) for one in evidence if one["column"] is not None],
+        rows=found["rows"],
+        names=names,
+        of=mark_of(names),
+        same=same.of_inspecting(studio.plan, studio.requests, output=studio.places.free_folder()),
+    )
+
+
+def answer(studio: Studio, form: Mapping[str, str]) -> str:
+    """Take note of what each row stands for, and of the column that says whose it is, which is never published."""
+    found = looked_at(studio, "persons")
+    if isinstance(found, Waiting):
+        return "/persons"
+    names = [one["name"] for one in found["columns"]]
+    column = named_in(form, names, field="column") or ""
+    given = form.get("answer", "")
+    if given == "named" and not column:
+        raise FieldError("Choose the column that says whose a row is.", field="column")
+    if given == PERSONS:
+        studio.history.change("Each row stands for one person", rows=PERSONS, person="")
+    elif given in ("named", "unnamed"):
+        column = column if given == "named" else ""
+        told = f"A person may have several rows: {column or 'no column'} says whose a row is"
+        studio.history.change(told, rows=RECORDS, person=column, roles=_without(studio.plan.roles, column))
+    else:
+        raise FieldError("Answer the question first: yes, or no.", field=None)
+    return "/columns"
+
+
+def _without(roles: Mapping[str, str], column: str) -> dict[str, str]:
+    """Return roles in which a column is left out, as soon as there are any."""
+    return {name: "direct_identifier" if name == column else role for name, role in roles.items()}

@@ -1,0 +1,3 @@
+"""What users do with tables: a module or package for each public function."""
+
+__all__: list[str] = []

@@ -1,0 +1,379 @@
+"""`apply`: a plan's published forms for the rows of another table, verified or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import polars as pl
+
+from shoal._core.facts import Fact
+from shoal._core.progress import Clock, Progress
+from shoal._core.validation import Boolean, Constraint, Integer, OneOf, Optional, validate
+from shoal._core.words import number
+from shoal._messages import Suggestion
+from shoal.algorithms import Algorithm, Guarantee, Partition
+from shoal.engines import InMemory
+from shoal.errors import InfeasibleError, ParameterError, UsageError
+from shoal.models import Requirement
+from shoal.pipeline.encoded import Encoded
+from shoal.pipeline.input import open_data, understood
+from shoal.pipeline.prepare import Prepared, drawn, rows_to_publish
+from shoal.pipeline.recoded import Recoded
+from shoal.pipeline.run import STEPS, verified
+from shoal.recoding import LARGEST_SET
+from shoal.release.plan import ReleasePlan
+from shoal.request.request import Request
+from shoal.table import encode
+from shoal.verbs.apply.assignment import UNKNOWN, assigned_forms
+from shoal.verbs.apply.planned_recoding import recoded_by
+from shoal.verification import failures
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from shoal.algorithms import Problem
+    from shoal.models import PrivacyModel
+    from shoal.pipeline.input import OpenedData
+    from shoal.release.release import Release
+    from shoal.table import Schema
+    from shoal.verification import Failure
+
+__all__ = ["apply"]
+
+MISFITS = ("refuse", "suppress")
+"""What may become of rows that a plan does not fit."""
+_CONSTRAINTS: Mapping[str, Constraint] = {
+    "misfits": OneOf(MISFITS),
+    "keep_order": Boolean(),
+    "seed": Optional(Integer(low=0)),
+}
+
+
+def apply(
+    plan: ReleasePlan | str | PathLike[str],
+    data: Any,
+    *,
+    misfits: Literal["refuse", "suppress"] = "refuse",
+    privacy: PrivacyModel | Sequence[PrivacyModel] | None = None,
+    keep_order: bool = False,
+    seed: int | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    progress: Progress | None = None,
+) -> Release:
+    """Publish the rows of another table, or of a later one, in the published forms of a release.
+
+    A row gets the form that rows with its quasi-identifiers have in the plan. Where they have several, rows are dealt
+    to them in the same proportions, and chance decides which; a row whose values the plan does not know gets the form
+    that covers them and says most. The result is verified like any release: every cell against its row, every group
+    against the models. Where it does not hold, nothing is published.
+
+    Parameters
+    ----------
+    plan : ReleasePlan or path
+        `Release.plan`, or the file that `Release.save` wrote into the private folder.
+    data : frame or path
+        As for `shoal.anonymize`, with the columns of the plan; direct identifiers may be missing. One row per person.
+    misfits : {"refuse", "suppress"}
+        What becomes of rows that no form covers, and of groups that do not satisfy the models: an error that says how
+        many there are, or a star in every quasi-identifier. Rows of stars must satisfy the models, too.
+    privacy : PrivacyModel or sequence of PrivacyModel, optional
+        What the release must satisfy; by default what the plan's release did.
+    keep_order : bool
+        Whether the rows stay in the order of the input, which tells of it.
+    seed : int, optional
+        For reproducible experiments; by default randomness comes from the operating system.
+    delimiter, encoding, sheet, progress
+        As for `shoal.anonymize`.
+
+    Returns
+    -------
+    Release
+        Its certificate's `details` say how many rows the plan did not know, and how many became stars.
+
+    Raises
+    ------
+    UsageError
+        The call or the data is wrong; the message says what to change.
+    InfeasibleError
+        The plan does not hold for this table; the message says how many rows and groups do not fit.
+    ReleaseUnsafeError
+        The release failed its verification. Please report it.
+
+    Notes
+    -----
+    The forms do not depend on the sensitive values of the new table, nor on its other rows, until a group fails: that
+    it became stars, or that nothing was published, tells that it failed. People who are in both tables are in two
+    releases, and no model of one release says what both together tell; publish such tables as a series.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> people = shoal.datasets.census(2_000, quasi_identifiers=2, seed=1)
+    >>> first = shoal.anonymize(
+    ...     people[:1000], quasi_identifiers=["age", "gender"], sensitive="income", privacy=shoal.KAnonymity(5)
+    ... )
+    >>> second = shoal.apply(first.plan, people[1000:], misfits="suppress")
+    >>> second.certificate.achieved["k"] >= 5
+    True
+    """
+    validate("apply", {"misfits": misfits, "keep_order": keep_order, "seed": seed}, _CONSTRAINTS)
+    clock = Clock(STEPS, progress)
+    with clock.step("read"):
+        plan = _opened_plan(plan)
+        opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
+        present = tuple(name for name in plan.schema.direct_identifiers if name in opened.frame.columns)
+        schema = replace(plan.schema, direct_identifiers=present)
+        schema.check(opened.frame.columns)
+        request = _requested(plan, schema, privacy, keep_order=keep_order, seed=seed)
+        opened = opened.normalized(schema.quasi_identifiers + schema.sensitive) if request.normalize else opened
+        opened = _meant(plan, opened, request)
+    frame, rows = rows_to_publish(opened, schema, request.missing_sensitive)
+    with clock.step("encode"):
+        table = replace(encode(frame, schema), counts=opened.counts[rows])
+        said = dict(plan.meanings)  # of what the cells stand for, as `verified` needs it
+        encoded = Encoded(table=table, trees={}, automatic=frozenset(), coarsened=said, classes={}, pictures={})
+        encoded.check(request.requirement, may_normalize=False)
+        prepared = drawn(encoded, request, opened, rows)
+    with clock.step("partition"):
+        dealt = _Dealt.of(plan, prepared)
+        dealt = dealt.with_stars(dealt.forms == UNKNOWN, misfits, "fit no published form of the plan")
+    recoded = dealt.fitting(misfits, clock)
+    return _described(plan, verified(recoded, InMemory(opened=opened), clock))
+
+
+def _opened_plan(plan: object) -> ReleasePlan:
+    if isinstance(plan, ReleasePlan):
+        return plan
+    if isinstance(plan, str | PathLike):
+        return ReleasePlan.load(plan)
+    raise ParameterError.refusing("apply", "plan", "a plan, or the path of its file", got=f"{type(plan).__name__}")
+
+
+def _requested(plan: ReleasePlan, schema: Schema, privacy: Any, *, keep_order: bool, seed: int | None) -> Request:
+    """Return what is asked for the table."""
+    models = plan.privacy if privacy is None else privacy
+    if models is None:
+        raise UsageError(
+            "The plan's file does not hold all that its models need (an order or a table of distances, perhaps). Name "
+            "them again: ",
+            Suggestion("privacy"),
+            ".",
+        )
+    asked = plan.parameters
+    requirement = Requirement.of(models, schema.sensitive)
+    if requirement.population is not None:
+        raise ParameterError(
+            "A plan serves no model that asks about a population: its people are compared with the forms of a release, "
+            "and a plan's do not depend on them. Use anonymize, or name other models: ",
+            Suggestion("privacy"),
+            ".",
+        )
+    return Request(
+        schema=schema,
+        requirement=requirement,
+        algorithm=PlannedForms(plan),
+        reason=Fact("forms_of_plan"),
+        recoding=asked["recoding"],
+        largest_set=asked.get("largest_set", LARGEST_SET),
+        exact_ends=None,
+        star=plan.star,
+        keep_order=keep_order,
+        missing_sensitive=asked["missing_sensitive"],
+        normalize=asked.get("normalize", False),
+        seed=seed,
+        coarsen=_as_asked(plan),
+        hierarchies={},
+    )
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What was told of a coarsening, in its place: a plan has its result, and needs it no more."""
+
+    facts: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as it appears in a certificate."""
+        return dict(self.facts)
+
+
+def _as_asked(plan: ReleasePlan) -> dict[str | tuple[str, ...], Any]:
+    """Return what readers were told of the coarsenings of the plan's release, by their columns."""
+    names, told = plan.schema.quasi_identifiers, plan.for_readers["coarsen"]
+    pairs = {f"{one},{other}": (one, other) for one in names for other in names}
+    return {key if key in names else pairs.get(key, key): _Told(facts) for key, facts in told.items()}
+
+
+def _meant(plan: ReleasePlan, opened: OpenedData, request: Request) -> OpenedData:
+    """Return the table with dates and numbers where the plan's table had them, written as there."""
+    read_as: Mapping[str, Mapping[str, str]] = plan.parameters.get("read_as") or {}
+    text = [name for name in read_as if opened.frame.schema.get(name) == pl.String]
+    decimals = {read_as[name]["decimal"] for name in text if "decimal" in read_as[name]}
+    _, rows = rows_to_publish(opened, request.schema, request.missing_sensitive)
+    return understood(
+        opened,
+        request.schema,
+        request.requirement,
+        dates={name: read_as[name]["dates"] for name in text if "dates" in read_as[name]},
+        decimal=decimals.pop() if len(decimals) == 1 else None,
+        hierarchies=dict.fromkeys(name for name in request.schema.quasi_identifiers if name not in read_as),
+        rows=rows,
+    )
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PlannedForms(Algorithm):
+    """Deal the rows to the forms of a plan, a group each; `apply` verifies the groups, and suppresses what fails."""
+
+    plan: ReleasePlan
+    name: ClassVar[str] = "plan"
+    """What certificates call it."""
+
+    def unsupported(self, requirement: Requirement) -> str | None:
+        """Return None: the groups are verified afterwards, whatever is requested."""
+        return None
+
+    def group_rows(self, problem: Problem) -> Partition:
+        """Group the rows by their forms; rows without one are a group, too."""
+        forms, known = assigned_forms(self.plan, problem.table, problem.rng)
+        return partition_by_form(forms, strangers=int(np.count_nonzero(~known)))
+
+
+def partition_by_form(forms: NDArray[np.int64], *, strangers: int, suppressed: int = 0) -> Partition:
+    """Group rows by their forms, in the order of these.
+
+    Parameters
+    ----------
+    forms : int64 array
+        The form of each row.
+    strangers : int
+        Rows with quasi-identifiers that the plan does not know.
+    suppressed : int
+        Rows that became stars because they do not fit the plan.
+    """
+    groups = np.unique(forms, return_inverse=True)[1].astype(np.int32)
+    guarantee = Guarantee(promise=Fact("cost_of_plan"))
+    facts = {"rows_of_unknown_classes": strangers, "rows_that_became_stars": suppressed}
+    return Partition.of(groups, guarantee, facts=facts)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class _Dealt:
+    """The form of each row of a prepared table; the number behind the last form is that of rows of stars."""
+
+    plan: ReleasePlan
+    prepared: Prepared
+    forms: NDArray[np.int64]
+    strangers: int
+    """Rows with quasi-identifiers that the plan does not know."""
+    suppressed: int = 0
+    """Rows that became stars because they do not fit the plan."""
+
+    @classmethod
+    def of(cls, plan: ReleasePlan, prepared: Prepared) -> _Dealt:
+        forms, known = assigned_forms(plan, prepared.table, prepared.rng)
+        return cls(plan=plan, prepared=prepared, forms=forms, strangers=int(np.count_nonzero(~known)))
+
+    @property
+    def starred(self) -> NDArray[np.bool_]:
+        """Which cells of each form are stars; those of rows of stars are the last line."""
+        stars = self.plan.starred
+        return np.vstack((stars, np.ones((1, stars.shape[1]), dtype=np.bool_)))
+
+    @property
+    def all_stars(self) -> int:
+        """The form of rows of stars: the plan's own where it has one."""
+        return int(self.starred.all(axis=1).argmax())
+
+    def with_stars(self, which: NDArray[np.bool_], misfits: str, why: str) -> _Dealt:
+        """Return the same with stars in some rows.
+
+        Raises
+        ------
+        InfeasibleError
+            There are such rows, and misfits are refused.
+        """
+        count = int(np.count_nonzero(which))
+        if count and misfits == "refuse":
+            raise InfeasibleError(
+                f"The plan does not hold for this table: {number(count)} of {number(len(which))} rows {why}. Make a "
+                "new release of it, or publish stars for these rows, where enough of them are alike then: ",
+                Suggestion("misfits", "suppress"),
+                ".",
+            )
+        forms = np.where(which, self.all_stars, self.forms)
+        return replace(self, forms=forms, suppressed=self.suppressed + count)
+
+    def fitting(self, misfits: str, clock: Clock) -> Recoded:
+        """Return the recoded table whose groups satisfy the models, with stars for those that did not.
+
+        Rows of stars need company: while they alone fail, the smallest groups join them, twice as many each time.
+
+        Raises
+        ------
+        InfeasibleError
+            There is none.
+        """
+        dealt, request, joining = self, self.prepared.request, 1
+        while True:
+            recoded = dealt.recoded(clock)
+            with clock.step("verify"):
+                published, entries = recoded.published()
+                found = failures(published, request.schema.quasi_identifiers, request.requirement)
+            if not found:
+                return recoded
+            sentences = " ".join(one.sentence for one in found)
+            others = dealt.smallest_groups()
+            if misfits == "suppress" and not len(others):
+                raise InfeasibleError(
+                    f"The plan does not hold for this table, not even with stars in all rows. {sentences} Make a new "
+                    "release of it."
+                )
+            failing = np.setdiff1d(dealt.forms_in(found, entries), [dealt.all_stars])
+            if not len(failing):
+                failing, joining = others[:joining], 2 * joining
+            why = f"are in groups that do not satisfy the models. {sentences.removesuffix('.')}"
+            dealt = dealt.with_stars(np.isin(dealt.forms, failing), misfits, why)
+
+    def forms_in(self, found: Sequence[Failure], entries: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Return the forms of the groups that fail; `entries` are the rows of the table that the published ones are."""
+        firsts = np.concatenate([one.first_rows for one in found]).astype(np.int64) - 1
+        return np.unique(self.forms[entries[firsts]])
+
+    def smallest_groups(self) -> NDArray[np.int64]:
+        """Return the forms that rows have, those of the fewest rows first, without that of rows of stars."""
+        forms, sizes = np.unique(self.forms, return_counts=True)
+        ascending = forms[np.argsort(sizes, kind="stable")]
+        return np.asarray(ascending[ascending != self.all_stars])
+
+    def recoded(self, clock: Clock) -> Recoded:
+        """Return what every form publishes here."""
+        prepared, plan = self.prepared, self.plan
+        partition = partition_by_form(self.forms, strangers=self.strangers, suppressed=self.suppressed)
+        with clock.step("recode"):
+            used, largest = np.unique(self.forms), prepared.request.largest_set
+            recoding = recoded_by(plan, prepared.table, partition.groups, used, self.starred[used], largest_set=largest)
+        return Recoded.of_rows(prepared, partition, recoding)
+
+
+def _described(plan: ReleasePlan, release: Release) -> Release:
+    """Return a release whose certificate says of its cells what that of the plan's release said."""
+    certificate = release.certificate
+    told = {name: plan.parameters[name] for name in ("coarsen", "hierarchies", "shared_by") if name in plan.parameters}
+    own = {name: certificate.for_readers[name] for name in ("keep_order", "missing_sensitive")}
+    return replace(
+        release,
+        certificate=replace(
+            certificate,
+            parameters={**certificate.parameters, **told},
+            for_readers={**plan.for_readers, **own},
+        ),
+    )

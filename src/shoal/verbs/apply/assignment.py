@@ -1,0 +1,143 @@
+"""Which published form of a plan each row of another table gets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from shoal.recoding import rank
+from shoal.table import dictionary_text
+from shoal.table.compressed import entries_of_rows
+from shoal.verification import covered_values
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shoal.release.plan import ReleasePlan
+    from shoal.table import Table
+
+__all__ = ["UNKNOWN", "assigned_forms", "quotas"]
+
+UNKNOWN = -1
+"""In place of a form for rows that no form of the plan covers."""
+_AT_ONCE = 1 << 24
+"""Pairs of a class and a form that are looked at together."""
+
+
+def assigned_forms(
+    plan: ReleasePlan, table: Table, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the form of each row of a table, or `UNKNOWN`, and whether the plan knows its quasi-identifiers.
+
+    Rows of a class that the plan knows are dealt to its forms in the plan's proportions, which rows chance decides: no
+    sensitive value has a say. Rows of another class get the form that covers their values and says most: the one with
+    the fewest stars, then the one that stands for the fewest combinations of values, then the most frequent one.
+
+    Parameters
+    ----------
+    plan : ReleasePlan
+    table : Table
+        The rows, before any coarsening.
+    rng : numpy.random.Generator
+    """
+    class_of_row, count = rank([(one.codes, one.size) for one in table.quasi_identifiers], table.rows)
+    rows_of_class = np.bincount(class_of_row, minlength=count)
+    example = np.empty(count, dtype=np.int64)
+    example[class_of_row] = np.arange(table.rows)
+    known = _known_classes(plan, table, example)
+    pairs, pair_class = _pairs_of(plan, known)
+    dealt = quotas(rows_of_class, pair_class, plan.rows_of[pairs])
+    unknown = np.flatnonzero(known < 0)
+    chosen = _covering(plan, table, example[unknown])
+    # Class after class, and within each one form after the other; chance puts the rows of a class in order.
+    classes = np.concatenate((pair_class, unknown))
+    forms = np.concatenate((plan.form_of[pairs], chosen))
+    times = np.concatenate((dealt, rows_of_class[unknown]))
+    in_order = np.lexsort((np.arange(len(classes)), classes))
+    order = rng.permutation(table.rows)
+    order = order[np.argsort(class_of_row[order], kind="stable")]
+    found = np.empty(table.rows, dtype=np.int64)
+    found[order] = np.repeat(forms[in_order], times[in_order])
+    return found, (known >= 0)[class_of_row]
+
+
+def quotas(
+    rows_of_class: NDArray[np.int64], pair_class: NDArray[np.int64], pair_rows: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return how many rows of its class each form gets: in proportion, by the largest remainders, the first of ties.
+
+    Parameters
+    ----------
+    rows_of_class : int64 array
+        The rows of each class.
+    pair_class : int64 array
+        The class of each pair of a class and a form.
+    pair_rows : int64 array
+        What each pair weighs, at least 1.
+
+    Examples
+    --------
+    >>> quotas(np.array([5, 2]), np.array([0, 0, 1]), np.array([2, 1, 9])).tolist()
+    [3, 2, 2]
+    """
+    whole = np.bincount(pair_class, weights=pair_rows, minlength=len(rows_of_class)).astype(np.int64)
+    shares = rows_of_class[pair_class] * pair_rows
+    dealt, remainders = np.divmod(shares, whole[pair_class])
+    left = rows_of_class - np.bincount(pair_class, weights=dealt, minlength=len(rows_of_class)).astype(np.int64)
+    order = np.lexsort((np.arange(len(pair_class)), -remainders, pair_class))
+    firsts = np.searchsorted(pair_class[order], pair_class[order])
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order)) - firsts
+    return np.asarray(dealt + (place < left[pair_class]))
+
+
+def _known_classes(plan: ReleasePlan, table: Table, example: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the plan's number of each class of a table, -1 where the plan does not know it."""
+    values = {
+        one.name: dictionary_text(one.dictionary).gather(pl.Series(one.codes[example].astype(np.uint32)))
+        for one in table.quasi_identifiers
+    }
+    names = list(values)
+    numbered = plan.values.cast(pl.String).with_row_index("\0class")
+    joined = pl.DataFrame(values).join(numbered, on=names, how="left", nulls_equal=True, maintain_order="left")
+    return np.asarray(joined["\0class"].cast(pl.Int64).fill_null(-1).to_numpy())
+
+
+def _pairs_of(plan: ReleasePlan, known: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the plan's pairs of the classes that are here, and the class of the table that each belongs to."""
+    here = np.flatnonzero(known >= 0)
+    starts = np.searchsorted(plan.class_of, known[here])
+    stops = np.searchsorted(plan.class_of, known[here], side="right")
+    return entries_of_rows(starts, stops), np.repeat(here, stops - starts)
+
+
+def _covering(plan: ReleasePlan, table: Table, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the best form that covers the values of each of some rows, `UNKNOWN` where none does."""
+    found = np.full(len(rows), UNKNOWN, dtype=np.int64)
+    if not len(rows):
+        return found
+    covers: list[tuple[NDArray[np.bool_], NDArray[Any]]] = []
+    stars = plan.starred.sum(axis=1)
+    reach = np.zeros(plan.cells.height, dtype=np.float64)
+    for column in table.quasi_identifiers:
+        shown = plan.cells[column.name].cast(pl.String)
+        labels = shown.unique(maintain_order=True)
+        numbered = pl.DataFrame({"cell": labels}).with_row_index("at")
+        joined = pl.DataFrame({"cell": shown}).join(
+            numbered, on="cell", how="left", nulls_equal=True, maintain_order="left"
+        )
+        place = joined["at"].to_numpy()
+        matrix = covered_values(labels.to_list(), column.dictionary, meaning=plan.meanings[column.name], star=plan.star)
+        covers.append((matrix[place], column.codes[rows]))
+        reach += np.log(np.maximum(matrix.sum(axis=1), 1))[place]
+    best_first = np.lexsort((np.arange(len(stars)), -plan.rows, reach, stars))
+    step = max(_AT_ONCE // max(len(stars), 1), 1)
+    for start in range(0, len(rows), step):
+        fits = np.ones((len(stars), min(step, len(rows) - start)), dtype=np.bool_)
+        for matrix, codes in covers:
+            fits &= matrix[:, codes[start : start + step]]
+        fits = fits[best_first]
+        found[start : start + step] = np.where(fits.any(axis=0), best_first[fits.argmax(axis=0)], UNKNOWN)
+    return found

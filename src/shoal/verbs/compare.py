@@ -1,0 +1,259 @@
+"""Comparing algorithms on one table and one request: what each loses, and how long it takes."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Unpack
+
+from shoal._core.figures import new_axes, write_picture
+from shoal._core.progress import Progress, silent
+from shoal._core.validation import OneOf, validate
+from shoal._core.words import number
+from shoal.algorithms import ALGORITHMS, NO_PREFERENCES, PREFERENCES, PROVING, Preferences, unsupported
+from shoal.errors import InfeasibleError, MissingExtraError, ShoalError, UnsupportedError
+from shoal.metrics import METRICS
+from shoal.models import Requirement, asked_models
+from shoal.pipeline.input import open_data, roles, understood
+from shoal.pipeline.prepare import rows_to_publish
+from shoal.report.notebook import PRIVATE, card
+from shoal.verbs.anonymize import Options, all_options, anonymize
+from shoal.wording import english
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    import polars as pl
+    from matplotlib.axes import Axes
+
+    from shoal.algorithms import Algorithm
+    from shoal.models import PrivacyModel
+
+__all__ = ["Comparison", "compare", "fitting_algorithms"]
+
+_MARKERS = "osD^vPX*<>hp"
+_SHOWN = ("stars", "suppressed_tuples", "groups", "mean_class_size", "gcp", "kl_divergence", "seconds")
+"""The metrics and other figures that people are shown."""
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Comparison:
+    """One row per algorithm."""
+
+    rows: tuple[dict[str, Any], ...]
+    """Per algorithm: its name, seconds, every metric of `shoal.metrics.METRICS`, groups, guarantee, lower_bound_stars
+    and lower_bound_recoded_cells (what any release has at least; stars can be avoided under generalization, so their
+    bound is 0 there), and error (why it could not run, else None)."""
+    loss: str = "gcp"
+    """The metric that a chart shows against the time."""
+    errors: Mapping[str, ShoalError] = field(default_factory=dict)
+    """Why algorithms could not run, by their names: the errors whose texts the rows have."""
+
+    def __repr__(self) -> str:
+        best = self.measured[0] if self.measured else None
+        least = "" if best is None else f", least={best['algorithm']!r}, {self.loss}={best[self.loss]:.4g}"
+        return f"Comparison(algorithms={len(self.rows)}{least})"
+
+    @property
+    def measured(self) -> tuple[dict[str, Any], ...]:
+        """The rows of the algorithms that ran and whose loss was computed, the best first."""
+        able = [row for row in self.rows if row["error"] is None and row[self.loss] is not None]
+        badness = METRICS[self.loss].badness
+        return tuple(sorted(able, key=lambda row: (badness(row[self.loss]), row["seconds"])))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as a dictionary."""
+        return {"rows": [dict(row) for row in self.rows], "loss": self.loss}
+
+    def to_json(self) -> str:
+        """Return the comparison as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return the comparison as a Polars frame."""
+        import polars as pl
+
+        return pl.DataFrame(list(self.rows), infer_schema_length=None)
+
+    def columns(self) -> dict[str, list[str]]:
+        """Return the comparison as a table to read, by the titles of its columns."""
+        titles = {name: METRICS[name].heading if name in METRICS else name for name in _SHOWN}
+        told = {
+            title: ["-" if row.get(name) is None else number(row[name]) for row in self.rows]
+            for name, title in titles.items()
+        }
+        return {"algorithm": [row["algorithm"] for row in self.rows], **told}
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the loss of each algorithm against its time, and return the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to; new axes by default.
+        """
+        ax = new_axes(7, 4.6) if ax is None else ax
+        for at, row in enumerate(self.measured):
+            ax.plot(
+                row["seconds"],
+                row[self.loss],
+                _MARKERS[at % len(_MARKERS)],
+                color=_COLOURS[at % len(_COLOURS)],
+                markersize=8,
+                linestyle="none",
+                label=row["algorithm"],
+            )
+        ax.set(xlabel="seconds", ylabel=METRICS[self.loss].title)
+        if self.measured:
+            ax.set_xscale("log")
+            ax.set_ylim(bottom=0)
+            ax.margins(x=0.1)
+            # Beside the points: names would hide one another where algorithms are alike.
+            ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5), title="best first")
+        return ax
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of it, for the publisher."""
+        failed = [f"{row['algorithm']}: {row['error']}" for row in self.rows if row["error"]]
+        return card("Algorithms side by side", columns=self.columns(), sentences=failed, private=PRIVATE)
+
+    def save_plot(self, path: str | PathLike[str]) -> None:
+        """Write the chart of loss against time as SVG or PNG, whichever the name ends in."""
+        write_picture(self.plot(), path)
+
+
+def compare(
+    data: Any,
+    *,
+    quasi_identifiers: Sequence[str],
+    sensitive: str | Sequence[str] | None = None,
+    privacy: PrivacyModel | Sequence[PrivacyModel] | None = None,
+    k: int | None = None,
+    l: float | None = None,
+    t: float | None = None,
+    algorithms: Sequence[str | Algorithm] | None = None,
+    loss: str = "gcp",
+    progress: Progress | None = None,
+    **options: Unpack[Options],
+) -> Comparison:
+    """Run several algorithms on the same request and measure what each loses.
+
+    Parameters
+    ----------
+    data, quasi_identifiers, sensitive, privacy, k, l, t
+        As for `anonymize`.
+    algorithms : sequence of str or Algorithm, optional
+        By default every algorithm that can serve the request, but for those that prove an optimum: name these.
+    loss : str
+        The metric that a chart shows against the time: a name of `shoal.metrics.METRICS`. All are measured anyway,
+        against the table before any coarsening.
+    progress : callable, optional
+        Called with (algorithm, done, total) now and then.
+    **options
+        What else `anonymize` takes: hierarchies, coarsen, recoding, seed, ...
+
+    Returns
+    -------
+    Comparison
+        An algorithm that cannot serve the request, or finds no release that meets it, has its reason in `error`; all
+        others were verified. The seconds are those of one run; the first one of an algorithm may have compiled it.
+
+    Raises
+    ------
+    ParameterError
+        There is no such option.
+    InfeasibleError
+        No algorithm finds a release that meets the request.
+    """
+    all_options(compare, options)
+    privacy = asked_models(privacy, k=k, l=l, t=t)
+    validate("compare", {"loss": loss}, {"loss": OneOf(tuple(METRICS))})
+    opened = open_data(
+        data,
+        delimiter=options.pop("delimiter", None),
+        encoding=options.pop("encoding", None),
+        sheet=options.pop("sheet", None),
+    )
+    schema = roles(quasi_identifiers, sensitive)
+    schema.check_known(opened.frame.columns)
+    if options.get("normalize"):
+        opened = opened.normalized(schema.quasi_identifiers + schema.sensitive)
+    _, to_publish = rows_to_publish(opened, schema, options.get("missing_sensitive", "error"))
+    opened = understood(
+        opened,
+        schema,
+        Requirement.of(privacy, schema.sensitive),
+        dates=options.pop("dates", None),
+        decimal=options.pop("decimal", None),
+        coarsen=options.get("coarsen"),
+        hierarchies=options.get("hierarchies"),
+        rows=to_publish,
+    )
+    if isinstance(algorithms, str):
+        algorithms = [algorithms]
+    if algorithms is None:
+        preferred: dict[str, Any] = {name: options.get(name) for name in PREFERENCES}
+        preferences = Preferences.of(schema.quasi_identifiers, **preferred)
+        algorithms = fitting_algorithms(privacy, schema.sensitive, preferences)
+    request = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "privacy": privacy, **options}
+    found = [_measure(opened.frame, algorithm, request, progress or silent) for algorithm in algorithms]
+    rows = [row for row, _ in found]
+    infeasible = [error for _, error in found if isinstance(error, InfeasibleError)]
+    if infeasible and all(row["error"] for row in rows):
+        raise infeasible[0]
+    # Each bound holds for every release of the table: the best one is everybody's.
+    bounds = ("lower_bound_stars", "lower_bound_recoded_cells")
+    best = {name: max((row[name] for row in rows if row["error"] is None), default=None) for name in bounds}
+    return Comparison(
+        rows=tuple(row if row["error"] else row | best for row in rows),
+        loss=loss,
+        errors={row["algorithm"]: error for row, error in found if error is not None},
+    )
+
+
+def fitting_algorithms(
+    privacy: PrivacyModel | Sequence[PrivacyModel],
+    sensitive: Sequence[str],
+    preferences: Preferences = NO_PREFERENCES,
+) -> list[str]:
+    """Return the names of the algorithms that can serve a request and do not take long to prove an optimum."""
+    requirement = Requirement.of(privacy, tuple(sensitive))
+    quick = [name for name in ALGORITHMS if name not in PROVING]
+    return [name for name in quick if unsupported(ALGORITHMS[name], requirement, preferences) is None]
+
+
+def _measure(
+    frame: pl.DataFrame, algorithm: str | Algorithm, request: dict[str, Any], progress: Progress
+) -> tuple[dict[str, Any], ShoalError | None]:
+    """Return the row of an algorithm, and why it could not run."""
+    name = algorithm if isinstance(algorithm, str) else algorithm.name
+
+    def told(step: str, done: int, total: int, /) -> None:
+        progress(name, done, total)
+
+    start = time.perf_counter()
+    try:
+        release = anonymize(frame, algorithm=algorithm, progress=told, **request)
+    except (UnsupportedError, InfeasibleError, MissingExtraError) as error:
+        empty = dict.fromkeys(_MEASURES)
+        return {"algorithm": name, "seconds": None, **empty, "error": str(error)}, error
+    seconds = time.perf_counter() - start
+    certificate = release.certificate
+    bound = certificate.cost.to_dict()["lower_bound"]
+    measures = {
+        **release.metrics.totals(),
+        "lower_bound_stars": bound["stars"],
+        "lower_bound_recoded_cells": bound["recoded_cells"],
+        "groups": certificate.achieved["groups"],
+        "guarantee": english(certificate.guarantee.promise),
+    }
+    return {"algorithm": name, "seconds": round(seconds, 4), **measures, "error": None}, None
+
+
+_MEASURES = (
+    *METRICS,
+    *("lower_bound_stars", "lower_bound_recoded_cells", "groups", "guarantee"),
+)

@@ -1,0 +1,307 @@
+"""`inspect`: a table before anything is asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from shoal._core.facts import Fact
+from shoal._core.progress import Progress, silent
+from shoal._core.validation import Boolean, Integer, validate
+from shoal._messages import Suggestion
+from shoal.disclosure_risk import (
+    count_frequencies,
+    detect_identifiers,
+    detect_persons,
+    evidence_by_name,
+    may_be_code,
+    prosecutor_risk,
+    rank_combinations,
+    repeated_combinations,
+    sample_uniques,
+    small_classes,
+)
+from shoal.errors import DataError
+from shoal.findings import Remark, is_one_each, repeated_person
+from shoal.findings.finding_kinds import MOST_QUASI, OWN_VALUE
+from shoal.io import Understood, understand
+from shoal.io.forms import DateForm, format_of
+from shoal.io.number_forms import SIGNS, NumberForm
+from shoal.pipeline.input import open_data
+from shoal.table.text import dictionary_text
+from shoal.verbs.inspect.counting import CountedColumn, counted
+from shoal.verbs.inspect.inspected_column import InspectedColumn
+from shoal.verbs.inspect.inspection import Inspection
+from shoal.verbs.inspect.kinds import kind_of
+from shoal.verbs.inspect.proposals import QUASI, SENSITIVE, propose
+
+if TYPE_CHECKING:
+    from shoal.disclosure_risk import Combination, PersonEvidence, PossibleIdentifier
+
+__all__ = ["inspect"]
+
+_WORK = 5_000_000
+"""Pairs of columns times rows that are looked at; of more, a sample ranks the pairs."""
+_SHOWN_VALUES = 5
+_RECODED = r"^(?:\*+|[\[(\]]-?[0-9][^\[\]()]*[,;][^\[\]()]*[\])\[]|[0-9A-Za-z]+\*+|\{.+,.+\})$"
+"""A star, an interval, a code whose end is masked, a set: as shoal, ARX and sdcMicro write them."""
+_MANY_RECODED = 0.05
+"""Share of the rows with such cells from which on a column is taken for anonymized."""
+
+
+def inspect(
+    data: Any,
+    *,
+    k: int = 5,
+    show_values: bool = False,
+    dates: Mapping[str, str] | None = None,
+    decimal: str | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    progress: Progress | None = None,
+) -> Inspection:
+    """Look at a table, and propose what to do with it: no role is needed.
+
+    Parameters
+    ----------
+    data : frame or path
+        As for `shoal.anonymize`.
+    k : int
+        Rows in groups of fewer are told in the risk.
+    show_values : bool
+        Whether the most frequent values of each column are in the result. By default no cell is.
+    dates, decimal, delimiter, encoding, sheet
+        As for `shoal.anonymize`.
+    progress : callable, optional
+        Called with (step, done, total) now and then.
+
+    Returns
+    -------
+    Inspection
+        Facts on each column, a role with its reason and a coarsening that fits, how well columns tell people apart
+        alone and in pairs, the risk as it is now, and a spec file. All proposals are guesses on the safe side: only the
+        publisher knows what others know of the people in the table.
+
+    Raises
+    ------
+    UsageError
+        The call or the data is wrong.
+
+    References
+    ----------
+    R. Motwani and Y. Xu, "Efficient algorithms for masking and finding quasi-identifiers", VLDB 2007.
+    45 CFR 164.514(b)(2) (the Safe Harbor rule of HIPAA).
+    """
+    validate("inspect", {"k": k, "show_values": show_values}, {"k": Integer(low=1), "show_values": Boolean()})
+    told = progress or silent
+    told("read", 0, 1)
+    opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
+    frame = opened.frame
+    if frame.height == 0 or frame.width == 0:
+        raise DataError("The table has no rows, or no columns: there is nothing to inspect.")
+    meant = understand(frame, frame.columns, dates=dates, decimal=decimal)
+    columns: list[CountedColumn] = []
+    found: dict[str, PossibleIdentifier | None] = {}
+    with ThreadPoolExecutor(max_workers=2) as pool:  # hashing text is slow enough to be worth a second core
+        for place, column in enumerate(pool.map(counted, meant.frame.get_columns())):
+            told("columns", place, frame.width)
+            columns.append(column)
+            found[column.name] = _looks_like(column)
+    told("persons", 0, 1)
+    persons = _persons(meant.frame, columns, found)
+    inspected = [_inspected(column, found[column.name], meant, persons, show_values=show_values) for column in columns]
+    quasi = [one for one, facts in zip(columns, inspected, strict=True) if facts.role == QUASI]
+    if not persons:  # without a column that names persons combinations may show that they repeat
+        repeated = repeated_combinations(meant.frame[[column.name for column in quasi]])
+        persons = () if repeated is None else (repeated,)
+    told("combinations", 0, 1)
+    return Inspection(
+        rows=frame.height,
+        columns=tuple(inspected),
+        combinations=_combinations(columns, inspected, told),
+        risk=_risk(quasi, k),
+        warnings=tuple(_warnings(inspected, columns, meant, persons)),
+        persons=persons,
+        encoding=opened.encoding,
+        delimiter=opened.delimiter,
+        sheet=opened.sheet,
+        decimal="," if any(_is_decimal_comma(form) for form in meant.forms.values()) else None,
+        source=str(data) if isinstance(data, str | PathLike) and str(data) != "-" and "://" not in str(data) else None,
+    )
+
+
+def _has_recoded_cells(column: CountedColumn) -> bool:
+    """Return whether most of the values of a column of text, or one that many have, look like published cells."""
+    values = column.dictionary
+    if values.dtype not in (pl.String, pl.Categorical, pl.Enum) or not len(values):
+        return False
+    recoded = values.cast(pl.String).str.contains(_RECODED).fill_null(value=False)
+    rows = pl.Series(column.counts[: len(values)]).filter(recoded).sum()
+    return bool(rows >= _MANY_RECODED * column.rows)
+
+
+def _is_decimal_comma(form: object) -> bool:
+    return isinstance(form, NumberForm) and form.decimal == ","
+
+
+def _looks_like(column: CountedColumn) -> PossibleIdentifier | None:
+    """Return what a column looks like, names of people before categories that can be coarsened.
+
+    A code of few values is not a number of persons, though it may be called "admission_type_id".
+    """
+    try:
+        found = detect_identifiers(pl.DataFrame([column.dictionary.alias(column.name)]))
+    except pl.exceptions.PolarsError:  # values that have no form
+        return None
+    if may_be_code(column.distinct, column.rows):
+        found = tuple(one for one in found if one.by != "name" or not is_one_each(one.kind))
+    naming = [one for one in found if one.kind not in ("address", "zip", "date", "age over 89")]
+    return next(iter([*naming, *found]), None)
+
+
+def _persons(
+    frame: pl.DataFrame, columns: Sequence[CountedColumn], found: Mapping[str, PossibleIdentifier | None]
+) -> tuple[PersonEvidence, ...]:
+    """Return the columns that name persons with several rows each: by other columns, else by what they look like."""
+    shown = detect_persons(frame)
+    if shown:
+        return shown
+    named = (
+        evidence_by_name(column.series)
+        for column in columns
+        if (looks := found[column.name]) is not None and is_one_each(looks.kind)
+    )
+    return tuple(one for one in named if one is not None)
+
+
+def _inspected(
+    column: CountedColumn,
+    found: PossibleIdentifier | None,
+    meant: Understood,
+    persons: Sequence[PersonEvidence],
+    *,
+    show_values: bool,
+) -> InspectedColumn:
+    form = meant.forms.get(column.name)
+    meanings = meant.ambiguous.get(column.name)
+    ambiguous_dates = meanings is not None and not set(meanings) <= set(SIGNS)
+    unread = None
+    if meanings is not None:
+        what = "dates" if ambiguous_dates else "numbers"
+        unread = f"its {what} can be read in two ways ({' or '.join(meanings)})"
+    dated = column.dictionary.dtype in (pl.Date, pl.Datetime) or ambiguous_dates or column.name in meant.unread
+    kind = kind_of(column, found, dated=dated)
+    person = next((one for one in persons if one.column == column.name), None)
+    proposal = propose(column, kind, found, unread=unread, person=person, first=person in persons[:1])
+    return InspectedColumn(
+        name=column.name,
+        kind=kind.name,
+        date_format=form.pattern if isinstance(form, DateForm) else None,
+        distinct=column.distinct,
+        missing=column.missing,
+        uniqueness=column.uniqueness,
+        distinction=column.distinction,
+        separation=column.separation,
+        role=proposal.role,
+        why=proposal.why,
+        coarsen=proposal.coarsen,
+        looks_like=None if found is None else found.kind,
+        safe_harbor=None if found is None else found.category,
+        person=person,
+        values=_most_frequent(column) if show_values else None,
+    )
+
+
+def _most_frequent(column: CountedColumn) -> tuple[tuple[str, int], ...]:
+    counts = pl.Series(column.counts[: column.distinct])
+    places = counts.arg_sort(descending=True).head(_SHOWN_VALUES)
+    texts = dictionary_text(column.dictionary.gather(places)).cast(pl.String)
+    return tuple(zip(texts.to_list(), counts.gather(places).to_list(), strict=True))
+
+
+def _combinations(
+    columns: Sequence[CountedColumn], inspected: Sequence[InspectedColumn], progress: Progress
+) -> tuple[Combination, ...]:
+    """Rank the columns that may be published alone and in pairs: with what names people, everything tells all apart."""
+    able = [
+        column.encoded
+        for column, facts in zip(columns, inspected, strict=True)
+        if facts.role in (QUASI, SENSITIVE) and len(column.counts) > 1
+    ]
+    return rank_combinations(able, size=2, work=_WORK, progress=progress) if able else ()
+
+
+def _risk(quasi: Sequence[CountedColumn], k: int) -> dict[str, Any]:
+    """Return the risk of re-identification by some columns as they are."""
+    names = [column.name for column in quasi]
+    if not quasi:
+        return {"quasi_identifiers": names, "classes": 1, "smallest_class": None}
+    frequencies = count_frequencies([column.encoded for column in quasi])
+    prosecutor = prosecutor_risk(frequencies.sample, frequencies.rows_of, Fraction(1, max(k, 1)))
+    return {
+        "quasi_identifiers": names,
+        "k": k,
+        "classes": frequencies.classes,
+        "smallest_class": int(frequencies.rows_of.min()),
+        "sample_uniques": sample_uniques(frequencies.sample, frequencies.rows_of),
+        "below_k": small_classes(frequencies.sample, frequencies.rows_of, [k])[k],
+        "highest": prosecutor.highest,
+        "average": prosecutor.average,
+    }
+
+
+def _warnings(
+    inspected: Sequence[InspectedColumn],
+    columns: Sequence[CountedColumn],
+    meant: Understood,
+    persons: Sequence[PersonEvidence],
+) -> Iterator[Remark]:
+    yield from repeated_person(persons)
+    for name, why in meant.unread.items():
+        yield Remark(code="unread_dates", column=name, found=why)
+    for name, meanings in meant.ambiguous.items():
+        numbers = set(meanings) <= set(SIGNS)
+        say = [Suggestion("decimal", one) if numbers else format_of(name, one) for one in meanings[:2]]
+        yield Remark(
+            code="ambiguous_numbers" if numbers else "ambiguous_dates",
+            column=name,
+            found=Fact("two_ways", column=name),
+            advice=Fact("say_which", one=say[0], other=say[1]),
+        )
+    recoded = tuple(f"'{column.name}'" for column in columns if _has_recoded_cells(column))
+    if recoded:
+        yield Remark(
+            code="recoded_cells",
+            column=None,
+            found=Fact("cells_look_recoded", columns=recoded),
+            advice=Fact("audit_or_go_back"),
+        )
+    for facts in inspected:
+        if facts.role == SENSITIVE and facts.uniqueness >= OWN_VALUE:
+            yield Remark(
+                code="near_unique_sensitive",
+                column=facts.name,
+                found=Fact("own_values_in_input", share=facts.uniqueness, column=facts.name),
+                advice=Fact("round_first"),
+            )
+    if not any(facts.role == SENSITIVE for facts in inspected):
+        yield Remark(
+            code="no_sensitive",
+            column=None,
+            found=Fact("none_sensitive"),
+            advice=Fact("name_sensitive"),
+        )
+    many = [facts.name for facts in inspected if facts.role == QUASI]
+    if len(many) > MOST_QUASI:
+        yield Remark(
+            code="many_quasi_identifiers",
+            column=None,
+            found=Fact("many_quasi", count=len(many)),
+            advice=Fact("fewer_quasi"),
+        )

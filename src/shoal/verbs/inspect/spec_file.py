@@ -1,0 +1,126 @@
+"""A first request as a spec file, in which every line says why it is there."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from shoal.verbs.inspect.inspected_column import InspectedColumn
+
+__all__ = ["spec_text"]
+
+_ROLES = {
+    "quasi_identifiers": (("quasi_identifier",), "what others may know of a person: published less precisely"),
+    "sensitive": (("sensitive",), "what must not be linked to a person: published as it is"),
+    "direct_identifiers": (("person", "direct_identifier"), "what names a person: never published"),
+    "insensitive": (("insensitive",), "what tells nothing of a person: published as it is"),
+}
+"""The keys of the roles in a spec, the proposals that they hold, and what they mean. No key holds the person itself."""
+
+
+def spec_text(columns: Sequence[InspectedColumn], read: Mapping[str, str | None], *, k: int, folder: Path) -> str:
+    """Return the spec of a request that follows the proposals of an inspection.
+
+    Parameters
+    ----------
+    columns : sequence of InspectedColumn
+        The columns with their proposals.
+    read : mapping
+        How the table was read: its input, encoding, delimiter, sheet and decimal sign, None where there is none.
+    k : int
+        The k of k-anonymity.
+    folder : Path
+        Where the file will be: the path of the input starts from there.
+    """
+    return "\n".join(_lines(columns, read, k, folder)) + "\n"
+
+
+def _lines(columns: Sequence[InspectedColumn], read: Mapping[str, str | None], k: int, folder: Path) -> Iterator[str]:
+    yield "# A first proposal. Look at every line: only you know what others know of the people in the table."
+    yield "# Then: shoal anonymize --spec THIS_FILE -o OUT"
+    if any(column.role == "person" for column in columns):
+        yield "# Does each row stand for one person? Groups count rows: if not, make it one row first."
+    yield from _input(columns, read, folder)
+    for key, (roles, meaning) in _ROLES.items():
+        having = [column for column in columns if column.role in roles]
+        if not having:
+            continue
+        yield f"columns.{key} = [  # {meaning}"
+        for column in having:
+            yield f"  {_quoted(column.name)},  # {_remark(column.why)}"
+        yield "]  # " + (f"{len(having)} columns" if len(having) > 1 else "one column")
+    yield f"privacy.k = {k}  # every record shares its quasi-identifiers with at least {k - 1} others"
+    yield "# privacy.l = 2  # no sensitive value on more than half of a group: take the first # away to ask for that"
+    if any(column.missing for column in columns if column.role == "sensitive"):
+        yield 'missing_sensitive = "value"  # a missing sensitive value counts as a value; "drop" leaves its record out'
+    yield 'recoding = "generalization"  # intervals, sets and nodes of hierarchies; "suppression" publishes stars only'
+    for column in columns:
+        if column.role == "quasi_identifier" and column.coarsen is not None:
+            why = _COARSER[column.coarsen.partition(":")[0]]
+            yield f"coarsen.{_key(column.name)} = {_quoted(column.coarsen)}  # {why}"
+
+
+_COARSER = {
+    "date": "dates as years or months: days tell nearly everybody apart",
+    "prefix": "the first characters of the codes: larger places",
+    "bins": "numbers in bins of this width",
+}
+
+
+_READING = (
+    ("encoding", "utf-8", "how its text is encoded: found out"),
+    ("delimiter", ",", "what separates its fields: found out"),
+    ("sheet", None, "the sheet of the workbook"),
+    ("decimal", None, "what stands before decimals: found out"),
+)
+"""What is said of how a table was read, unless it is the usual."""
+
+
+def _input(columns: Sequence[InspectedColumn], read: Mapping[str, str | None], folder: Path) -> Iterator[str]:
+    source = read["input"]
+    if source is None:
+        yield '# input = "..."  # the table: name its file here, or on the command line'
+    else:
+        yield f"input = {_quoted(_from(folder, source))}  # the table; its path starts from the folder of this file"
+    for name, usual, meaning in _READING:
+        said = read[name]
+        if said is not None and said != usual:
+            yield f"{name} = {_quoted(said)}  # {meaning}"
+    for column in columns:
+        if column.date_format is not None and column.role in ("quasi_identifier", "sensitive"):
+            key = _key(column.name, plain=True)
+            yield f"dates.{key} = {_quoted(column.date_format)}  # how its dates are written: found out"
+
+
+def _from(folder: Path, source: str) -> str:
+    if "://" in source:
+        return source
+    try:
+        return os.path.relpath(Path(source).expanduser(), folder)
+    except ValueError:  # on another drive
+        return str(Path(source).resolve())
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _key(name: str, *, plain: bool = False) -> str:
+    """Return a key of TOML; one of coarsen lists columns, so a name with a comma stands in quotes of its own."""
+    if not plain and ("," in name or '"' in name or name != name.strip()):
+        written = io.StringIO()
+        csv.writer(written, lineterminator="", quoting=csv.QUOTE_ALL).writerow([name])
+        name = written.getvalue()
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
+
+
+def _remark(why: str) -> str:
+    return " ".join(why.split())

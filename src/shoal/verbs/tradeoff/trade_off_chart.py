@@ -1,0 +1,109 @@
+"""The picture of a trade-off: by level, what adversaries find on the left, and what analysts keep on the right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shoal._core.language import gettext as _
+from shoal._core.language import marked
+from shoal._core.words import percent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from shoal.disclosure_risk import Reidentification
+    from shoal.verbs.tradeoff.choice import Choice
+
+__all__ = ["plot_choices"]
+
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+"""One for each series; people who see colours differently can tell them apart (Wong 2011)."""
+_INK = "#14232b"
+_RISK: tuple[tuple[str, str, str], ...] = (
+    ("highest_risk", "o-", marked("finds the most exposed person")),
+    ("average_risk", "s--", marked("finds a person, on average")),
+    ("confidence", "^:", marked("is sure of a sensitive value, at most")),
+)
+_KEPT: tuple[tuple[str, str, str], ...] = (
+    ("kept_share_at_most", "_:", marked("no release can keep more cells")),
+    ("kept_share", "o-", marked("cells kept as they are")),
+    ("information", "s--", marked("information kept (1 - loss)")),
+)
+"""Per measure: its name, its marker and line, and what it is."""
+
+
+def plot_choices(
+    choices: Sequence[Choice],
+    before: Reidentification,
+    *,
+    knee: Choice | None = None,
+    axes: Sequence[Axes] | None = None,
+) -> Sequence[Axes]:
+    """Draw the measures of choices that have a release, by level, and return the two axes.
+
+    Parameters
+    ----------
+    choices : sequence of Choice
+        By l and then by k, ascending. There is one series for each l, unless only l differs.
+    before : Reidentification
+        The risk before: a line.
+    knee : Choice, optional
+        Marked in both panels.
+    axes : two matplotlib Axes, optional
+        Where to; new axes by default.
+    """
+    left, right = _new_axes() if axes is None else axes
+    along = "k" if len({choice.k for choice in choices}) > 1 or choices[0].l is None else "l"
+    other = "l" if along == "k" else "k"
+    places = {value: at for at, value in enumerate(sorted({getattr(one, along) for one in choices}))}
+    series: dict[Any, list[tuple[int, Choice]]] = {}
+    for choice in choices:
+        series.setdefault(getattr(choice, other), []).append((places[getattr(choice, along)], choice))
+    for ax, measures in ((left, _RISK), (right, _KEPT)):
+        shown = [one for one in measures if any(_value(choice, one[0]) is not None for choice in choices)]
+        _draw(ax, list(series.values()), shown)
+        for name, colour in zip(series, _COLOURS, strict=False) if len(series) > 1 else ():
+            ax.plot([], [], color=colour, linewidth=5, label=f"{other} = {name}")
+        ax.set_xticks(list(places.values()), [str(value) for value in places])
+        ax.set_xlabel(_("level of protection: {letter}").format(letter=along))
+        ax.set(ylim=(-0.03, 1.03), xlim=(-0.4, len(places) - 0.6))
+        shares = [0, 0.25, 0.5, 0.75, 1]
+        ax.set_yticks(shares, [percent(share) for share in shares])
+        ax.grid(axis="y", color="#dbe3e7", linewidth=0.8)
+        ax.spines[["top", "right"]].set_visible(False)
+    left.axhline(before.average, color=_INK, linewidth=1, linestyle=(0, (1, 2)), label=_("on average, before"))
+    left.set(title=_("What somebody finds out"), ylabel=_("probability"))
+    right.set(title=_("What analysts keep"), ylabel=_("share"))
+    for ax, measure in ((left, "highest_risk"), (right, "kept_share")):
+        if knee is not None:
+            place = places[getattr(knee, along)], getattr(knee, measure)
+            form: Any = {"markersize": 15, "markerfacecolor": "none", "markeredgecolor": _INK, "linestyle": "none"}
+            ax.plot(*place, "o", **form, label=_("knee"))
+        ax.legend(frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.16))
+    return left, right
+
+
+def _draw(ax: Axes, series: Sequence[list[tuple[int, Choice]]], measures: Sequence[tuple[str, str, str]]) -> None:
+    """Draw a line for each measure of each series: colours tell measures apart, or series where there are several."""
+    several = len(series) > 1
+    for at, (measure, form, title) in enumerate(measures):
+        for number, points in enumerate(series):
+            known = [(place, value) for place, one in points if (value := _value(one, measure)) is not None]
+            colour = _COLOURS[(number if several else at) % len(_COLOURS)]
+            ax.plot(*zip(*known, strict=True), form, color=colour, markersize=6, label=None if several else _(title))
+        if several:  # told once, in no series' colour
+            ax.plot([], [], form, color=_INK, label=_(title))
+
+
+def _value(choice: Choice, measure: str) -> float | None:
+    value: float | None = 1 - (choice.loss or 0.0) if measure == "information" else getattr(choice, measure)
+    return value
+
+
+def _new_axes() -> Sequence[Axes]:
+    from matplotlib.figure import Figure
+
+    axes: Sequence[Axes] = Figure(figsize=(10, 5.2), layout="constrained").subplots(1, 2)
+    return axes

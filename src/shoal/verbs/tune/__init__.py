@@ -1,0 +1,9 @@
+"""Tuning: which coarsening loses the least once the table is anonymized."""
+
+from shoal.verbs.tune.evaluation import coarsening_losses
+from shoal.verbs.tune.ladders import Ladder, ladder_of
+from shoal.verbs.tune.search import lattice_search
+from shoal.verbs.tune.tuner import tune
+from shoal.verbs.tune.tuning import Tuning
+
+__all__ = ["Ladder", "Tuning", "coarsening_losses", "ladder_of", "lattice_search", "tune"]

@@ -1,0 +1,221 @@
+"""What a setting loses: the table is coarsened, partitioned and recoded, and measured against what it was before."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal._core.progress import Clock, Progress, silent
+from shoal._core.validation import OneOf, validate
+from shoal.engines import InMemory
+from shoal.errors import InfeasibleError, UsageError
+from shoal.metrics import METRICS, gcp, kl_divergence, ncp, non_uniform_entropy
+from shoal.models import KAnonymity
+from shoal.pipeline.encoded import encoded_columns, encoded_table
+from shoal.pipeline.input import open_data, roles
+from shoal.pipeline.prepare import drawn, interpret, rows_to_publish
+from shoal.pipeline.run import STEPS, partition_and_recode
+from shoal.recoding import Recoding, compose, recode
+from shoal.table import Schema
+from shoal.verbs.anonymize import all_options, requested
+from shoal.verbs.tune.tuning import Setting
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from shoal.algorithms import Algorithm
+    from shoal.hierarchy import Coarsening
+    from shoal.pipeline.encoded import Encoded
+    from shoal.pipeline.input import OpenedData
+    from shoal.pipeline.prepare import Prepared
+    from shoal.request.request import Request
+    from shoal.table import Table
+    from shoal.verbs.tune.ladders import Ladder, Rung
+    from shoal.verbs.tune.search import Node
+
+__all__ = ["Evaluator", "check_loss", "coarsening_losses"]
+
+LOSSES = tuple(name for name, metric in METRICS.items() if metric.tunable)
+"""The metrics that can be minimized."""
+
+
+def check_loss(owner: str, loss: str | None) -> str:
+    """Return the loss that is asked for; the global certainty penalty where none is."""
+    if loss is None:
+        return "gcp"
+    validate(owner, {"loss": loss}, {"loss": OneOf(LOSSES)})
+    return loss
+
+
+def loss_of_recoding(loss: str, original: Table, composed: Recoding, groups: NDArray[np.int32]) -> float:
+    """Return a loss of a recoding that is said in the values of the original table.
+
+    Raises
+    ------
+    UsageError
+        Where it would take too long.
+    """
+    if loss == "gcp":
+        return gcp(composed)
+    if loss == "non_uniform_entropy":
+        return non_uniform_entropy(original, composed)
+    divergence = kl_divergence(original, composed, groups)
+    if divergence.value is None:
+        raise UsageError(
+            "The KL-divergence of this release takes too long to compute. Tune with another loss (gcp, "
+            "non_uniform_entropy), or on a sample of the rows."
+        )
+    return divergence.value
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class Evaluator:
+    """Evaluates settings of a table: a pure function of the setting, with the parts of settings kept."""
+
+    opened: OpenedData
+    """The table."""
+    frame: pl.DataFrame
+    """The rows to publish, before any coarsening."""
+    rows: NDArray[np.int32]
+    """Their numbers in the table."""
+    request: Request
+    """What is asked of it; its coarsenings are those that every setting has."""
+    loss: str
+    ladders: Sequence[Ladder]
+
+    def __post_init__(self) -> None:
+        request = self.request
+        self._told = self.frame.get_column(request.schema.sensitive[0]) if request.schema.sensitive else None
+        self.untouched = encoded_table(self.frame, self.opened.counts[self.rows], request, Clock(STEPS))
+        """The columns of the untouched setting."""
+        self._rungs: dict[tuple[tuple[str, ...], int], Encoded] = {}
+
+    def _encoded(self, ladder: Ladder, step: int) -> Encoded:
+        """Return what the columns of a ladder are at one of its rungs."""
+        key = (ladder.columns, step)
+        if key not in self._rungs:
+            asked = replace(self.request, coarsen={ladder.key: ladder.rungs[step - 1].coarsening})
+            columns = self.frame.select(ladder.columns)
+            schema = Schema(quasi_identifiers=ladder.columns)
+            self._rungs[key] = encoded_columns(columns, schema, asked, self._told, Clock(STEPS))
+        return self._rungs[key]
+
+    def rungs_of(self, node: Node) -> dict[str | tuple[str, ...], Rung]:
+        """Return the rung of each ladder that a setting climbs."""
+        return {ladder.key: ladder.rungs[step - 1] for ladder, step in zip(self.ladders, node, strict=True) if step > 0}
+
+    def evaluate(self, node: Node, algorithm: Algorithm | None = None) -> Setting:
+        """Return what a setting loses, or why it cannot be published; with another algorithm where one is given.
+
+        Raises
+        ------
+        UsageError
+            Where a coarsening does not fit its column.
+        """
+        start = time.perf_counter()
+        rungs = self.rungs_of(node)
+        encoded = [self._encoded(ladder, step) for ladder, step in zip(self.ladders, node, strict=True) if step > 0]
+        try:
+            measured = self._measured(encoded, algorithm)
+        except (InfeasibleError, UsageError) as error:
+            return Setting(rungs=rungs, error=error, seconds=time.perf_counter() - start)
+        return Setting(rungs=rungs, seconds=time.perf_counter() - start, **measured)
+
+    def _measured(self, rungs: Sequence[Encoded], algorithm: Algorithm | None) -> dict[str, Any]:
+        encoded = self.untouched
+        for one in rungs:
+            encoded = encoded.coarser(one)
+        request = self.request if algorithm is None else replace(self.request, algorithm=algorithm)
+        prepared = drawn(encoded, request, self.opened, self.rows)
+        recoded = partition_and_recode(prepared, InMemory(opened=self.opened), Clock(STEPS))
+        recoding = recoded.recoding
+        cells = max(recoding.rows * len(recoding.columns), 1)
+        return {
+            "loss": loss_of_recoding(self.loss, prepared.original, recoded.composed, recoded.partition.groups),
+            "loss_of_coarsening": self._loss_of_coarsening(prepared) if encoded.before else 0.0,
+            "kept_share": 1 - recoded.composed.recoded_cells / cells,
+            "stars": recoding.stars,
+            "stars_share": recoding.stars / cells,
+            "suppressed_tuples": recoding.suppressed_tuples,
+            "groups": recoding.classes.count,
+        }
+
+    def _loss_of_coarsening(self, prepared: Prepared) -> float:
+        """Return what the coarsening loses alone: as if the coarse table were published as it is."""
+        composed, groups = _only_coarsened(prepared)
+        return loss_of_recoding(self.loss, prepared.original, composed, groups)
+
+    def __repr__(self) -> str:
+        return f"Evaluator(rows={len(self.rows)}, ladders={len(self.ladders)})"
+
+
+def _only_coarsened(prepared: Prepared) -> tuple[Recoding, NDArray[np.int32]]:
+    """Return the coarse table as if it were published as it is: in the values of the original, with its classes."""
+    coarse = prepared.table
+    classes = coarse.classes
+    rows_of_class = np.diff(classes.cell_starts[classes.class_starts])
+    groups = np.empty(coarse.rows, dtype=np.int32)
+    groups[classes.order] = np.repeat(np.arange(classes.count, dtype=np.int32), rows_of_class)
+    recoded = recode(coarse, groups, classes.count, star=prepared.request.star)
+    return compose(prepared.original, coarse, recoded), groups
+
+
+def coarsening_losses(
+    data: Any,
+    *,
+    quasi_identifiers: Sequence[str],
+    coarsen: Mapping[str | tuple[str, ...], Coarsening],
+    dates: Mapping[str, str] | None = None,
+    decimal: str | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    progress: Progress | None = None,
+) -> dict[str, float]:
+    """Return what coarsenings lose alone, before a table is anonymized.
+
+    Parameters
+    ----------
+    data, quasi_identifiers, coarsen, dates, decimal, delimiter, encoding, sheet
+        As for `shoal.anonymize`.
+    progress : callable, optional
+        Called with (step, done, total) now and then.
+
+    Returns
+    -------
+    dict of str to float
+        The normalized certainty penalty of each quasi-identifier, from 0 (every value as it was) to 1 (nothing left):
+        what `release.metrics.ncp` would say if the coarse table were published as it is.
+
+    Raises
+    ------
+    UsageError
+        The call or the data is wrong; the message says what to change.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal import Bins
+    >>> table = pl.DataFrame({"age": [20, 25, 30, 40], "sex": ["f", "m", "f", "m"]})
+    >>> coarsening_losses(table, quasi_identifiers=["age", "sex"], coarsen={"age": Bins(10)})
+    {'age': 0.125, 'sex': 0.0}
+    """
+    given = all_options(coarsening_losses, {"coarsen": coarsen, "dates": dates, "decimal": decimal})
+    told = progress or silent
+    told("read", 0, 2)
+    opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
+    schema = roles(quasi_identifiers, None)
+    schema.check_known(opened.frame.columns)
+    opened = replace(opened, frame=opened.frame.select(schema.quasi_identifiers))
+    request = requested(schema, KAnonymity(1), "auto", given)
+    opened = interpret(opened, request, dates=dates, decimal=decimal)
+    frame, rows = rows_to_publish(opened, schema, given["missing_sensitive"])
+    told("measure", 1, 2)
+    encoded = encoded_table(frame, opened.counts[rows], request, Clock(STEPS))
+    prepared = drawn(encoded, replace(request, seed=0), opened, rows)
+    return ncp(_only_coarsened(prepared)[0])

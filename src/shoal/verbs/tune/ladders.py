@@ -1,0 +1,228 @@
+"""Ladders: the coarsenings that a column may get, from the finest to the coarsest.
+
+The cuts of bins, the lengths of prefixes and the parts of dates are round, and depend on the range of a column only;
+the levels of a hierarchy are as they were given. Names without a hierarchy are joined until each class has a share of
+the rows, so their classes depend on how often they occur.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from shoal._messages import Subject
+from shoal.errors import ColumnError, ParameterError, UsageError, near_matches
+from shoal.grouping import Labels, Ordered
+from shoal.hierarchy import Bins, Coarsening, DatePart, Level, OneValue, Prefix, coarsen_columns
+from shoal.hierarchy.distinct_values import encoded
+from shoal.io import looks_like_dates
+from shoal.recoding import check_coverage
+from shoal.table.names import means_postal_code
+from shoal.verbs.tune.coarsening_words import in_words
+
+if TYPE_CHECKING:
+    from shoal.hierarchy import Hierarchy
+    from shoal.table import Column
+
+__all__ = ["Ladder", "Rung", "given_ladders", "ladder_of"]
+
+_MOST_BINS = 250
+"""The first rung of bins has no more of them."""
+_LEAST_SHARE, _LARGEST_SHARE = 300, 3
+"""Names are joined until each class has a round number of rows, from one over this to one over that of all."""
+_MANY_NAMES = 2_000
+"""With more names than this only powers of ten are tried: joining them takes long."""
+_LONGEST_CODE = 16
+"""Longer values are no codes that prefixes could be taken of."""
+_WORTH_A_RUNG = Fraction(9, 10)
+"""A rung leaves at most this share of the values of the one before."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rung:
+    """One coarsening of a column."""
+
+    coarsening: Coarsening
+    """The coarsening."""
+    words: str | None
+    """What --coarsen says for it; None where it has no words."""
+
+    @property
+    def text(self) -> str:
+        """The words without the path of a file, or what the coarsening is called in Python; no cell of the table."""
+        if isinstance(self.coarsening, Level):
+            return f"level:{self.coarsening.level}"
+        return repr(self.coarsening) if self.words is None else self.words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ladder:
+    """The coarsenings of a column (or of columns that are coarsened together), from the finest to the coarsest."""
+
+    columns: tuple[str, ...]
+    """What is coarsened."""
+    rungs: tuple[Rung, ...]
+    """How; none leaves it untouched always."""
+
+    @property
+    def key(self) -> str | tuple[str, ...]:
+        """What it is called in `coarsen=`."""
+        return self.columns[0] if len(self.columns) == 1 else self.columns
+
+    @property
+    def name(self) -> str:
+        """What it is called in words."""
+        return ",".join(self.columns)
+
+
+def ladder_of(series: pl.Series, *, tree: Hierarchy | None = None, file: str = "") -> Ladder:
+    """Return the ladder of a column: by its hierarchy where there is one, else by what its values are.
+
+    Numbers get bins of growing width, dates become months, quarters and years, codes prefixes; names (and declared
+    categories, in their order) get classes that have a growing share of the rows. The last rung makes all values one.
+    Rungs that change little are left out.
+
+    Parameters
+    ----------
+    series : polars.Series
+        The column.
+    tree : Hierarchy, optional
+        Its hierarchy.
+    file : str
+        The file of the hierarchy, for the words of its levels.
+
+    Raises
+    ------
+    DataError
+        Where the hierarchy misses values of the column; says how many.
+
+    Examples
+    --------
+    >>> [rung.words for rung in ladder_of(pl.Series("age", range(17, 91))).rungs]
+    ['bins:2', 'bins:5', 'bins:10', 'bins:20', 'bins:50', 'any']
+    """
+    column = encoded(series)
+    values = 0 if column is None else column.size - column.has_missing
+    if column is None or values < 2:
+        return Ladder(columns=(series.name,), rungs=())
+    if tree is not None:
+        check_coverage(column, tree)
+        coarsenings: Iterable[Coarsening] = [Level(tree, level) for level in range(1, tree.height)]
+    elif _dated(column):
+        coarsenings = [DatePart("month"), DatePart("quarter"), DatePart("year")]
+    elif column.numbers is not None:
+        prefixes = list(_prefixes(column)) if means_postal_code(series.name) else []
+        coarsenings = prefixes or _bins(column.numbers)
+    elif looks_like_dates(series):
+        coarsenings = []  # its values are dates that nobody could read: no prefix of them means anything
+    else:
+        coarsenings = list(_prefixes(column)) or _classes(column)
+    rungs, left = [], values
+    for coarsening in [*coarsenings, OneValue()]:
+        found = _values_after(series, coarsening)
+        last = isinstance(coarsening, OneValue)
+        worth = found == 1 if last else tree is not None or found <= left * _WORTH_A_RUNG
+        if worth and (found > 1 or last) and found < left:
+            rungs.append(Rung(coarsening=coarsening, words=in_words(coarsening, file=file)))
+            left = found
+    return Ladder(columns=(series.name,), rungs=tuple(rungs))
+
+
+def given_ladders(
+    ladders: Mapping[str | tuple[str, ...], Sequence[Coarsening]], allowed: Sequence[str], files: Mapping[str, str]
+) -> dict[tuple[str, ...], Ladder]:
+    """Return the ladders that a caller gave, by their columns.
+
+    Raises
+    ------
+    ParameterError
+        Where something else than lists of coarsenings was given.
+    ColumnError
+        Where a column is no quasi-identifier, or has two ladders.
+    """
+    if not isinstance(ladders, Mapping):
+        raise ParameterError(
+            Subject("tune", "ladders"),
+            f" must map names of columns to lists of coarsenings. Got {type(ladders).__name__}.",
+        )
+    found: dict[tuple[str, ...], Ladder] = {}
+    seen: set[str] = set()
+    for key, given in ladders.items():
+        columns = (key,) if isinstance(key, str) else tuple(key)
+        for name in columns:
+            if name not in allowed:
+                raise ColumnError(
+                    f"The column '{name}' cannot be coarsened: it is no quasi-identifier. {near_matches(name, allowed)}"
+                )
+            if name in seen:
+                raise ColumnError(f"The column '{name}' has two ladders.")
+            seen.add(name)
+        listed: object = given
+        if not isinstance(listed, list | tuple) or not all(isinstance(one, Coarsening) for one in listed):
+            raise ParameterError(
+                f"The ladder of {', '.join(map(repr, columns))} must be a list of coarsenings, the finest first."
+            )
+        file = files.get(columns[0], "")
+        rungs = tuple(Rung(coarsening=one, words=in_words(one, file=file)) for one in given)
+        found[columns] = Ladder(columns=columns, rungs=rungs)
+    return found
+
+
+def _values_after(series: pl.Series, coarsening: Coarsening) -> int:
+    """Return how many values a column has after a coarsening; none where the coarsening refuses the column."""
+    try:
+        frame = coarsen_columns(series.to_frame(), {series.name: coarsening}, [series.name]).frame
+    except UsageError:
+        return 0
+    return frame.to_series().drop_nulls().n_unique()
+
+
+def _dated(column: Column) -> bool:
+    kind = column.dictionary.dtype
+    return kind == pl.Date or isinstance(kind, pl.Datetime) or (kind == pl.String and _is_date_text(column))
+
+
+def _is_date_text(column: Column) -> bool:
+    return column.ordered and column.numbers is None
+
+
+def _bins(numbers: Sequence[Fraction]) -> Iterator[Coarsening]:
+    """Yield bins of round widths: 1, 2 and 5 times the powers of ten, from the gap of the values to their range."""
+    span, gap = numbers[-1] - numbers[0], min(b - a for a, b in pairwise(numbers))
+    power = 0
+    least = max(gap, span / _MOST_BINS)
+    while Fraction(10) ** power > least:
+        power -= 1
+    while Fraction(10) ** power <= span:
+        for digit in (1, 2, 5):
+            width = digit * Fraction(10) ** power
+            if least < width <= span:
+                yield Bins(int(width) if width.denominator == 1 else float(width))
+        power += 1
+
+
+def _prefixes(column: Column) -> Iterator[Coarsening]:
+    """Yield prefixes where the values are codes: short, without a space, with a digit in each, equally long."""
+    kind = column.dictionary.dtype
+    if kind not in (pl.String, pl.Categorical, pl.Enum):
+        return
+    text = column.dictionary.drop_nulls().cast(pl.String)
+    lengths = text.str.len_chars()
+    if not text.str.contains(r"^\S*[0-9]\S*$").all() or lengths.n_unique() > 1 or lengths[0] > _LONGEST_CODE:
+        return
+    for kept in range(lengths[0] - 1, 0, -1):
+        yield Prefix(kept)
+
+
+def _classes(column: Column) -> list[Coarsening]:
+    """Return classes of growing, round size for names, or for declared categories in their order."""
+    rows = len(column.codes)
+    digits = (10,) if column.size > _MANY_NAMES else (10, 12, 15, 20, 25, 30, 40, 50, 60, 80)
+    round_sizes = [digit * 10**power // 10 for power in range(len(str(rows))) for digit in digits]
+    sizes = [k for k in dict.fromkeys(round_sizes) if k > 1 and rows <= _LEAST_SHARE * k and _LARGEST_SHARE * k <= rows]
+    return [Ordered(k=k) if column.ordered else Labels(k=k) for k in sizes]

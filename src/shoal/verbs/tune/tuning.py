@@ -1,0 +1,368 @@
+"""What a search found: the best setting, all that were tried, and the trade-off between two kinds of loss."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from shoal._core.figures import svg_element, write_picture
+from shoal._core.language import gettext as _
+from shoal._core.language import language, marked, numeral
+from shoal._core.unpicklable import Unpicklable
+from shoal.metrics import METRICS
+from shoal.release.certificate import coarsenings_for_readers
+from shoal.report import TradeOffFacts
+from shoal.report.notebook import PRIVATE, card
+from shoal.report.sentences import number, percent
+from shoal.verbs.anonymize import anonymize
+from shoal.verbs.tune.coarsening_words import in_words
+from shoal.verbs.tune.tuning_chart import plot_trade_off
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    import polars as pl
+    from matplotlib.axes import Axes
+
+    from shoal.errors import ShoalError
+    from shoal.hierarchy import Coarsening
+    from shoal.pipeline.input import OpenedData
+    from shoal.release.release import Release
+    from shoal.verbs.tune.ladders import Ladder, Rung
+
+__all__ = ["Setting", "Tuning", "trade_off_of"]
+
+_Key = TypeVar("_Key")
+
+_TITLES = (
+    *(marked("setting"), marked("cells kept"), marked("loss"), marked("by coarsening")),
+    *(marked("by anonymization"), marked("stars")),
+    marked("untouched"),
+)
+"""The titles of the table's columns, and what the setting without a coarsening is called."""
+
+_ENDS = {
+    "complete": marked("every setting was tried"),
+    "settled": marked("nothing better was in sight"),
+    "time": marked("the time was over"),
+    "interrupted": marked("it was interrupted"),
+}
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Setting:
+    """One coarsening of the table, and what a release of it loses."""
+
+    rungs: Mapping[str | tuple[str, ...], Rung]
+    """The coarsening of each column that has one, beside those that must be."""
+    seconds: float
+    """How long it took to evaluate."""
+    loss: float | None = None
+    """What coarsening and anonymization lose together, against the original table; None where there is no release."""
+    loss_of_coarsening: float | None = None
+    """What the coarsening alone loses: as if the coarser table were published as it is."""
+    kept_share: float | None = None
+    """Share of the cells of quasi-identifiers that are published as they were before any coarsening."""
+    stars: int | None = None
+    """Suppressed cells of the release."""
+    stars_share: float | None = None
+    """The same as a share of all cells of quasi-identifiers."""
+    suppressed_tuples: int | None = None
+    """Rows of the release with a star."""
+    groups: int | None = None
+    """Equivalence classes of the release."""
+    error: ShoalError | None = None
+    """Why there is no release."""
+
+    @property
+    def loss_of_anonymization(self) -> float | None:
+        """What anonymization adds to the loss of the coarsening."""
+        if self.loss is None or self.loss_of_coarsening is None:
+            return None
+        return self.loss - self.loss_of_coarsening
+
+    @property
+    def losses(self) -> tuple[float, float]:
+        """What the coarsening loses alone, and what anonymization adds; infinite where there is no release."""
+        if self.loss is None or self.loss_of_coarsening is None:
+            return math.inf, math.inf
+        return self.loss_of_coarsening, self.loss - self.loss_of_coarsening
+
+    @property
+    def text(self) -> str:
+        """The coarsenings in words, `age=bins:5 zip=prefix:3`."""
+        return " ".join(f"{_name(key)}={rung.text}" for key, rung in self.rungs.items()) or "untouched"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the setting and its figures, for JSON."""
+        return {
+            "coarsen": {_name(key): rung.text for key, rung in self.rungs.items()},
+            "loss": self.loss,
+            "loss_of_coarsening": self.loss_of_coarsening,
+            "loss_of_anonymization": self.loss_of_anonymization,
+            "kept_share": self.kept_share,
+            "stars": self.stars,
+            "stars_share": self.stars_share,
+            "suppressed_tuples": self.suppressed_tuples,
+            "groups": self.groups,
+            "seconds": round(self.seconds, 4),
+            "error": None if self.error is None else str(self.error),
+        }
+
+    def __repr__(self) -> str:
+        return f"Setting({self.text!r}, loss={self.loss})"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Tuning(Unpicklable):
+    """What a search for the best coarsening found."""
+
+    _instead: ClassVar[str] = "Pickle to_dict() of it, or its words."
+
+    loss: str
+    """What was minimized."""
+    best: Setting
+    """The setting with the lowest loss."""
+    settings: tuple[Setting, ...]
+    """All that were tried, in their order; the first one leaves the columns that are tuned untouched."""
+    screened: int = 0
+    """How many settings were tried with a quick algorithm first, where the one that was asked for searches long."""
+    stand_in: str | None = None
+    """The quick algorithm, where one was used."""
+    ladders: tuple[Ladder, ...]
+    """What there was to choose from."""
+    always: Mapping[str | tuple[str, ...], Coarsening] = field(default_factory=dict)
+    """The coarsenings that every setting has."""
+    ended: str
+    """Why the search ended: "complete" (every setting was tried), "settled" (nothing better was in sight), "time" or
+    "interrupted"; after the last two another run may find something else."""
+    seconds: float
+    """How long it took."""
+    opened: OpenedData
+    """The table. Private."""
+    request: Mapping[str, Any]
+    """What was asked for, as arguments of `shoal.anonymize`."""
+
+    @property
+    def untouched(self) -> Setting:
+        """The setting that coarsens nothing (beyond what must be)."""
+        return self.settings[0]
+
+    @property
+    def size(self) -> int:
+        """How many settings there are."""
+        return math.prod(len(ladder.rungs) + 1 for ladder in self.ladders)
+
+    @property
+    def coarsen(self) -> dict[str | tuple[str, ...], Coarsening]:
+        """The best coarsenings, ready for `shoal.anonymize(coarsen=...)`."""
+        return {**self.always, **{key: rung.coarsening for key, rung in self.best.rungs.items()}}
+
+    @property
+    def words(self) -> dict[str, str]:
+        """The best coarsenings in the words of the command line and of spec files, by column.
+
+        A level of a hierarchy names its file. A coarsening that has no words is not in it.
+        """
+        said = {key: in_words(coarsening) for key, coarsening in self.always.items()}
+        said |= {key: rung.words for key, rung in self.best.rungs.items()}
+        return {_name(key): words for key, words in said.items() if words is not None}
+
+    def to_toml(self) -> str:
+        """Return the best coarsenings as a section of a spec file."""
+        lines = [f"{json.dumps(name)} = {json.dumps(words)}" for name, words in self.words.items()]
+        return "\n".join(["[coarsen]", *lines, ""])
+
+    @cached_property
+    def trade_off(self) -> tuple[Setting, ...]:
+        """The settings that no other one beats in both kinds of loss, from the finest to the coarsest.
+
+        The loss of the coarsening grows from one to the next, what anonymization adds falls. The best is among them.
+        """
+        able = {at: setting for at, setting in enumerate(self.settings) if setting.loss is not None}
+        return tuple(able[at] for at in trade_off_of(able))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as a dictionary, for JSON."""
+        return {
+            "loss": self.loss,
+            "ended": self.ended,
+            "seconds": round(self.seconds, 4),
+            "settings": self.size,
+            "screened": self.screened,
+            "stand_in": self.stand_in,
+            "coarsen": self.words,
+            "best": self.best.to_dict(),
+            "untouched": self.untouched.to_dict(),
+            "trade_off": [setting.to_dict() for setting in self.trade_off],
+            "tried": [setting.to_dict() for setting in self.settings],
+        }
+
+    def to_json(self) -> str:
+        """Return everything as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return all settings that were tried as a Polars frame, in their order."""
+        import polars as pl
+
+        rows = [{**setting.to_dict(), "coarsen": setting.text} for setting in self.settings]
+        return pl.DataFrame(rows, infer_schema_length=None).rename({"coarsen": "setting"})
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the trade-off, and return the axes: what anonymization adds against what the coarsening loses."""
+        able = [setting.losses for setting in self.settings if setting.loss is not None]
+        front = [setting.losses for setting in self.trade_off]
+        return plot_trade_off(able, front, self.best.losses, loss=METRICS[self.loss].title, ax=ax)
+
+    def save_plot(self, path: str | PathLike[str]) -> None:
+        """Write the picture of the trade-off as SVG or PNG, whichever the name ends in."""
+        write_picture(self.plot(), path)
+
+    def release(self, **changes: Any) -> Release:
+        """Anonymize the table with the best coarsening, and verify it; its report shows the trade-off.
+
+        Parameters
+        ----------
+        **changes
+            Arguments of `shoal.anonymize` that shall differ from those that were tuned with.
+        """
+        release = anonymize(self.opened.as_it_came, **{**self.request, "coarsen": self.coarsen, **changes})
+        certificate = release.certificate
+        if "coarsen" not in changes:  # what the search found depends on the table
+            asked = {**certificate.for_readers, "coarsen": coarsenings_for_readers(self.always), "tuned": True}
+            searched = {column for ladder in self.ladders for column in ladder.columns}
+            # Whether a column's sets are of exact values is for those to see who know what the search found.
+            kept = [one for one in certificate.warnings if one.code != "large_sets" or one.column not in searched]
+            certificate = replace(certificate, for_readers=asked, warnings=tuple(kept))
+        return replace(
+            release,
+            certificate=certificate,
+            source_format=self.opened.format,
+            restore=self.opened.restore.of(release.published),
+            trade_off=self._for_report,
+        )
+
+    def shown_loss(self, loss: float | None) -> str:
+        """Return a loss as people read it: a percentage where the whole information is 100%."""
+        if loss is None:
+            return "-"
+        return number(loss) if self.loss == "kl_divergence" else percent(max(loss, 0.0))
+
+    def columns(self) -> dict[str, list[str]]:
+        """Return the settings of the trade-off as a table to read, by the titles of its columns.
+
+        How many cells stay as they are, what is lost by coarsening and by anonymization, and the stars where there are
+        some.
+        """
+        shown = self.trade_off
+        table = {
+            "setting": [setting.text for setting in shown],
+            "cells kept": [percent(setting.kept_share or 0.0) for setting in shown],
+            "loss": [self.shown_loss(setting.loss) for setting in shown],
+            "by coarsening": [self.shown_loss(setting.losses[0]) for setting in shown],
+            "by anonymization": [self.shown_loss(setting.losses[1]) for setting in shown],
+        }
+        if any(setting.stars for setting in shown):
+            table["stars"] = [percent(setting.stars_share or 0.0) for setting in shown]
+        return table
+
+    def sentences(self) -> tuple[str, ...]:
+        """Return what was searched and how that ended, and what is recommended."""
+        tried = (
+            _("{tried} of {all} settings were tried in {seconds} s, until {ended}.")
+            if self.stand_in is None
+            else _(
+                "{screened} of {all} settings were looked at with {algorithm}, which is quick, and the {tried} most "
+                "promising ones were tried in {seconds} s, until {ended}."
+            )
+        ).format(
+            tried=number(len(self.settings)),
+            screened=number(self.screened),
+            all=number(self.size),
+            algorithm=self.stand_in,
+            seconds=numeral(f"{self.seconds:.1f}"),
+            ended=_(_ENDS[self.ended]),
+        )
+        return tried, self._recommendation()
+
+    def _recommendation(self) -> str:
+        best, untouched = self.best, self.untouched
+        said = (
+            _("Recommended: {what}. It keeps {kept} of the cells as they are and loses {loss} ({metric})")
+            if self.loss == "kl_divergence"
+            else _(
+                "Recommended: {what}. It keeps {kept} of the cells as they are and loses {loss} of the information "
+                "({metric})"
+            )
+        ).format(
+            what=_("no coarsening") if best is untouched else best.text,
+            kept=percent(best.kept_share or 0.0),
+            loss=self.shown_loss(best.loss),
+            metric=_(METRICS[self.loss].title),
+        )
+        if len(self.settings) == 1:
+            return said + _("; there was no time to try a coarsening.")
+        if best is untouched:
+            return said + _("; every coarsening that was tried loses more.")
+        if untouched.loss is None:
+            return said + _("; without a coarsening there is no release.")
+        return said + _(", in place of {kept} kept and {loss} lost without a coarsening.").format(
+            kept=percent(untouched.kept_share or 0.0), loss=self.shown_loss(untouched.loss)
+        )
+
+    def _for_report(self) -> TradeOffFacts:
+        table = self.columns()
+        table["setting"] = [
+            f"{_(text)} ({_('best')})" if setting is self.best else _(text)
+            for text, setting in zip(table["setting"], self.trade_off, strict=True)
+        ]
+        return TradeOffFacts(
+            title=_("How coarse was best"),
+            caption=_("The settings that no other one beats in both kinds of loss, from the finest to the coarsest."),
+            sentences=self.sentences(),
+            header=tuple(_(title)[:1].upper() + _(title)[1:] for title in table),
+            rows=tuple(zip(*table.values(), strict=True)),
+            picture=svg_element(self.plot()),
+            language=language(),
+        )
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of it, for the publisher."""
+        told = self._for_report()
+        return card(
+            "Coarsenings that were tried",
+            sentences=told.sentences,
+            columns=dict(zip(told.header, zip(*told.rows, strict=True), strict=True)),
+            caption=told.caption,
+            private=PRIVATE,
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Tuning(best={self.best.text!r}, loss={self.best.loss}, untouched={self.untouched.loss}, "
+            f"tried={len(self.settings)} of {self.size}, ended={self.ended!r})"
+        )
+
+
+def _name(key: str | tuple[str, ...]) -> str:
+    return key if isinstance(key, str) else ",".join(key)
+
+
+def trade_off_of(able: Mapping[_Key, Setting]) -> list[_Key]:
+    """Return the settings that no other one beats in both kinds of loss, from the finest to the coarsest.
+
+    Parameters
+    ----------
+    able : mapping of key to Setting
+        Settings that can be published.
+    """
+    front: list[_Key] = []
+    for key in sorted(able, key=lambda key: able[key].losses):
+        if not front or able[key].losses[1] < able[front[-1]].losses[1]:
+            front.append(key)
+    return front

@@ -1,0 +1,1 @@
+"""The tests of shoal, and the oracles that they compare it with."""

@@ -1,0 +1,32 @@
+"""Interrupts reach whoever waits for them, wherever they strike."""
+
+from __future__ import annotations
+
+import pytest
+
+from shoal._core.progress import Clock, interruptible
+
+
+def _as_compiled_code_raises(cause: BaseException) -> None:
+    """Raise what Python makes of an exception on the way out of a compiled function: one SystemError of another."""
+    try:
+        try:
+            raise cause
+        except BaseException as struck:
+            raise SystemError("returned a result with an exception set") from struck
+    except SystemError as first:
+        raise SystemError("returned a result with an exception set") from first
+
+
+def test_an_interrupt_of_a_compiled_function_is_one() -> None:
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        _as_compiled_code_raises(KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt), Clock(("work",)).step("work"):
+        _as_compiled_code_raises(KeyboardInterrupt())
+
+
+def test_another_failure_stays_what_it_is() -> None:
+    with pytest.raises(SystemError, match="exception set"), interruptible():
+        _as_compiled_code_raises(ValueError("no"))
+    with pytest.raises(KeyError), Clock(("work",)).step("work"):
+        raise KeyError

@@ -1,0 +1,95 @@
+"""Tests of work that another thread does meanwhile."""
+
+from __future__ import annotations
+
+import errno
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal
+from shoal._core.threads import begun, beside
+from shoal.errors import OutputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from shoal._core.threads import Told
+
+
+def test_what_was_begun_returns_its_result_or_raises() -> None:
+    def fails() -> int:
+        raise LookupError("none")
+
+    assert begun(lambda: 3)() == 3
+    waiting = begun(fails)
+    with pytest.raises(LookupError, match="none"):
+        waiting()
+
+
+def test_work_is_done_beside_a_block() -> None:
+    here = threading.Event()
+
+    def work(told: Told) -> str:
+        told("step", 0, 1)
+        assert here.wait(10)
+        return "done"
+
+    with beside(work) as found:
+        here.set()  # else the work would wait for ever
+        assert found() == "done"
+
+
+def test_work_ends_before_a_block_that_is_left() -> None:
+    ended = []
+
+    def work(told: Told) -> None:
+        try:
+            while True:
+                told("step", 0, 1)
+                time.sleep(0.001)
+        finally:
+            ended.append(True)
+
+    with pytest.raises(KeyboardInterrupt), beside(work):
+        raise KeyboardInterrupt
+    assert ended == [True]
+
+
+def test_an_interrupt_ends_the_search_and_what_is_done_beside_it() -> None:
+    rng = np.random.default_rng(1)
+    frame = pl.DataFrame({name: rng.integers(0, 40, 3_000) for name in "abcd"})
+
+    def interrupt(step: str, done: int, total: int, /) -> None:
+        if step == "nearest neighbours":
+            raise KeyboardInterrupt
+
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        shoal.anonymize(
+            frame, quasi_identifiers=list("abcd"), k=5, algorithm="cluster", recoding="generalization",
+            progress=interrupt,
+        )  # fmt: skip
+    for _ in range(200):  # what is lost at least is looked for by work that ends by itself
+        if threading.active_count() == before:
+            break
+        time.sleep(0.05)
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("rows", [50, 200_000])  # by rows, and by runs of equal ones
+def test_a_disk_that_fails_while_the_file_is_verified_leaves_nothing(
+    rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(path: Path) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    release = shoal.anonymize(pl.DataFrame({"a": [1, 2] * (rows // 2)}), quasi_identifiers=["a"], k=2)
+    monkeypatch.setattr("shoal.release.row_store.to_disk", fails)
+    with pytest.raises(OutputError, match="Nothing was published"):
+        release.save(tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []

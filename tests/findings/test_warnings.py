@@ -1,0 +1,312 @@
+"""Each warning is raised where it should be, in the words of those who read it, and tells readers nothing new."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import shoal
+from shoal._messages import PYTHON
+from shoal.cli.main import app
+from shoal.cli.voice import Flags
+from shoal.errors import WarnedError
+from shoal.findings import WARNINGS, how_to_coarsen, published_warnings
+from shoal.table import Schema
+from shoal.wording import english, sentences
+
+ROWS = 40
+SECRET = "Zyzzyva"
+FLAGS = Flags(
+    {
+        "k": "-k",
+        "l": "-l",
+        "t": "-t",
+        "direct_identifiers": "--id",
+        "coarsen": "--coarsen",
+        "hierarchies": "--hierarchy",
+        "largest_set": "--largest-set",
+        "exact_ends": "--exact-ends",
+        "recoding": "--recoding",
+        "dates": "--date",
+        "normalize": "--normalize",
+        "spreadsheet_safe": "--spreadsheet-safe",
+    }
+)
+PLAIN = {"sex": ["f", "m"] * (ROWS // 2), "disease": [f"d{row // 2 % 4}" for row in range(ROWS)]}
+
+
+def released(table: dict[str, Any], **request: Any) -> shoal.Release:
+    asked: dict[str, Any] = {"quasi_identifiers": ["sex"], "sensitive": "disease", "privacy": shoal.KAnonymity(5)}
+    return shoal.anonymize(pl.DataFrame(PLAIN | table), seed=0, **asked | request)
+
+
+def test_nothing_to_warn_of() -> None:
+    release = released({"ward": ["a", "b", "b", "a"] * (ROWS // 4)}, insensitive=["ward"])
+    assert release.warnings == ()
+    assert release.certificate.to_dict()["warnings"] == release.public_certificate.to_dict()["warnings"] == []
+
+
+STREETS = [f"{SECRET} {row:02}" for row in range(ROWS)]
+CASES: list[tuple[str, str | None, dict[str, Any], dict[str, Any], str, str]] = [
+    # Code, column, table, request, and what is advised in Python and by flags.
+    (
+        *("near_unique_insensitive", "note"),
+        {"note": [*range(21), *[99] * 19]},
+        {"insensitive": ["note"]},
+        *("direct_identifiers=['note']", "--id note"),
+    ),
+    (
+        *("near_unique_insensitive", "hour"),
+        {"hour": [row // 5 for row in range(ROWS)], "ward": [row % 5 for row in range(ROWS)]},
+        {"insensitive": ["hour", "ward"]},
+        *("a quasi-identifier", "or drop it"),
+    ),
+    (
+        *("near_unique_sensitive", "pay"),
+        {"pay": [row * 1.25 for row in range(ROWS)]},
+        {"sensitive": ["disease", "pay"], "privacy": shoal.KAnonymity(5)},
+        *("direct_identifiers=['pay']", "--id pay"),
+    ),
+    (
+        *("large_sets", "street"),
+        {"street": STREETS},
+        {
+            "quasi_identifiers": ["sex", "street"],
+            "recoding": "generalization",
+            "algorithm": "mondrian",
+            "exact_ends": True,
+        },
+        *("largest_set=4", "--largest-set 4"),
+    ),
+    (
+        *("exact_ends", None),
+        {"age": [20 + row for row in range(ROWS)]},
+        {"quasi_identifiers": ["sex", "age"], "recoding": "generalization", "exact_ends": True},
+        *("without exact_ends=True", "without --exact-ends"),
+    ),
+    (
+        *("mostly_stars", "age"),
+        {"age": [20 + row for row in range(ROWS)]},
+        {"quasi_identifiers": ["sex", "age"]},
+        *("coarsen={'age': shoal.Bins(10)}", "--coarsen age=bins:10"),
+    ),
+    (
+        *("mostly_stars", "street"),
+        {"street": STREETS},
+        {"quasi_identifiers": ["sex", "street"]},
+        *("hierarchies={'street': 'FILE'} with recoding='generalization'", "--hierarchy street=FILE with --recoding"),
+    ),
+    (
+        *("mostly_stars", "age"),
+        {"age": [20 + row for row in range(ROWS)]},
+        {"quasi_identifiers": ["sex", "age"], "coarsen": {"age": shoal.Round(2)}},
+        *("direct_identifiers=['age']", "coarser still, or drop it (--id age)"),
+    ),
+    (
+        *("small_k", None),
+        {"sex": [*["f"] * 38, *["m"] * 2]},
+        {"privacy": shoal.KAnonymity(2)},
+        *("shoal.KAnonymity(5)", "-k 5"),
+    ),
+    (*("small_l", "disease"), {"disease": PLAIN["sex"]}, {}, "shoal.LDiversity(2)", "-l 2"),
+    (
+        *("dominant_value", "disease"),
+        {"disease": [*["flu"] * 30, *"abcdefghij"]},
+        {},
+        *("shoal.TCloseness(0.2)", "-t 0.2"),
+    ),
+    (
+        *("values_read_alike", "disease"),
+        {"disease": [["asthma", "Asthma", "cough", "cold  sore", "cold sore"][row // 2 % 5] for row in range(ROWS)]},
+        {},
+        *("normalize=True", "--normalize"),
+    ),
+    (
+        *("values_read_alike", "sex"),
+        {"sex": [["f", "m", "f ", "\uff4d"][row % 4] for row in range(ROWS)]},
+        {},
+        *("normalize=True", "--normalize"),
+    ),
+    (
+        *("formula_cells", "disease"),
+        {"disease": [["=1+1", "@x", "-5", "+4,5"][row // 2 % 4] for row in range(ROWS)]},
+        {},
+        *("release.save(..., spreadsheet_safe=True)", "--spreadsheet-safe"),
+    ),
+    (
+        *("formula_cells", "note"),
+        {"note": ["\tx", "y"] * (ROWS // 2)},
+        {"insensitive": ["note"]},
+        *("release.save(..., spreadsheet_safe=True)", "--spreadsheet-safe"),
+    ),
+    (
+        *("repeated_person", "patient_id"),
+        {"patient_id": [row // 2 for row in range(ROWS)]},
+        {"direct_identifiers": ["patient_id"]},
+        *("one record per person", "40 rows of 20 values of 'patient_id', at most 2 of one"),
+    ),
+    (
+        *("unread_dates", "born"),
+        {"born": [*[f"{1 + row % 28}.12.1980" for row in range(ROWS - 1)], "unknown"]},
+        {"quasi_identifiers": ["sex", "born"]},
+        *("dates={'born':", "--date born="),
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "column", "table", "request_", "python", "flags"), CASES)
+def test_each_is_raised_with_what_to_do_in_two_voices(
+    code: str, column: str | None, table: dict[str, Any], request_: dict[str, Any], python: str, flags: str
+) -> None:
+    release = released(table, **request_)
+    found = [one for one in release.warnings if (one.code, one.column) == (code, column)]
+    assert len(found) == 1, [one.text for one in release.warnings]
+    remark = found[0]
+    assert python in remark.told(PYTHON)
+    assert python in remark.text
+    assert flags in remark.told(FLAGS)
+    assert remark.told(FLAGS).endswith(".")
+    written = next(one for one in release.certificate.to_dict()["warnings"] if one["text"] == remark.text)
+    assert (written["code"], written["column"]) == (code, column)
+    assert sentences((written["found"], written["advice"])) == remark.text, "the codes and the sentences are the same"
+    told = [one for one in release.public_certificate.to_dict()["warnings"] if one["code"] == code]
+    assert bool(told) == WARNINGS[code].public
+    for one in told:
+        assert one["text"] in [english(raised.found) for raised in release.warnings]
+        assert python not in one["text"]
+        assert one["text"] == english(one["found"])
+    everything = json.dumps([release.certificate.to_dict()["warnings"], [one.told(FLAGS) for one in release.warnings]])
+    assert SECRET not in everything
+    assert "flu" not in everything
+
+
+def test_every_warning_of_a_release_has_a_case_and_the_page_lists_all() -> None:
+    assert {case[0] for case in CASES} == {one.code for one in WARNINGS.values() if "release" in one.by}
+    page = (Path(__file__).parents[2] / "docs/guide/warnings.md").read_text(encoding="utf-8")
+    rows = [f"| `{one.code}` | {one.when} | {one.why} |" for one in WARNINGS.values()]
+    assert [row for row in page.splitlines() if row.startswith("| `")] == rows
+    listed = CliRunner().invoke(app, ["list", "warnings", "--json"])
+    assert [one["name"] for one in json.loads(listed.stdout)["warnings"]] == list(WARNINGS)
+
+
+def test_pairs_and_records_are_counted() -> None:
+    table = {"disease": [*["Flu"] * 10, *["flu"] * 10, *["FLU"] * 5, *["cough"] * 15]}
+    (remark,) = (one for one in released(table).warnings if one.code == "values_read_alike")
+    assert remark.text.startswith("3 pair(s) of values of 'disease'")
+    assert " and 25 records show one of them." in remark.text
+
+
+def test_numbers_are_no_formulas_and_files_for_spreadsheets_have_none(tmp_path: Path) -> None:
+    numbers = ["-5", "+3", "-1.5", "-1,234.5", "+.5", "-2e-3", "-7%", "5"]
+    assert released({"disease": [numbers[row // 2 % 8] for row in range(ROWS)]}).warnings == ()
+    release = released({"disease": [["=1+1", "+49 (0)", "-x", "d"][row // 2 % 4] for row in range(ROWS)]})
+    (remark,) = release.warnings
+    assert (remark.code, remark.text[:12]) == ("formula_cells", "30 record(s)")
+    with pytest.raises(WarnedError, match="formula"):
+        release.save(tmp_path / "refused", strict=True)
+    assert [one["code"] for one in release.save(tmp_path / "plain").to_dict()["warnings"]] == ["formula_cells"]
+    answers: list[dict[str, Any]] = [{"spreadsheet_safe": True}, {"format": "parquet"}, {"format": "xlsx"}]
+    for number, answer in enumerate(answers):
+        assert release.save(tmp_path / f"safe-{number}", strict=True, **answer).to_dict()["warnings"] == []
+        public = json.loads((tmp_path / f"safe-{number}" / "certificate.json").read_text("utf-8"))
+        assert public["warnings"] == []
+
+
+def test_strictness_writes_nothing(tmp_path: Path) -> None:
+    release = released({"note": range(ROWS)}, insensitive=["note"])
+    with pytest.raises(WarnedError, match=r"(?s)1 warning, .*direct_identifiers=\['note'\]") as refused:
+        release.save(tmp_path / "out", strict=True)
+    assert "(--id note)" in refused.value.told(FLAGS).replace("\n", " ")
+    assert list(tmp_path.iterdir()) == []
+    release.save(tmp_path / "out")
+    released({}).save(tmp_path / "clean", strict=True)
+
+
+def test_the_command_line_says_them_in_flags_and_so_do_its_files(tmp_path: Path) -> None:
+    table = pl.DataFrame(PLAIN | {"note": range(ROWS), "born": [*["31.12.1980"] * (ROWS - 1), "unknown"]})
+    table.write_csv(tmp_path / "in.csv")
+    words = f"anonymize {tmp_path}/in.csv --qi sex,born --sensitive disease --insensitive note -k 5 -o {tmp_path}/out"
+    told = CliRunner().invoke(app, words.split())
+    assert told.exit_code == 0
+    said = " ".join(told.stdout.split())
+    assert "Warning: 100% of the records have a value of 'note' of their own" in said
+    assert "--id note" in said
+    assert "'born' looks like dates" in told.stderr
+    assert "'born' looks like dates" not in said, "it was said when the file was read"
+    private = json.loads((tmp_path / "out.private/certificate.json").read_text())
+    assert [one["code"] for one in private["warnings"]] == ["near_unique_insensitive", "unread_dates"]
+    assert "--id note" in private["warnings"][0]["text"]
+    assert "--date born=" in private["warnings"][1]["text"]
+    public = json.loads((tmp_path / "out/certificate.json").read_text())
+    assert [one["code"] for one in public["warnings"]] == ["near_unique_insensitive"]
+    assert "--" not in public["warnings"][0]["text"]
+    refused = CliRunner().invoke(app, [*words.split(), "--strict", "--force"])
+    assert refused.exit_code == 1
+    assert "2 warnings" in refused.stderr
+    assert json.loads((tmp_path / "out.private/certificate.json").read_text()) == private
+
+
+def test_sets_in_quotes_and_missing_members_are_counted() -> None:
+    cells = [f'{{"a, {row}", b{row}, c{row}, "d\\"{row}", e{row}}}' for row in range(4)]
+    frame = pl.DataFrame({"q": [cell for cell in cells for _ in range(5)]})
+    found = list(
+        published_warnings(
+            frame,
+            Schema(quasi_identifiers=("q",)),
+            achieved={"k": 5, "groups": 4},
+            star="*",
+            coarse=(),
+            coarser=lambda name: how_to_coarsen(pl.Series(["a", "b"]), name, recoding="generalization"),
+        )
+    )
+    assert [one.code for one in found] == ["large_sets"]
+    assert "100% of the records" in found[0].text
+    assert "20 different ones" in found[0].text
+    intervals = pl.DataFrame({"q": ['{"[1, 2]", "[5, 6]"}', "[1, 2]", "*", None]})
+    assert not list(
+        published_warnings(
+            intervals,
+            Schema(quasi_identifiers=("q",)),
+            achieved={"k": 5, "groups": 4},
+            star="*",
+            coarse=(),
+            coarser=lambda name: name,
+        )
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_shares_are_their_definitions(data: st.DataObject) -> None:
+    rows = data.draw(st.integers(5, 14))
+    values = st.none() | st.integers(0, 6)
+    table = {name: data.draw(st.lists(values, min_size=rows, max_size=rows)) for name in "ab"}
+    frame = pl.DataFrame({"q": ["x"] * rows, **table}, schema_overrides={"a": pl.Int64, "b": pl.Int64})
+    found = published_warnings(
+        frame,
+        Schema(quasi_identifiers=("q",), insensitive=("a", "b")),
+        achieved={"k": rows, "groups": 1},
+        star="*",
+        coarse=(),
+        coarser=lambda name: name,
+    )
+    alone = {name: Counter(column) for name, column in table.items()}
+    own = {
+        name: sum(alone[name][value] == 1 for value in column if value is not None) / rows
+        for name, column in table.items()
+    }
+    expected = [name for name in "ab" if own[name] >= 0.5]
+    pairs = list(zip(table["a"], table["b"], strict=True))
+    together = sum(pairs.count(pair) == 1 for pair in pairs if pair != (None, None)) / rows
+    distinct = len(alone["a"]) * len(alone["b"])
+    if not expected and together >= 0.5 and distinct >= 0.5 * rows:
+        expected = ["a"]
+    assert [one.column for one in found] == expected

@@ -1,0 +1,1 @@
+"""What tests compare shoal with: slow oracles, strategies for `hypothesis`, reusable assertions."""

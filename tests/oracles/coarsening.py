@@ -1,0 +1,50 @@
+"""What the cells of a release of a coarsened table stand for in the original one, by definition."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Sequence
+from typing import Any
+
+from tests.oracles.oracles import STAR, Interval, Row
+
+__all__ = ["in_original_values"]
+
+
+def in_original_values(
+    rows: Sequence[Row],
+    coarse: Sequence[Row],
+    release: Sequence[Sequence[Any]],
+    domains: Sequence[Collection[Any]],
+) -> list[tuple[Any, ...]]:
+    """Return a release of a coarsened table, said in the values of the original one.
+
+    Parameters
+    ----------
+    rows, coarse : sequences of rows
+        The quasi-identifiers before and after they were coarsened, of the same people in the same order.
+    release : sequence of sequences
+        What is published of them; a cell is a coarse value, `STAR`, an `Interval` or a frozenset of coarse values.
+    domains : sequence of collections
+        The coarse values of each column.
+
+    Returns
+    -------
+    list of tuple
+        For each row and column `STAR`, or the frozenset of the original values that some row has whose coarse value is
+        one that the published cell stands for.
+    """
+    told = []
+    for cells in release:
+        columns = zip(cells, zip(*rows, strict=True), zip(*coarse, strict=True), domains, strict=True)
+        told.append(tuple(_values(cell, before, after, domain) for cell, before, after, domain in columns))
+    return told
+
+
+def _values(cell: Any, before: Sequence[Hashable], after: Sequence[Any], domain: Collection[Any]) -> Any:
+    if cell is STAR:
+        return STAR
+    if isinstance(cell, Interval):
+        inside = {value for value in domain if value is not None and cell.low <= value <= cell.high}
+    else:
+        inside = set(cell) if isinstance(cell, frozenset) else {cell}
+    return frozenset(value for value, became in zip(before, after, strict=True) if became in inside)

@@ -1,0 +1,218 @@
+"""What the strategies draw, and what the invariants catch."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.oracles import invariants, strategies
+from tests.oracles.oracles import frequency_diverse, k_anonymous, predicate_of
+from tests.oracles.strategies import (
+    CodeTable,
+    FrameTable,
+    code_tables,
+    frame_tables,
+    group_counts,
+    models,
+    requirements,
+)
+from tests.oracles.three_phase import eligible
+
+QUICK = settings(max_examples=100, deadline=None)
+
+
+@QUICK
+@given(table=code_tables(min_rows=2, max_rows=9, min_columns=0, max_domain=5))
+def test_codes_are_dense_and_sizes_as_asked(table: CodeTable) -> None:
+    n, d = table.quasi_identifiers.shape
+    assert 2 <= n <= 9
+    assert 0 <= d <= 4
+    assert table.quasi_identifiers.dtype == table.sensitive.dtype == np.int32
+    for column in [*table.quasi_identifiers.T, table.sensitive]:
+        assert set(column.tolist()) == set(range(max(column.tolist()) + 1))
+
+
+@QUICK
+@given(table=code_tables(l=3, max_values=5))
+def test_tables_for_an_l_are_eligible(table: CodeTable) -> None:
+    assert frequency_diverse(table.values, 3)
+    assert table.largest_l >= 3
+    assert not frequency_diverse(table.values, table.largest_l + 1)
+
+
+@QUICK
+@given(groups=group_counts(l=3))
+def test_group_counts_are_eligible_together(groups: list[list[int]]) -> None:
+    assert eligible([sum(column) for column in zip(*groups, strict=True)], 3)
+    assert all(any(group) for group in groups)
+
+
+def test_degenerate_tables_are_among_them() -> None:
+    seen = set()
+
+    @settings(max_examples=400, deadline=None, derandomize=True, database=None)
+    @given(table=code_tables(min_columns=0))
+    def look(table: CodeTable) -> None:
+        n, d = table.quasi_identifiers.shape
+        several = n > 3 and d > 0
+        seen.add("one row" if n == 1 else "more rows")
+        seen.add("no column" if d == 0 else "columns")
+        seen.add("all rows alike" if several and len(set(table.rows)) == 1 else "")
+        seen.add("all rows differ" if several and len(set(table.rows)) == n else "")
+        seen.add("all sensitive values differ" if several and len(set(table.values)) == n else "")
+        seen.add("one sensitive value" if several and len(set(table.values)) == 1 else "")
+
+    look()
+    assert {"one row", "no column", "all rows alike", "all rows differ"} <= seen
+    assert {"all sensitive values differ", "one sensitive value"} <= seen
+
+
+@settings(max_examples=150, deadline=None)
+@given(table=frame_tables())
+def test_frames_say_the_same_as_their_codes(table: FrameTable) -> None:
+    assert set(table.frame.columns) == {*table.quasi_identifiers, table.sensitive}
+    assert table.frame.height == len(table.codes.values)
+    assert table.frame[table.sensitive].null_count() == 0
+    for name, codes in zip(table.quasi_identifiers, table.codes.quasi_identifiers.T.tolist(), strict=True):
+        cells = table.frame[name].to_list()
+        assert len(set(zip(cells, codes, strict=True))) == len(set(cells)) == len(set(codes))
+        present = [(cell, code) for cell, code in zip(cells, codes, strict=True) if cell is not None]
+        assert sorted(present) == sorted(present, key=lambda pair: pair[1])
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [
+        ("int", pl.Int64),
+        ("float", pl.Float64),
+        ("text", pl.String),
+        ("category", pl.Categorical),
+        ("enum", pl.Enum),
+        ("boolean", pl.Boolean),
+        ("date", pl.Date),
+        ("decimal", pl.Decimal),
+    ],
+)
+def test_every_type(kind: str, dtype: type[pl.DataType]) -> None:
+    assert kind in strategies._KINDS
+    column = strategies._as_type([1, 0, None, 1], kind)
+    assert column.dtype == dtype
+    assert column.is_null().to_list() == [False, False, True, False]
+    cells = column.to_list()
+    assert cells[0] == cells[3] > cells[1]
+
+
+def test_types_and_missing_cells_are_drawn() -> None:
+    seen = set()
+
+    @settings(max_examples=300, deadline=None, derandomize=True, database=None)
+    @given(table=frame_tables(code_tables(min_rows=4, max_rows=6, min_columns=3, max_domain=3)))
+    def look(table: FrameTable) -> None:
+        seen.update((column.dtype.base_type(), column.null_count() > 0) for column in table.frame)
+
+    look()
+    assert {dtype for dtype, missing in seen if missing} == {dtype for dtype, _ in seen}
+    assert len({dtype for dtype, _ in seen}) == len(strategies._KINDS)
+
+
+@QUICK
+@given(table=frame_tables(missing=False))
+def test_frames_without_missing_cells(table: FrameTable) -> None:
+    assert sum(table.frame.null_count().row(0)) == 0
+
+
+@QUICK
+@given(data=st.data(), table=code_tables())
+def test_requirements_are_met_by_the_whole_table(data: st.DataObject, table: CodeTable) -> None:
+    conjunction = data.draw(requirements(table))
+    assert conjunction
+    for model in conjunction:
+        assert model.monotone
+        assert predicate_of(model, table.values)(table.values)
+
+
+@QUICK
+@given(model=models(), numeric=models(monotone=True, numeric=True), other=models(monotone=False))
+def test_models_are_of_the_kind_asked_for(model: object, numeric: object, other: object) -> None:
+    assert not model.reads_values  # type: ignore[attr-defined]
+    assert numeric.monotone  # type: ignore[attr-defined]
+    assert not other.monotone  # type: ignore[attr-defined]
+    assert predicate_of(other, "ab")(["a", "b"]) in (True, False)
+
+
+@dataclass
+class Labelled:
+    groups: np.ndarray
+    count: int
+
+
+@dataclass
+class Promised:
+    tuples_ratio: int | None = None
+    stars_ratio: int | None = None
+
+
+def labelled(*labels: int, count: int | None = None) -> Labelled:
+    return Labelled(np.array(labels, dtype=np.int32), max(labels) + 1 if count is None else count)
+
+
+def two_diverse(group: list[str]) -> bool:
+    return frequency_diverse(group, 2)
+
+
+class TestInvariants:
+    def test_a_good_partition_passes(self) -> None:
+        found = invariants.check_partition(labelled(1, 0, 0, 1), rows=4, sensitive=["abab"], predicates=[two_diverse])
+        assert found == [[1, 2], [0, 3]]
+        assert invariants.check_partition(labelled(0, 0), rows=2, predicates=[lambda group: k_anonymous(group, 2)])
+
+    @pytest.mark.parametrize(
+        ("partition", "message"),
+        [
+            (Labelled(np.array([0, 0, 0, 0]), 1), "of type int64"),
+            (labelled(0, 0, 0), "shape"),
+            (labelled(0, 0, 2, 2), "0 to 2"),
+            (labelled(0, 0, 0, 0, count=2), "0 to 1"),
+            (labelled(0, 1, 0, 1), "group 0 of 2 rows breaks predicate 0"),
+        ],
+    )
+    def test_a_bad_partition_is_caught(self, partition: Labelled, message: str) -> None:
+        with pytest.raises(AssertionError, match=message):
+            invariants.check_partition(partition, rows=4, sensitive=["abab"], predicates=[two_diverse])
+
+    def test_every_sensitive_attribute_is_asked(self) -> None:
+        with pytest.raises(AssertionError, match="of attribute 1"):
+            invariants.check_partition(labelled(0, 0), rows=2, sensitive=["ab", "cc"], predicates=[two_diverse])
+
+    def test_guarantees(self) -> None:
+        rows = [(0, 0), (0, 1), (1, 0), (1, 1)]
+        groups = [[0, 1], [2, 3]]
+        fewest = {"stars": 4, "tuples": 4}
+        invariants.check_guarantee(Promised(1, 1), groups, rows, fewest=fewest)
+        invariants.check_guarantee(Promised(), [[0, 3], [1, 2]], rows, fewest=fewest)
+        with pytest.raises(AssertionError, match="8 stars, promised were at most 1 times 4"):
+            invariants.check_guarantee(Promised(1, 1), [[0, 3], [1, 2]], rows, fewest=fewest)
+        with pytest.raises(AssertionError, match="fewer than the optimum"):
+            invariants.check_guarantee(Promised(), groups, rows, fewest={"tuples": 5})
+
+    def test_lower_bounds(self) -> None:
+        invariants.check_lower_bound(3, 3)
+        with pytest.raises(AssertionError, match="lower bound of 4"):
+            invariants.check_lower_bound(4, 3)
+
+    def test_changes_are_caught(self) -> None:
+        array = np.arange(3)
+        with invariants.unchanged(array):
+            array + 1
+        with pytest.raises(AssertionError, match="array 0"), invariants.unchanged(array):
+            array[0] = 9
+
+
+def test_largest_l() -> None:
+    table = CodeTable(quasi_identifiers=np.zeros((5, 1), np.int32), sensitive=np.array([0, 0, 1, 1, 2], np.int32))
+    assert table.largest_l == 2
+    assert Counter(table.rows) == {(0,): 5}

@@ -1,0 +1,256 @@
+"""Ends of intervals and members of sets: no exact value of few records, by any algorithm and for any type."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from tests.oracles.ends import ends_fitting_one, ends_of_few
+
+import shoal
+from shoal.algorithms import ALGORITHMS
+from shoal.errors import InfeasibleError, ReleaseUnsafeError, UnsupportedError
+from shoal.recoding import recode
+from shoal.recoding.wide_ends import wide_ends
+from shoal.table import Schema, encode
+from shoal.verification import Meaning, check_shown_values
+
+
+def widened(values: Any, least: int, kind: Any = None) -> tuple[list[str | None], list[str | None]]:
+    """Return the lower and the upper end from each distinct value; None where there is none."""
+    series = pl.Series("q", values, dtype=kind, strict=kind is None)
+    (column,) = encode(series.to_frame(), Schema(quasi_identifiers=("q",))).quasi_identifiers
+    ends = wide_ends(column, np.bincount(column.codes, minlength=column.size), least)
+    return tuple(  # type: ignore[return-value]
+        [None if lost else text for text, lost in zip(ends.written(places), ends.lost[side], strict=True)]
+        for side, places in enumerate((ends.low, ends.high))
+    )
+
+
+WIDE = 2**62
+
+
+@pytest.mark.parametrize(
+    ("values", "least", "low", "high"),
+    [
+        # A value that enough records have stays; others go to the end of the first cell that has enough.
+        ([20, 20, 20, 21, 23, 60], 3, "20 20 20 0", "20 21 24 99"),
+        ([31, 34, 35, 38, 50, 50], 2, "30 34 34 35 50", "34 35 35 39 50"),
+        # Below zero cells end just below it, and the first one is joined with the next.
+        ([-7, -6, -6, -1, 3, 4], 2, "-7 -6 -10 0 0", "-6 -6 -1 4 4"),
+        ([-300, 1, 2, 3], 3, "-500 0 0 0", "499 4 3 3"),
+        # All others are on the other side of zero.
+        ([-3, -2, 8, 9, 11], 3, "-10 -10 0 0 0", "9 9 19 19 11"),
+        # Cells of decimals end where the next one starts.
+        ([1.5, 2.25, 2.5, 7.0], 2, "1.5 2.0 2.0 0.0", "5.0 2.5 2.5 10.0"),
+        ([0.1, 0.2, 0.30000000000000004], 2, "0.1 0.2 0.2", "0.2 0.2 0.4"),
+        ([1e300, 2e300, 3.5e-9], 2, "0.0 0.0 0.0", "1e+300 1e+300 2e+300"),
+        (["0.50", "1.00", "1.50"], 2, "0.5 1 1", "1 1 1.5"),
+        ([WIDE, WIDE + 1, -WIDE], 2, f"-5{'0' * 18} {WIDE} {WIDE}", f"4{'9' * 18} {WIDE + 1} {WIDE + 1}"),
+        # A month, a quarter, a year, decades; a day that others have stays.
+        ([dt.date(1987, 3, 12), dt.date(1987, 3, 20), dt.date(1999, 1, 1)], 2, "1987-03-01 1987-03-01 1980-01-01",
+         "1987-03-31 1987-03-31 1999-12-31"),
+        ([dt.date(1990, 1, 30), dt.date(1990, 3, 2), dt.date(1994, 1, 1), dt.date(1994, 1, 1), dt.date(1994, 12, 31)],
+         2, "1990-01-01 1990-01-01 1994-01-01 1994-01-01", "1990-03-31 1990-03-31 1994-01-01 1994-12-31"),
+        # The first and the last year that there are.
+        ([dt.date(1, 1, 1), dt.date(9999, 12, 31), dt.date(9999, 12, 30)], 2, "0001-01-01 9999-12-01 9999-12-01",
+         "9999-12-31 9999-12-31 9999-12-31"),
+        ([dt.datetime(2020, 1, 31, 23, 59, 30), dt.datetime(2020, 2, 1), dt.datetime(2020, 2, 1, 0, 0, 9)], 2,
+         "2020-01-31T23:59:00 2020-02-01T00:00:00 2020-02-01T00:00:00",
+         "2020-02-01T00:00:00 2020-02-01T00:00:00 2020-02-01T00:01:00"),
+        # Other orders: so many values as have enough records; there may be none.
+        ([dt.time(8), dt.time(9), dt.time(9), dt.time(10)], 2, "- 09:00:00 09:00:00", "09:00:00 09:00:00 -"),
+        (pl.Series(list("low"), dtype=pl.Enum(list("owl"))), 2, "- o w", "w l -"),
+        # Too few have a value at all.
+        ([1, 2, None, None, None], 3, "- -", "- -"),
+    ],
+)  # fmt: skip
+def test_ends(values: Any, least: int, low: str, high: str) -> None:
+    found = widened(values, least)
+    assert [" ".join(end or "-" for end in side) for side in found] == [low, high]
+
+
+def test_as_many_decimals_as_the_type_has() -> None:
+    values = pl.Series([1, 12, 13, 27]).cast(pl.Decimal(10, 2)) / 10
+    assert widened(values.cast(pl.Decimal(10, 2)), 2)[0] == ["0.00", "1.20", "1.20", "0.00"]
+
+
+def people(rows: int = 3000, seed: int = 7) -> pl.DataFrame:
+    """Return made-up people with exact birth dates."""
+    rng = np.random.default_rng(seed)
+    return pl.DataFrame(
+        {
+            "born": [dt.date(1930, 1, 1) + dt.timedelta(days=int(day)) for day in rng.integers(0, 27_000, rows)],
+            "sex": rng.choice(["f", "m"], rows),
+            "zip": rng.integers(10_000, 10_300, rows),
+            "disease": rng.choice(["flu", "cold", "ulcer"], rows),
+        }
+    )
+
+
+REQUEST: dict[str, Any] = {"sensitive": "disease", "recoding": "generalization", "seed": 1}
+NAMES = ["born", "sex", "zip"]
+
+
+def shown(release: shoal.Release, table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the published quasi-identifiers, and the same columns of the rows that they stand for."""
+    names = release.certificate.input["quasi_identifiers"]
+    return release.data.select(names).cast(pl.String), table[release.rows].select(names)
+
+
+def test_exact_birth_dates() -> None:
+    """An end of a smallest interval and the other cells of its group are one person's; a wider one's are chance's."""
+    table = people()
+    asked = REQUEST | {"quasi_identifiers": NAMES, "k": 5, "algorithm": "mondrian"}
+    exact = shoal.anonymize(table, **asked, exact_ends=True)
+    ends, alone = ends_fitting_one(*shown(exact, table), "born")
+    assert alone > 0.99 * ends > 900
+    wide = shoal.anonymize(table, **asked)
+    ends, alone = ends_fitting_one(*shown(wide, table), "born")
+    assert ends > 400
+    assert alone < 0.05 * ends
+    assert ends_of_few(*shown(exact, table), 5)
+    assert not ends_of_few(*shown(wide, table), 5)
+    # What that costs, and who is told.
+    assert exact.metrics.gcp < wide.metrics.gcp < 1.05 * exact.metrics.gcp
+    (warning,) = [one for one in exact.warnings if one.code == "exact_ends"]
+    assert "of 3,000 records are singled out" in warning.text
+    assert "without exact_ends=True" in warning.text
+    assert not warning.kind.public
+    assert all(one.code != "exact_ends" for one in wide.warnings)
+    assert wide.certificate.parameters["shared_by"] == 5
+    assert wide.public_certificate.to_dict()["parameters"]["shared_by"] == 5
+    assert "shared_by" not in exact.certificate.parameters
+
+
+def mixed(rows: int, seed: int) -> pl.DataFrame:
+    """Return a small table with columns of many types, some of whose values many records have."""
+    rng = np.random.default_rng(seed)
+    spread = int(rng.integers(3, 4 * rows))
+    days = [dt.date(1998, 11, 5) + dt.timedelta(days=int(day)) for day in rng.integers(0, 40 * spread, rows)]
+    return pl.DataFrame(
+        {
+            "age": rng.integers(-5, spread, rows),
+            "pay": np.round(rng.normal(0, spread, rows), int(rng.integers(0, 5))),
+            "born": days,
+            "seen": [dt.datetime(2020, 1, 31) + dt.timedelta(hours=int(one)) for one in rng.integers(0, spread, rows)],
+            "rank": pl.Series(rng.choice(list("dcba"), rows), dtype=pl.Enum(list("dcbaz"))),
+            "town": rng.choice(["Aa", "Bb", "Cc", "Dd, E"], rows, p=[0.5, 0.3, 0.15, 0.05]),
+            "part": [None if one == 0 else int(one) for one in rng.integers(0, spread, rows)],
+            "disease": rng.choice(["flu", "cold", "ulcer"], rows),
+        }
+    )
+
+
+@settings(max_examples=40)
+@given(
+    algorithm=st.sampled_from(["mondrian", "mondrian-relaxed", "hilbert", "cluster", "tp", "tp+", "m-approximation"]),
+    names=st.sets(st.sampled_from(["age", "pay", "born", "seen", "rank", "town", "part"]), min_size=1, max_size=3),
+    privacy=st.sampled_from([shoal.KAnonymity(2), shoal.KAnonymity(5), shoal.LDiversity(2)]),
+    rows=st.integers(6, 60),
+    seed=st.integers(0, 10_000),
+)
+@example("mondrian", {"age"}, shoal.KAnonymity(2), 45, 46)  # two ages below zero, and one of zero
+def test_by_any_algorithm(algorithm: str, names: set[str], privacy: Any, rows: int, seed: int) -> None:
+    table = mixed(rows, seed).select(*sorted(names), "disease")
+    asked = REQUEST | {"quasi_identifiers": sorted(names), "algorithm": algorithm}
+    try:
+        release = shoal.anonymize(table, privacy=privacy, **asked)
+    except (InfeasibleError, UnsupportedError):
+        return
+    assert not ends_of_few(*shown(release, table), release.certificate.parameters["shared_by"])
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_every_algorithm(algorithm: str) -> None:
+    table = people(16 if algorithm in ("exact", "milp") else 200)
+    privacy: list[Any] = [shoal.KAnonymity(2)]
+    asked = REQUEST | {"quasi_identifiers": NAMES, "algorithm": algorithm, "privacy": privacy}
+    try:
+        release = shoal.anonymize(table, **asked)
+    except UnsupportedError:
+        return
+    climbs = "shared_by" not in release.certificate.parameters
+    assert climbs == (algorithm in ("tds", "full-domain"))
+    if not climbs:
+        assert not ends_of_few(*shown(release, table), 3)
+
+
+@pytest.mark.parametrize(
+    ("privacy", "least"),
+    [
+        ([shoal.KAnonymity(7)], 7),
+        ([shoal.KAnonymity(2), shoal.LDiversity(3)], 3),
+        ([shoal.LDiversity(2)], 3),
+        ([shoal.LDiversity(4, variant="distinct")], 4),
+        ([shoal.LDiversity(3.5, variant="entropy")], 4),
+        ([shoal.TCloseness(0.4)], 3),
+    ],
+)
+def test_how_many_records(privacy: list[Any], least: int) -> None:
+    """The k that is asked for, else what the models imply, and at least three."""
+    table = people(300).with_columns(disease=pl.Series([*range(6)] * 50))
+    release = shoal.anonymize(table, quasi_identifiers=NAMES, privacy=privacy, **REQUEST)
+    assert release.certificate.parameters["shared_by"] == least
+
+
+def test_what_a_coarsening_made_stays() -> None:
+    """Bands show no exact values: their ends are as wide as was asked for; values below a top code are exact."""
+    table = people(60).drop("sex")
+    asked = REQUEST | {"quasi_identifiers": ["born", "zip"], "k": 5, "algorithm": "mondrian"}
+    bands = {"born": shoal.DatePart("month"), "zip": shoal.Bins(10)}
+    both = [shoal.anonymize(table, **asked, coarsen=bands, exact_ends=exact) for exact in (True, False)]
+    assert both[0].data.equals(both[1].data)
+    assert not [one for one in both[0].warnings if one.code == "exact_ends"]
+    top = {"zip": shoal.TopCode(10_280)}
+    both = [shoal.anonymize(table, **asked, coarsen=top, exact_ends=exact) for exact in (True, False)]
+    assert not both[0].data["zip"].equals(both[1].data["zip"])
+
+
+def test_a_set_with_a_rare_member_becomes_a_star() -> None:
+    table = pl.DataFrame({"town": ["a", "b"] * 6 + ["rare"] + ["a"] * 3 + ["d"] * 4, "disease": ["x", "y"] * 10})
+    columns = encode(table, Schema(quasi_identifiers=("town",), sensitive=("disease",)))
+    groups = np.repeat(np.arange(5, dtype=np.int32), 4)
+    for least, labels in ((1, ["a", "{a, b}", "{a, rare}", "d"]), (3, ["{a, b}", "d", "*"])):
+        (column,) = recode(columns, groups, 5, method="generalization", shared_by=least).columns
+        assert column.labels.to_list() == [label for label in labels if label != "a"]
+
+
+def test_a_release_that_shows_the_value_of_few_is_not_written() -> None:
+    born = [dt.date(1990, 1, 1) + dt.timedelta(days=37 * place) for place in range(12)]
+    table = pl.DataFrame({"born": born, "town": list("aaaabbbbcccd")})
+    rows = np.arange(12)
+    meanings = {"born": Meaning(kind="values"), "town": Meaning(kind="values")}
+
+    def check(born: list[str], town: list[str], **more: Any) -> None:
+        cells = pl.DataFrame({"born": born, "town": town})
+        check_shown_values(cells, table, rows, meanings=meanings, least=3, **more)
+
+    wide = ["[1990-01-01, 1990-12-31]"] * 4 + ["[1990-01-01, 1991-03-31]"] * 8
+    check(wide, ["a"] * 4 + ["{b, c}"] * 7 + ["*"])
+    check(wide, list("aaaabbbbcccd"))
+    with pytest.raises(ReleaseUnsafeError, match=r"fewer than 3 records have.*: 2 of 'born', 1 of 'town'"):
+        check(["[1990-01-01, 1990-04-22]"] * 4 + ["[1990-05-29, 1991-03-31]"] * 8, ["*"] * 8 + ["{c, d}"] * 4)
+    # So many of each: enough in all.
+    check(["[1990-01-01, 1990-04-22]"] * 12, ["*"] * 8 + ["{c, d}"] * 4, times=np.full(12, 3))
+
+
+def test_with_parts_and_by_a_plan(tmp_path: Any) -> None:
+    """The engine that reads in pieces publishes the same; another table by the plan shows the plan's ends."""
+    table = people(600)
+    asked = REQUEST | {"quasi_identifiers": NAMES, "k": 5, "algorithm": "mondrian"}
+    release = shoal.anonymize(table, **asked)
+    path = tmp_path / "table.parquet"
+    table.write_parquet(path)
+    streamed = shoal.anonymize(path, **asked, engine="stream")
+    assert streamed.data.collect().cast(pl.String).equals(release.data.cast(pl.String))
+    others = people(600, seed=8)
+    applied = shoal.apply(release.plan, others, misfits="suppress")
+    assert set(applied.data["born"].cast(pl.String)) <= {*release.data["born"].cast(pl.String), "*"}
+    assert applied.certificate.parameters["shared_by"] == 5, "of the records that the plan was made for"
+    assert all(one.code != "exact_ends" for one in applied.warnings)

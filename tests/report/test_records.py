@@ -1,0 +1,100 @@
+"""Pages count records where records are counted, in every language, and no page looks calmer than it is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import shoal
+from shoal.attacks import background_knowledge_attack, homogeneity_attack, skewness_attack
+from shoal.cli.main import app
+from shoal.wording import english
+
+ROWS = 60
+VISITS = pl.DataFrame(
+    {
+        "patient_id": [row // 3 for row in range(ROWS)],
+        "age": [20 + row * 7 % 50 for row in range(ROWS)],
+        "town": [["Aach", "Bonn", "Celle"][row % 3] for row in range(ROWS)],
+        "s": ["xyz"[row * 11 % 3] for row in range(ROWS)],
+    }
+)
+COUNTED_PEOPLE = re.compile(
+    r"\b(?:[0-9][0-9,.]*%?|none|nobody among the \S+|of the|all|shares of the) (?:people|persons)\b(?! of the pop)"
+    r"|\b(?:[0-9][0-9,.]*|alle|der|Anteile der) Personen\b",
+    re.IGNORECASE,
+)
+
+
+def text_of(page: str) -> str:
+    """Return what a page shows, without its long explanations."""
+    shown = re.sub(r"<style>.*?</style>|<details>.*?</details>|<[^>]*>", " ", page, flags=re.DOTALL)
+    return " ".join(shown.split())
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_records_are_not_called_people(language: str, tmp_path: Path) -> None:
+    release = shoal.anonymize(
+        VISITS,
+        quasi_identifiers=["age", "town"],
+        sensitive="s",
+        direct_identifiers=["patient_id"],
+        privacy=shoal.KAnonymity(3),
+        seed=0,
+    )
+    release.save(tmp_path / "out", about=shoal.About(language=language))
+    for folder in ("out", "out.private"):
+        shown = text_of((tmp_path / folder / "report.html").read_text(encoding="utf-8"))
+        assert ("records" if language == "en" else "Datens\u00e4tze") in shown
+        assert COUNTED_PEOPLE.findall(shown) == []
+
+
+def test_risk_and_attacks_count_records(tmp_path: Path) -> None:
+    reading = {"quasi_identifiers": ["age", "town"], "sensitive": "s"}
+    said = shoal.risk(VISITS, **reading, sampling_fraction=0.1, suda=2, log_linear="independence").sentences()
+    counted = [sentence for sentence in said if "population" not in sentence]
+    for attack in (homogeneity_attack, background_knowledge_attack, skewness_attack):
+        counted += attack(VISITS, **reading).sentences()
+    assert COUNTED_PEOPLE.findall(" ".join(counted)) == []
+    assert "60 records" in " ".join(counted)
+    VISITS.write_csv(tmp_path / "visits.csv")
+    for words in (["risk"], ["attack", "homogeneity"], ["audit"]):
+        call = [*words, str(tmp_path / "visits.csv"), "--qi", "age,town", "--sensitive", "s"]
+        done = CliRunner().invoke(app, [*call, "-o", str(tmp_path / words[-1])])
+        assert done.exit_code == 0, done.output
+        page = text_of(next((tmp_path / words[-1]).glob("*.html")).read_text(encoding="utf-8"))
+        assert "Each record is taken for another person" in page
+        assert COUNTED_PEOPLE.findall(page) == []
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_page_for_readers_is_not_calmer_than_that_of_the_publisher(language: str, tmp_path: Path) -> None:
+    table = VISITS.with_columns(dead=pl.Series(["no"] * 55 + ["yes"] * 5))
+    release = shoal.anonymize(
+        table,
+        quasi_identifiers=["age", "town"],
+        sensitive=["s", "dead"],
+        direct_identifiers=["patient_id"],
+        privacy=shoal.KAnonymity(3),
+        seed=0,
+    )
+    release.save(tmp_path / "out", about=shoal.About(language=language))
+    readers, publisher = (
+        text_of((tmp_path / folder / "report.html").read_text(encoding="utf-8")) for folder in ("out", "out.private")
+    )
+    calm = "None of the usual ones" if language == "en" else "Keine der \u00fcblichen"
+    assert any(not one.kind.public for one in release.warnings), "some depend on the original table"
+    assert calm not in readers
+    assert calm not in publisher
+    for one in release.warnings:
+        if one.kind.public and language == "en":
+            assert english(one.found) in readers.replace("&#39;", "'")
+    reservation = (
+        "stand in the publisher's page alone" if language == "en" else "stehen nur auf der Seite des Herausgebers"
+    )
+    assert reservation in readers.replace("&#39;", "'")
+    assert reservation not in publisher.replace("&#39;", "'")

@@ -1,0 +1,174 @@
+"""Values that read alike, against definitions in plain Python."""
+
+from __future__ import annotations
+
+import unicodedata
+from itertools import combinations
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shoal
+from shoal._messages import PYTHON
+from shoal.errors import DataError
+from shoal.table import check_read_apart, count_alike, normalized_columns
+
+SHOWN = {0x600, 0x601, 0x602, 0x603, 0x604, 0x605, 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}
+"""Format characters that have a shape."""
+IGNORED = {0x34F, 0x115F, 0x1160, 0x3164, 0xFFA0, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0), 0x180B}
+"""Invisible characters that are neither format nor control characters."""
+HIDDEN = "\u200b\u200d\u00ad\u202e\ufeff\ufe0f\U000e0041\x00\x1b\u3164\u034f\u2066"
+BLANKS = " \t\n\u00a0\u2003\u3000\u2800"
+LETTERS = "aAhHbß\u017f\u03c2\u03c3\u03a3ée\u0301\ufb01\uff48\uff111½x\u0601"
+TEXTS = st.text(st.sampled_from(HIDDEN + BLANKS + LETTERS), max_size=6)
+
+
+def plain(text: str) -> str:
+    def invisible(one: str) -> bool:
+        return (
+            not one.isspace()
+            and ord(one) not in SHOWN
+            and (unicodedata.category(one) in ("Cf", "Cc") or ord(one) in IGNORED)
+        )
+
+    return unicodedata.normalize("NFC", "".join(one for one in text if not invisible(one)).strip(BLANKS))
+
+
+def folded(text: str) -> str:
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", plain(text)).casefold())
+    return " ".join("".join(" " if one in BLANKS else one for one in text).split())
+
+
+def normalized(values: list[str | None], kind: Any = pl.String) -> list[str | None]:
+    return normalized_columns(pl.LazyFrame({"*": pl.Series(values, dtype=kind)}), ["*"]).collect()["*"].to_list()
+
+
+@given(values=st.lists(TEXTS, min_size=1, max_size=8))
+def test_normalization_and_pairs_are_those_of_the_definition(values: list[str]) -> None:
+    assert normalized(list(values)) == [plain(text) or None for text in values]
+    pairs = [(one, other) for one, other in combinations(sorted(set(values)), 2) if folded(one) == folded(other)]
+    count, alike = count_alike(pl.Series(values))
+    assert count == len(pairs)
+    assert set(alike) == {one for pair in pairs for one in pair}
+    again = len(set(values)) - len(set(map(plain, values)))
+    column = [("s", pl.Series(sorted(set(values))))]
+    if again:
+        with pytest.raises(DataError, match=rf"^{again} value\(s\) of the sensitive column 's' read like another one"):
+            check_read_apart(column)
+    else:
+        check_read_apart(column)
+
+
+@pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum(["b", "a ", "a", " "])])
+def test_types_stay_and_text_of_blanks_is_missing(kind: Any) -> None:
+    assert normalized(["a ", "a", "b", None, " "], kind) == ["a", "a", "b", None, None]
+    frame = pl.LazyFrame({"s": pl.Series(["a ", "b"], dtype=kind), "n": [1, 2]})
+    made = normalized_columns(frame, ["s", "n"]).collect()
+    assert made.schema["s"].base_type() == pl.Series([], dtype=kind).dtype.base_type()
+    assert made["n"].to_list() == [1, 2]
+    if isinstance(kind, pl.Enum):
+        assert made["s"].dtype == pl.Enum(["b", "a"]), "the order of the categories stays"
+
+
+TWINS = [
+    "HIV ",
+    "HIV\u00a0",
+    "\u200bHIV",
+    "HI\u00adV",
+    "\ufeffHIV",
+    "HIV\ufe0f",
+    "\u202aHIV",
+    "HIV\U000e0041",
+    "HIV\x00",
+]
+ASKED: dict[str, Any] = {
+    "quasi_identifiers": ["zip"],
+    "sensitive": "disease",
+    "privacy": shoal.LDiversity(2),
+    "seed": 1,
+}
+
+
+def people(twin: str, rows: int = 40) -> pl.DataFrame:
+    return pl.DataFrame({"zip": [str(row // 4) for row in range(rows)], "disease": ["HIV", twin] * (rows // 2)})
+
+
+@pytest.mark.parametrize("twin", TWINS, ids=ascii)
+@pytest.mark.parametrize("engine", ["memory", "stream"])
+def test_twins_are_refused_and_normalization_makes_them_one(twin: str, engine: Any) -> None:
+    with pytest.raises(DataError, match="read like another one") as refused:
+        shoal.anonymize(people(twin), engine=engine, **ASKED)
+    assert "normalize=True" in refused.value.told(PYTHON)
+    assert "HI" not in str(refused.value)
+    with pytest.raises(shoal.errors.InfeasibleError):  # it is one disease
+        shoal.anonymize(people(twin), engine=engine, normalize=True, **ASKED)
+    table = people(twin).with_columns(disease=pl.col("disease").replace({"HIV": "flu"}), zip=" " + pl.col("zip"))
+    table = pl.concat(
+        [table, table.with_columns(pl.col("disease").replace({twin: "HIV\u200c"}), pl.col("zip") + "\u00a0")]
+    )
+    release = shoal.anonymize(table, engine=engine, normalize=True, **ASKED)
+    shown = release.data if engine == "memory" else release.data.collect()
+    assert set(shown["disease"]) == {"HIV", "flu"}
+    assert shown["zip"].str.contains(r"[^0-9*]").any() is False
+    assert release.public_certificate.to_dict()["parameters"]["normalize"] is True
+    if engine == "memory":
+        assert shoal.provenance(table, release.certificate.to_dict(), salt=release.salt)
+        assert not shoal.provenance(table[1:], release.certificate.to_dict(), salt=release.salt)
+        again = shoal.apply(release.plan, table)
+        assert set(again.data["disease"]) == {"HIV", "flu"}
+
+
+def test_cells_that_are_counted_in_memory_are_normalized_first() -> None:
+    rows = 1 << 18
+    table = pl.DataFrame({"zip": ["1", "1 "] * (rows // 2), "disease": ["a", "b", "b ", "c"] * (rows // 4)})
+    release = shoal.anonymize(table, normalize=True, **ASKED)
+    assert release.certificate.achieved["groups"] == 1
+    assert dict(release.data["disease"].value_counts().iter_rows()) == {"a": rows // 4, "b": rows // 2, "c": rows // 4}
+    with pytest.raises(DataError, match="1 value"):
+        shoal.anonymize(table, **ASKED)
+
+
+def test_insensitive_values_beside_a_normalized_stream_stay(tmp_path: Any) -> None:
+    table = people("flu").with_columns(note=pl.Series([f" {row} " for row in range(40)]), zip=pl.col("zip") + " ")
+    table.write_parquet(tmp_path / "in.parquet")
+    path = tmp_path / "in.parquet"
+    release = shoal.anonymize(path, engine="stream", insensitive=["note"], normalize=True, **ASKED)
+    shown = release.data.collect()
+    assert sorted(shown["note"]) == sorted(table["note"])
+    assert not shown["zip"].str.ends_with(" ").any()
+
+
+def test_without_twins_blanks_are_published_as_they_are() -> None:
+    release = shoal.anonymize(people("flu ").with_columns(disease=pl.col("disease") + " "), **ASKED)
+    assert set(release.data["disease"]) == {"HIV ", "flu  "}
+    assert "normalize" not in release.certificate.to_dict()["parameters"]
+
+
+def test_a_missing_value_reads_like_an_empty_one() -> None:
+    table = pl.DataFrame({"zip": ["1"] * 8, "disease": [None, " "] * 4})
+    with pytest.raises(DataError, match="1 value"):
+        shoal.anonymize(table, missing_sensitive="value", **ASKED)
+
+
+def test_an_audit_of_a_foreign_table_warns() -> None:
+    found = shoal.audit(people("hiv "), quasi_identifiers=["zip"], sensitive="disease")
+    assert [(one.code, one.column) for one in found.warnings] == [("values_read_alike", "disease")]
+    assert found.to_dict()["warnings"][0]["text"].startswith("1 pair(s)")
+    assert "Warning: 1 pair(s)" in found._repr_html_()
+    assert shoal.audit(people("flu"), quasi_identifiers=["zip"], sensitive="disease").warnings == ()
+
+
+def test_comparisons_and_searches_normalize() -> None:
+    table = people("flu").with_columns(
+        zip=pl.Series(["1", "1\u200b", "2", "2 "] * 10), disease=pl.col("disease") + "\u00a0"
+    )
+    twins = table.with_columns(disease=pl.Series(["HIV", "flu", "HIV\u00a0", "flu"] * 10))
+    asked = {name: value for name, value in ASKED.items() if name != "seed"}
+    compared = shoal.compare(twins, algorithms=["mondrian"], normalize=True, **asked)
+    assert compared.rows[0]["stars"] == 0
+    assert shoal.tradeoff(twins, k=[2], quasi_identifiers=["zip"], sensitive="disease", normalize=True) is not None
+    with pytest.raises(DataError, match="read like another"):
+        shoal.compare(twins, algorithms=["mondrian"], **asked)

@@ -1,0 +1,369 @@
+"""What an inspection says of tables: counts by definition, kinds and roles, a spec that runs, and no cell."""
+
+from __future__ import annotations
+
+import datetime as dt
+import html
+import json
+import re
+import tomllib
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import shoal
+from shoal.cli.main import app
+from shoal.table.names import words_of
+
+SECRET = "Zyzzyva"
+ROWS = 60
+GERMAN_DAYS = [f"{1 + row % 28}.{1 + row % 12}.{2000 + row % 9}" for row in range(ROWS)]
+
+
+def by_name(found: shoal.Inspection) -> dict[str, Any]:
+    return {column.name: column for column in found.columns}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_counts_are_their_definitions(data: st.DataObject) -> None:
+    rows = data.draw(st.integers(1, 12))
+    values = {
+        "a": st.none() | st.integers(0, 3),
+        "b": st.none() | st.sampled_from(["x", "y", "z"]),
+        "c": st.sampled_from([0.5, float("nan"), 2.0]),
+        "d": st.none() | st.booleans(),
+        "e": st.none() | st.dates(dt.date(2020, 1, 1), dt.date(2020, 1, 5)),
+    }
+    table = {name: data.draw(st.lists(one, min_size=rows, max_size=rows)) for name, one in values.items()}
+    found = shoal.inspect(pl.DataFrame(table, schema_overrides={"a": pl.Int64, "b": pl.String, "d": pl.Boolean}))
+    cells = {name: [None if value != value else value for value in column] for name, column in table.items()}  # noqa: PLR0124
+    for column in found.columns:
+        mine = cells[column.name]
+        present = [value for value in mine if value is not None]
+        assert column.distinct == len(set(present))
+        assert column.missing == mine.count(None)
+        assert column.uniqueness == pytest.approx(sum(present.count(value) == 1 for value in present) / rows)
+        assert column.distinction == pytest.approx(len(set(mine)) / rows)
+        pairs = list(combinations(mine, 2))
+        apart = sum(one != other for one, other in pairs)
+        assert column.separation == (pytest.approx(apart / len(pairs)) if pairs else None)
+    for one in found.combinations:
+        told = list(zip(*(cells[name] for name in one.columns), strict=True))
+        assert one.distinction == pytest.approx(len(set(told)) / rows)
+    known = found.risk["quasi_identifiers"]
+    if known:
+        told = list(zip(*(cells[name] for name in known), strict=True))
+        assert found.risk["sample_uniques"] == pytest.approx(sum(told.count(row) == 1 for row in told) / rows)
+        assert found.risk["smallest_class"] == min(told.count(row) for row in told)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "kind", "role", "coarsen"),
+    [
+        ("name", [f"Ann {row}" for row in range(ROWS)], "identifier", "direct_identifier", None),
+        ("contact", [f"p{row}@example.org" for row in range(ROWS)], "identifier", "direct_identifier", None),
+        ("nr", list(range(1000, 1000 + ROWS)), "identifier", "direct_identifier", None),
+        ("nr", [f"A-{row}" for row in range(ROWS)], "identifier", "direct_identifier", None),
+        ("age", [20 + row % 40 for row in range(ROWS)], "number", "quasi_identifier", "bins:10"),
+        ("Alter", [str(20 + row % 40) for row in range(ROWS)], "number", "quasi_identifier", "bins:10"),
+        ("gender", ["F", "M"] * (ROWS // 2), "category", "quasi_identifier", None),
+        ("plz", [f"{10115 + row % 20 * 97}" for row in range(ROWS)], "category", "quasi_identifier", "prefix:3"),
+        ("zip", [f"021{row % 30:02}" for row in range(ROWS)], "category", "quasi_identifier", "prefix:4"),
+        ("disease", [f"d{row % 7}" for row in range(ROWS)], "category", "sensitive", None),
+        ("Hauptdiagnose", [f"d{row % 7}" for row in range(ROWS)], "category", "sensitive", None),
+        ("income", [30_000 + row * 37 % 47 for row in range(ROWS)], "number", "sensitive", None),
+        ("seen", GERMAN_DAYS, "date", "quasi_identifier", "date:year"),
+        ("when", [dt.date(2020, 1 + row % 12, 1) for row in range(ROWS)], "date", "quasi_identifier", "date:month"),
+        ("seen", [f"0{1 + row % 9}/0{1 + row % 8}/2020" for row in range(ROWS)], "date", "direct_identifier", None),
+        ("lab", [100 + row % 45 for row in range(ROWS)], "number", "quasi_identifier", "bins:5"),
+        ("lab", [100 + row % 55 for row in range(ROWS)], "number", "direct_identifier", None),
+        ("lab", [f"{row % 7},{row % 5}" for row in range(ROWS)], "number", "quasi_identifier", "bins:1"),
+        ("remarks", [f"came on day {row} with a cough" for row in range(ROWS)], "text", "direct_identifier", None),
+        ("site", ["B"] * ROWS, "category", "insensitive", None),
+        ("truth", [True, False] * (ROWS // 2), "category", "quasi_identifier", None),
+        ("nothing", [None] * ROWS, "category", "insensitive", None),
+    ],
+)  # fmt: skip
+def test_kinds_roles_and_coarsenings(name: str, values: list[Any], kind: str, role: str, coarsen: str | None) -> None:
+    found = by_name(shoal.inspect(pl.DataFrame({name: values})))[name]
+    assert (found.kind, found.role, found.coarsen) == (kind, role, coarsen)
+    assert found.why
+
+
+def test_measured_numbers_are_for_nobody_to_know() -> None:
+    values = [float(100 + row * 37 % 83) for row in range(400)]
+    found = by_name(shoal.inspect(pl.DataFrame({"glucose": values, "height": values})))
+    assert (found["glucose"].role, found["height"].role) == ("sensitive", "quasi_identifier")
+
+
+@pytest.mark.parametrize(
+    ("table", "code", "column"),
+    [
+        ({"patient_id": [row // 2 for row in range(ROWS)]}, "repeated_person", "patient_id"),
+        ({"born": [*["31.12.1980"] * (ROWS - 1), "unknown"]}, "unread_dates", "born"),
+        ({"born": ["01/02/1980"] * (ROWS - 1) + ["02/03/1980"]}, "ambiguous_dates", "born"),
+        ({"pay": ["1,234"] * (ROWS - 1) + ["2,345"]}, "ambiguous_numbers", "pay"),
+        ({"salary": [row * 1.25 for row in range(ROWS)]}, "near_unique_sensitive", "salary"),
+        ({"town": ["a", "b"] * (ROWS // 2)}, "no_sensitive", None),
+        ({"age": ["[20, 40[", "[40, 60["] * (ROWS // 2)}, "recoded_cells", None),
+        ({"sex": ["f", "m", "f", "*"] * (ROWS // 4)}, "recoded_cells", None),
+        ({"zip": ["8166*", "8167*", "817**", "*****"] * (ROWS // 4)}, "recoded_cells", None),
+        ({"town": ["{Aach, Bonn}", "Celle"] * (ROWS // 2)}, "recoded_cells", None),
+        ({f"q{at}": ["a", "b"] * (ROWS // 2) for at in range(13)}, "many_quasi_identifiers", None),
+    ],
+)
+def test_what_the_publisher_should_know_first(table: dict[str, Any], code: str, column: str | None) -> None:
+    found = shoal.inspect(pl.DataFrame(table))
+    assert (code, column) in [(remark.code, remark.column) for remark in found.warnings]
+
+
+@pytest.mark.parametrize("values", ["a[1,2]b", "(see note)", "C*-algebra", "{x}", "[ok]", "1,5", "a, b"])
+def test_text_is_no_anonymized_cell(values: str) -> None:
+    found = shoal.inspect(pl.DataFrame({"note": [values, "other"] * (ROWS // 2)}))
+    assert "recoded_cells" not in [remark.code for remark in found.warnings]
+
+
+PEOPLE = np.concatenate([np.arange(1100), np.random.default_rng(0).integers(0, 1100, 2070)])
+
+
+def hospital(name: str, numbers: Any) -> pl.DataFrame:
+    """Make 3,170 visits of 1,100 people, with their numbers."""
+    rng, rows = np.random.default_rng(1), len(PEOPLE)
+    return pl.DataFrame(
+        {
+            name: np.asarray(numbers)[PEOPLE],
+            "age": PEOPLE * 7 % 80 + 10,
+            "gender": PEOPLE % 2,
+            "zip": 10000 + PEOPLE % 300,
+            "disease": rng.integers(0, 30, rows),
+            "admission_type_id": rng.integers(0, 8, rows),
+            "glycemia": rng.normal(120, 15, rows).astype(int),
+            "kosten": np.round(rng.lognormal(8, 1, rows), -1).astype(int),
+        }
+    )
+
+
+NUMBERS = {
+    "Patienten-Nr": np.sort(np.random.default_rng(2).choice(90_000, 1100, replace=False)) + 10_000,
+    "PatNr": np.arange(1, 1101),
+    "PID": np.arange(1100) * 3 + 7,
+    "Fall-Nr": np.random.default_rng(3).permutation(1100) + 500,
+    "patient_nbr": np.random.default_rng(4).choice(10**7, 1100, replace=False) * 9,
+    "bsn": np.random.default_rng(5).choice(10**8, 1100, replace=False) + 10**8,
+    "codice_fiscale": np.random.default_rng(6).choice(10**9, 1100, replace=False),
+    "client": np.random.default_rng(7).choice(10_000, 1100, replace=False),
+    "member": np.random.default_rng(8).choice(5_000, 1100, replace=False),
+    "x1": np.random.default_rng(9).choice(5_000, 1100, replace=False),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_of_people_are_the_person_and_never_sensitive(name: str) -> None:
+    table = hospital(name, NUMBERS[name])
+    inspection = shoal.inspect(table)
+    found = by_name(inspection)
+    assert (inspection.person, found[name].role, found[name].coarsen) == (name, "person", None)
+    (evidence,) = inspection.persons
+    assert found[name].person is evidence
+    assert (evidence.records, evidence.persons) == (3170, 1100)
+    assert {"age", "gender"} <= set(evidence.constant)
+    assert name in inspection.roles["direct_identifiers"]
+    assert (found["glycemia"].role, found["kosten"].role) == ("sensitive", "sensitive")
+    assert found["admission_type_id"].role == "quasi_identifier"
+    # Without columns that show whose number it is, what is not understood is left out.
+    alone = by_name(shoal.inspect(table[[name, "disease", "glycemia"]]))
+    assert alone[name].role == ("direct_identifier" if alone[name].looks_like is None else "person")
+    assert alone[name].coarsen is None
+    assert alone["glycemia"].role == "sensitive"
+
+
+def test_the_question_comes_first_everywhere(tmp_path: Path) -> None:
+    table = hospital("Patienten-Nr", NUMBERS["Patienten-Nr"])
+    inspection = shoal.inspect(table)
+    question, evidence = "Does each row stand for one person?", "3,170 rows of 1,100 values of 'Patienten-Nr', at most"
+    asked = inspection.to_dict()["person"]
+    assert (asked["question"], asked["column"]) == (question, "Patienten-Nr")
+    assert asked["evidence"][0]["text"].startswith(evidence)
+    assert inspection.warnings[0].code == "repeated_person"
+    page, notebook = inspection.to_html(), inspection._repr_html_()
+    table.write_csv(tmp_path / "t.csv")
+    looked = CliRunner().invoke(app, ["inspect", str(tmp_path / "t.csv")])
+    for text in (page, notebook, looked.stdout):
+        plain = " ".join(html.unescape(text).split())
+        assert question in plain
+        assert evidence in plain
+        assert plain.index(question) < plain.index("disease")
+    spec = inspection.to_toml()
+    assert f"# {question}" in spec
+    assert (
+        "Patienten-Nr"
+        in tomllib.loads(spec.replace('# input = "..."', 'input = "t.csv"'))["columns"]["direct_identifiers"]
+    )
+
+
+def test_the_question_is_asked_without_evidence_too() -> None:
+    inspection = shoal.inspect(shoal.datasets.patients(200))
+    assert (inspection.person, inspection.persons) == (None, ())
+    assert inspection.to_dict()["person"]["evidence"] == []
+    assert "Nothing was found that speaks against it" in inspection.to_html()
+
+
+def test_rows_of_people_whom_no_column_names_are_told() -> None:
+    person = np.arange(300) % 60
+    table = pl.DataFrame(
+        {"visit_id": np.arange(300), "age": 20 + person * 7 % 50, "gender": person % 2, "zip": 10000 + person}
+    )
+    inspection = shoal.inspect(table)
+    assert inspection.person is None
+    assert [one.by for one in inspection.persons] == ["combinations"]
+    assert ("repeated_person", None) in [(remark.code, remark.column) for remark in inspection.warnings]
+
+
+def test_other_names_of_people_are_dropped_beside_the_person() -> None:
+    table = hospital("PID", NUMBERS["PID"]).with_columns(name=pl.format("Ann {}", "PID"))
+    inspection = shoal.inspect(table)
+    assert set(inspection.roles["direct_identifiers"]) == {"PID", "name"}
+    assert len(inspection.names_of("person")) == 1
+
+
+def messy(tmp_path: Path) -> Path:
+    """A table with everything that makes specs fail: odd names, several forms, missing values, values to hide."""
+    path = tmp_path / "odd.csv"
+    head = 'last, first;Größe;"say ""hi"" # x";born;seen;zip;illness;note;wer\n'
+    rows = [
+        f"{SECRET} {row};{row % 4},{row % 2 * 5};{'abc'[row % 3]};{1 + row % 28:02}.{1 + row % 12:02}.{1950 + row % 30}"
+        f";0{1 + row % 9}/0{1 + row % 7}/2020;0{1000 + row % 5 * 111};{['', SECRET, 'flu'][row % 3]};"
+        f"{SECRET} was here on day {row} and left again;{row % 6}\n"
+        for row in range(ROWS)
+    ]
+    path.write_bytes((head + "".join(rows)).encode("latin-1"))
+    return path
+
+
+def test_the_spec_runs_as_it_is_and_every_line_has_a_comment(tmp_path: Path) -> None:
+    source, spec = messy(tmp_path), tmp_path / "specs/release.toml"
+    spec.parent.mkdir()
+    looked = CliRunner().invoke(app, ["inspect", str(source), "--spec-out", str(spec)])
+    assert looked.exit_code == 0, looked.stderr
+    text = spec.read_text(encoding="utf-8")
+    assert all("#" in line for line in text.splitlines())
+    asked = tomllib.loads(text)
+    assert asked["input"] == "../odd.csv"
+    assert asked["privacy"] == {"k": 5}
+    assert asked["missing_sensitive"] == "value"
+    assert asked["decimal"] == ","
+    assert asked["encoding"] == "cp1252"
+    assert asked["dates"] == {"born": "%d.%m.%Y"}
+    assert "seen" in asked["columns"]["direct_identifiers"], "its dates are ambiguous"
+    assert SECRET not in text + looked.stdout + looked.stderr
+    made = CliRunner().invoke(app, ["anonymize", "--spec", str(spec), "-o", str(tmp_path / "out")])
+    assert made.exit_code == 0, made.stderr
+    asked = tomllib.loads(shoal.inspect(source, encoding="latin-1").to_toml(k=3, folder=tmp_path))
+    assert (asked["input"], asked["privacy"]) == ("odd.csv", {"k": 3})
+
+
+@pytest.mark.parametrize("kind", ["patients", "workbook", "parquet"])
+def test_specs_of_other_tables_run(tmp_path: Path, kind: str) -> None:
+    table = shoal.datasets.patients(200)
+    path = tmp_path / {"patients": "t.csv", "workbook": "t.xlsx", "parquet": "t.parquet"}[kind]
+    from shoal.io import write_table
+
+    write_table(table, path)
+    spec = tmp_path / "release.toml"
+    looked = CliRunner().invoke(app, ["inspect", str(path), "--spec-out", str(spec), "-k", "3", "--json"])
+    assert looked.exit_code == 0, looked.stderr
+    roles = {column["name"]: column["role"] for column in json.loads(looked.stdout)["columns"]}
+    assert roles == {
+        **dict.fromkeys(("name", "visit_id"), "direct_identifier"),
+        **dict.fromkeys(("age", "gender", "zip", "admitted"), "quasi_identifier"),
+        "disease": "sensitive",
+    }
+    made = CliRunner().invoke(app, ["anonymize", "--spec", str(spec), "-o", str(tmp_path / "out"), "--json"])
+    assert made.exit_code == 0, made.stderr
+    assert json.loads(made.stdout)["achieved"]["k"] >= 3
+
+
+def test_the_contract_of_scripts_and_no_cell(tmp_path: Path) -> None:
+    source = messy(tmp_path)
+    found = CliRunner().invoke(app, ["inspect", str(source), "--json"])
+    assert found.exit_code == 0
+    facts = json.loads(found.stdout)
+    assert {"rows", "encoding", "delimiter", "columns", "combinations", "warnings"} <= set(facts)
+    assert (facts["rows"], facts["encoding"], facts["delimiter"]) == (ROWS, "cp1252", ";")
+    keys = {"name", "kind", "date_format", "distinct", "missing", "uniqueness", "role", "why", "coarsen"}
+    for column in facts["columns"]:
+        assert keys <= set(column)
+        assert column["kind"] in ("number", "date", "category", "text", "identifier")
+        assert column["role"] in ("person", "direct_identifier", "quasi_identifier", "sensitive", "insensitive")
+    for one in facts["combinations"]:
+        assert {"columns", "distinction", "separation"} == set(one)
+    assert {column["name"]: column["date_format"] for column in facts["columns"]}["born"] == "%d.%m.%Y"
+    looked = shoal.inspect(source, encoding="latin-1")
+    assert SECRET not in found.stdout + found.stderr + repr(looked) + repr(looked.columns) + looked.to_html()
+    shown = CliRunner().invoke(app, ["inspect", str(source), "--show-values"])
+    assert SECRET in shown.stdout
+    assert SECRET in shoal.inspect(source, encoding="latin-1", show_values=True).to_html()
+
+
+def test_the_order_of_the_rows_does_not_matter() -> None:
+    table = shoal.datasets.patients(300)
+    mixed = table.sample(fraction=1.0, shuffle=True, seed=3)
+    assert shoal.inspect(table).to_dict() == shoal.inspect(mixed).to_dict()
+    assert shoal.inspect(table.to_pandas()).to_dict()["risk"] == shoal.inspect(table).to_dict()["risk"]
+
+
+def test_the_page_needs_nothing_and_escapes_names(tmp_path: Path) -> None:
+    table = pl.DataFrame({"<b>age</b>": [str(row % 9) for row in range(ROWS)], "ill": ["x", "y"] * (ROWS // 2)})
+    page = tmp_path / "page.html"
+    shoal.inspect(table).report(page)
+    text = page.read_text(encoding="utf-8")
+    assert "<b>age" not in text
+    assert "&lt;b&gt;age" in text
+    assert not re.search(r"<script|src=|href=|url\(|@import", text)
+    table.write_csv(tmp_path / "t.csv")
+    words = ["inspect", str(tmp_path / "t.csv"), "-o", str(tmp_path / "looked")]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    assert {path.name for path in (tmp_path / "looked").iterdir()} == {"inspection.html", "result.json"}
+    assert all(path.stat().st_mode & 0o077 == 0 for path in (tmp_path / "looked").iterdir())  # for the publisher alone
+    again = CliRunner().invoke(app, words)
+    assert again.exit_code == 2
+    assert "--force" in again.stderr
+    assert CliRunner().invoke(app, [*words, "--force"]).exit_code == 0
+    nowhere = CliRunner().invoke(
+        app, ["inspect", str(tmp_path / "t.csv"), "--spec-out", str(tmp_path / "no/where.toml")]
+    )
+    assert nowhere.exit_code == 2
+    assert "cannot be written" in nowhere.stderr
+
+
+@pytest.mark.parametrize("command", ["anonymize", "audit", "compare", "tune"])
+def test_commands_without_roles_name_the_columns(tmp_path: Path, command: str) -> None:
+    shoal.datasets.write_dataset("patients.csv", tmp_path)
+    found = CliRunner().invoke(app, [command, str(tmp_path / "patients.csv"), "-k", "5"])
+    assert found.exit_code == 2
+    assert "The columns are name, visit_id, age, gender, zip, admitted, disease. shoal inspect" in found.stderr
+
+
+def test_a_column_without_a_role_is_told_who_can_help() -> None:
+    with pytest.raises(shoal.errors.ColumnError, match=r"shoal inspect\) proposes a role for each"):
+        shoal.anonymize(shoal.datasets.patients(20), quasi_identifiers=["age"], privacy=shoal.KAnonymity(2))
+
+
+def test_nothing_to_inspect() -> None:
+    with pytest.raises(shoal.errors.DataError, match="nothing to inspect"):
+        shoal.inspect(pl.DataFrame({"a": []}))
+    with pytest.raises(shoal.errors.ParameterError, match="'k' parameter of inspect"):
+        shoal.inspect(pl.DataFrame({"a": [1]}), k=0)
+
+
+def test_words_of_names() -> None:
+    assert words_of("Straße_Nr2") == ("strasse", "nr")
+    assert words_of("patientZIPCode") == ("patient", "zipcode")

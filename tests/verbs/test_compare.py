@@ -1,0 +1,123 @@
+"""Comparisons: algorithms that fail, options that are none, losses and charts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import shoal
+from shoal.algorithms import Algorithm
+from shoal.errors import ColumnError, InfeasibleError, OutputError, ParameterError
+from shoal.metrics import METRICS
+from shoal.verbs.compare import fitting_algorithms
+
+TABLE = pl.DataFrame(
+    {
+        "age": [20 + row * 7 % 23 for row in range(60)],
+        "town": ["abcde"[row * row % 5] for row in range(60)],
+        "disease": [f"Zyzzyva {row * 5 % 7}" for row in range(60)],
+    }
+)
+REQUEST: dict[str, Any] = {
+    "quasi_identifiers": ["age", "town"],
+    "sensitive": "disease",
+    "privacy": shoal.LDiversity(3),
+    "seed": 1,
+}
+
+
+class _Refuses(Algorithm):
+    name = "refuses"
+
+    def group_rows(self, problem: Any) -> Any:
+        raise InfeasibleError("No node within the limit.")
+
+
+def test_an_algorithm_that_finds_no_release_is_a_row_with_its_error() -> None:
+    found = shoal.compare(TABLE, algorithms=["tp", _Refuses(), "mondrian"], **REQUEST)
+    assert [row["error"] for row in found.rows] == [None, "No node within the limit.", None]
+    assert found.rows[1]["seconds"] is None
+    assert [row["algorithm"] for row in found.measured] != ["tp", "refuses", "mondrian"]
+    assert found.to_frame().height == 3
+    least = found.measured[0]
+    assert repr(found) == f"Comparison(algorithms=3, least={least['algorithm']!r}, gcp={least['gcp']:.4g})"
+    with pytest.raises(InfeasibleError, match="No node within the limit"):
+        shoal.compare(TABLE, algorithms=[_Refuses()], **REQUEST)
+
+
+def test_a_bound_says_what_it_bounds() -> None:
+    stars = shoal.compare(TABLE, algorithms=["tp", "mondrian"], **REQUEST).rows[0]
+    assert 0 < stars["lower_bound_stars"] == stars["lower_bound_recoded_cells"]
+    intervals = shoal.compare(TABLE, algorithms=["mondrian"], recoding="generalization", **REQUEST).rows[0]
+    assert (intervals["lower_bound_stars"], intervals["stars"]) != (intervals["lower_bound_recoded_cells"], 0)
+    assert intervals["lower_bound_stars"] == 0 < intervals["lower_bound_recoded_cells"] <= intervals["recoded_cells"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"foo": 1}, ParameterError, "compare has no parameter 'foo'. Known are 'data'"),
+        ({"hierarchy": {}}, ParameterError, "Did you mean 'hierarchies'"),
+        ({"algorithm": "tp"}, ParameterError, "Did you mean 'algorithms'"),
+        ({"loss": "l2"}, ParameterError, "The 'loss' parameter of compare must be one of 'gcp'"),
+        ({"coarsen": {"disease": shoal.Bins(2)}}, ColumnError, "no quasi-identifier"),
+        ({"recoding": "none"}, ParameterError, "recoding"),
+    ],
+)
+def test_bad_input(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        shoal.compare(TABLE, **REQUEST, **options)
+
+
+@pytest.mark.parametrize("loss", METRICS)
+def test_every_loss_can_be_charted(loss: str, tmp_path: Path) -> None:
+    found = shoal.compare(TABLE, algorithms=["tp", "tp+", "m-approximation"], loss=loss, **REQUEST)
+    assert found.to_dict()["loss"] == loss
+    losses = [METRICS[loss].badness(row[loss]) for row in found.measured]
+    assert len(losses) == 2
+    assert losses == sorted(losses)
+    ax = found.plot()
+    assert len(ax.lines) == 2
+    assert ax.get_ylabel() == METRICS[loss].title
+    assert {METRICS[loss].badness(line.get_ydata()[0]) for line in ax.lines} == set(losses)
+    found.save_plot(tmp_path / "chart.svg")
+    assert "tp+" in (tmp_path / "chart.svg").read_text()
+
+
+def test_a_chart_without_a_point_and_names_that_are_no_picture(tmp_path: Path) -> None:
+    found = shoal.compare(TABLE, algorithms=["m-approximation"], **REQUEST)
+    assert found.measured == ()
+    found.save_plot(tmp_path / "empty.png")
+    with pytest.raises(OutputError, match=r"\.svg or \.png"):
+        found.save_plot(tmp_path / "chart.pdf")
+    with pytest.raises(OutputError, match="cannot be written"):
+        found.save_plot(tmp_path / "nowhere" / "chart.svg")
+
+
+def test_options_of_anonymize_are_taken() -> None:
+    tree = shoal.Hierarchy.from_rows([(town, "ab" if town in "ab" else "cde", "*") for town in "abcde"])
+    told: list[str] = []
+    found = shoal.compare(
+        TABLE.with_row_index("visit"),
+        algorithms=["mondrian", "hilbert"],
+        recoding="generalization",
+        hierarchies={"town": tree},
+        coarsen={"age": shoal.Bins(5)},
+        direct_identifiers=["visit"],
+        progress=lambda name, done, total: told.append(name),
+        **REQUEST,
+    )
+    assert [row["error"] for row in found.rows] == [None, None]
+    assert set(told) == {"mondrian", "hilbert"}
+    # Bins lose something even where nothing else does.
+    assert all(row["gcp"] > 0 for row in found.rows)
+
+
+def test_fitting_algorithms_are_quick_and_able() -> None:
+    names = fitting_algorithms(shoal.KAnonymity(3), ())
+    assert "m-approximation" in names
+    assert not {"exact", "milp", "matching"} & set(names)
+    assert "m-approximation" not in fitting_algorithms(shoal.LDiversity(3), ("s",))

@@ -1,0 +1,281 @@
+"""The trade-off: figures recounted by plain Python, levels and models, the knee, interrupts, and what is chosen."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import random
+import stat
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal
+from shoal.errors import ColumnError, InfeasibleError, ParameterError, UnsupportedError
+from shoal.verbs.tradeoff.knee import knee_of, unbeaten
+
+SECRET = "Zyzzyva"
+QI = ["age", "town"]
+
+
+def people(rows: int = 90, seed: int = 5) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pl.DataFrame(
+        {
+            "age": rng.integers(20, 28, rows),
+            "town": rng.choice([f"{SECRET} town {letter}" for letter in "abc"], rows),
+            "disease": rng.choice([f"{SECRET} {value}" for value in "uvwxyz"], rows),
+        }
+    )
+
+
+REQUEST: dict[str, Any] = {"quasi_identifiers": QI, "sensitive": "disease", "seed": 3}
+
+
+@pytest.fixture(scope="module")
+def found() -> shoal.TradeOff:
+    return shoal.tradeoff(people(), k=[6, 2, 3, 12, 3], **REQUEST)
+
+
+def test_each_choice_is_the_release_of_its_request(found: shoal.TradeOff) -> None:
+    assert [choice.k for choice in found.choices] == [2, 3, 6, 12]
+    for choice in found.choices:
+        assert choice.k is not None
+        alone = shoal.anonymize(people(), privacy=shoal.KAnonymity(choice.k), **REQUEST)
+        chosen = found.choose(choice.k)
+        assert chosen.data.equals(alone.data)
+        assert chosen.public_certificate.to_json() == alone.public_certificate.to_json(), "nothing else is told"
+        assert choice.requested == ({"model": "k-anonymity", "k": choice.k},)
+
+
+@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
+def test_figures_are_what_anybody_recounts(recoding: Any) -> None:
+    table = people(60, seed=8)
+    found = shoal.tradeoff(table, k=[1, 2, 4], l=[1, 2], recoding=recoding, **REQUEST)
+    assert [choice.text for choice in found.choices[:4]] == [
+        "k = 1, l = 1",
+        "k = 2, l = 1",
+        "k = 4, l = 1",
+        "k = 1, l = 2",
+    ]
+    for choice in found.choices:
+        assert choice.release is not None
+        published = choice.release.data
+        classes: dict[Any, Counter[str]] = {}
+        for *known, disease in published.select(*QI, "disease").iter_rows():
+            classes.setdefault(tuple(known), Counter())[disease] += 1
+        sizes = [sum(values.values()) for values in classes.values()]
+        assert choice.smallest_class == min(sizes)
+        assert choice.groups == len(sizes)
+        assert choice.highest_risk == 1 / min(sizes)
+        assert choice.average_risk == pytest.approx(len(sizes) / 60)
+        worst = max(Fraction(max(values.values()), sum(values.values())) for values in classes.values())
+        assert choice.confidence == pytest.approx(float(worst), abs=1e-4)
+        assert Fraction(str(choice.confidence)) >= worst, "rounded against the publisher"
+        originals = table[choice.release.rows.tolist()]
+        same = sum(
+            str(shown) == str(came)
+            for name in QI
+            for shown, came in zip(published[name].to_list(), originals[name].to_list(), strict=True)
+        )
+        assert choice.kept_share == pytest.approx(same / 120)
+        assert choice.kept_share_at_most is not None
+        assert choice.kept_share <= choice.kept_share_at_most <= 1
+        assert choice.loss == pytest.approx(sum(choice.loss_by_column.values()) / 2)  # type: ignore[union-attr]
+        if recoding == "suppression":
+            assert choice.loss == pytest.approx(1 - choice.kept_share)
+    counted = Counter(table.select(QI).iter_rows())
+    assert found.before.average == pytest.approx(len(counted) / 60)
+    assert found.before.sample_uniques == pytest.approx(sum(size == 1 for size in counted.values()) / 60)
+    assert found.choice(k=1, l=1).kept_share == 1
+
+
+def test_a_model_of_the_population_has_a_k_of_its_own() -> None:
+    everybody = people(400, seed=6)
+    asked = shoal.KMap(9, population=everybody)
+    found = shoal.tradeoff(
+        people(), k=[2, 4], privacy=asked, algorithm="full-domain", recoding="generalization", **REQUEST
+    )
+    for k, choice in zip((2, 4), found.choices, strict=True):
+        assert choice.release is not None
+        told = {model["model"]: model["k"] for model in choice.requested}
+        assert told == {"k-map": 9, "k-anonymity": k}
+
+
+def test_coarsening_counts_as_lost_and_has_no_bound() -> None:
+    found = shoal.tradeoff(people(), k=[2, 4], coarsen={"age": shoal.Bins(4)}, **REQUEST)
+    for choice in found.choices:
+        assert choice.kept_share is not None
+        assert choice.kept_share <= 0.5
+        assert choice.kept_share_at_most is None
+    assert "at most" not in found.columns()
+
+
+def models_of(**asked: Any) -> list[list[str]]:
+    found = shoal.tradeoff(people(), **{**REQUEST, **asked})
+    return [[json.dumps(dict(model)) for model in choice.requested] for choice in found.choices]
+
+
+def test_models_with_a_k_or_an_l_take_those_of_the_level() -> None:
+    alpha = '{"model": "(alpha, k)-anonymity", "alpha": 0.6, "k": %d}'
+    assert models_of(privacy=shoal.AlphaKAnonymity(0.6, 9), k=[2, 4]) == [[alpha % 2], [alpha % 4]]
+    entropy = shoal.LDiversity(7, variant="entropy")
+    close = shoal.TCloseness(0.9)
+    told = models_of(privacy=[entropy, close], l=[1, 2, 2.5])
+    assert [len(models) for models in told] == [1, 2, 2]
+    assert all("t-closeness" in models[-1] for models in told)
+    assert '"l": 2' in told[1][0]
+    assert '"l": 2.5' in told[2][0]
+    assert '"entropy"' in told[2][0]
+    assert models_of(l=1) == [['{"model": "k-anonymity", "k": 1}']]
+    usual = models_of(privacy=shoal.KAnonymity(4), sensitive=None, insensitive=["disease"])
+    assert [json.loads(models[0])["k"] for models in usual] == [3, 4, 5, 10, 20, 50]
+
+
+def test_levels_that_cannot_be_met_say_why(found: shoal.TradeOff) -> None:
+    some = shoal.tradeoff(people(), k=[2, 91], **REQUEST)
+    assert [choice.release is None for choice in some.choices] == [False, True]
+    assert some.choices[1].to_dict()["highest_risk"] is None
+    assert "at most 90" in some.choices[1].to_dict()["error"]
+    assert some.mark(some.choices[1]) == "no release"
+    with pytest.raises(InfeasibleError, match="at most 90"):
+        some.choose(91)
+    with pytest.raises(InfeasibleError, match="at most 90"):
+        shoal.tradeoff(people(), k=91, **REQUEST)
+    unable = shoal.tradeoff(people(), k=[2, 3], algorithm="matching", **REQUEST)
+    assert isinstance(unable.choices[1].error, UnsupportedError)
+    with pytest.raises(UnsupportedError):
+        shoal.tradeoff(people(), k=3, algorithm="matching", **REQUEST)
+    with pytest.raises(ParameterError, match="There is no such level: k = 2, k = 3, k = 6 or k = 12"):
+        found.choose(4)
+    with pytest.raises(ParameterError, match="Say which level is chosen: k = 2"):
+        found.choose()
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "said"),
+    [
+        ({"k": 0}, ParameterError, "The 'k' parameter of tradeoff must be an int >= 1. Got 0"),
+        ({"k": []}, ParameterError, "must be a number or a list of them"),
+        ({"k": "3,5"}, ParameterError, "Got '3,5'"),
+        ({"k": pl.Series([123456])}, ParameterError, "Got Series"),
+        ({"l": [2, 0.5]}, ParameterError, "'l' parameter"),
+        ({"l": [2.5]}, ParameterError, "LDiversity"),
+        ({"k": 2, "privacy": shoal.KAnonymity}, ParameterError, "the class KAnonymity"),
+        (
+            {"k": 2, "l": 2, "sensitive": None, "insensitive": ["disease"]},
+            ParameterError,
+            "needs a sensitive attribute",
+        ),
+        ({"k": 2, "quasi_identifiers": [], "insensitive": QI}, ColumnError, "Name at least one quasi-identifier"),
+        ({"k": 2, "recording": "suppression"}, ParameterError, "tradeoff has no parameter 'recording'"),
+    ],
+)
+def test_wrong_calls(asked: dict[str, Any], error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said.replace("(", r"\(")):
+        shoal.tradeoff(people(), **{**REQUEST, **asked})
+
+
+def test_an_interrupt_keeps_what_was_measured() -> None:
+    def stop_at(level: str) -> Any:
+        def progress(step: str, done: int, total: int, /) -> None:
+            if step == level:
+                raise KeyboardInterrupt
+
+        return progress
+
+    found = shoal.tradeoff(people(), k=[2, 4, 8], progress=stop_at("k = 4"), **REQUEST)
+    assert (found.ended, [choice.k for choice in found.choices]) == ("interrupted", [2])
+    assert "interrupted" in found.sentences()[-1]
+    with pytest.raises(KeyboardInterrupt):
+        shoal.tradeoff(people(), k=[2, 4, 8], progress=stop_at("k = 2"), **REQUEST)
+
+
+def test_the_front_has_whatever_nothing_beats() -> None:
+    rng = random.Random(4)
+    for _ in range(200):
+        points = [tuple(rng.randint(0, 4) for _ in range(3)) for _ in range(rng.randint(1, 9))]
+        beaten = {
+            at
+            for at, other in itertools.product(range(len(points)), points)
+            if all(b <= a for a, b in zip(points[at], other, strict=True)) and other != points[at]
+        }
+        assert unbeaten(points) == [at for at in range(len(points)) if at not in beaten]
+
+
+def test_the_knee_is_farthest_from_the_chord() -> None:
+    """By geometry: the distance to the line through the ends; here protection is drawn from exact powers of two."""
+    rng = random.Random(9)
+    knees = 0
+    for _ in range(300):
+        halvings = sorted(rng.sample(range(12), rng.randint(3, 7)))
+        losses = sorted(rng.sample(range(1, 100), len(halvings)))
+        points = [
+            ((x - halvings[0]) / (halvings[-1] - halvings[0]), (y - losses[0]) / (losses[-1] - losses[0]))
+            for x, y in zip(halvings, losses, strict=True)
+        ]
+        below = [(x - y) / math.sqrt(2) for x, y in points]
+        assert all(
+            abs(one) == pytest.approx(abs(np.cross((1, 1, 0), (*at, 0))[2]) / math.sqrt(2))
+            for one, at in zip(below, points, strict=True)
+        )
+        best = max(below)
+        at = knee_of([2.0**-x for x in halvings], [y / 100 for y in losses])
+        if at is None:
+            assert best * math.sqrt(2) < 0.05 + 1e-9
+        else:
+            knees += 1
+            assert below[at] == pytest.approx(best)
+            assert at not in (0, len(losses) - 1)
+    assert knees > 100
+    # A quadratic cost of each halving: the derivative equals that of the chord half-way.
+    assert knee_of([2.0**-x for x in range(9)], [x * x / 64 for x in range(9)]) == 4
+    assert knee_of([1 / 2, 1 / 4, 1 / 8], [0.2, 0.2, 0.2]) is None
+    assert knee_of([1 / 4, 1 / 4, 1 / 4], [0.1, 0.2, 0.3]) is None
+
+
+def test_knee_and_front_of_a_result_are_those_of_its_figures(found: shoal.TradeOff) -> None:
+    points = [(one.highest_risk, one.confidence, one.loss) for one in found.choices]
+    assert [choice.k for choice in found.front] == [found.choices[at].k for at in unbeaten(points)]  # type: ignore[arg-type]
+    at = knee_of([one.highest_risk or 0.0 for one in found.front], [one.loss or 0.0 for one in found.front])
+    assert found.knee is (None if at is None else found.front[at])
+    assert found.to_dict()["knee"] == (None if found.knee is None else found.knee.text)
+    grid = shoal.tradeoff(people(), k=[2, 3, 6], l=[1, 2, 3], **REQUEST)
+    assert grid.knee is None, "a grid is no curve"
+
+
+def test_it_shows_itself_without_a_cell(found: shoal.TradeOff, tmp_path: Path) -> None:
+    found.report(tmp_path / "page.html")
+    assert stat.S_IMODE((tmp_path / "page.html").stat().st_mode) == 0o600
+    page = (tmp_path / "page.html").read_text()
+    assert "<script" not in page
+    assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org", "").replace("http://purl.org", "")
+    chosen = found.choose(k=6)
+    chosen.report(tmp_path / "release.html")
+    released = (tmp_path / "release.html").read_text()
+    assert "Protection and loss" in released
+    assert "k = 6 (" in released
+    chosen.report(tmp_path / "public.html", public=True)
+    assert "Protection and loss" not in (tmp_path / "public.html").read_text()
+    for shown in (page, repr(found), repr(found.choices), found.to_json(), " ".join(found.sentences())):
+        assert SECRET not in shown
+    assert repr(found.choices[0]).startswith("Choice('k = 2', highest_risk=0.5, kept_share=")
+    assert repr(found).startswith("TradeOff(choices=4, rows=90")
+    frame = found.to_frame()
+    assert frame.height == 4
+    assert frame["kept_share"].to_list() == [choice.kept_share for choice in found.choices]
+    for name in ("picture.svg", "picture.png"):
+        found.save_plot(tmp_path / name)
+        assert (tmp_path / name).stat().st_size > 1000
+    text = (tmp_path / "picture.svg").read_text()
+    assert "What somebody finds out" in text
+    assert "What analysts keep" in text
+    left, right = shoal.tradeoff(people(), k=[2, 4], l=[1, 2], **REQUEST).plot()
+    assert {"l = 1", "l = 2", "cells kept as they are"} <= {text.get_text() for text in right.get_legend().get_texts()}
+    assert left.get_xlabel() == "level of protection: k"
