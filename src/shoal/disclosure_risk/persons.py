@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PEEKED_ROWS",
-    "SAMPLED_ROWS",
     "PersonEvidence",
     "detect_persons",
     "detect_persons_in_sample",
