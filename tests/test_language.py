@@ -82,11 +82,10 @@ def comments_of(source: str) -> tuple[list[str], int]:
     return [one.string for one in tokens], sum(one.line.lstrip().startswith("#") for one in tokens)
 
 
-def measure(paths: list[Path]) -> Counter[str]:
-    """Count words, comments and lines of code of some modules."""
+def measure(sources: dict[str, str]) -> Counter[str]:
+    """Count words, comments and lines of code of modules, given as texts by file name."""
     counts: Counter[str] = Counter()
-    for path in paths:
-        source = path.read_text(encoding="utf-8")
+    for name, source in sources.items():
         docstrings, (comments, full) = docstrings_of(source), comments_of(source)
         text = " ".join("\n".join([*docstrings, *comments]).lower().split())
         words = re.findall(r"[a-z']+", text)
@@ -100,7 +99,7 @@ def measure(paths: list[Path]) -> Counter[str]:
             lines=lines,
         )
         counts.update({f"banned {one}": len(re.findall(rf"\b{one}\b", text)) for one in BANNED})
-        if path.name.endswith("_kernel.py"):
+        if name.endswith("_kernel.py"):
             counts.update(kernel_comments=full, kernel_lines=lines)
     return counts
 
@@ -108,13 +107,12 @@ def measure(paths: list[Path]) -> Counter[str]:
 @cache
 def packages() -> dict[str, Counter[str]]:
     """Measure each package, and each algorithm's package on its own."""
-    modules: dict[str, list[Path]] = {}
+    sources: dict[str, dict[str, str]] = {}
     for path in sorted(ROOT.rglob("*.py")):
         folders = path.relative_to(ROOT).parts[:-1]
-        modules.setdefault("/".join(folders[:2] if folders[:1] == ("algorithms",) else folders[:1]) or ".", []).append(
-            path
-        )
-    return {name: measure(paths) for name, paths in modules.items() if name != "locale"}
+        package = "/".join(folders[:2] if folders[:1] == ("algorithms",) else folders[:1]) or "."
+        sources.setdefault(package, {})[str(path)] = path.read_text(encoding="utf-8")
+    return {name: measure(texts) for name, texts in sources.items() if name != "locale"}
 
 
 def finished() -> list[str]:
@@ -165,16 +163,6 @@ def test_the_finished_packages_together():
 
 def test_the_measurement_sees_what_it_should():
     source = '"""Return what it says, where asked."""\n\n# A line; nobody reads it.\nx = 1  # if so\n'
-    path = ROOT / "nowhere.py"
-
-    class Text:
-        name = path.name
-
-        @staticmethod
-        def read_text(encoding):
-            return source
-
-    counts = measure([Text])
-    assert counts == Counter(
-        words=13, where=1, speech=1, riddles=1, comments=1, lines=3, **{"if": 1, "banned nobody": 1}
-    )
+    counts = measure({"some_kernel.py": source})
+    figures = {"words": 13, "where": 1, "if": 1, "speech": 1, "riddles": 1, "banned nobody": 1}
+    assert counts == Counter(comments=1, lines=3, kernel_comments=1, kernel_lines=3, **figures)
