@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import inspect
 import json
 import os
 import subprocess
@@ -68,6 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--adult", type=Path, default=ADULT, help="a copy of Adult, fields separated by ';'")
     parser.add_argument("--adult-rows", type=int, metavar="ROWS", help="the first so many rows of it; all by default")
     parser.add_argument("--few", type=int, default=20, metavar="ROWS", help="rows of the table for proven optima")
+    parser.add_argument("--exact-ends", action="store_true", help="smallest intervals, by versions that widen them")
     parser.add_argument("--only", metavar="NAMES", help="algorithms, separated by commas; all by default")
     options = parser.parse_args(arguments)
     if options.compare is None:
@@ -113,12 +115,15 @@ def _releases(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     for source, algorithms in ((adult, ALGORITHMS), (census, ALGORITHMS), (few, PROVING)):
         for algorithm in algorithms:
             if chosen is None or algorithm in chosen:
-                yield from _of_algorithm(source, algorithm)
+                yield from _of_algorithm(source, algorithm, exact_ends=options.exact_ends)
 
 
-def _of_algorithm(source: Source, algorithm: str) -> Iterator[dict[str, Any]]:
+def _of_algorithm(source: Source, algorithm: str, *, exact_ends: bool) -> Iterator[dict[str, Any]]:
     import shoal
 
+    # Older versions publish the smallest intervals only, and have no word for that.
+    widens = "exact_ends" in inspect.signature(shoal.anonymize).parameters
+    more: dict[str, Any] = {"exact_ends": True} if exact_ends and widens else {}
     requests: dict[str, list[Any]] = {
         f"k = {source.k}": [shoal.KAnonymity(source.k)],
         f"l = {source.l}": [shoal.LDiversity(source.l)],
@@ -142,6 +147,7 @@ def _of_algorithm(source: Source, algorithm: str) -> Iterator[dict[str, Any]]:
                     recoding=recoding,  # type: ignore[arg-type]
                     hierarchies=hierarchies,
                     seed=SEED,
+                    **more,
                 )
             except shoal.errors.ShoalError as error:
                 line["error"] = type(error).__name__

@@ -21,6 +21,8 @@ from shoal.disclosure_risk import (
 )
 from shoal.disclosure_risk.persons import _agreement
 
+BORN = (pl.col("pcode") % 20_011).cast(pl.Int32).cast(pl.Date)
+
 
 def visits(people: int, name: str = "pcode", *, each: int = 5) -> pl.DataFrame:
     """Make a table of people with several visits, each with another disease."""
@@ -96,6 +98,25 @@ def test_few_repeated_people_among_many_are_found() -> None:
     again = table.head(30).with_columns(visit=pl.col("visit") + 5000, disease=pl.lit("d0"))
     (found,) = detect_persons(pl.concat([table, again]))
     assert (found.column, found.records, found.persons, found.most) == ("pcode", 1030, 1000, 2)
+
+
+@pytest.mark.parametrize("people", [5, 8, 12])
+def test_few_people_are_found_by_their_ages(people: int) -> None:
+    table = visits(people)
+    assert [one.column for one in detect_persons(table)] == ["pcode"]
+    assert detect_persons(table.drop("age")) == (), "a code has a district, too"
+
+
+@pytest.mark.parametrize("people", [8, 60])
+def test_dates_of_birth_that_no_two_people_share_are_evidence(people: int) -> None:
+    table = visits(people).select("visit", "pcode", "disease", born=BORN)
+    assert table["born"].n_unique() == people
+    assert [one.column for one in detect_persons(table)] == ["pcode"]
+
+
+def test_one_pair_of_rows_with_a_date_of_birth_is_chance() -> None:
+    table = visits(200, each=1).select(born=BORN, salary=pl.col("pcode"))
+    assert detect_persons(pl.concat([table, table[:1]])) == ()
 
 
 def test_of_patients_and_cases_the_patients_come_first() -> None:

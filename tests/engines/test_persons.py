@@ -64,6 +64,21 @@ def test_every_engine_warns_of_every_role(tmp_path: Path, way: str, roles: dict[
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("engine", ["memory", "stream"])
+def test_audits_warn_and_releases_are_no_persons(tmp_path: Path, engine: Any) -> None:
+    table().write_parquet(tmp_path / "t.parquet")
+    asked: dict[str, Any] = {"quasi_identifiers": ["age", "gender", "zip"], "sensitive": "disease", "engine": engine}
+    (warning,) = shoal.audit(tmp_path / "t.parquet", **asked).warnings
+    assert (warning.code, warning.column) == ("repeated_person", "pcode")
+    assert SECRET not in warning.text
+    # All rows of a group have the same quasi-identifiers, as those of a person do.
+    release = shoal.anonymize(
+        visits(60, each=1), **{**ASKED, "l": 2}, direct_identifiers=["visit", "pcode"], recoding="generalization"
+    )
+    release.data.write_parquet(tmp_path / "release.parquet")
+    assert shoal.audit(tmp_path / "release.parquet", **asked).warnings == ()
+
+
 @pytest.mark.xdist_group("spark")
 def test_spark_warns_as_well(spark: Any, tmp_path: Path) -> None:
     frame = spark.createDataFrame(table().to_arrow())

@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.disclosure_risk.test_persons import visits
 
 import shoal
 from shoal.disclosure_risk import MEASURES
@@ -168,7 +169,7 @@ def test_every_measure_explains_itself():
     meta = {"columns", "stars", "rows", "classes", "smallest_class"}
     assert {measure.name for measure in MEASURES} == set(facts) - meta
     said = found.sentences()
-    assert len(said) == len(MEASURES)
+    assert len(said) == len(MEASURES) - 1, "no column repeats as persons do"
     for sentence in said:
         assert sentence[0].isupper() or sentence[0].isdigit()
         assert sentence.endswith(".")
@@ -336,3 +337,16 @@ def test_cells_that_no_value_fits_are_named():
 def test_a_weight_is_no_more_than_there_can_be_people():
     with pytest.raises(DataError, match=r"'w' \(survey weights\) has a weight above 1,000,000,000,000 in 400 row"):
         shoal.risk(people().with_columns(w=pl.lit(1e300)), quasi_identifiers=QI, weights="w")
+
+
+def test_persons_with_several_records_come_first():
+    table = visits(60)
+    found = shoal.risk(table, quasi_identifiers=["age", "gender", "zip"], sensitive="disease")
+    assert [one.column for one in found.persons] == ["pcode"]
+    said = found.sentences()
+    assert "300 rows of 60 values of 'pcode', at most 5 of one" in said[0]
+    assert "All figures here count records" in said[0]
+    assert not any("person's" in sentence for sentence in said)
+    once = shoal.risk(visits(60, each=1), quasi_identifiers=["age", "gender", "zip"], sensitive="disease")
+    assert once.persons == ()
+    assert "pcode" not in once.sentences()[0]

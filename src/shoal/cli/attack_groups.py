@@ -163,7 +163,7 @@ def inference(asked: AskedRelease, *, targets: People, controls: Others, seed: S
 
     Example: shoal attack inference release.csv --targets members.csv --controls others.csv
 
-    It needs scikit-learn: pip install 'shoal-privacy[learn]'. Exit code 0, whatever is
+    It needs scikit-learn, which the extra 'learn' of shoal-privacy installs. Exit code 0, whatever is
     found; 2 where cells are not understood, with how to say what they are.
     """
     from shoal.attacks import inference_attack

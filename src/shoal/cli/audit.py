@@ -145,11 +145,11 @@ def _remarks(facts: Mapping[str, Any]) -> list[str]:
         remarks.append(f"Every record shares its quasi-identifiers with at least {others}.")
     if diversity == 1:
         remarks.append(
-            "Warning: l = 1. In some group all records have the same sensitive value: it is known of everyone there."
+            "Warning: l = 1. In some group all records have the same sensitive value: it is known of each of them."
         )
     elif diversity is not None:
         most = _share(achieved["alpha"])
-        remarks.append(f"Nobody can be linked to a sensitive value with a confidence above {most}.")
+        remarks.append(f"No record can be linked to a sensitive value with a confidence above {most}.")
     remarks += [f"Warning: {one['text']}" for one in facts.get("warnings", ())]
     return [plain(remark) for remark in remarks]
 

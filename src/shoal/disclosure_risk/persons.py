@@ -64,8 +64,10 @@ _DATES_AND_DECIMALS = r"^-?\d*[.,]\d+$|^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}"
 """Text that names nobody: numbers with decimals, and dates."""
 _FEW_FORMS = 0.5
 """Share of the cells with such text from which on a column is not looked at."""
-_FEWEST_VALUES = 20
-"""Fewer values are a code, not persons: 17 kinds of admission, 12 wards."""
+_FEWEST_VALUES = 5
+"""Fewer values are a code, not persons."""
+_FEWEST_WITHOUT_AGE = 20
+"""Fewer values are a code (17 kinds of admission, 12 wards) unless an age, gender or birth is the same within them."""
 _VALUES_PER_ROOT = 4
 """Values are at least so many times fewer than the square root of the rows, or they are a code as well."""
 _CONSTANT = 0.8
@@ -143,7 +145,7 @@ def may_be_persons(values: int, rows: int) -> bool:
     >>> may_be_persons(60, 300), may_be_persons(26, 101_766), may_be_persons(71_518, 101_766)
     (True, False, True)
     """
-    return values >= _FEWEST_VALUES and not may_be_code(values, rows)
+    return values >= _FEWEST_WITHOUT_AGE and not may_be_code(values, rows)
 
 
 def may_be_code(values: int, rows: int) -> bool:
@@ -165,7 +167,11 @@ def person_candidates(peek: pl.DataFrame, rows: int) -> list[str]:
     if peek.height < rows:
         able = [name for name, values in distinct.items() if values >= _FEWEST_VALUES]
     else:
-        able = [name for name, values in distinct.items() if may_be_persons(values, rows) and values < rows]
+        able = [
+            name
+            for name, values in distinct.items()
+            if _FEWEST_VALUES <= values < rows and not may_be_code(values, rows)
+        ]
     if len(able) > _CANDIDATES:  # numbers with many values, too, are taken for candidates at first
         informants = informative_columns(peek)[:_FIRST_INFORMANTS]
         chances = {name: _screen(peek, name, informants) for name in able}
@@ -556,12 +562,15 @@ def _are_persons(name: str, constant: Collection[str], rows: pl.DataFrame, perso
     """
     first = np.unique(persons, return_index=True)[1]
     unrelated: list[NDArray[np.uint32]] = []
+    several_repeat = int((np.bincount(persons) >= 2).sum()) >= _FEWEST_VALUES
     for other in constant:
         values = _codes(rows[other])[first]
-        if not _shows_something(persons, values):
-            continue
-        if means_individual(other):
+        shared = _shows_something(persons, values)
+        # A date of birth may be different for every person. One pair of rows that agree on it may be chance.
+        if means_individual(other) and (shared or several_repeat):
             return True
+        if not shared or len(first) < _FEWEST_WITHOUT_AGE:
+            continue
         if not any(_are_related(values, one) for one in unrelated):
             unrelated.append(values)
     personal = any(means_personal(other) for other in constant)

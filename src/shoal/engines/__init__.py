@@ -8,6 +8,7 @@ from shoal.engines.choice import ENGINES, Engine, chosen_engine
 from shoal.engines.histogram import count_and_place_cells, count_cells
 from shoal.engines.memory import InMemory
 from shoal.engines.open_source import open_source
+from shoal.engines.persons import persons_in_pieces
 from shoal.engines.sources import Streamed
 from shoal.pipeline.memory_budget import MemoryBudget, bytes_of
 
@@ -22,4 +23,5 @@ __all__ = [
     "count_and_place_cells",
     "count_cells",
     "open_source",
+    "persons_in_pieces",
 ]

@@ -7,6 +7,7 @@ from shoal.findings.input_findings import (
     is_one_each,
     looks_one_each,
     original_warnings,
+    persons_beside,
     persons_of,
     repeated_person,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "is_one_each",
     "looks_one_each",
     "original_warnings",
+    "persons_beside",
     "persons_of",
     "published_warnings",
     "repeated_person",

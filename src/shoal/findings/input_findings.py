@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import polars as pl
 
@@ -25,6 +25,7 @@ __all__ = [
     "is_one_each",
     "looks_one_each",
     "original_warnings",
+    "persons_beside",
     "persons_of",
     "repeated_person",
 ]
@@ -89,15 +90,34 @@ def persons_of(frame: pl.DataFrame, quasi_identifiers: Sequence[str]) -> tuple[P
     quasi_identifiers : sequence of str
         Their combinations count if no column names the people.
     """
-    found = detect_persons(frame)
-    if not found:
-        others = (frame[name] for name in frame.columns if name not in quasi_identifiers)
-        named = (evidence_by_name(column) for column in others if looks_one_each(column))
-        found = tuple(one for one in named if one is not None)
+    found = detect_persons(frame) or _persons_by_name(frame, quasi_identifiers)
     if not found:
         repeated = repeated_combinations(frame[list(quasi_identifiers)])
         found = () if repeated is None else (repeated,)
     return found
+
+
+def persons_beside(frame: pl.DataFrame, columns: Collection[str]) -> tuple[PersonEvidence, ...]:
+    """Return the evidence for persons in the columns of a table that have no role, the strongest first.
+
+    The table may be a release: all rows of a group have the same quasi-identifiers there, as those of a person do.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        All columns, whatever their roles.
+    columns : collection of str
+        Those with a role.
+    """
+    found = tuple(one for one in detect_persons(frame) if one.column not in columns)
+    return found or _persons_by_name(frame, columns)
+
+
+def _persons_by_name(frame: pl.DataFrame, without: Collection[str]) -> tuple[PersonEvidence, ...]:
+    """Return the evidence in names, and in the form of values, of all but some columns."""
+    others = (frame[name] for name in frame.columns if name not in without)
+    named = (evidence_by_name(column) for column in others if looks_one_each(column))
+    return tuple(one for one in named if one is not None)
 
 
 def is_one_each(kind: str | None) -> bool:

@@ -12,9 +12,9 @@ import polars as pl
 from shoal._core.facts import Fact
 from shoal._core.validation import OneOf, validate
 from shoal.disclosure_risk import fitting, reidentification
-from shoal.engines import ENGINES, chosen_engine, count_and_place_cells
+from shoal.engines import ENGINES, chosen_engine, count_and_place_cells, persons_in_pieces
 from shoal.errors import ColumnError, DataError, ParameterError
-from shoal.findings import alike_warnings
+from shoal.findings import alike_warnings, persons_beside, repeated_person
 from shoal.metrics import published_star_counts
 from shoal.models import Requirement, asked_models
 from shoal.pipeline.input import JudgedTable, judged, open_data, open_population, roles, understood
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from shoal.disclosure_risk import Reidentification
+    from shoal.disclosure_risk import PersonEvidence, Reidentification
     from shoal.findings import Remark
     from shoal.hierarchy import Hierarchy
     from shoal.models import PeopleCounts, PrivacyModel
@@ -61,7 +61,8 @@ class Audit:
     suppressed_tuples: int
     """Rows with such a cell."""
     warnings: tuple[Remark, ...] = field(default=(), compare=False)
-    """Columns with values that read alike, which were counted as different ones."""
+    """Columns with values that read alike, which were counted as different ones, and the column that names persons with
+    several records each: groups count records."""
 
     @property
     def violations(self) -> tuple[str, ...]:
@@ -168,12 +169,14 @@ def audit(
         source = by.open(data, delimiter=delimiter, encoding=encoding)
         _check_roles(schema, source.columns)
         opened, places = count_and_place_cells(source, schema, by.budget)
+        persons = [one for one in persons_in_pieces(source, opened, schema) if _is_beside(one, schema)]
     else:
         opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
         schema.check_known(opened.frame.columns)
         if opened.frame.height == 0:
             raise DataError("The table has no rows: there is nothing to audit.")
         _check_roles(schema, opened.frame.columns)
+        persons = list(persons_beside(opened.frame, schema.published))
     if not (privacy is None and k is None and l is None and t is None):
         privacy = asked_models(privacy, k=k, l=l, t=t)
     requirement = None if privacy is None else Requirement.of(privacy, schema.sensitive)
@@ -199,7 +202,7 @@ def audit(
         else None,
         stars=sum(stars.values()),
         suppressed_tuples=starred,
-        warnings=tuple(_alike(frame, times)),
+        warnings=(*_alike(frame, times), *repeated_person(persons)),
     )
 
 
@@ -208,6 +211,11 @@ def _alike(frame: pl.DataFrame, times: NDArray[np.int64] | None) -> Iterator[Rem
     for column in frame:
         for remark in alike_warnings(column, None if times is None else pl.Series(times)):
             yield replace(remark, advice=Fact("publisher_writes_alike"))
+
+
+def _is_beside(evidence: PersonEvidence, schema: Schema) -> bool:
+    """Return whether a column without a role names persons: the rows of a group agree as those of a person do."""
+    return evidence.column is not None and evidence.column not in schema.published
 
 
 def _check_roles(schema: Schema, columns: Sequence[str]) -> None:

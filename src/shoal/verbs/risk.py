@@ -29,6 +29,7 @@ from shoal.disclosure_risk.individual import (
 )
 from shoal.disclosure_risk.suda import dis_suda_scores
 from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, near_matches
+from shoal.findings import persons_beside
 from shoal.models.unique_estimates import SampleHistogram
 from shoal.pipeline.input import judged, open_data, open_population, roles
 from shoal.table import Schema, encode
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
         KMapFigures,
         LogLinear,
         Marketer,
+        PersonEvidence,
         PopulationUniques,
         PossibleIdentifier,
         PresenceFigures,
@@ -113,6 +115,8 @@ class Risk:
     """How sure an adversary can be of each sensitive attribute."""
     quasi_identifiers: tuple[Combination, ...]
     """Combinations of columns, the one that tells most rows apart first."""
+    persons: tuple[PersonEvidence, ...]
+    """Columns without a role that name persons with several rows each, the likeliest first; all figures count rows."""
     identifiers: tuple[PossibleIdentifier, ...]
     """Columns of the table that look like identifiers. A column that is not here may still identify people."""
     by_row: Callable[[], Any]
@@ -304,6 +308,7 @@ def risk(
         figures["quasi_identifiers"] = measures.rank_combinations(
             table.quasi_identifiers, frequencies=frequencies, size=asked.combinations, progress=clock.progress
         )
+        figures["persons"] = persons_beside(opened.frame, schema.published)
         figures["identifiers"] = measures.detect_identifiers(opened.frame)
     return Risk(**figures, by_row=lambda: opened.restore(_records(frequencies, of_rows)))
 
