@@ -106,7 +106,7 @@ def test_an_order_is_asked_for_where_there_is_none(shoal: Any, files: Path) -> N
     words = ("anonymize", files / "in.csv", *ROLES, "-t", 0.2, "--t-distance", "ordered", "-o", files / "out")
     found = shoal(*words)
     assert found.code == 2
-    assert "cannot be asked of 'severity': its values have no order" in " ".join(found.err.split())
+    assert "does not apply to 'severity': its values have no order" in " ".join(found.err.split())
     assert "--t-order" in found.err
     found = shoal(*words, "--t-order", "mild,severe")
     assert found.code == 2

@@ -173,7 +173,7 @@ def test_other_values_have_none_and_the_error_says_what_to_do(values, dtype):
         for ask in (model.acceptable, model.rules):
             with pytest.raises(ParameterError, match=r"have no order.*OrderedDistance\(order=\[\.\.\.\]\)"):
                 ask(counts)
-        with pytest.raises(ParameterError, match="asked of 'disease': its values have no order"):
+        with pytest.raises(ParameterError, match="apply to 'disease': its values have no order"):
             Requirement.of(model, ["disease"]).check_feasible([counts])
 
 
@@ -255,7 +255,7 @@ def test_a_metric_or_hierarchy_that_misses_values_is_an_error_for_every_attribut
                 ask(of)
         with pytest.raises(ParameterError, match=f"asked of 'second': {said}"):
             Requirement.of(model, ["first", "second"]).check_feasible([whole(["a", "a"]), counts])
-    with pytest.raises(ParameterError, match="nothing is known of its values"):
+    with pytest.raises(ParameterError, match="only the frequencies of its values are known"):
         TCloseness(0.5, distance=metric).acceptable(GroupCounts.whole(Population(totals=counts.totals)))
 
 

@@ -1,6 +1,7 @@
-"""Privacy models: what makes a group of rows acceptable, or a whole release.
+"""Privacy models: the conditions that a group of rows, or a whole release, must satisfy.
 
-One file per family; each model declares its own algebra.
+Each family of models has one file, and each model declares its own algebra: if it is monotone, which statistics it
+needs, and which compiled rules imply it.
 """
 
 from shoal.models.anonymity import AlphaKAnonymity, KAnonymity, KEAnonymity, MUniqueness

@@ -1,4 +1,4 @@
-"""Models that ask for large groups: k-anonymity and its kin with one more condition."""
+"""Models that require large groups: k-anonymity, and variants with one more condition."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _K = parameter(Integer(low=1), "Every group has at least k records.", flag="-k",
 
 
 def _size_rule(k: int, table: Population) -> Rule:
-    # A k beyond the table refuses every group; it need not fit into 64 bits to do so.
+    # A k above the number of rows refuses every group. It is capped, so that it fits into 64 bits.
     return Rule(kind=RuleKind.SIZE, a=min(k, table.rows + 1))
 
 
@@ -43,7 +43,7 @@ def _largest_k(table: Population) -> str:
 
 @dataclass(frozen=True, repr=False)
 class KAnonymity(GroupModel):
-    """Every group has at least k rows.
+    """k-anonymity: every group has at least k rows.
 
     References
     ----------
@@ -56,7 +56,7 @@ class KAnonymity(GroupModel):
     """
 
     k: int = field(metadata=_K)
-    """Rows that every group has at least, >= 1."""
+    """Smallest number of rows of a group, >= 1."""
 
     name: ClassVar[str] = "k-anonymity"
     needs_sensitive: ClassVar[bool] = False
@@ -89,11 +89,16 @@ class KAnonymity(GroupModel):
 
 @dataclass(frozen=True, repr=False)
 class AlphaKAnonymity(GroupModel):
-    """Every group has at least k rows, and no sensitive value takes more than the share alpha of it.
+    """(alpha, k)-anonymity: groups of at least k rows, in which no sensitive value has a share above alpha.
 
     References
     ----------
     R. C.-W. Wong, J. Li, A. W.-C. Fu, K. Wang, "(alpha, k)-anonymity", KDD 2006. doi:10.1145/1150402.1150499
+
+    Examples
+    --------
+    >>> AlphaKAnonymity(0.5, 4)
+    AlphaKAnonymity(alpha=0.5, k=4)
     """
 
     alpha: Real | float = field(
@@ -104,9 +109,9 @@ class AlphaKAnonymity(GroupModel):
             metavar="NUMBER",
         )
     )
-    """Largest share of a group that one sensitive value may take, > 0 and <= 1; a float means its decimal number."""
+    """Largest share of a group with the same sensitive value, > 0 and <= 1; a float denotes its decimal number."""
     k: int = field(metadata=_K)
-    """Rows that every group has at least, >= 1."""
+    """Smallest number of rows of a group, >= 1."""
 
     name: ClassVar[str] = "(alpha, k)-anonymity"
 
@@ -119,10 +124,12 @@ class AlphaKAnonymity(GroupModel):
 
     def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:  # noqa: D102
         share = self._share
+        # h(G) / |G| <= alpha, without a division.
         rare = at_most(groups.heights, share.denominator, groups.sizes, share.numerator)
         return rare & KAnonymity(self.k).acceptable(groups)
 
     def rules(self, table: Population) -> tuple[Rule, ...]:  # noqa: D102
+        # The closest share of denominator up to n gives the same decisions with small integers.
         share = neighbours(self._share, table.rows)[0]
         frequency = Rule(kind=RuleKind.FREQUENCY, a=share.denominator, b=share.numerator)
         return _size_rule(int(self.k), table), frequency
@@ -150,18 +157,23 @@ class AlphaKAnonymity(GroupModel):
 
 @dataclass(frozen=True, repr=False)
 class KEAnonymity(GroupModel):
-    """Every group has at least k rows, and its sensitive numbers spread over at least e.
+    """(k, e)-anonymity: groups of at least k rows, whose sensitive numbers have a range of at least e.
 
-    A missing sensitive value counts as a row, never as a number.
+    A missing sensitive value counts as a row, but not as a number.
 
     References
     ----------
     Q. Zhang, N. Koudas, D. Srivastava, T. Yu, "Aggregate query answering on anonymized tables", ICDE 2007.
     doi:10.1109/ICDE.2007.367857
+
+    Examples
+    --------
+    >>> KEAnonymity(5, 1000)
+    KEAnonymity(k=5, e=1000)
     """
 
     k: int = field(metadata=_K)
-    """Rows that every group has at least, >= 1."""
+    """Smallest number of rows of a group, >= 1."""
     e: Real | float = field(
         metadata=parameter(
             RationalIn(low=Fraction(0)),
@@ -170,7 +182,7 @@ class KEAnonymity(GroupModel):
             metavar="NUMBER",
         )
     )
-    """Smallest allowed distance of a group's largest and smallest number, >= 0; a float means its decimal number."""
+    """Smallest allowed range of a group's numbers, >= 0; a float denotes its decimal number."""
 
     name: ClassVar[str] = "(k, e)-anonymity"
 
@@ -198,13 +210,14 @@ class KEAnonymity(GroupModel):
         numbers = self._numbers(groups.population)
         present = np.array([number is not None for number in numbers], dtype=np.bool_)
         whole, distance = _on_one_scale([number or Fraction(0) for number in numbers], self._distance)
-        # A code's place in the order of the numbers; one for "missing" beyond either end.
+        # Rank of each code by its number. Missing values get a rank beyond either end, so that they never decide.
         order = np.argsort(whole, kind="stable")
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
         counts = present[groups.values]
         least = np.minimum.reduceat(np.where(counts, place[groups.values], len(order)), groups.starts[:-1])
         most = np.maximum.reduceat(np.where(counts, place[groups.values], -1), groups.starts[:-1])
+        # Only groups with at least one number have a range.
         some = most >= 0
         spread = whole[order[most[some]]] - whole[order[least[some]]]
         apart = np.zeros(len(groups.sizes), dtype=np.bool_)
@@ -215,7 +228,8 @@ class KEAnonymity(GroupModel):
         numbers = [number for number in self._numbers(table) if number is not None]
         whole, distance = _on_one_scale(numbers, self._distance)
         bounds = np.searchsorted(whole, whole + distance).astype(np.int64)
-        # No code is as large as len(numbers): where the table does not reach far enough, no group does.
+        # For each code, the smallest code that is at least e above it. The bound is len(numbers), which no code
+        # reaches, if the table has no such number.
         return _size_rule(int(self.k), table), Rule(kind=RuleKind.SPREAD, a=len(numbers), bounds=bounds)
 
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
@@ -235,7 +249,8 @@ class KEAnonymity(GroupModel):
         return True
 
     def linear_form(self, table: Population) -> LinearForm:  # noqa: D102
-        # Some value is chosen as the low one, and wherever one is, a value that is far enough above it as well.
+        # Binary variables mark a low and a high value of the group. At least one low value is marked, and each marked
+        # low value requires a marked high value that is at least e above it.
         numbers = self._numbers(table)
         m = len(numbers)
         present = [v for v, number in enumerate(numbers) if number is not None]
@@ -243,6 +258,7 @@ class KEAnonymity(GroupModel):
         high = {v: m + 1 + len(present) + place for place, v in enumerate(present)}
         rows = [_size_row(int(self.k), table), LinearRow(coefficients=dict.fromkeys(low.values(), 1), constant=1)]
         for v in present:
+            # A value can be marked only if it occurs in the group.
             rows += [LinearRow(coefficients={v: 1, chosen[v]: -1}) for chosen in (low, high)]
             far = [w for w in present if numbers[w] - numbers[v] >= self._distance]  # type: ignore[operator]
             rows.append(LinearRow(coefficients={low[v]: -1, **{high[w]: 1 for w in far}}))
@@ -250,34 +266,43 @@ class KEAnonymity(GroupModel):
 
 
 def rare_rows(share: Fraction, table: Population) -> tuple[LinearRow, ...]:
-    """Return the rows of "no value takes more than a share of the group"."""
+    """Build the linear rows for "no value has more than a share of the group"."""
     size = len(table.totals)
     return tuple(LinearRow(coefficients={v: -1, size: share}) for v in range(size))
 
 
 def _on_one_scale(numbers: list[Fraction], distance: Fraction) -> tuple[NDArray[Any], int]:
-    """Return numbers and a distance as whole multiples of one unit: 64-bit integers where they fit, else Python's."""
+    """Convert numbers and a distance to integer multiples of a common unit.
+
+    The numbers are 64-bit integers if they fit, otherwise Python integers.
+    """
     unit = math.lcm(distance.denominator, *{number.denominator for number in numbers})
     whole = [number.numerator * (unit // number.denominator) for number in numbers]
     span = int(distance * unit)
+    # A margin of two bits, so that differences of two numbers do not overflow.
     fits = max(abs(min(whole, default=0)), abs(max(whole, default=0)), span) < 2**61
     return np.array(whole, dtype=np.int64 if fits else object), span
 
 
 @dataclass(frozen=True, repr=False)
 class MUniqueness(GroupModel):
-    """Every group has at least m rows, and all their sensitive values differ.
+    """m-uniqueness: every group has at least m rows, whose sensitive values are all distinct.
 
-    Not monotone: the union of two such groups may repeat a value.
+    The model is not monotone, because the union of two such groups may repeat a value.
 
     References
     ----------
     X. Xiao, Y. Tao, "m-invariance: towards privacy preserving re-publication of dynamic datasets", SIGMOD 2007,
     Definition 4. doi:10.1145/1247480.1247556
+
+    Examples
+    --------
+    >>> MUniqueness(3)
+    MUniqueness(3)
     """
 
     m: int = field(metadata=parameter(Integer(low=1), "Rows that every group has at least."))
-    """Rows that every group has at least, >= 1."""
+    """Smallest number of rows of a group, >= 1."""
 
     name: ClassVar[str] = "m-uniqueness"
     monotone: ClassVar[bool] = False

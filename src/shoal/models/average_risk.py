@@ -1,4 +1,4 @@
-"""The risk that a release carries on average, however it is spread over its groups."""
+"""A model that bounds the average re-identification risk of a release."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = ["AverageRisk"]
 
 @dataclass(frozen=True, repr=False)
 class AverageRisk(ShareModel):
-    """On average over the records, a person who is known to be in the table is found with at most this probability.
+    """Average risk: on average over the records, a known participant is re-identified with at most this probability.
 
-    Whoever knows the quasi-identifiers of a person finds the record among those of its group with the probability
-    1 / f, f the rows of the group (prosecutor risk). Its average over the n rows is u / n, u the number of groups.
-    Single records may carry more: ask for k-anonymity as well to bound that.
+    An attacker who knows the quasi-identifiers of a person finds that person's record with probability 1 / f, where f
+    is the number of rows of its group (prosecutor risk). The average over the n rows is u / n, where u is the number of
+    groups. Single records may have a higher risk; request k-anonymity as well to bound it.
 
     References
     ----------
@@ -45,7 +45,7 @@ class AverageRisk(ShareModel):
             metavar="NUMBER",
         )
     )
-    """Largest allowed average, > 0 and <= 1; a float means its decimal number."""
+    """Largest allowed average, > 0 and <= 1; a float denotes its decimal number."""
 
     name: ClassVar[str] = "average risk"
     needs_sensitive: ClassVar[bool] = False
@@ -65,6 +65,7 @@ class AverageRisk(ShareModel):
         return release.groups, release.rows
 
     def release_rules(self, table: Population) -> tuple[ReleaseRule, ...]:  # noqa: D102
+        # u / n <= risk bounds the number of groups: u <= risk * n, rounded down.
         return (ReleaseRule(most_groups=self.limit.numerator * table.rows // self.limit.denominator),)
 
     def to_dict(self) -> dict[str, Any]:  # noqa: D102

@@ -1,13 +1,14 @@
-"""What every privacy model declares about itself.
+"""Base classes of the privacy models, and the facts that every model declares about itself.
 
-A model is a predicate on one group of rows, or on a whole release. It says the same thing twice, for two readers that
-share no code:
+A model is a predicate on one group of rows, or on a whole release. Each model states this predicate twice, for two
+callers that share no code:
 
-* `GroupModel.acceptable` judges groups from their exact counts, with integers and rationals, and `TableModel.satisfied`
-  a release. They are the definitions; the verification of a release calls them.
-* `GroupModel.rules` hands the compiled kernels a few integers that imply the same predicate, so that an algorithm can
-  ask it millions of times, and `TableModel.release_rules` algorithms a few integers about a release. Where a model is
-  not rational, its rules are rounded against the publisher.
+* `GroupModel.acceptable` decides for groups from their exact counts, with integers and rationals, and
+  `TableModel.satisfied` decides for a release. These methods are the definitions; the verification of a release calls
+  them.
+* `GroupModel.rules` returns a few integers that imply the same predicate, so that compiled kernels can evaluate it
+  millions of times. `TableModel.release_rules` does the same for conditions on a whole release. If a model involves
+  irrational numbers, its rules are rounded so that they can only be stricter.
 """
 
 from __future__ import annotations
@@ -50,31 +51,32 @@ __all__ = [
 ]
 
 _DIGITS = 4
-"""Digits of figures in certificates."""
+"""Number of decimal digits of figures in certificates."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class GroupCounts:
-    """How often each sensitive value occurs in each group, as compressed rows.
+    """Counts of the sensitive values in each group, in compressed row format.
 
-    Group `g` holds `counts[j]` rows with the sensitive value `values[j]` for `starts[g] <= j < starts[g + 1]`; no count
-    is zero and no value is repeated within a group.
+    Group `g` holds `counts[j]` rows with the sensitive value `values[j]` for `starts[g] <= j < starts[g + 1]`. No count
+    is zero, and no value is repeated within a group.
     """
 
     sizes: NDArray[np.int64]
-    """Rows of each group."""
+    """Number of rows of each group."""
     starts: NDArray[np.int64]
-    """Where each group's entries start in `values` and `counts`; one more than there are groups."""
+    """Index of each group's first entry in `values` and `counts`, followed by the number of entries."""
     values: NDArray[np.int64]
-    """Sensitive values as codes of the population."""
+    """Codes of the sensitive values, as in the population."""
     counts: NDArray[np.int64]
-    """Rows of the group with that value, at least 1."""
+    """Number of rows of the group with that value, at least 1."""
     population: Population
-    """The whole table; the groups may be some of its groups only."""
+    """Counts of the whole table; the groups may cover a part of it."""
 
     @classmethod
     def whole(cls, population: Population) -> GroupCounts:
-        """Return the whole table as one group."""
+        """Create the counts of the whole table as a single group."""
+        # Codes that do not occur have no entry.
         values = np.flatnonzero(population.totals)
         return cls(
             sizes=np.array([population.rows], dtype=np.int64),
@@ -86,15 +88,16 @@ class GroupCounts:
 
     @classmethod
     def joined(cls, parts: Sequence[GroupCounts]) -> GroupCounts:
-        """Return the groups of several parts of one table, in their order.
+        """Concatenate the groups of several parts of one table, in their order.
 
         Raises
         ------
         InternalError
-            Where there is no part, or they are not of one population.
+            If there are no parts, or if the parts belong to different populations.
         """
         if not parts or any(not np.array_equal(part.totals, parts[0].totals) for part in parts):
-            raise InternalError("groups can be joined only where they are of one population")
+            raise InternalError("groups can be joined only if they belong to one population")
+        # Each part's offsets are shifted by the number of entries before it.
         ends = np.cumsum([0, *(len(part.values) for part in parts)])
         starts = [part.starts[:-1] + end for part, end in zip(parts, ends[:-1], strict=True)]
         return cls(
@@ -106,16 +109,17 @@ class GroupCounts:
         )
 
     def chosen(self, which: NDArray[Any] | slice) -> GroupCounts:
-        """Return some of the groups, of the same population.
+        """Select some of the groups; the population stays the same.
 
         Parameters
         ----------
         which : slice, or array of bool or int
-            The groups: a range of them, a truth value for each, or their numbers in any order.
+            The groups to keep: a range, a mask with one value per group, or group numbers in any order.
         """
         numbers = np.arange(len(self.sizes))[which]
         lengths = self.distinct[numbers]
         starts = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+        # Indices of the entries of the selected groups, laid out group by group.
         entries = np.arange(starts[-1]) + np.repeat(self.starts[:-1][numbers] - starts[:-1], lengths)
         return GroupCounts(
             sizes=self.sizes[numbers],
@@ -127,17 +131,17 @@ class GroupCounts:
 
     @property
     def totals(self) -> NDArray[np.int64]:
-        """Rows of the whole table with each sensitive value."""
+        """Number of rows of the whole table with each sensitive value."""
         return self.population.totals
 
     @property
     def domain(self) -> Domain:
-        """What the codes stand for."""
+        """The sensitive values behind the codes."""
         return self.population.domain
 
     @cached_property
     def heights(self) -> NDArray[np.int64]:
-        """Pillar height h(G) of each group: the largest of its counts."""
+        """Pillar height h(G) of each group, the largest of its counts."""
         return np.maximum.reduceat(self.counts, self.starts[:-1]) if len(self.sizes) else self.sizes
 
     @cached_property
@@ -147,7 +151,7 @@ class GroupCounts:
 
     @cached_property
     def sizes_by_entry(self) -> NDArray[np.int64]:
-        """Size of the group that each entry of `counts` belongs to."""
+        """Size of the group to which each entry of `counts` belongs."""
         return np.repeat(self.sizes, self.distinct)
 
     def __repr__(self) -> str:
@@ -155,9 +159,10 @@ class GroupCounts:
 
 
 class RuleKind(IntEnum):
-    """The forms that a compiled predicate can have; `shoal.algorithms.common.predicate_kernel` knows the same numbers.
+    """Kinds of clauses that a compiled predicate may have.
 
-    `a`, `b` are the integers of the rule; `c(v)` is the group's count of value `v`, `h` the largest count.
+    The numbers are shared with `shoal.algorithms.common.predicate_kernel`. In the descriptions, `a` and `b` are the
+    integers of the rule, `c(v)` is the group's count of the value `v`, and `h` is the largest count.
     """
 
     SIZE = 0
@@ -165,13 +170,14 @@ class RuleKind(IntEnum):
     FREQUENCY = 1
     """a * h <= b * |G|"""
     DISTINCT = 2
-    """at least a different values"""
+    """at least a distinct values"""
     ENTROPY = 3
-    """entropy of the distribution >= log(a / b), rounded against the publisher"""
+    """entropy of the distribution >= log(a / b), rounded so that the rule can only be stricter"""
     RECURSIVE = 4
     """b * r_1 < a * (r_l + ... + r_m) with l = c, the counts r sorted in descending order"""
     SPREAD = 5
-    """largest code in G >= bounds[smallest code in G], of the codes below a: numbers that are far enough apart"""
+    """largest code in G >= bounds[smallest code in G], among the codes below a: the range of the numbers is large
+    enough"""
     SHARE = 6
     """c(v) * SHARE_SCALE <= bounds[v] * |G| for every v in G"""
     PRESENCE = 7
@@ -182,66 +188,67 @@ class RuleKind(IntEnum):
     """equal distance: D <= a |G| + b |G| // c, with D the sum of max(0, c(v) n - T(v) |G|) and T(v) the table's count;
     bounds = n, then T by code"""
     CLOSE_ORDERED = 10
-    """ordered distance: the same with D the sum of |prefix sums of c(v) n - T(v) |G||, each over 2^s and rounded up;
-    bounds = n, s, m, then T by rank, then the rank of each code"""
+    """ordered distance: as CLOSE, with D the sum of |prefix sums of c(v) n - T(v) |G||, each divided by 2^s and rounded
+    up; bounds = n, s, m, then T by rank, then the rank of each code"""
     CLOSE_HIERARCHICAL = 11
-    """hierarchical distance: the same with D the sum over nodes below the root of max(0, c(node) n - T(node) |G|), each
-    over 2^s and rounded up; bounds = n, s, levels, w, then T of w nodes for each level, then each code's for each"""
+    """hierarchical distance: as CLOSE, with D the sum over nodes below the root of max(0, c(node) n - T(node) |G|),
+    each divided by 2^s and rounded up; bounds = n, s, levels, w, then T of w nodes for each level, then the node of
+    each code for each level"""
     CLOSE_METRIC = 12
-    """a metric: the same with D the least cost of a transport; bounds = n, the largest whole distance, T by code,
-    then the whole distances of every two codes, row by row"""
+    """a metric: as CLOSE, with D the least cost of a transport; bounds = n, the largest integer distance, T by code,
+    then the integer distances of all pairs of codes, row by row"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """One clause of a compiled predicate; all clauses must hold."""
+    """One clause of a compiled predicate; a group is acceptable if it satisfies all clauses."""
 
     kind: RuleKind
     a: int = 0
     b: int = 0
     c: int = 0
     bounds: NDArray[np.int64] | None = None
-    """Further numbers, for the kinds that need them: one per sensitive value unless the kind says otherwise."""
+    """Further numbers, for the kinds that need them: one per sensitive value unless the kind states otherwise."""
     smallest: int = 1
-    """A lower bound on the rows of a group that the clause accepts, where the model knows one."""
+    """Lower bound on the number of rows of a group that the clause accepts, if the model knows one."""
     exact: bool = False
-    """Whether the clause is known to refuse no group that the model accepts, either. It matters where the compiled
-    clause is much faster than the model, and only what is exact will do."""
+    """Whether the clause accepts every group that the model accepts. This matters if the compiled clause is much faster
+    than the model and the caller needs an exact answer."""
 
 
 @dataclass(frozen=True, repr=False)
 class PrivacyModel(ABC):
-    """What a release must satisfy: each of its groups (`GroupModel`), or all of them together (`TableModel`).
+    """A condition on each group of a release (`GroupModel`), or on all groups together (`TableModel`).
 
-    Models are values: frozen, comparable, with a `repr` that reads like the call that made them.
+    Models are values: they are frozen and comparable, and their `repr` reads like the call that created them.
     """
 
     name: ClassVar[str]
-    """The field's name of the model, as it appears in certificates."""
+    """Name of the model in the literature, as shown in certificates."""
     monotone: ClassVar[bool] = True
-    """Whether joining two groups never breaks the model: for a model of groups, whether the union of two acceptable
+    """Whether merging two groups never violates the model. For a model of groups: whether the union of two acceptable
     groups is acceptable."""
     needs_sensitive: ClassVar[bool] = True
-    """Whether the model looks at a sensitive attribute at all."""
+    """Whether the model depends on a sensitive attribute."""
 
     @property
     def reads_values(self) -> bool:
-        """Whether the model looks at what the sensitive values are (`GroupCounts.domain`), not only at their counts."""
+        """Whether the model depends on the values themselves (`GroupCounts.domain`), not only on their counts."""
         return False
 
     @property
     def parts(self) -> tuple[PrivacyModel, ...]:
-        """The models that this one is the conjunction of; itself, unless it is asked for in terms of others."""
+        """Models whose conjunction this model is; the model itself, unless it is defined in terms of others."""
         return (self,)
 
     @property
     def names_values(self) -> bool:
-        """Whether the model was given sensitive values by name, as they are written in the table."""
+        """Whether the parameters of the model name sensitive values as they are written in the table."""
         return False
 
     @property
     def words(self) -> str:
-        """The model as sentences name it.
+        """Name of the model with its parameters, as used in sentences.
 
         Examples
         --------
@@ -249,6 +256,7 @@ class PrivacyModel(ABC):
         >>> LDiversity(20, variant="distinct").words
         'l-diversity (distinct) with l = 20'
         """
+        # Variants and ground distances go in parentheses; numbers follow "with".
         given = self._given()
         senses = [_sense(value) for value in given.values() if not isinstance(value, Real)]
         numbers = [f"{name} = {value}" for name, value in given.items() if isinstance(value, Real)]
@@ -259,7 +267,8 @@ class PrivacyModel(ABC):
         )
 
     def told(self, voice: Voice) -> str:
-        """Return the model as a part of a message: its words and, for those who wrote them, its flags."""
+        """Render the model as a part of a message: its words and, for users of the command line, its flags."""
+        # Parameters without a flag in this voice, such as objects, are left out.
         flags = [
             f"{called} {value if isinstance(value, Real | str) else value.flag}"
             for name, value in self._given().items()
@@ -268,7 +277,7 @@ class PrivacyModel(ABC):
         return self.words + (f" ({' '.join(flags)})" if flags else "")
 
     def _given(self) -> dict[str, Any]:
-        """Return the parameters that have no default, or another value."""
+        """Collect the parameters that have no default or differ from it."""
         return {
             field.name: getattr(self, field.name)
             for field in fields(self)
@@ -276,6 +285,7 @@ class PrivacyModel(ABC):
         }
 
     def __repr__(self) -> str:
+        # A single required parameter is shown by position, all others by keyword.
         asked = fields(self)
         required = [field for field in asked if field.default is MISSING]
         given = [field for field in asked if field.default is MISSING or getattr(self, field.name) != field.default]
@@ -286,164 +296,174 @@ class PrivacyModel(ABC):
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def misfit(self, domain: Domain) -> Part | None:
-        """Return why the model cannot be asked of such values, in words that follow a colon; None where it can.
+        """Explain why the model does not apply to these values, or return None if it does.
 
-        They say nothing of single values: messages end up in logs.
+        The explanation follows a colon. It never mentions a single value, because messages end up in logs.
         """
         return None
 
     def check_values(self, domain: Domain, *, attribute: str | None = None) -> None:
-        """Check that the model can be asked of the values of an attribute.
+        """Check that the model applies to the values of an attribute.
 
         Raises
         ------
         ParameterError
-            Says what is wrong with the values, and what to do.
+            If it does not. The message explains what is wrong with the values, and what to do.
         """
         reason = self.misfit(domain) if self.reads_values else None
         if reason is not None:
+            # The message names the attribute, not its values.
             about = "these values" if attribute is None else f"'{attribute}'"
-            raise ParameterError(self, f" cannot be asked of {about}: ", reason, ".")
+            raise ParameterError(self, f" does not apply to {about}: ", reason, ".")
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Return the request as it appears in a certificate: {"model": name, parameter: value, ...}."""
+        """Serialize the model as in a certificate: {"model": name, parameter: value, ...}."""
 
     @abstractmethod
     def best_feasible(self, table: Population) -> str:
-        """Return the best parameters that the whole table, as one group, would meet: the end of an error message."""
+        """Describe the best parameters that the whole table, as one group, satisfies: the end of an error message."""
 
 
 @dataclass(frozen=True, repr=False)
 class GroupModel(PrivacyModel):
-    """A predicate on one group of rows, which every group of a release satisfies."""
+    """A predicate that every group of a release must satisfy."""
 
     compares_with_table: ClassVar[bool] = False
-    """Whether a group must be like the table, so that groups which draw from it in proportion meet the model."""
+    """Whether a group's distribution must resemble the table's. If so, groups that sample the table proportionally
+    satisfy the model."""
 
     @abstractmethod
     def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:
-        """Return for each group whether it is acceptable, decided exactly (or against the publisher)."""
+        """Test if each group is acceptable, exactly or erring on the safe side."""
 
     @abstractmethod
     def rules(self, table: Population) -> tuple[Rule, ...]:
-        """Return the clauses that imply the predicate, given the whole table."""
+        """Compile the predicate into clauses that imply it, given the whole table."""
 
     def advise(self, columns: Sequence[SensitiveCounts]) -> Part:
-        """Return what to ask for if no better value of the model is feasible, in sentences; empty if one is.
+        """Suggest another request if no better parameter of the model is feasible.
 
         Parameters
         ----------
         columns : sequence of SensitiveCounts
-            All sensitive columns, at least one of which the model is not feasible for.
+            All sensitive columns. The model is infeasible for at least one of them.
+
+        Returns
+        -------
+        Part
+            Complete sentences, or an empty text if a better parameter is feasible.
         """
         return ""
 
     def measured(self, groups: GroupCounts) -> tuple[dict[str, Any], Fraction] | None:
-        """Return a distance that the model measures by, and the largest that a group has; None where it has none.
+        """Compute the largest distance of a group, or return None if the model has no ground distance.
 
-        The distance is described as in a certificate. The equal one is None too: certificates state it in any case.
+        The distance is described as in a certificate. For the equal ground distance the result is None as well, because
+        certificates always state that distance.
         """
         return None
 
     def frequency_form(self) -> tuple[int, Fraction] | None:
-        """Return `(k, l)` when the model is exactly "|G| >= k and l * h(G) <= |G|", else None.
+        """Return `(k, l)` if the model is exactly "|G| >= k and l * h(G) <= |G|", else None.
 
-        Algorithms that are made for that form (TP and its kin) ask for it; `l = 1` asks nothing of the frequencies.
+        Algorithms designed for this form, such as TP, call this method. If `l = 1`, frequencies are not restricted.
         """
         return None
 
     @property
     def is_linear(self) -> bool:
-        """Whether the predicate is linear inequalities on a group's counts: `linear_form` returns them."""
+        """Whether `linear_form` expresses the predicate as linear inequalities on a group's counts."""
         return False
 
     def linear_form(self, table: Population) -> LinearForm | None:
-        """Return the predicate as linear inequalities on a group's counts, given the whole table.
+        """Express the predicate as linear inequalities on a group's counts, or return None if it is not linear.
 
-        They hold of whole numbers if and only if the group is acceptable. None where `is_linear` is False.
+        The inequalities hold for integer counts if and only if the group is acceptable.
         """
         return None
 
     def drawing_order(self, table: Population) -> NDArray[np.integer] | None:
-        """Return the codes of all sensitive values in an order in which values that are alike stand together.
+        """Order the codes of all sensitive values so that similar values are adjacent.
 
-        Algorithms that draw groups from a table in proportion draw in this order, so that a value may stand in for the
-        one before it. None where the model takes no two values for more alike than any others.
+        Algorithms that sample groups from the table proportionally follow this order, so that a value can replace the
+        value before it. The result is None if the model treats all pairs of distinct values alike.
         """
         return None
 
     def necessary_distinct(self) -> int:
-        """Return how many different sensitive values every acceptable group has at least; lower bounds use it."""
+        """Return the least number of distinct sensitive values in any acceptable group; lower bounds use it."""
         return 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseRule:
-    """What a model of the whole release asks of it, for algorithms; all rules, and all of their parts, must hold."""
+    """Compiled conditions on a whole release, for algorithms; all fields that are set must hold."""
 
     most_groups: int | None = None
-    """The release has at most so many groups."""
+    """Largest number of groups of the release."""
     most_uniques: int | None = None
-    """At most so many groups of it are a single row."""
+    """Largest number of groups that consist of a single row."""
     least_people: int | None = None
-    """At least so many people of the population fit each group."""
+    """Smallest number of population members that match each group."""
     presence: tuple[Fraction, Fraction] | None = None
-    """f / F of each group is from the first number to the second one, f its rows and F the people who fit it; where the
-    first is above 0, everybody fits a group."""
+    """Smallest and largest allowed ratio f / F of each group, with f its rows and F the population members that match
+    it. If the smallest ratio is above 0, every population member must match some group."""
     sizes: Callable[[NDArray[np.int64]], bool] | None = None
-    """Whether a release with groups of these sizes is acceptable. Nothing is known of how joining groups changes it."""
+    """Test if a release with groups of these sizes is acceptable. The outcome may change in either direction if groups
+    are merged."""
 
 
 @dataclass(frozen=True, repr=False)
 class TableModel(PrivacyModel):
     """A predicate on a release as a whole.
 
-    No group satisfies it or fails it alone. Algorithms that judge one group at a time cannot serve it; those that can
-    declare it (`Capabilities.judges_releases`).
+    No group satisfies or violates it alone. Algorithms that judge one group at a time cannot enforce it; algorithms
+    that can declare so (`Capabilities.judges_releases`).
     """
 
     @abstractmethod
     def satisfied(self, release: ReleaseCounts) -> bool:
-        """Return whether a release satisfies the model, decided exactly (or against the publisher)."""
+        """Test if a release satisfies the model, exactly or erring on the safe side."""
 
     @abstractmethod
     def achieved(self, release: ReleaseCounts) -> dict[str, Any]:
-        """Return what the model bounds as a release has it, rounded against the publisher: for certificates."""
+        """Compute the bounded quantity for a release, rounded to the safe side, as stated in certificates."""
 
     @abstractmethod
     def found(self, release: ReleaseCounts) -> str:
-        """Return what a release has, in words that follow "fails ...:"; they name no cell."""
+        """Describe the measured quantity of a release, to follow "fails ...:"; no cell is mentioned."""
 
     @abstractmethod
     def release_rules(self, table: Population) -> tuple[ReleaseRule, ...]:
-        """Return the clauses that imply the predicate, given the whole table."""
+        """Compile the predicate into clauses that imply it, given the whole table."""
 
     @property
     def people(self) -> PopulationTable | None:
-        """The people whom the model asks about; None where it looks at the release only."""
+        """The population that the model refers to, or None if the model depends on the release only."""
         return None
 
 
 @dataclass(frozen=True, repr=False)
 class ShareModel(TableModel):
-    """A model of a release as a whole that bounds a share, counted over all of its groups."""
+    """A model of a whole release that bounds a share, computed over all groups."""
 
     @property
     @abstractmethod
     def limit(self) -> Fraction:
-        """The largest share allowed."""
+        """Largest allowed share."""
 
     @abstractmethod
     def ratio(self, release: ReleaseCounts) -> tuple[int, int]:
-        """Return numerator and denominator of the share, exactly (or rounded against the publisher)."""
+        """Return the numerator and denominator of the share, exactly or rounded to the safe side."""
 
     @property
     @abstractmethod
     def measure(self) -> str:
-        """The name of the share, as certificates state what was achieved."""
+        """Name of the share, as used in certificates."""
 
     def satisfied(self, release: ReleaseCounts) -> bool:  # noqa: D102
+        # part / whole <= limit, by cross-multiplication.
         part, whole = self.ratio(release)
         return part * self.limit.denominator <= self.limit.numerator * whole
 
@@ -455,5 +475,6 @@ class ShareModel(TableModel):
 
 
 def _sense(value: object) -> str:
-    """Return in which sense a model is meant: the name of a variant, or of a ground distance."""
+    """Name the variant or the ground distance of a model."""
+    # Ground distances have a name; other objects are shown by their class.
     return value if isinstance(value, str) else str(getattr(value, "name", type(value).__name__))

@@ -1,4 +1,4 @@
-"""t-closeness: no group's distribution of sensitive values is far from the whole table's."""
+"""t-closeness: the distribution of sensitive values in each group resembles the one in the table."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _NAMED = {"equal": EqualDistance(), "ordered": OrderedDistance()}
 
 @dataclass(frozen=True, repr=False)
 class TCloseness(GroupModel):
-    """The earth mover's distance of every group's distribution of sensitive values from the table's is at most t.
+    """t-closeness: the earth mover's distance of every group's sensitive values from the table's is at most t.
 
-    Of several sensitive attributes each is asked, with the same ground distance: one that says nothing of the values of
-    an attribute is an error, never a reason to leave the attribute out.
+    If there are several sensitive attributes, the model applies to each of them with the same ground distance. A ground
+    distance that is not defined for the values of an attribute is an error; the attribute is never skipped.
 
     References
     ----------
@@ -56,7 +56,7 @@ class TCloseness(GroupModel):
             metavar="NUMBER",
         )
     )
-    """Largest allowed distance, >= 0 and <= 1; a float means its decimal number."""
+    """Largest allowed distance, >= 0 and <= 1; a float denotes its decimal number."""
     distance: str | GroundDistance = field(
         default="equal",
         kw_only=True,
@@ -69,8 +69,8 @@ class TCloseness(GroupModel):
             metavar="DISTANCE",
         ),
     )
-    """How far apart two sensitive values are: "equal" (all the same), "ordered" (by their places in the order of
-    numbers, dates or declared categories), or a ground distance of `shoal.models`."""
+    """Ground distance between two sensitive values: "equal" (1 for any two distinct values), "ordered" (by rank, for
+    numbers, dates and declared categories), or a ground distance of `shoal.models`."""
 
     name: ClassVar[str] = "t-closeness"
     compares_with_table: ClassVar[bool] = True
@@ -80,13 +80,14 @@ class TCloseness(GroupModel):
         asked: object = self.distance
         if isinstance(asked, GroundDistance) or (isinstance(asked, str) and asked in _NAMED):
             return
+        # User-defined subclasses of GroundDistance are accepted above.
         words = "'equal', 'ordered', or a ground distance such as shoal.models.OrderedDistance(order=[...])"
         got = spoken(asked) if isinstance(asked, str) else type(asked).__name__
         raise ParameterError.refusing("TCloseness", "distance", words, got=got)
 
     @property
     def ground(self) -> GroundDistance:
-        """The ground distance."""
+        """The ground distance as an object."""
         return _NAMED[self.distance] if isinstance(self.distance, str) else self.distance
 
     @property
@@ -102,11 +103,13 @@ class TCloseness(GroupModel):
 
     def acceptable(self, groups: GroupCounts) -> NDArray[np.bool_]:  # noqa: D102
         self.check_values(groups.domain)
+        # cost / (unit * |G| * n) <= t, without a division.
         costs, unit = self.ground.costs(groups)
         t = exact_fraction(self.t)
         return at_most(costs, t.denominator, groups.sizes, t.numerator * unit * groups.population.rows)
 
     def rules(self, table: Population) -> tuple[Rule, ...]:  # noqa: D102
+        # Unsuitable values are reported here, before any search.
         self.check_values(table.domain)
         return (self.ground.rule(table, exact_fraction(self.t)),)
 
@@ -117,6 +120,7 @@ class TCloseness(GroupModel):
         return {"model": self.name, **self.ground.to_dict(), "t": json_number(self.t)}
 
     def measured(self, groups: GroupCounts) -> tuple[dict[str, Any], Fraction] | None:  # noqa: D102
+        # Certificates state the equal distance of every release anyway.
         if not self.reads_values:
             return None
         return self.ground.to_dict(), largest_distance(groups, self.ground)

@@ -1,4 +1,4 @@
-"""l-diversity in its four variants."""
+"""l-diversity in four variants."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["LDiversity", "largest_entropy_l"]
 
 _POWERS_UP_TO = 20_000
-"""Group size (in units of the counts' common divisor) up to which entropies are compared by whole powers."""
+"""Group size (in units of the counts' common divisor) up to which entropies are compared by integer powers."""
 
 _ERROR = 1e-15
 """Relative error per term of a float sum of `c * log(c)`."""
@@ -51,17 +51,17 @@ _ERROR = 1e-15
 
 @dataclass(frozen=True, repr=False)
 class LDiversity(GroupModel):
-    """No group gives a sensitive value away: its values are at least `l` in one of four senses.
+    """l-diversity: the sensitive values of every group are diverse, in one of four senses.
 
     * ``frequency`` (the default): at most one row in `l` has the same value, l * h(G) <= |G|.
-    * ``distinct``: at least `l` different values.
-    * ``entropy``: the entropy of the values is at least log l; `l` need not be whole.
+    * ``distinct``: at least `l` distinct values.
+    * ``entropy``: the entropy of the values is at least log l; `l` may be fractional.
     * ``recursive``: r_1 < c (r_l + ... + r_m), with the counts r in descending order.
 
     References
     ----------
-    A. Machanavajjhala, J. Gehrke, D. Kifer, M. Venkitasubramaniam, "l-diversity: privacy beyond k-anonymity",
-    ACM TKDD 1(1), 2007. doi:10.1145/1217299.1217302
+    A. Machanavajjhala, J. Gehrke, D. Kifer, M. Venkitasubramaniam, "l-diversity: privacy beyond k-anonymity", ACM TKDD
+    1(1), 2007. doi:10.1145/1217299.1217302
     X. Xiao, K. Yi, Y. Tao, "The hardness and approximation algorithms for l-diversity", EDBT 2010 (frequency).
     doi:10.1145/1739041.1739060
 
@@ -79,7 +79,7 @@ class LDiversity(GroupModel):
             metavar="NUMBER",
         )
     )
-    """How many values a group stands for at least, >= 1; an int, or any number where the variant is entropy."""
+    """Smallest diversity of a group, >= 1: an int, or any number if the variant is "entropy"."""
     variant: str = field(
         default="frequency",
         kw_only=True,
@@ -90,7 +90,7 @@ class LDiversity(GroupModel):
             metavar="VARIANT",
         ),
     )
-    """In which sense: frequency, distinct, entropy or recursive."""
+    """Measure of diversity: "frequency", "distinct", "entropy" or "recursive"."""
     c: Real | float | None = field(
         default=None,
         kw_only=True,
@@ -101,14 +101,17 @@ class LDiversity(GroupModel):
             metavar="NUMBER",
         ),
     )
-    """How dominant the most frequent value may be, > 0; for the variant recursive, and only for it."""
+    """Largest allowed dominance of the most frequent value, > 0; required by the "recursive" variant, invalid
+    otherwise."""
 
     name: ClassVar[str] = "l-diversity"
 
     def __post_init__(self) -> None:
+        # Only entropies can be compared with fractional l.
         if self.variant != "entropy":
             validate("LDiversity", {"l": self.l}, {"l": Integer(low=1)})
         validate_declared("LDiversity", self)
+        # c belongs to the recursive variant only.
         if self.variant == "recursive":
             validate("LDiversity", {"c": self.c}, {"c": RationalIn(low=Fraction(0), low_included=False)})
         elif self.c is not None:
@@ -134,15 +137,16 @@ class LDiversity(GroupModel):
 
     def rules(self, table: Population) -> tuple[Rule, ...]:  # noqa: D102
         rows, values = table.rows, table.distinct
-        # An l beyond the table refuses every group; it need not fit into 64 bits to do so.
+        # An l beyond the table refuses every group. It is capped, so that it fits into 64 bits.
         if self.variant == "frequency":
             return (Rule(kind=RuleKind.FREQUENCY, a=min(int(self._l), rows + 1), b=1),)
         if self.variant == "distinct":
             return (Rule(kind=RuleKind.DISTINCT, a=min(int(self._l), values + 1)),)
         if self.variant == "entropy":
+            # The entropy kernel takes fractions of 31-bit terms; rounding up is the stricter side.
             asked = neighbours(min(self._l, Fraction(values + 1)), 2**31)[1]
             return (Rule(kind=RuleKind.ENTROPY, a=asked.numerator, b=asked.denominator),)
-        # Both r_1 and the tail are at most the number of rows, so c or 1 / c can be exchanged for a neighbour.
+        # Both r_1 and the tail are at most n, so c or 1 / c can be replaced by a neighbour of small denominator.
         if self._c <= 1:
             above = neighbours(self._c, rows)[1]
             a, b = above.numerator, above.denominator
@@ -162,6 +166,7 @@ class LDiversity(GroupModel):
             return f"the largest feasible l is {table.distinct}"
         if self.variant == "entropy":
             return f"the largest feasible l is {largest_entropy_l(GroupCounts.whole(table), 2)}"
+        # The recursive variant may be infeasible for any l.
         largest = self._largest_recursive(table)
         if largest == 0:
             least = Fraction(table.height, table.rows)
@@ -169,6 +174,7 @@ class LDiversity(GroupModel):
         return f"the largest feasible l at c = {self.c} is {largest}"
 
     def advise(self, columns: Sequence[SensitiveCounts]) -> Part:  # noqa: D102
+        # If even l = 2 is infeasible, no smaller l is worth a suggestion.
         stuck = {
             "frequency": any(one.largest_l < 2 for one in columns),
             "distinct": any(one.distinct < 2 for one in columns),
@@ -176,9 +182,9 @@ class LDiversity(GroupModel):
         return Sentence(advise_diversity(columns)) if stuck.get(self.variant, False) else ""
 
     def _largest_recursive(self, table: Population) -> int:
-        """Return the largest `l` that the whole table meets at this `c`, 0 where there is none."""
+        """Return the largest `l` that the whole table satisfies for this `c`, or 0 if there is none."""
         descending = -np.sort(-table.totals[table.totals > 0])
-        # tails[l - 1] = r_l + ... + r_m falls with l, so the l that are met are the first ones.
+        # tails[l - 1] = r_l + ... + r_m decreases with l, so the feasible values of l are the smallest ones.
         tails = descending[::-1].cumsum()[::-1]
         refused = at_most(tails, self._c.numerator, np.full_like(tails, descending[0]), self._c.denominator)
         return int(np.count_nonzero(~refused))
@@ -186,6 +192,7 @@ class LDiversity(GroupModel):
     def frequency_form(self) -> tuple[int, Fraction] | None:  # noqa: D102
         if self.variant == "frequency":
             return 1, self._l
+        # With l = 1, every variant but the recursive one with c <= 1 accepts any group.
         always = self._l == 1 and (self.variant != "recursive" or self._c > 1)
         return (1, Fraction(1)) if always else None
 
@@ -203,35 +210,37 @@ class LDiversity(GroupModel):
         return LinearForm(rows=()) if self._l == 1 else None
 
     def necessary_distinct(self) -> int:  # noqa: D102
-        # Recursive: r_1 < c * (m - l + 1) * r_1 must hold, so m - l + 1 > 1 / c.
+        # Recursive variant: r_1 < c * (m - l + 1) * r_1 must hold, so m - l + 1 > 1 / c.
         beyond = math.floor(1 / self._c) if self.variant == "recursive" else 0
         return math.ceil(self._l) + beyond
 
 
 def _distinct_form(l: int, m: int) -> LinearForm:
-    # One auxiliary variable for each value, 1 only where the group has it.
+    # One binary variable per value; it may be 1 only if the value occurs in the group.
     occurs = [LinearRow(coefficients={v: 1, m + 1 + v: -1}) for v in range(m)]
     enough = LinearRow(coefficients={m + 1 + v: 1 for v in range(m)}, constant=l)
     return LinearForm(auxiliaries=m, binary=True, rows=(*occurs, enough))
 
 
 def _recursive_form(l: int, c: Fraction, m: int) -> LinearForm:
-    # With c = a / b: b r_1 + a (r_1 + ... + r_(l-1)) < a |G|, whole numbers. The sum of the l - 1 largest counts is the
-    # least value of (l - 1) theta + sum of max(0, count - theta) over theta.
+    # With c = a / b the condition is b r_1 + a (r_1 + ... + r_(l-1)) < a |G| in integers. The sum of the l - 1 largest
+    # counts is the minimum over theta of (l - 1) theta + sum of max(0, count - theta).
     a, b = c.numerator, c.denominator
     largest, theta = m + 1, m + 2
     over = {v: m + 3 + v for v in range(m)}
+    # `largest` bounds every count; `over` bounds the excess of each count over theta.
     rows = [LinearRow(coefficients={largest: 1, v: -1}) for v in range(m)]
     rows += [LinearRow(coefficients={over[v]: 1, theta: 1, v: -1}) for v in range(m)]
     tail = {m: a, largest: -b, theta: -a * (l - 1), **{over[v]: -a for v in range(m)}}
+    # Without l - 1 largest counts, theta is not needed.
     if l == 1:
         rows, tail = rows[:m], {m: a, largest: -b}
     return LinearForm(auxiliaries=m + 2, rows=(*rows, LinearRow(coefficients=tail, constant=1)))
 
 
 def _recursive(groups: GroupCounts, l: int, c: Fraction) -> NDArray[np.bool_]:
-    """Return where r_1 < c (r_l + ... + r_m)."""
-    # Each group's counts in descending order, and what remains of the group from the l-th on.
+    """Test if r_1 < c (r_l + ... + r_m) for each group."""
+    # Sort each group's counts in descending order, then sum those from the l-th on.
     group = np.repeat(np.arange(len(groups.sizes)), groups.distinct)
     descending = groups.counts[np.lexsort((-groups.counts, group))]
     place = np.arange(len(descending)) - groups.starts[:-1][group]
@@ -242,7 +251,7 @@ def _recursive(groups: GroupCounts, l: int, c: Fraction) -> NDArray[np.bool_]:
 
 
 def _entropy_at_least(groups: GroupCounts, l: Fraction) -> NDArray[np.bool_]:
-    """Return where the entropy is at least log l: floats where they are sure, exact arithmetic elsewhere."""
+    """Test if the entropy of each group is at least log l, with floats if they are conclusive, else exactly."""
     if not len(groups.sizes):
         return np.zeros(0, dtype=np.bool_)
     if l > 2**62:  # No group has so many values.
@@ -250,9 +259,10 @@ def _entropy_at_least(groups: GroupCounts, l: Fraction) -> NDArray[np.bool_]:
     surplus, error = _entropy_surplus(groups, l)
     decided = surplus > error
     enough = at_most(np.ones_like(groups.distinct), l.numerator, groups.distinct, l.denominator)
-    # Equal counts have the entropy log(number of values), whatever they are.
+    # Equal counts have entropy log(number of values), so no arithmetic is needed.
     even = np.minimum.reduceat(groups.counts, groups.starts[:-1]) == groups.heights
     decided = np.where(even, enough, decided & enough)
+    # The remaining groups lie within the error of the floats.
     open_ = np.flatnonzero(~even & enough & (np.abs(surplus) <= error))
     for g in open_:
         decided[g] = _exact_entropy(groups.counts[groups.starts[g] : groups.starts[g + 1]].tolist(), l)
@@ -260,7 +270,7 @@ def _entropy_at_least(groups: GroupCounts, l: Fraction) -> NDArray[np.bool_]:
 
 
 def _entropy_surplus(groups: GroupCounts, l: Fraction) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return |G| log |G| - sum c log c - |G| log l, and the error that the floats may have made."""
+    """Compute |G| log |G| - sum c log c - |G| log l for each group, and a bound on the rounding error."""
     sizes = groups.sizes.astype(np.float64)
     parts = np.add.reduceat(groups.counts * np.log(groups.counts), groups.starts[:-1])
     whole = sizes * np.log(sizes)
@@ -269,13 +279,18 @@ def _entropy_surplus(groups: GroupCounts, l: Fraction) -> tuple[NDArray[np.float
 
 
 def _exact_entropy(counts: Sequence[int], l: Fraction) -> bool:
-    """Return whether n^n >= l^n * product of c^c; beyond a size by 60-digit logarithms, doubt against the publisher."""
+    """Test if n^n >= l^n * product of c^c.
+
+    Large groups are compared by 60-digit logarithms, and refused in case of doubt.
+    """
+    # The entropy depends on the shares only, so a common divisor cancels.
     unit = math.gcd(*counts)
     counts = [count // unit for count in counts]  # the entropy depends on the shares only
     rows = sum(counts)
     if rows <= _POWERS_UP_TO and max(l.numerator, l.denominator).bit_length() <= 256:
         powers = math.prod(count**count for count in counts)
         return bool((rows * l.denominator) ** rows >= l.numerator**rows * powers)
+    # Beyond that size, logarithms with an error far below the margin of the comparison.
     context = Context(prec=60)
     parts = sum((Fraction(count) * Fraction(context.ln(Decimal(count))) for count in counts), Fraction(0))
     whole = rows * Fraction(context.ln(Decimal(rows)))
@@ -284,7 +299,7 @@ def _exact_entropy(counts: Sequence[int], l: Fraction) -> bool:
 
 
 def largest_entropy_l(groups: GroupCounts, digits: int) -> float:
-    """Return the largest `l` of so many decimal digits for which every group has entropy at least log l.
+    """Return the largest `l`, to a number of decimal digits, for which every group has entropy at least log l.
 
     Parameters
     ----------
@@ -296,13 +311,15 @@ def largest_entropy_l(groups: GroupCounts, digits: int) -> float:
     Returns
     -------
     float
-        Never more than the true value.
+        At most the true value.
     """
+    # With l = 1 the surplus is |G| times the entropy.
     surplus, error = _entropy_surplus(groups, Fraction(1))
-    # Only groups that might be the least diverse ones are asked exactly.
+    # Only groups that may be the least diverse are compared exactly.
     entropy, doubt = surplus / groups.sizes, error / groups.sizes
     lowest = np.flatnonzero(entropy - doubt <= (entropy + doubt).min())
     candidates = groups.chosen(lowest)
+    # Start at the rounded float and step down until all candidates pass.
     whole = math.floor(math.exp(float(entropy[lowest].min())) * 10**digits + 0.5)
     while whole > 10**digits and not bool(_entropy_at_least(candidates, Fraction(whole, 10**digits)).all()):
         whole -= 1

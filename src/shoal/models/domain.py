@@ -1,4 +1,4 @@
-"""What the codes of a sensitive attribute stand for, for the few models that look at the values themselves."""
+"""The values behind the codes of a sensitive attribute, for the few models that depend on them."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ def _unknown() -> None:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Domain:
-    """The values of a sensitive attribute by code; each fact is read when it is first asked for.
+    """The values of a sensitive attribute by code, read on demand.
 
-    The exact numbers of hundreds of thousands of floats take seconds, and few models ask for them.
+    Each property is computed at first access, because the exact numbers of hundreds of thousands of floats take seconds
+    and few models need them.
     """
 
     read_labels: Callable[[], tuple[Any, ...] | None] = _unknown
-    """Called once for `labels`."""
+    """Called once, for `labels`."""
     read_numbers: Callable[[], tuple[Fraction | None, ...] | None] = _unknown
-    """Called once for `numbers`."""
+    """Called once, for `numbers`."""
     read_ranks: Callable[[], NDArray[np.int64] | None] = _unknown
-    """Called once for `ranks`."""
+    """Called once, for `ranks`."""
 
     @classmethod
     def of(
@@ -42,7 +43,7 @@ class Domain:
         numbers: Sequence[Fraction | None] | None = None,
         ranks: NDArray[np.int64] | None = None,
     ) -> Domain:
-        """Make a domain of facts that are known already."""
+        """Create a domain from facts that are already known."""
         return cls(
             read_labels=lambda: None if labels is None else tuple(labels),
             read_numbers=lambda: None if numbers is None else tuple(numbers),
@@ -51,24 +52,25 @@ class Domain:
 
     @cached_property
     def labels(self) -> tuple[Any, ...] | None:
-        """The values themselves, by code: text, numbers, dates; None where missing. None where nobody said."""
+        """The values by code (text, numbers, dates; None if missing), or None if they are unknown."""
         return self.read_labels()
 
     @cached_property
     def numbers(self) -> tuple[Fraction | None, ...] | None:
-        """The values as exact numbers, by code (None where missing); None where they are no numbers."""
+        """The values by code as exact numbers (None if missing), or None if the values are not numbers."""
         return self.read_numbers()
 
     @cached_property
     def ranks(self) -> NDArray[np.int64] | None:
-        """The place of each code in the natural order of the values, from 0 without gaps, -1 for a missing one.
+        """Rank of each code in the natural order of the values, from 0 without gaps, -1 for a missing value.
 
-        Numbers go by size, dates by time, declared categories as declared. None where the values have no order.
+        Numbers are ordered by size, dates by time, and declared categories as declared. None if the values have no
+        order.
         """
         return self.read_ranks()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # For workers: what is read from a table on demand is read now.
+        # A worker process has no access to the table, so all facts are read before pickling.
         return _known, (self.labels, self.numbers, self.ranks)
 
     def __repr__(self) -> str:

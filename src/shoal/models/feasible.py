@@ -1,7 +1,7 @@
-"""What can be asked of sensitive columns, by how often their most common values occur: advice that works when followed.
+"""Suggestions of feasible requests for sensitive columns, based on the frequency of their most common value.
 
-Every monotone requirement is feasible if the whole table as one group meets it. So the largest feasible `l` of a column
-is given by its most common value, whatever becomes of the quasi-identifiers.
+A monotone requirement is feasible if and only if the whole table, as one group, satisfies it. Hence the largest
+feasible `l` of a column depends on its most common value only, not on the quasi-identifiers.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ __all__ = ["SensitiveCounts", "advise_diversity", "drop_columns"]
 
 @dataclass(frozen=True, kw_only=True)
 class SensitiveCounts:
-    """How often the values of one sensitive column occur in the whole table."""
+    """Frequencies of the values of one sensitive column in the whole table."""
 
     name: str
-    """The column."""
+    """Name of the column."""
     rows: int
-    """Rows of the table, at least 1."""
+    """Number of rows of the table, at least 1."""
     height: int
-    """Rows with its most common value."""
+    """Number of rows with the most common value."""
     distinct: int
-    """Different values."""
+    """Number of distinct values."""
 
     @property
     def largest_l(self) -> int:
-        """The largest feasible l of frequency l-diversity; 1 if more than half of the rows share a value."""
+        """Largest feasible l of frequency l-diversity; 1 if more than half of the rows share a value."""
         return self.rows // self.height
 
 
 @dataclass(frozen=True)
 class _Distinct:
-    """Distinct l-diversity with l = 2, as a part of a message."""
+    """Suggestion of distinct l-diversity with l = 2, as a part of a message."""
 
     def told(self, voice: Voice) -> str:
-        """Return the words."""
+        """Render the suggestion for an audience."""
         asked = Suggestion("l", 2, python="shoal.LDiversity(2, variant='distinct')").told(voice)
         if voice.python:
             return asked
@@ -53,21 +53,22 @@ class _Distinct:
 
 
 def drop_columns(names: Sequence[str]) -> Suggestion:
-    """Return how to leave columns out of a release."""
+    """Suggest declaring columns as direct identifiers, which removes them from the release."""
     return Suggestion("direct_identifiers", shlex.quote(",".join(names)), python=f"direct_identifiers={list(names)!r}")
 
 
 def advise_diversity(columns: Sequence[SensitiveCounts]) -> Fact:
-    """Return what to ask for so that no group shares a sensitive value: only what is feasible.
+    """Suggest a feasible request under which no group shares a single sensitive value.
 
     Parameters
     ----------
     columns : sequence of SensitiveCounts
-        All sensitive columns, at least one: a model is asked of each.
+        All sensitive columns, at least one; a model applies to each of them.
     """
     feasible = min(one.largest_l for one in columns)
     if feasible >= 2:
         return Fact("ask_for_l", asked=Suggestion("l", 2, python="shoal.LDiversity(2)"), most=feasible)
+    # Constant columns must be dropped. Columns with a majority value admit distinct l-diversity or t-closeness only.
     same = tuple(one.name for one in columns if one.distinct < 2)
     common = tuple(one.name for one in columns if one.largest_l < 2 <= one.distinct)
     if not common:
@@ -79,6 +80,7 @@ def advise_diversity(columns: Sequence[SensitiveCounts]) -> Fact:
         like=Suggestion("t", 0.2, python="shoal.TCloseness(0.2)"),
         drop=drop_columns([*same, *common]),
     )
+    # Two steps are needed: drop the constant columns, then change the request.
     if not same:
         return no_two
     return Fact("one_after_other", one=Fact("drop_same_first", columns=same, drop=drop_columns(same)), other=no_two)

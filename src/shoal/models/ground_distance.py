@@ -1,7 +1,8 @@
-"""Ground distances: how far apart two sensitive values are, and what it costs to turn one distribution into another.
+"""Ground distances between sensitive values, and the earth mover's distance that they induce.
 
-The earth mover's distance of a group G from the table is the cheapest transport of one distribution into the other. In
-units of 1 / (unit * |G| * n) it is a whole number for every ground distance here, and is computed as one.
+The earth mover's distance of a group G from the table is the cost of the cheapest transport of one distribution into
+the other. In units of 1 / (unit * |G| * n) it is an integer for every ground distance of this package, and is computed
+as one.
 """
 
 from __future__ import annotations
@@ -35,89 +36,89 @@ if TYPE_CHECKING:
 __all__ = ["EqualDistance", "GroundDistance", "OrderedDistance", "distances", "largest_distance"]
 
 EXACT = 2**62
-"""Whole numbers below this stay in 64-bit arithmetic."""
+"""Bound below which integers stay in 64-bit arithmetic."""
 _DISTINCT_SEARCHED = 64
-"""Smallest groups up to this many rows are searched for; larger ones are not needed."""
+"""Largest group size that `smallest_group` tries; a sharper bound than that is not needed."""
 
 
 class GroundDistance(ABC):
-    """A distance between sensitive values, at most 1, and its earth mover's distance.
+    """A distance between sensitive values, at most 1, with its earth mover's distance.
 
-    A value: frozen and comparable, with a `repr` that shows no sensitive value.
+    A ground distance is a value: frozen and comparable, with a `repr` that contains no sensitive value.
     """
 
     name: ClassVar[str]
-    """As it appears in certificates."""
+    """Name in certificates."""
     flag: ClassVar[str] = ""
-    """How --t-distance names it; empty where it does not."""
+    """Argument of --t-distance that selects the distance; empty if there is none."""
     reads_values: ClassVar[bool] = True
-    """Whether the distance depends on what the values are."""
+    """Whether the distance depends on the values themselves."""
 
     @property
     def names_values(self) -> bool:
-        """Whether the distance was given values by name."""
+        """Whether the parameters of the distance name sensitive values."""
         return self.reads_values
 
     def misfit(self, domain: Domain) -> Part | None:
-        """Return why the distance says nothing of such values, in words that follow a colon; None where it does."""
+        """Explain why the distance is not defined for these values, to follow a colon; None if it is."""
         return None
 
     def check_values(self, domain: Domain) -> None:
-        """Check that the distance says how far apart such values are.
+        """Check that the distance is defined for these values.
 
         Raises
         ------
         ParameterError
-            It does not; says why.
+            If it is not; the message gives the reason.
         """
         reason = self.misfit(domain)
         if reason is not None:
-            raise ParameterError(f"{self!r} cannot be asked of these values: ", reason, ".")
+            raise ParameterError(f"{self!r} does not apply to these values: ", reason, ".")
 
     @abstractmethod
     def costs(self, groups: GroupCounts) -> tuple[NDArray[Any], int]:
-        """Return a whole number for each group, and the unit.
+        """Compute an integer cost for each group, and the unit of the costs.
 
-        Their quotient, over the group's rows and the table's, is the earth mover's distance: cost / (unit * |G| * n).
-        The numbers are 64-bit integers where they fit, else Python's. The values must fit (`misfit`).
+        The earth mover's distance of a group is cost / (unit * |G| * n). The costs are 64-bit integers if they fit,
+        otherwise Python integers. The distance must be defined for the values (see `misfit`).
         """
 
     @abstractmethod
     def rule(self, table: Population, t: Fraction) -> Rule:
-        """Return the clause "the distance is at most t" for the compiled kernels, never laxer."""
+        """Compile the condition "the distance is at most t" into a clause that is never weaker."""
 
     @property
     def is_linear(self) -> bool:
-        """Whether `linear_form` says what the distance is."""
+        """Whether `linear_form` can express the distance."""
         return False
 
     def linear_form(self, table: Population, t: Fraction) -> LinearForm | None:
-        """Return "the distance is at most t" as linear inequalities on a group's counts; None where not `is_linear`."""
+        """Express "the distance is at most t" as linear inequalities, or return None if it is not linear."""
         return None
 
     def drawing_order(self, table: Population) -> NDArray[np.integer] | None:
-        """Return all codes in an order in which near values stand together; None where all are equally far apart."""
+        """Order all codes so that close values are adjacent; None if all distances are equal."""
         return None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the distance as it appears in a certificate, without a value."""
+        """Serialize the distance as in a certificate, without any value."""
         return {"distance": self.name}
 
 
 def distances(groups: GroupCounts, distance: GroundDistance) -> list[Fraction]:
-    """Return the exact earth mover's distance of each group's distribution from the table's.
+    """Compute the exact earth mover's distance of each group from the table.
 
     Parameters
     ----------
     groups : GroupCounts
-        Counted groups; the table is what `totals` says.
+        Counts of the groups, and of the table they belong to.
     distance : GroundDistance
-        How far apart the values are.
+        Ground distance between two values.
 
     Returns
     -------
     list of Fraction
-        From 0 to 1, one per group.
+        One distance per group, from 0 to 1.
 
     Examples
     --------
@@ -132,6 +133,7 @@ def distances(groups: GroupCounts, distance: GroundDistance) -> list[Fraction]:
     >>> distances(table, EqualDistance())
     [Fraction(2, 5), Fraction(1, 10)]
     """
+    # Exact division, because callers compare these numbers with t.
     costs, unit = distance.costs(groups)
     rows = groups.population.rows
     return [
@@ -140,40 +142,44 @@ def distances(groups: GroupCounts, distance: GroundDistance) -> list[Fraction]:
 
 
 def largest_distance(groups: GroupCounts, distance: GroundDistance) -> Fraction:
-    """Return the largest distance of a group, exactly."""
+    """Compute the largest earth mover's distance of any group, exactly."""
+    # The common factors of all groups are divided out once.
     costs, unit = distance.costs(groups)
     return largest_ratio(costs, groups.sizes) / (unit * groups.population.rows)
 
 
 def limit_of(t: Fraction, unit: int, rows: int) -> tuple[int, int, int, int]:
-    """Return `(a, b, c, s)` so that a cost is within t where cost / 2^s, rounded up, is at most a |G| + b |G| // c.
+    """Return `(a, b, c, s)` such that a cost is within t if cost / 2^s, rounded up, is at most a |G| + b |G| // c.
 
-    Every term fits into 63 bits for groups of up to `rows` rows, which is what s is for: 0 but for huge tables, where
-    rounding up only ever refuses. The rest b / c is a neighbour, of denominator up to `rows`, of the one that t asks
-    for, which changes no decision: |G| is such a denominator.
+    All terms fit into 63 bits for groups of up to `rows` rows. To achieve this, s is above 0 for huge tables, and
+    rounding up then only refuses groups. The remainder b / c is replaced by a neighbour with a denominator of at most
+    `rows`; this changes no decision, because |G| is such a denominator.
     """
     s = max(0, (unit * rows * rows).bit_length() - 62)
     threshold = t * unit * rows / 2**s
+    # The integer part applies to every group; the fractional part is rounded to a neighbour.
     whole = threshold.numerator // threshold.denominator
     rest = neighbours(threshold - whole, rows)[0]
     return whole, rest.numerator, rest.denominator, s
 
 
 def smallest_group(totals: NDArray[np.int64], t: Fraction, least: Fraction) -> int:
-    """Return a lower bound on the rows of a group that is t-close, where different values are at least so far apart.
+    """Return a lower bound on the size of a t-close group if any two distinct values are at least `least` apart.
 
-    The distance is then at least `least` times the equal one. A group of g rows comes closest when each row takes the
-    value that moves most: its j-th row of a value adds min(j / g, p) - min((j - 1) / g, p) to what stays in place.
+    The distance is then at least `least` times the equal distance. A group of g rows is closest to the table if each
+    row takes the value that keeps the most mass in place: the j-th row of a value keeps min(j / g, p) - min((j - 1) /
+    g, p).
     """
     rows = int(totals.sum())
     if t >= least:
         return 1
     for size in range(1, min(rows, _DISTINCT_SEARCHED) + 1):
-        # In units of 1 / (size * rows).
+        # All masses are integers in units of 1 / (size * rows).
         shares = totals[totals > 0].astype(object) * size
         full = shares // rows
         kept = int(full.sum()) * rows
         if int(full.sum()) < size:
+            # Rows that are left over go to the values with the largest fractional shares.
             rest = np.sort(shares - full * rows)[::-1]
             kept += int(rest[: size - int(full.sum())].sum())
         if (size * rows - kept) * least <= t * size * rows:
@@ -183,7 +189,13 @@ def smallest_group(totals: NDArray[np.int64], t: Fraction, least: Fraction) -> i
 
 @dataclass(frozen=True)
 class EqualDistance(GroundDistance):
-    """Any two different values are at distance 1: half the L1 norm of the two distributions."""
+    """The equal distance: 1 between any two distinct values, which yields half the L1 norm of two distributions.
+
+    Examples
+    --------
+    >>> EqualDistance()
+    EqualDistance()
+    """
 
     name: ClassVar[str] = "equal"
     flag: ClassVar[str] = "equal"
@@ -209,7 +221,7 @@ class EqualDistance(GroundDistance):
         return True
 
     def linear_form(self, table: Population, t: Fraction) -> LinearForm:  # noqa: D102
-        # Each value's excess over its share, where it is positive: one auxiliary variable a value.
+        # One auxiliary variable per value bounds the positive part of its excess over its share.
         m = len(table.totals)
         shares = shares_of(table)
         rows = [LinearRow(coefficients={m + 1 + v: 1, v: -1, m: shares[v]}) for v in range(m)]
@@ -219,10 +231,10 @@ class EqualDistance(GroundDistance):
 
 @dataclass(frozen=True, repr=False)
 class OrderedDistance(GroundDistance):
-    """Two of m values in order are at distance |i - j| / (m - 1), with i and j their places.
+    """The ordered distance: |i - j| / (m - 1) between the i-th and the j-th of m ordered values.
 
-    m is the number of values that occur in the table's sensitive attribute. Numbers go by size, dates by time, declared
-    categories as declared; two spellings of a number in text are two values. Text without an order needs one.
+    m is the number of values that occur in the table's sensitive attribute. Numbers are ordered by size, dates by time,
+    and declared categories as declared. Text has no order by default; two spellings of a number in text are two values.
 
     Examples
     --------
@@ -240,8 +252,8 @@ class OrderedDistance(GroundDistance):
             many=True,
         ),
     )
-    """All values of the attribute in their order, where it has none of its own or another one is meant; it may hold
-    more values than the table does. None alone stands for a missing value."""
+    """All values of the attribute in order, if it has no natural order or another order is preferred. The list may
+    contain values that do not occur in the table. None alone denotes a missing value."""
 
     name: ClassVar[str] = "ordered"
     flag: ClassVar[str] = "ordered"
@@ -254,6 +266,7 @@ class OrderedDistance(GroundDistance):
                 "OrderedDistance", "order", "a list of the values in their order", got=type(self.order).__name__
             )
         object.__setattr__(self, "order", tuple(self.order))
+        # A repeated value would have two ranks.
         twice = repeated(self.order)
         if twice is not None:
             raise ParameterError(f"The order names a value twice, as number {twice[0]} and as number {twice[1]}.")
@@ -263,6 +276,7 @@ class OrderedDistance(GroundDistance):
         return self.order is not None
 
     def misfit(self, domain: Domain) -> Part | None:  # noqa: D102
+        # An explicit order must contain every value; a natural order must exist.
         if self.order is not None:
             return missed(domain, self.order, "the order")
         if domain.ranks is None:
@@ -281,11 +295,12 @@ class OrderedDistance(GroundDistance):
         return None
 
     def _ranks(self, table: Population) -> NDArray[np.int64]:
-        """Return the place of each code among the values that occur, in their order; -1 for those that do not."""
+        """Rank each code among the values that occur; -1 for codes that do not occur."""
         domain = table.domain
         places = domain.ranks if self.order is None else places_of(domain.labels or (), self.order)
         self.check_values(domain)
         assert places is not None
+        # Ranks skip values that do not occur, so that m is the number of occurring values.
         ranks = np.full(len(places), -1, dtype=np.int64)
         occurring = np.flatnonzero(table.totals > 0)
         ranks[occurring[np.argsort(places[occurring], kind="stable")]] = np.arange(len(occurring))
@@ -299,6 +314,7 @@ class OrderedDistance(GroundDistance):
         ranks = self._ranks(table)
         rows, unit = table.rows, max(int(ranks.max()), 1)
         a, b, c, s = limit_of(t, unit, rows)
+        # Totals of the occurring values in the order of their ranks.
         by_rank = table.totals[np.argsort(ranks)[np.count_nonzero(ranks < 0) :]]
         return Rule(
             kind=RuleKind.CLOSE_ORDERED,
@@ -314,7 +330,7 @@ class OrderedDistance(GroundDistance):
         return True
 
     def linear_form(self, table: Population, t: Fraction) -> LinearForm:  # noqa: D102
-        # Mass is carried from one value to the next, either way; what crosses a place is the prefix sum there.
+        # Mass flows between adjacent values in both directions; the flow across a gap is the prefix sum there.
         ranks = self._ranks(table)
         places = np.argsort(ranks)[np.count_nonzero(ranks < 0) :].tolist()
         step = Fraction(1, max(len(places) - 1, 1))
@@ -333,9 +349,10 @@ class OrderedDistance(GroundDistance):
 
 
 def missed(domain: Domain, names: Sequence[Any], what: str) -> str | None:
-    """Return how many values of an attribute some names miss, as a misfit; None where they miss none."""
+    """Describe how many values of an attribute a list of names lacks, as a misfit; None if it is complete."""
+    # Counts without labels, as in tests or in streamed tables.
     if domain.labels is None:
-        return "nothing is known of its values but how often they occur"
+        return "only the frequencies of its values are known"
     absent = int(np.count_nonzero(places_of(domain.labels, names) < 0))
     if not absent:
         return None
@@ -343,7 +360,7 @@ def missed(domain: Domain, names: Sequence[Any], what: str) -> str | None:
 
 
 def _excess(groups: GroupCounts) -> NDArray[Any]:
-    """Return for each entry how far its share of the group exceeds its share of the table, times |G| n."""
+    """Compute the excess of each entry's share of the group over its share of the table, times |G| n."""
     rows = groups.population.rows
     counts, totals, sizes = in_range(rows * rows, groups.counts, groups.totals[groups.values], groups.sizes_by_entry)
     excess: NDArray[Any] = counts * rows - totals * sizes
@@ -351,7 +368,7 @@ def _excess(groups: GroupCounts) -> NDArray[Any]:
 
 
 def in_range(largest: int, *arrays: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
-    """Return whole numbers whose products stay below a bound: as they are where it fits, else as Python's."""
+    """Return the arrays unchanged if products up to `largest` fit into 64 bits, otherwise as Python integers."""
     return arrays if largest < EXACT else tuple(array.astype(object) for array in arrays)
 
 
@@ -362,40 +379,47 @@ def shares_of(table: Population) -> dict[int, Fraction]:
 
 
 def _summed(entries: NDArray[Any], groups: GroupCounts) -> NDArray[Any]:
-    """Return the sum of the entries of each group."""
+    """Sum the entries of each group."""
     return np.add.reduceat(entries, groups.starts[:-1]) if len(groups.sizes) else entries[:0]
 
 
 def _path_costs(groups: GroupCounts, ranks: NDArray[np.int64]) -> NDArray[Any]:
-    """Return for each group the sum over i of |prefix sum up to rank i of c(v) n - T(v) |G||.
+    """Compute, for each group, the sum over i of |prefix sum up to rank i of c(v) n - T(v) |G||.
 
-    From one value of a group to its next one the group's prefix sum stays, while the table's grows: their difference
-    changes its sign at most once, at a place that a binary search finds.
+    Between two consecutive values of a group, the group's prefix sum is constant while the table's grows. Their
+    difference changes sign at most once, at a rank found by binary search.
     """
     if not len(groups.sizes):
         return groups.sizes
     rows, values = groups.population.rows, int(np.count_nonzero(groups.totals))
     places, counts = _in_order(groups, ranks[groups.values])
     by_rank = np.argsort(ranks)[np.count_nonzero(ranks < 0) :]
+    # Prefix sums of the table's counts, and prefix sums of these.
     below = np.cumsum(groups.totals[by_rank])
     sums = np.concatenate(([0], np.cumsum(below)))
     first, sizes = groups.starts[:-1], groups.sizes_by_entry
+    # Prefix sums of the counts within each group.
     running = np.cumsum(counts)
     inside = running - np.repeat(running[first] - counts[first], groups.distinct)
+    # Rank of the group's next value; the last value extends to the end.
     following = np.append(places[1:], values - 1)
     following[groups.starts[1:] - 1] = values - 1
+    # Rank at which the difference changes sign.
     (wide,) = in_range(rows * rows, inside)
     turn = np.clip(np.searchsorted(below, (wide * rows // sizes).astype(np.int64), side="right"), places, following)
     inside, sizes, sums = in_range(rows * rows * values, inside, sizes, sums)
+    # Differences up to the sign change are positive, those after it negative.
     level = inside * rows
     entries = (turn - places) * level - sizes * (sums[turn] - sums[places])
     entries += sizes * (sums[following] - sums[turn]) - (following - turn) * level
+    # Below the first value of a group its prefix sum is 0.
     return _summed(entries, groups) + sizes[first] * sums[places[first]]
 
 
 def _in_order(groups: GroupCounts, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the places and counts of all entries, those of each group in the order of their places."""
+    """Sort the entries of each group by rank; return their ranks and counts."""
     falls = places[1:] < places[:-1]
+    # A decrease from one group to the next does not matter.
     falls[groups.starts[1:-1] - 1] = False
     if not falls.any():
         return places, groups.counts

@@ -1,4 +1,4 @@
-"""A ground distance from a hierarchy of values."""
+"""The ground distance induced by a hierarchy of values."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ __all__ = ["HierarchicalDistance"]
 
 @dataclass(frozen=True, repr=False)
 class HierarchicalDistance(GroundDistance):
-    """Two values are as far apart as the height of their lowest common ancestor, over the height of the hierarchy.
+    """The hierarchical distance: the height of the lowest common ancestor, divided by the height of the hierarchy.
 
-    Values of the hierarchy that do not occur in a table change nothing; a value of the table that it misses is an
-    error.
+    Values of the hierarchy that do not occur in a table have no effect. A value of the table that the hierarchy lacks
+    is an error.
 
     Examples
     --------
@@ -42,12 +42,13 @@ class HierarchicalDistance(GroundDistance):
     """
 
     hierarchy: Hierarchy
-    """The values as leaves, all at the same depth."""
+    """Hierarchy with the values as leaves, all at the same depth."""
 
     name: ClassVar[str] = "hierarchical"
     flag: ClassVar[str] = "hierarchy:TREE.csv"
 
     def __post_init__(self) -> None:
+        # Duck typing, because importing the class at run time would be circular.
         if not {"levels", "values", "height"} <= set(dir(self.hierarchy)):
             got = type(self.hierarchy).__name__
             raise ParameterError.refusing("HierarchicalDistance", "hierarchy", "a Hierarchy", got=got)
@@ -56,7 +57,7 @@ class HierarchicalDistance(GroundDistance):
         return missed(domain, self.hierarchy.values, "the hierarchy")
 
     def _nodes(self, table: Population) -> NDArray[np.int64]:
-        """Return the node of each code on each level below the root: there, an edge leads up from it."""
+        """Return the node of each code on each level below the root; an edge leads up from each of these nodes."""
         self.check_values(table.domain)
         places = places_of(table.domain.labels or (), self.hierarchy.values)
         return self.hierarchy.levels[:-1, places].astype(np.int64)
@@ -68,10 +69,12 @@ class HierarchicalDistance(GroundDistance):
         costs = np.zeros(len(groups.sizes), dtype=np.int64 if exact else object)
         group = np.repeat(np.arange(len(groups.sizes)), groups.distinct)
         for level in nodes if len(groups.sizes) else ():
-            # What the values below a node have too much of must pass the edge above it; half of what passes goes up.
+            # The surplus of the values below a node must cross the edge above the node. Half of the mass that crosses
+            # an edge moves up, so that positive surpluses alone are summed.
             node = level[groups.values]
             order = np.lexsort((node, group))
             node, owner, counts = node[order], group[order], groups.counts[order]
+            # Sum the counts of each node within each group.
             first = np.flatnonzero(np.r_[True, (node[1:] != node[:-1]) | (owner[1:] != owner[:-1])])
             totals = np.zeros(int(level.max()) + 1, dtype=np.int64)
             np.add.at(totals, level, groups.totals)
@@ -86,6 +89,7 @@ class HierarchicalDistance(GroundDistance):
         rows, unit = table.rows, max(len(nodes), 1)
         a, b, c, s = limit_of(t, unit, rows)
         width = int(nodes.max(initial=0)) + 1
+        # Totals of the table by level and node, padded to the widest level.
         totals = np.zeros((len(nodes), width), dtype=np.int64)
         for level, of_node in zip(nodes, totals, strict=True):
             np.add.at(of_node, level, table.totals)
@@ -103,7 +107,8 @@ class HierarchicalDistance(GroundDistance):
         return True
 
     def linear_form(self, table: Population, t: Fraction) -> LinearForm:  # noqa: D102
-        # Mass goes up to a common ancestor and down again, half of the distance each way.
+        # Mass moves up to a common ancestor and down again, at half of the distance each way. The leaves are the values
+        # themselves; the nodes of all levels are numbered consecutively, with the root last.
         nodes = np.vstack((np.arange(len(table.totals)), self._nodes(table)[1:]))
         starts = np.concatenate(([0], np.cumsum(nodes.max(axis=1, initial=0) + 1)))
         places = np.vstack((nodes + starts[:-1, None], np.full((1, len(table.totals)), starts[-1])))
@@ -114,6 +119,7 @@ class HierarchicalDistance(GroundDistance):
 
     def drawing_order(self, table: Population) -> NDArray[np.integer]:  # noqa: D102
         nodes = self._nodes(table)
+        # Sorted by the highest level first, so that siblings are adjacent.
         return np.lexsort(nodes) if len(nodes) else np.arange(len(table.totals))
 
     def to_dict(self) -> dict[str, Any]:  # noqa: D102

@@ -1,4 +1,4 @@
-"""Models as linear inequalities on the counts of one group, for programs that prove an optimum."""
+"""Linear inequalities on the counts of one group, for programs that prove optimality."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ Number: TypeAlias = int | Fraction
 
 @dataclass(frozen=True, kw_only=True)
 class LinearRow:
-    """`sum of coefficient * variable >= constant`, or equal to it; all numbers are exact."""
+    """An inequality `sum of coefficient * variable >= constant`, or the equation; all numbers are exact."""
 
     coefficients: Mapping[int, Number]
-    """By variable; see `LinearForm` for their numbers."""
+    """Coefficients by variable; see `LinearForm` for the numbering."""
     constant: int = 0
-    """At least 0."""
+    """Right-hand side, at least 0."""
     equal: bool = False
-    """Whether the sum must be equal to the constant."""
+    """Whether the row is an equation."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinearForm:
-    """A predicate on one group as inequalities: it holds if and only if some auxiliary variables meet all rows.
+    """A predicate on one group as linear rows: it holds if and only if some auxiliary variables satisfy all rows.
 
     With m sensitive values, variable `v < m` is the number of rows with the value `v`, variable `m` is the number of
-    all rows, and those from `m + 1` on are auxiliary. A group without rows, all of its variables 0, meets the rows once
-    their constants are 0 too: a program multiplies them by an indicator of "this group has rows".
+    all rows, and variables from `m + 1` on are auxiliary. An empty group, with all variables 0, satisfies the rows if
+    their constants are replaced by 0; programs multiply the constants by an indicator of "this group has rows".
     """
 
     auxiliaries: int = 0
-    """Number of auxiliary variables; each is at least 0."""
+    """Number of auxiliary variables, each at least 0."""
     binary: bool = False
-    """Whether the auxiliary variables are 0 or 1."""
+    """Whether the auxiliary variables are binary."""
     rows: tuple[LinearRow, ...]
 
     def __repr__(self) -> str:
@@ -46,20 +46,20 @@ class LinearForm:
 def transported(
     shares: Mapping[int, Fraction], arcs: Iterable[tuple[int, int, Number]], nodes: int, values: int, t: Fraction
 ) -> LinearForm:
-    """Return the form of "a group's distribution can be carried to the table's along arcs at a cost of at most t".
+    """Express "the group's distribution can be transported to the table's along arcs at cost at most t".
 
     Parameters
     ----------
     shares : mapping of int to Fraction
-        The share in the table of the value at each node that has one; node `v` is the value `v`.
+        Share in the table of the value at each node that has one; node `v` is the value `v`.
     arcs : iterable of (from node, to node, cost)
-        What mass can be carried along, at a cost of at least 0 for each unit; one way only.
+        Directed arcs along which mass may flow, with a cost per unit of at least 0.
     nodes : int
-        Nodes, at least `values`; those from `values` on hold nothing themselves.
+        Number of nodes, at least `values`; nodes from `values` on hold no mass themselves.
     values : int
-        Sensitive values.
+        Number of sensitive values.
     t : Fraction
-        The largest cost allowed, for one unit of mass in all.
+        Largest allowed cost for one unit of mass in total.
     """
     listed = list(arcs)
     balance: list[dict[int, Number]] = [{} for _ in range(nodes)]
@@ -68,10 +68,11 @@ def transported(
         balance[target][number] = 1
     rows = []
     for node, flows in enumerate(balance):
-        # What a node has, and what comes in, less what goes out, is what the table has there.
+        # Flow conservation: the group's mass plus inflow minus outflow equals the table's mass.
         held: dict[int, Number] = {node: 1, values: -shares.get(node, Fraction(0))} if node < values else {}
         if held or flows:
             rows.append(LinearRow(coefficients={**held, **flows}, equal=True))
+    # The total cost of the flow is at most t |G|.
     cost: dict[int, Number] = {number: -price for number, (_, _, price) in enumerate(listed, start=values + 1)}
     rows.append(LinearRow(coefficients={values: t, **cost}))
     return LinearForm(auxiliaries=len(listed), rows=tuple(rows))

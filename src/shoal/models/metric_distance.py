@@ -1,4 +1,4 @@
-"""A ground distance that the publisher gives as a matrix."""
+"""A ground distance given by a matrix."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ _NUMBER = re.compile(
     r"[-+]?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][-+]?[0-9]{1,2})?|[0-9]{1,40}/[1-9][0-9]{0,39}"
 )
 _CHUNK = 1 << 22
-"""Counts that are laid out at a time."""
+"""Number of counts that are laid out densely at a time."""
 _SOLVED: WeakKeyDictionary[GroupCounts, tuple[MetricDistance, NDArray[Any]]] = WeakKeyDictionary()
-"""The costs that were last found of groups that are still in use."""
+"""Cache of the latest transport costs, for groups that are still in use."""
 
 
 @dataclass(frozen=True, repr=False)
 class MetricDistance(GroundDistance):
-    """Distances between values as a matrix: zero from a value to itself, symmetric, with the triangle inequality.
+    """A metric between values, given as a symmetric matrix with zero diagonal and the triangle inequality.
 
-    The largest distance is made 1 (`normalised` says whether that changed something). All entries are exact: a float
-    means its decimal number. Values of the matrix that do not occur in a table change nothing; a value of the table
-    that the matrix misses is an error.
+    The matrix is scaled so that the largest distance is 1 (`normalised` reports whether this changed it). All entries
+    are exact: a float denotes its decimal number. Values of the matrix that do not occur in a table have no effect. A
+    value of the table that the matrix lacks is an error.
 
     Examples
     --------
@@ -63,11 +63,11 @@ class MetricDistance(GroundDistance):
     """
 
     values: Sequence[Any]
-    """The values, each once, in the order of the rows and columns of the matrix; None is a missing value."""
+    """Distinct values in the order of the rows and columns of the matrix; None denotes a missing value."""
     matrix: Sequence[Sequence[Real | float]]
-    """The distance of every two values; becomes exact fractions of at most 1."""
+    """Distances of all pairs of values; stored as exact fractions of at most 1."""
     normalised: bool = field(init=False, default=False)
-    """Whether the largest distance was not 1, so that all of them were divided by it."""
+    """Whether the matrix was divided by its largest distance, because that was not 1."""
 
     name: ClassVar[str] = "metric"
     flag: ClassVar[str] = "file:METRIC.csv"
@@ -80,6 +80,7 @@ class MetricDistance(GroundDistance):
         twice = repeated(values)
         if twice is not None:
             raise ParameterError(f"The metric names a value twice, as number {twice[0]} and as number {twice[1]}.")
+        # Scaling comes last, after all conditions are checked.
         exact = _exact_matrix(self.matrix, len(values))
         _check_metric(exact)
         largest = max(max(row) for row in exact)
@@ -91,16 +92,25 @@ class MetricDistance(GroundDistance):
     def from_csv(
         cls, path: str | os.PathLike[str], *, delimiter: str | None = None, encoding: str | None = None
     ) -> MetricDistance:
-        """Read a square table: its first line and its first column name the values, in the same order.
+        """Read a metric from a square table whose first line and first column list the values in the same order.
+
+        Parameters
+        ----------
+        path : path-like
+            The CSV file.
+        delimiter, encoding : str, optional
+            Format of the file, detected by default.
 
         Raises
         ------
         DataError
-            Where the file cannot be read, or is no such table. Names the line, never a value.
+            If the file cannot be read or is not such a table. The message names the line, never a value.
         ParameterError
-            Where the distances are no metric; names the condition that fails, and for which values by their numbers.
+            If the distances are not a metric. The message states the violated condition and the positions of the
+            values.
         """
         about = f"The metric '{Path(path).name}'"
+        # The corner cell of the table is ignored.
         (_, (_, *values)), *lines = read_lines(path, delimiter=delimiter, encoding=encoding)
         if len(lines) != len(values):
             raise DataError(
@@ -127,7 +137,7 @@ class MetricDistance(GroundDistance):
 
     @cached_property
     def _unit(self) -> int:
-        """The smallest whole number that makes every distance whole."""
+        """Least common denominator of all distances."""
         return math.lcm(*{one.denominator for row in self._exact for one in row})
 
     @property
@@ -135,7 +145,7 @@ class MetricDistance(GroundDistance):
         return self.matrix  # type: ignore[return-value]
 
     def _among(self, table: Population) -> list[list[Fraction]]:
-        """Return the distance of every two codes."""
+        """Return the distances of all pairs of codes."""
         self.check_values(table.domain)
         places = places_of(table.domain.labels or (), self.values).tolist()
         return [[self._exact[i][j] for j in places] for i in places]
@@ -143,7 +153,7 @@ class MetricDistance(GroundDistance):
     def costs(self, groups: GroupCounts) -> tuple[NDArray[Any], int]:  # noqa: D102
         known = _SOLVED.get(groups)
         if known is None or known[0] != self:
-            # A verification decides about groups, then states their largest distance: both need the same transports.
+            # The verification first judges groups and then reports their largest distance, from the same transports.
             known = _SOLVED[groups] = (self, self._solved(groups))
         return known[1].copy(), self._unit
 
@@ -152,6 +162,7 @@ class MetricDistance(GroundDistance):
         found: dict[bytes | tuple[int, ...], int] = {}
         costs = np.zeros(len(groups.sizes), dtype=object)
         for g, gains in _gains(groups):
+            # Groups with the same surpluses share a transport.
             key = gains.tobytes() if gains.dtype != object else tuple(gains)
             if key not in found:
                 found[key] = _transport(gains, whole)
@@ -161,7 +172,7 @@ class MetricDistance(GroundDistance):
     def rule(self, table: Population, t: Fraction) -> Rule:  # noqa: D102
         among = self._among(table)
         rows = table.rows
-        # Distances rounded up keep the triangle inequality, and only ever refuse.
+        # Distances that are rounded up still satisfy the triangle inequality, and can only refuse groups.
         unit = min(self._unit, max((2**62 - 1) // rows**2, 1))
         scaled = np.array([math.ceil(one * unit) for row in among for one in row], dtype=np.int64)
         a, b, c, s = limit_of(t, unit, rows)
@@ -181,12 +192,13 @@ class MetricDistance(GroundDistance):
         return True
 
     def linear_form(self, table: Population, t: Fraction) -> LinearForm:  # noqa: D102
+        # Direct arcs suffice, because of the triangle inequality.
         among = self._among(table)
         arcs = [(i, j, one) for i, row in enumerate(among) for j, one in enumerate(row) if i != j]
         return transported(shares_of(table), arcs, len(among), len(among), t)
 
     def drawing_order(self, table: Population) -> NDArray[np.integer]:  # noqa: D102
-        # From each value to the nearest that is left.
+        # Greedy tour: continue from each value to the nearest one not visited yet.
         apart = np.array([[float(one) for one in row] for row in self._among(table)]).reshape(-1, len(table.totals))
         order = [0]
         while len(order) < len(apart):
@@ -202,12 +214,13 @@ class MetricDistance(GroundDistance):
 
 
 def _exact_matrix(matrix: Any, values: int) -> list[list[Fraction]]:
-    """Return the entries as fractions, or say where they are no numbers, or too many or too few."""
+    """Convert the entries to fractions, and check their number and type."""
     rows = [list(row) for row in matrix] if isinstance(matrix, Iterable) else []
     if len(rows) != values or any(len(row) != values for row in rows):
         raise ParameterError(
             Subject("MetricDistance", "matrix"), f" must have a row and a column for each of the {values} values."
         )
+    # Booleans are numbers in Python, but not distances.
     for i, row in enumerate(rows, start=1):
         for j, one in enumerate(row, start=1):
             if isinstance(one, bool) or not isinstance(one, Real | Decimal) or not math.isfinite(one):
@@ -216,36 +229,39 @@ def _exact_matrix(matrix: Any, values: int) -> list[list[Fraction]]:
 
 
 def _check_metric(exact: list[list[Fraction]]) -> None:
-    """Check the conditions of a metric; the first pair that fails is named by position, for the values are cells."""
+    """Check that the matrix is a metric; errors name the first violating pair by position, as values are cells."""
+    # Integers on a common scale make the comparisons exact.
     unit = math.lcm(*{one.denominator for row in exact for one in row})
     whole = [[int(one * unit) for one in row] for row in exact]
     fits = all(-(2**62) < one < 2**62 for row in whole for one in row)
     matrix = np.array(whole, dtype=np.int64 if fits else object).reshape(len(whole), len(whole))
     conditions = (
         (matrix < 0, "is negative"),
-        ((matrix != 0) & np.eye(len(matrix), dtype=np.bool_), "is not zero, though they are the same value"),
+        ((matrix != 0) & np.eye(len(matrix), dtype=np.bool_), "is not zero, although they are the same value"),
         (matrix != matrix.T, "is not the same in both directions (symmetry)"),
     )
     for fails, what in conditions:
         if fails.any():
             i, j = (int(place) + 1 for place in np.argwhere(fails)[0])
-            raise ParameterError(f"The metric is none: the distance of the values number {i} and {j} {what}.")
+            raise ParameterError(f"This is not a metric: the distance of the values number {i} and {j} {what}.")
+    # The triangle inequality through each intermediate value k.
     for k in range(len(matrix)):
         fails = matrix > matrix[:, k, None] + matrix[None, k, :]
         if fails.any():
             i, j = (int(place) + 1 for place in np.argwhere(fails)[0])
             raise ParameterError(
-                f"The metric is none: the distance of the values number {i} and {j} is more than the way through "
+                f"This is not a metric: the distance of the values number {i} and {j} is more than the way through "
                 f"number {k + 1} (triangle inequality)."
             )
     if not matrix.any():
-        raise ParameterError("The metric has no distance above 0: every group would be as close as can be.")
+        raise ParameterError("The metric has no distance above 0, so every group would be equal to the table.")
 
 
 def _gains(groups: GroupCounts) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Give for each group by how much its share of each value exceeds the table's, times |G| n; nothing where by none.
+    """Iterate over groups with their surplus of each value: the excess over the table's share, times |G| n.
 
-    What both have stays where it is: by the triangle inequality nothing is gained by moving it.
+    Groups without any surplus are skipped. Mass that a group shares with the table stays in place, because moving it
+    never helps if the triangle inequality holds.
     """
     rows, values = groups.population.rows, len(groups.totals)
     step = max(_CHUNK // max(values, 1), 1)
@@ -256,12 +272,13 @@ def _gains(groups: GroupCounts) -> Iterator[tuple[int, NDArray[np.int64]]]:
         gains = -totals * sizes[:, None]
         of_entry = np.repeat(np.arange(len(sizes)), groups.distinct[start : start + step])
         gains[of_entry, groups.values[entries]] += counts * rows
+        # Only groups with a surplus need a transport.
         for at in np.flatnonzero(gains.any(axis=1)).tolist():
             yield start + at, gains[at]
 
 
 def _transport(gains: NDArray[np.int64], among: list[list[int]]) -> int:
-    """Return the least cost of bringing what a group has too much of to where it has too little."""
+    """Return the least cost of moving the surplus of a group to the values that it lacks."""
     supplies, demands = np.flatnonzero(gains > 0).tolist(), np.flatnonzero(gains < 0).tolist()
     return cheapest_transport(
         gains[supplies].tolist(), (-gains[demands]).tolist(), [[among[i][j] for j in demands] for i in supplies]

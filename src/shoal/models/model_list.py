@@ -1,4 +1,4 @@
-"""The privacy models in one table: a model is asked for by its leading parameter, the first that it declares."""
+"""The table of privacy models. The leading parameter of a model, which it declares first, is required."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ MODELS: Mapping[str, type[PrivacyModel]] = MappingProxyType(
         )
     }
 )
-"""Every privacy model by the field's name of it, in the order of help pages. What each takes, and the flags of the
-command line for it, is declared with its fields; see `shoal._core.validation.parameters_of`."""
+"""All privacy models by name, in the order of the help pages. Parameters and command-line flags are declared with the
+fields of each model; see `shoal._core.validation.parameters_of`."""

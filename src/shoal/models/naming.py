@@ -1,4 +1,4 @@
-"""Finding the values of a column among the values that a user named, in a file or in a list."""
+"""Look up the values of a column among values named by the user, in a file or in a list."""
 
 from __future__ import annotations
 
@@ -21,23 +21,24 @@ _NUMBER = re.compile(r"[-+]?[0-9]{1,100}(\.[0-9]{1,100})?([eE][-+]?[0-9]{1,3})?"
 
 
 def places_of(values: Sequence[Any], names: Sequence[Any]) -> NDArray[np.int64]:
-    """Return where each value stands among the names, -1 where it is not there.
+    """Return the position of each value among the names, or -1 if it is not named.
 
-    Text is found as it is written; a number by its size, so that 3 is named by "3" and by "3.0"; a date by its ISO
-    form; a missing value by None or by an empty name.
+    Text is matched literally. A number is matched by size, so that "3" and "3.0" both name 3. A date is matched by its
+    ISO form, and a missing value by None or an empty name.
 
     Parameters
     ----------
     values : sequence
         Values of a column: text, numbers (as fractions), dates, booleans, None.
     names : sequence
-        The same, or text as it stands in a file.
+        The same kinds of values, or their text in a file.
 
     Examples
     --------
     >>> places_of(["flu", Fraction(3), None, "cold"], ["3.0", "flu", ""]).tolist()
     [1, 0, 2, -1]
     """
+    # The first of several equal names wins.
     by_text: dict[str | None, int] = {}
     by_size: dict[Fraction, int] = {}
     for place, name in enumerate(names):
@@ -47,6 +48,7 @@ def places_of(values: Sequence[Any], names: Sequence[Any]) -> NDArray[np.int64]:
             by_size.setdefault(Fraction(text), place)
 
     def find(value: Any) -> int:
+        # Exact numbers never match by their spelling.
         if isinstance(value, Fraction):
             return by_size.get(value, -1)
         return next((by_text[text] for text in _spellings(value) if text in by_text), -1)
@@ -55,7 +57,7 @@ def places_of(values: Sequence[Any], names: Sequence[Any]) -> NDArray[np.int64]:
 
 
 def repeated(names: Sequence[Any]) -> tuple[int, int] | None:
-    """Return the places (from 1) of two names that are the same, None where all differ."""
+    """Return the positions (from 1) of two equal names, or None if all names are distinct."""
     seen: dict[str | None, int] = {}
     for place, name in enumerate(names, start=1):
         first = seen.setdefault(_spellings(name)[0], place)
@@ -65,7 +67,7 @@ def repeated(names: Sequence[Any]) -> tuple[int, int] | None:
 
 
 def _spellings(value: Any) -> tuple[str | None, ...]:
-    """Return how a value may be written, the way that a release of it is written first."""
+    """List the possible spellings of a value, starting with the one used in a release."""
     if value is None:
         return None, ""
     if isinstance(value, bool | np.bool_):

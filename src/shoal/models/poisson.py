@@ -1,11 +1,11 @@
-"""Poisson tails, decided exactly: how large a class of a sample must be for its class of the population to be large.
+"""Exact decisions about Poisson tails: from which size of a sample class a large population class can be inferred.
 
-A class of `k` people in the population shows about `p k` of them in a sample with the sampling fraction `p`; the number
-is taken as Poisson with that mean. A class of the sample with at least `k'` rows, where `P(X >= k') <= a`, refutes at
-the significance level `a` that its class of the population has only `k` people: a release that is k'-anonymous is
-k-map anonymous, but for that error.
+With the sampling fraction `p`, a population class of `k` members contributes about `p k` rows to a sample; this number
+is modelled as Poisson with mean `p k`. If a sample class has at least `k'` rows, and `P(X >= k') <= a`, the hypothesis
+that its population class has only `k` members is rejected at significance level `a`. A k'-anonymous release is then
+k-map anonymous, up to that error.
 
-Exponentials are irrational, so the comparison is decided with bounds that are refined until they agree.
+Exponentials are irrational, so comparisons use bounds that are refined until they are conclusive.
 
 References
 ----------
@@ -24,22 +24,22 @@ from statistics import NormalDist
 __all__ = ["estimated_k", "smallest_class", "tail_at_most"]
 
 _FIRST_DIGITS = 40
-"""Digits of the first bounds; they are doubled until the bounds agree."""
+"""Precision of the first bounds in digits; it is doubled until the bounds are conclusive."""
 
 
 def tail_at_most(count: int, mean: Fraction, limit: Fraction, *, with_zero: bool = True) -> bool:
-    """Return whether P(X >= count) <= limit, exactly.
+    """Test if P(X >= count) <= limit, exactly.
 
     Parameters
     ----------
     count : int
         At least 0.
     mean : Fraction
-        Of the Poisson law, above 0.
+        Mean of the Poisson distribution, above 0.
     limit : Fraction
         Above 0 and below 1.
     with_zero : bool
-        False for the law without zero, P(X >= count | X >= 1).
+        If False, use the zero-truncated distribution, P(X >= count | X >= 1).
 
     Examples
     --------
@@ -48,7 +48,7 @@ def tail_at_most(count: int, mean: Fraction, limit: Fraction, *, with_zero: bool
     """
     if count <= (0 if with_zero else 1):
         return False  # the probability is 1
-    # 1 - S / e^m <= a for S = sum of m^j / j! below `count`; without zero (1 - S / e^m) / (1 - 1 / e^m) <= a.
+    # 1 - S / e^m <= a with S the sum of m^j / j! over j < count; truncated at zero, (1 - S / e^m) / (1 - 1 / e^m) <= a.
     digits = _FIRST_DIGITS
     while True:
         down, up = Context(prec=digits, rounding=ROUND_FLOOR), Context(prec=digits, rounding=ROUND_CEILING)
@@ -56,6 +56,7 @@ def tail_at_most(count: int, mean: Fraction, limit: Fraction, *, with_zero: bool
         if not with_zero:
             below = down.subtract(below, _rounded(limit, up))
             above = up.subtract(above, _rounded(limit, down))
+        # Both sides enclosed by bounds; overlapping enclosures call for more digits.
         least = down.multiply(_rounded(1 - limit, down), _exponential(mean, down))
         greatest = up.multiply(_rounded(1 - limit, up), _exponential(mean, up))
         if below >= greatest:
@@ -66,20 +67,20 @@ def tail_at_most(count: int, mean: Fraction, limit: Fraction, *, with_zero: bool
 
 
 def smallest_class(k: int, sampling_fraction: Fraction, significance: Fraction, *, with_zero: bool = True) -> int:
-    """Return the smallest size of a class of the sample from which at least `k` people in the population are inferred.
+    """Return the smallest sample class size from which at least `k` population members are inferred.
 
-    That is the smallest k' with P(X >= k') <= significance, X Poisson with the mean `sampling_fraction * k`.
+    This is the smallest k' with P(X >= k') <= significance, for X Poisson with mean `sampling_fraction * k`.
 
     Parameters
     ----------
     k : int
-        People in the population, at least 1.
+        Number of population members, at least 1.
     sampling_fraction : Fraction
         Above 0, at most 1.
     significance : Fraction
-        The error that is allowed, above 0 and below 1.
+        Allowed error probability, above 0 and below 1.
     with_zero : bool
-        False for the law of classes that are in the sample at all: without zero.
+        If False, use the distribution of classes that occur in the sample (zero-truncated).
 
     Examples
     --------
@@ -87,19 +88,20 @@ def smallest_class(k: int, sampling_fraction: Fraction, significance: Fraction, 
     (7, 12)
     """
     mean = sampling_fraction * k
+    # The normal approximation is close to the answer.
     guess = float(mean) + _deviations(significance) * math.sqrt(mean)
     return _first(lambda count: tail_at_most(count, mean, significance, with_zero=with_zero), round(guess))
 
 
 def estimated_k(size: int, sampling_fraction: Fraction, significance: Fraction, *, with_zero: bool = True) -> int:
-    """Return the largest k for which classes of a sample that have at least `size` rows count as k-map anonymous.
+    """Estimate the largest k for which a sample with classes of at least `size` rows is k-map anonymous.
 
-    At least `size`: a class of the population has at least the rows that are in the sample.
+    The result is at least `size`, because a population class contains its rows of the sample.
 
     Parameters
     ----------
     size : int
-        Rows of the smallest class of the sample, at least 1.
+        Number of rows of the smallest class of the sample, at least 1.
     sampling_fraction, significance, with_zero
         As for `smallest_class`.
 
@@ -112,21 +114,23 @@ def estimated_k(size: int, sampling_fraction: Fraction, significance: Fraction, 
     def fails(k: int) -> bool:
         return not tail_at_most(size, sampling_fraction * k, significance, with_zero=with_zero)
 
+    # Inverse of the normal approximation; the exact search corrects it.
     guess = (size - _deviations(significance) * math.sqrt(size)) / sampling_fraction
     return max(size, _first(fails, round(guess)) - 1)
 
 
 def _deviations(significance: Fraction) -> float:
-    """Return how many standard deviations a normal law exceeds with this probability: where a search may begin."""
+    """Return the normal quantile of the significance, in standard deviations: a first guess."""
     return NormalDist().inv_cdf(min(max(1 - float(significance), 0.5), 1 - 1e-12))
 
 
 def _first(holds: Callable[[int], bool], guess: int) -> int:
-    """Return the first number from 1 on for which something holds that holds for all greater ones.
+    """Return the smallest positive integer for which a monotone predicate holds.
 
-    The search begins at a guess and doubles its steps from there, for each question takes long.
+    The search starts at a guess and doubles its steps, because each evaluation is slow.
     """
     low, high, step = 0, max(guess, 1), 1  # it does not hold at `low`
+    # Bracket the answer: the predicate fails at `low` and holds at `high`.
     if holds(high):
         while high - step > 0 and holds(high - step):
             high, step = high - step, 2 * step
@@ -136,6 +140,7 @@ def _first(holds: Callable[[int], bool], guess: int) -> int:
         while not holds(high):
             step *= 2
             low, high = high, high + step
+    # Bisect the bracket.
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
@@ -143,7 +148,7 @@ def _first(holds: Callable[[int], bool], guess: int) -> int:
 
 
 def _partial_sum(count: int, mean: Fraction, context: Context) -> Decimal:
-    """Return the sum of mean**j / j! over j < count, rounded in the direction of the context."""
+    """Sum mean**j / j! over j < count, rounded in the direction of the context."""
     step = _rounded(mean, context)
     term = total = Decimal(1)
     for j in range(1, count):
@@ -158,6 +163,6 @@ def _rounded(number: Fraction, context: Context) -> Decimal:
 
 def _exponential(exponent: Fraction, context: Context) -> Decimal:
     """Return e**exponent, rounded in the direction of the context."""
-    # Decimal.exp rounds to nearest, whatever the context: a unit in the last place makes a bound of it.
+    # Decimal.exp always rounds to nearest, so one unit in the last place turns it into a bound.
     nearest = context.exp(_rounded(exponent, context))
     return context.next_minus(nearest) if context.rounding == ROUND_FLOOR else context.next_plus(nearest)

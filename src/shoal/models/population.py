@@ -1,4 +1,4 @@
-"""The whole table as a privacy model sees it: how many rows it has, and which sensitive values they hold."""
+"""Statistics of the whole table for privacy models: the number of rows and the frequencies of the sensitive values."""
 
 from __future__ import annotations
 
@@ -20,34 +20,35 @@ __all__ = ["Population"]
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Population:
-    """The sensitive values of the whole table: what a group's are compared with, however few groups are looked at.
+    """Frequencies of the sensitive values in the whole table, to which the counts of groups are compared.
 
-    It is counted once. A table that is measured in parts has one population, never one for each part.
+    They are counted once. If a table is processed in parts, all parts share one population.
     """
 
     totals: NDArray[np.int64]
-    """Rows of the whole table with each value, by code. Where there is no sensitive attribute, all rows have one."""
+    """Number of rows of the whole table with each value, by code. Without a sensitive attribute, all rows have one
+    value."""
     domain: Domain = field(default_factory=Domain)
-    """What the codes stand for. Codes need not be in the order of the values."""
+    """The values behind the codes. Codes need not be in the order of the values."""
 
     @cached_property
     def rows(self) -> int:
-        """Rows of the whole table; there may be 2**31 or more."""
+        """Number of rows of the whole table, which may be 2**31 or more."""
         return int(np.sum(self.totals, dtype=np.int64))
 
     @cached_property
     def height(self) -> int:
-        """Rows with the most frequent value."""
+        """Number of rows with the most frequent value."""
         return int(np.max(self.totals, initial=0))
 
     @cached_property
     def distinct(self) -> int:
-        """Number of values that occur."""
+        """Number of distinct values that occur."""
         return int(np.count_nonzero(self.totals))
 
     @property
     def numbers(self) -> tuple[Fraction | None, ...] | None:
-        """The values as exact numbers, by code (None where missing), where they are numbers."""
+        """The values by code as exact numbers (None if missing), if they are numbers."""
         return self.domain.numbers
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""A table of everybody who may be meant, as models are given it."""
+"""The population table that some models take as a parameter."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["PopulationTable"]
 
 
 class PopulationTable:
-    """The table of a population: a frame, or where to read it. It is opened by whoever needs its rows.
+    """The table of a population, given as a frame or a path and opened when its rows are needed.
 
-    Two are the same where they are the same frame, or the same path. Its `repr` shows no cell.
+    Two population tables are equal if they are the same frame object or have the same path. The `repr` shows no cell.
     """
 
     name = "of a population table"
@@ -23,33 +23,35 @@ class PopulationTable:
 
     @classmethod
     def of(cls, source: Any, owner: str) -> PopulationTable:
-        """Return the table of a population as it was given.
+        """Wrap a population table given by a user.
 
         Raises
         ------
         ParameterError
-            Where it is neither a frame nor a path.
+            If the source is neither a frame nor a path.
         """
         if isinstance(source, PopulationTable):
             return source
+        # Frames are recognized by their interface, because no frame library is required.
         if isinstance(source, str | PathLike) or hasattr(source, "columns") or hasattr(source, "column_names"):
             return cls(source)
-        allowed = "a frame or a path: everybody who may be meant, the people of the table among them"
+        allowed = "a frame or a path: a table of the whole population, including the people of the input table"
         raise ParameterError.refusing(owner, "population", allowed, got=type(source).__name__)
 
     @property
     def path(self) -> str | None:
-        """Where it is read; None for a frame."""
+        """The path of the table, or None for a frame."""
         return fspath(self.source) if isinstance(self.source, str | PathLike) else None
 
     @property
     def flag(self) -> str:
-        """What stands behind the option of the command line."""
+        """Argument of the command-line option."""
         return self.path or ""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PopulationTable):
             return NotImplemented
+        # Comparing the cells of two frames would be slow.
         return self.source is other.source if self.path is None else self.path == other.path
 
     def __hash__(self) -> int:

@@ -1,4 +1,4 @@
-"""Models that hold a release against the people of a population: k-map, and delta-presence."""
+"""Models that compare a release with a population: k-map and delta-presence."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["DeltaPresence", "KMap"]
 
 _POPULATION = parameter(
     None,
-    "A table of everybody who may be meant, the people of the table among them, with the same quasi-identifiers.",
+    "A table of the whole population, including the people of the input table, with the same quasi-identifiers.",
     flag="--population",
     metavar="FILE",
 )
@@ -36,19 +36,19 @@ _DIGITS = 4
 
 def _people(release: ReleaseCounts) -> PeopleCounts:
     if release.people is None:
-        raise InternalError("a model that asks about a population needs its people counted")
+        raise InternalError("a model that refers to a population needs the counts of its members")
     return release.people
 
 
 @dataclass(frozen=True, repr=False)
 class KMap(TableModel):
-    """Every group fits at least k people of the population, in the release or not.
+    """k-map: every group matches at least k members of the population, whether they are in the table or not.
 
-    Where the population is given, its people are counted: F >= k, F the people who fit the cells of a group (and where
-    the cells are nothing but stars, the people who fit no other group). Where only the sampling fraction is known, a
-    group must be so large that a group of fewer than k people would show as many rows in a sample with at most the
-    probability `significance`, the number of rows taken as Poisson: the model is k'-anonymity then, k' the smallest
-    number with P(X >= k') <= a for X with the mean p k.
+    If the population is given, its members are counted: F >= k, where F is the number of members that match the cells
+    of a group. If all cells of a group are stars, F counts the members that match no other group. If only the sampling
+    fraction p is known, the model becomes k'-anonymity: a population class of fewer than k members contributes k' or
+    more rows to a sample with probability at most `significance`. Here k' is the smallest number with P(X >= k') <=
+    significance, for X Poisson with mean p k.
 
     References
     ----------
@@ -69,9 +69,9 @@ class KMap(TableModel):
             metavar="NUMBER",
         )
     )
-    """People who fit each group at least, >= 1."""
+    """Smallest number of population members that match a group, >= 1."""
     population: Any = field(default=None, metadata=_POPULATION)
-    """A frame or a path with one row per person and the quasi-identifiers as they are before any recoding."""
+    """A frame or a path with one row per member and the quasi-identifiers before any recoding."""
     sampling_fraction: Real | float | None = field(
         default=None,
         metadata=parameter(
@@ -81,23 +81,24 @@ class KMap(TableModel):
             metavar="SHARE",
         ),
     )
-    """The share of the population that is in the table, > 0 and <= 1; instead of `population`."""
+    """Share of the population that is in the table, > 0 and <= 1; an alternative to `population`."""
     significance: Real | float = field(
         default=0.01,
         metadata=parameter(
             RationalIn(low=Fraction(0), high=Fraction(99, 100), low_included=False),
-            "The error that the estimated k-map is allowed for a group; 0.01 unless given.",
+            "The allowed error probability of the estimated k-map for a group; 0.01 by default.",
             flag="--significance",
             metavar="NUMBER",
         ),
     )
-    """With `sampling_fraction`: the error that is allowed for a group, > 0 and <= 0.99."""
+    """With `sampling_fraction`: the allowed error probability for a group, > 0 and <= 0.99."""
 
     name: ClassVar[str] = "k-map"
     needs_sensitive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         validate_declared("KMap", self)
+        # Exactly one description of the population is required.
         if (self.population is None) == (self.sampling_fraction is None):
             known = "none of the two" if self.population is None else "both"
             raise ParameterError(
@@ -112,6 +113,7 @@ class KMap(TableModel):
 
     @property
     def parts(self) -> tuple[PrivacyModel, ...]:  # noqa: D102
+        # With a population table, the model is checked as it is.
         if self.sampling_fraction is None:
             return (self,)
         p, a = exact_fraction(self.sampling_fraction), exact_fraction(self.significance)
@@ -165,6 +167,7 @@ class _Inferred(KAnonymity):
         return f"{self.asked.told(voice)}, for which every group needs {self.k} records"
 
     def to_dict(self) -> dict[str, Any]:
+        # Certificates state the requested model, not the inferred one.
         assert self.asked is not None
         return self.asked.to_dict()
 
@@ -174,16 +177,22 @@ class _Inferred(KAnonymity):
 
 @dataclass(frozen=True, repr=False)
 class DeltaPresence(TableModel):
-    """How probable it is that a person of the population is in the release lies between two bounds, for everybody.
+    """delta-presence: for every population member, the probability of being in the release is between two bounds.
 
-    For the people who fit a group it is f / F, f the rows of the group and F the people; for those who fit none it is
-    0. Where cells are nothing but stars, the people who fit no other group are meant. A release in which people fit
-    several groups is never accepted: the probabilities cannot be told from the numbers.
+    For the members that match a group this probability is f / F, where f is the number of rows of the group and F the
+    number of members that match it. For members that match no group it is 0. If all cells of a group are stars, F
+    counts the members that match no other group. A release in which a member matches several groups is always refused,
+    because the counts do not determine the probabilities.
 
     References
     ----------
     M. E. Nergiz, M. Atzori and C. Clifton, "Hiding the presence of individuals from shared databases", SIGMOD 2007.
     doi:10.1145/1247480.1247554
+
+    Examples
+    --------
+    >>> DeltaPresence(low=0, high=0.5, population="registry.csv")
+    DeltaPresence(low=0, high=0.5, population='registry.csv')
     """
 
     low: Real | float = field(
@@ -194,7 +203,7 @@ class DeltaPresence(TableModel):
             metavar="NUMBER",
         ),
     )
-    """Smallest f / F, >= 0 and <= high."""
+    """Smallest allowed f / F, >= 0 and <= high."""
     high: Real | float = field(
         metadata=parameter(
             RationalIn(low=Fraction(0), high=Fraction(1), low_included=False),
@@ -203,9 +212,9 @@ class DeltaPresence(TableModel):
             metavar="NUMBER",
         )
     )
-    """Largest f / F, > 0 and <= 1; a float means its decimal number."""
+    """Largest allowed f / F, > 0 and <= 1; a float denotes its decimal number."""
     population: Any = field(metadata=_POPULATION)
-    """A frame or a path with one row per person and the quasi-identifiers as they are before any recoding."""
+    """A frame or a path with one row per member and the quasi-identifiers before any recoding."""
 
     name: ClassVar[str] = "delta-presence"
     needs_sensitive: ClassVar[bool] = False
@@ -229,10 +238,12 @@ class DeltaPresence(TableModel):
     @staticmethod
     def _presence(people: PeopleCounts) -> tuple[Fraction, Fraction]:
         shares = [Fraction(rows, big) for rows, big in people.counted]
+        # Members outside of all groups have probability 0.
         return (Fraction(0) if people.outside else min(shares)), max(shares)
 
     def satisfied(self, release: ReleaseCounts) -> bool:  # noqa: D102
         people = _people(release)
+        # Fewer members than rows mean that the population does not contain the table.
         if people.overlapping or any(big < rows for rows, big in people.counted):
             return False
         (low, high), (least, greatest) = self._bounds, self._presence(people)
@@ -240,6 +251,7 @@ class DeltaPresence(TableModel):
 
     def achieved(self, release: ReleaseCounts) -> dict[str, Any]:  # noqa: D102
         people = _people(release)
+        # No probabilities are defined in this case.
         if people.overlapping or any(big < rows for rows, big in people.counted):
             return {"delta_presence": None}
         least, greatest = self._presence(people)

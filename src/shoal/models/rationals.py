@@ -1,8 +1,8 @@
-"""Exact comparisons of shares with thresholds, in arithmetic that fits into 64 bits.
+"""Exact comparisons of shares with thresholds, in 64-bit arithmetic.
 
-A share is a fraction `c / |G|` whose denominator is at most the number of rows `n`. Between two neighbours among such
-fractions (a Farey sequence) it makes no difference where a threshold lies, so any threshold, however long its digits,
-can be exchanged for a neighbour with a denominator of at most `n` without changing a single decision.
+A share is a fraction `c / |G|` whose denominator is at most the number of rows `n`. All thresholds between two adjacent
+fractions of this kind (a Farey sequence) are equivalent. Hence any threshold, no matter how many digits it has, can be
+replaced by a neighbour with a denominator of at most `n` without changing a decision.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ __all__ = [
 
 _DIGITS = Context(prec=60)
 _MARGIN = Decimal(10) ** -50
-"""Relative error granted to 60-digit logarithms and powers; the decimal module rounds them correctly."""
+"""Relative error allowed for 60-digit logarithms and powers, which the decimal module rounds correctly."""
 
 
 def neighbours(threshold: Fraction, limit: int) -> tuple[Fraction, Fraction]:
-    """Return the closest fractions at most and at least a threshold, of denominators up to a limit.
+    """Return the closest fractions below and above a threshold, with denominators up to a limit.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def neighbours(threshold: Fraction, limit: int) -> tuple[Fraction, Fraction]:
     Returns
     -------
     tuple of Fraction
-        `below <= threshold <= above`; both are the threshold where its own denominator is small enough.
+        `below <= threshold <= above`; both equal the threshold if its own denominator is within the limit.
 
     References
     ----------
@@ -62,7 +62,7 @@ def neighbours(threshold: Fraction, limit: int) -> tuple[Fraction, Fraction]:
     """
     if threshold.denominator <= limit:
         return threshold, threshold
-    # Convergents of the continued fraction, as long as their denominators are allowed.
+    # Compute convergents of the continued fraction while their denominators are within the limit.
     before, last = (0, 1), (1, 0)
     numerator, denominator = threshold.numerator, threshold.denominator
     while True:
@@ -72,7 +72,8 @@ def neighbours(threshold: Fraction, limit: int) -> tuple[Fraction, Fraction]:
             break
         before, last = last, following
         numerator, denominator = denominator, remainder
-    # The last convergent and the last allowed step towards the next one enclose the threshold, with nothing between.
+    # The last convergent and the last allowed step towards the next one enclose the threshold, and no other fraction
+    # within the limit lies between them.
     steps = (limit - before[1]) // last[1]
     convergent = Fraction(*last)
     step = Fraction(before[0] + steps * last[0], before[1] + steps * last[1])
@@ -80,7 +81,7 @@ def neighbours(threshold: Fraction, limit: int) -> tuple[Fraction, Fraction]:
 
 
 def at_most(left: NDArray[np.int64], a: int, right: NDArray[np.int64], b: int) -> NDArray[np.bool_]:
-    """Return where `a * left <= b * right`, exactly; all numbers are at least 0.
+    """Test if `a * left <= b * right` elementwise, exactly; all numbers are at least 0.
 
     Examples
     --------
@@ -91,12 +92,13 @@ def at_most(left: NDArray[np.int64], a: int, right: NDArray[np.int64], b: int) -
         return np.zeros(0, dtype=np.bool_)
     if max(a * max(int(left.max()), 1), b * max(int(right.max()), 1)) < 2**63:
         return a * left <= b * right
+    # The products overflow 64 bits, so Python integers decide.
     products = left.astype(object) * a <= right.astype(object) * b
     return products.astype(np.bool_)
 
 
 def largest_ratio(numerators: NDArray[Any], denominators: NDArray[Any]) -> Fraction:
-    """Return the largest of many fractions, exactly: floats find the candidates, fractions decide.
+    """Return the largest of many fractions; floats select candidates, exact fractions decide.
 
     Examples
     --------
@@ -108,6 +110,7 @@ def largest_ratio(numerators: NDArray[Any], denominators: NDArray[Any]) -> Fract
     ratios = (numerators / denominators).astype(np.float64)
     near = ratios >= ratios.max() * (1 - 1e-12)
     tops, bottoms = numerators[near], denominators[near]
+    # In lowest terms, equal fractions have equal terms and are compared once.
     divisors = np.gcd(tops, bottoms)
     tops, bottoms = tops // divisors, bottoms // divisors
     largest = Fraction(0)
@@ -119,7 +122,7 @@ def largest_ratio(numerators: NDArray[Any], denominators: NDArray[Any]) -> Fract
 
 
 def logarithm(number: Fraction) -> tuple[Fraction, Fraction]:
-    """Return bounds on the natural logarithm of a positive number that differ in the fiftieth digit.
+    """Bound the natural logarithm of a positive number; the bounds differ in the fiftieth digit.
 
     Examples
     --------
@@ -129,7 +132,7 @@ def logarithm(number: Fraction) -> tuple[Fraction, Fraction]:
     """
     if number == 1:
         return Fraction(0), Fraction(0)
-    # The logarithms of both terms, so that a quotient near 1 loses no digits to a rounded division first.
+    # The logarithms of both terms are subtracted, because dividing first would lose digits if the quotient is near 1.
     parts = [_DIGITS.ln(Decimal(term)) for term in (number.numerator, number.denominator)]
     exact = Fraction(parts[0]) - Fraction(parts[1])
     error = (abs(Fraction(parts[0])) + abs(Fraction(parts[1])) + 1) * Fraction(_MARGIN)
@@ -137,7 +140,7 @@ def logarithm(number: Fraction) -> tuple[Fraction, Fraction]:
 
 
 def exponential(base: int, exponent: Fraction) -> tuple[Fraction, Fraction]:
-    """Return bounds on a power: equal where the exponent is whole, else apart in the fiftieth digit.
+    """Bound a power; the bounds are equal if the exponent is an integer, and differ in the fiftieth digit otherwise.
 
     Examples
     --------
@@ -154,7 +157,7 @@ def exponential(base: int, exponent: Fraction) -> tuple[Fraction, Fraction]:
 
 
 def rounded_down(number: Fraction, digits: int) -> float:
-    """Return the largest decimal number of so many digits that is at most `number`.
+    """Round down to a number of decimal digits.
 
     Examples
     --------
@@ -165,7 +168,7 @@ def rounded_down(number: Fraction, digits: int) -> float:
 
 
 def rounded_up(number: Fraction, digits: int) -> float:
-    """Return the smallest decimal number of so many digits that is at least `number`.
+    """Round up to a number of decimal digits.
 
     Examples
     --------
@@ -176,7 +179,7 @@ def rounded_up(number: Fraction, digits: int) -> float:
 
 
 def json_number(value: Real | float) -> int | float:
-    """Return a parameter as the JSON number that its author meant: whole numbers stay whole.
+    """Convert a parameter to a JSON number; integers stay integers.
 
     Examples
     --------

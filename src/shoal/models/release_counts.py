@@ -1,4 +1,4 @@
-"""A release as models of it as a whole see it: how large its groups are, and how many people fit them."""
+"""Statistics of a release for models of the whole release: group sizes, and matching population members."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ __all__ = ["PeopleCounts", "ReleaseCounts"]
 
 @dataclass(frozen=True, kw_only=True)
 class PeopleCounts:
-    """How many people of a population fit the groups of a release.
+    """Counts of the population members that match the groups of a release.
 
-    Rows that show nothing but stars are those of people who fit no other group.
+    A group whose cells are all stars matches the members that match no other group.
     """
 
     counted: Mapping[tuple[int, int], int]
-    """How many groups have each pair (f, F): the rows of a group, and the people who fit its cells."""
+    """Number of groups with each pair (f, F): the rows of a group, and the population members that match its cells."""
     everybody: int
-    """People of the population."""
+    """Number of population members."""
     outside: int
-    """People who fit no group."""
+    """Number of population members that match no group."""
     overlapping: bool
-    """Whether somebody fits several groups."""
+    """Whether some member matches several groups."""
 
     @classmethod
     def of(
         cls, rows: NDArray[np.int64], people: NDArray[np.int64], *, everybody: int, outside: int, overlapping: bool
     ) -> PeopleCounts:
-        """Count the pairs of the rows and the people of each group."""
+        """Count the pairs of rows and matching members over all groups."""
         pairs, times = np.unique(np.column_stack([rows, people]), axis=0, return_counts=True)
         counted = {(int(f), int(big)): int(count) for (f, big), count in zip(pairs, times, strict=True)}
         return cls(counted=counted, everybody=everybody, outside=outside, overlapping=overlapping)
@@ -42,22 +42,22 @@ class PeopleCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseCounts:
-    """The sizes of the groups of a release."""
+    """Sizes of the groups of a release."""
 
     sizes: Mapping[int, int]
-    """How many groups have each size that occurs."""
+    """Number of groups of each size that occurs."""
     people: PeopleCounts | None = None
-    """How many people fit them; None where no model asks for that."""
+    """Matching population members, or None if no model needs them."""
 
     @classmethod
     def of(cls, sizes: NDArray[np.int64], people: PeopleCounts | None = None) -> ReleaseCounts:
-        """Count the sizes of some groups."""
+        """Count the sizes of groups."""
         found, times = np.unique(sizes, return_counts=True)
         return cls(sizes=dict(zip(found.tolist(), times.tolist(), strict=True)), people=people)
 
     @classmethod
     def whole(cls, rows: int, everybody: int | None = None) -> ReleaseCounts:
-        """Return a release in which all rows are one group."""
+        """Create the counts of a release that is a single group."""
         told = (
             None
             if everybody is None
@@ -67,15 +67,15 @@ class ReleaseCounts:
 
     @property
     def rows(self) -> int:
-        """Rows of the release: n."""
+        """Number of rows of the release, n."""
         return sum(size * count for size, count in self.sizes.items())
 
     @property
     def groups(self) -> int:
-        """Number of groups: u."""
+        """Number of groups, u."""
         return sum(self.sizes.values())
 
     @property
     def uniques(self) -> int:
-        """Groups of a single row: c_1."""
+        """Number of groups with a single row, c_1."""
         return self.sizes.get(1, 0)

@@ -1,4 +1,4 @@
-"""The models that people ask for most, by the letters that the papers call their parameters."""
+"""Shortcuts for common models: the parameters `k`, `l` and `t` of the public functions."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ __all__ = ["asked_models"]
 def asked_models(
     privacy: PrivacyModel | Sequence[PrivacyModel] | None, *, k: Any = None, l: Any = None, t: Any = None
 ) -> PrivacyModel | Sequence[PrivacyModel]:
-    """Return the models that are asked for, by letters or as objects, or both.
+    """Combine models given as objects and by the shortcuts k, l and t.
 
     Parameters
     ----------
     privacy : PrivacyModel or sequence of PrivacyModel, optional
+        Models given as objects.
     k, l, t : numbers, optional
-        Those of k-anonymity, l-diversity and t-closeness.
+        Parameters of k-anonymity, l-diversity and t-closeness.
 
     Raises
     ------
     ParameterError
-        Where none is asked for, or a number is none that its model can have.
+        If no model is requested, or if a number is invalid for its model.
 
     Examples
     --------
@@ -55,5 +56,6 @@ def asked_models(
     if not short:
         assert privacy is not None
         return privacy
+    # Models given as objects come first, in their order.
     given: list[Any] = [] if privacy is None else list(privacy) if isinstance(privacy, Sequence) else [privacy]
     return [*given, *short]

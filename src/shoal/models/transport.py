@@ -1,4 +1,4 @@
-"""The transportation problem in whole numbers: what must leave some places goes where it is wanted, at least cost."""
+"""The transportation problem in integers, solved exactly by successive shortest paths."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ["cheapest_transport"]
 def cheapest_transport(supplies: Sequence[int], demands: Sequence[int], costs: Sequence[Sequence[int]]) -> int:
     """Return the least cost of a transport, exactly.
 
-    Successive shortest paths with prices on the places: every step sends as much as it can along the cheapest way that
-    is left, so that the plan is the cheapest one for what it has sent.
+    Each iteration sends as much as possible along a cheapest augmenting path, so that the current flow is optimal for
+    the amount it has sent. Node potentials keep reduced costs nonnegative.
 
     Parameters
     ----------
     supplies, demands : sequence of int
-        Amounts above 0, with the same sum.
+        Amounts above 0, with equal sums.
     costs : sequence of sequence of int
-        Cost of a unit from each supply to each demand, at least 0.
+        Cost per unit from each supply to each demand, at least 0.
 
     References
     ----------
@@ -38,6 +38,7 @@ def cheapest_transport(supplies: Sequence[int], demands: Sequence[int], costs: S
     total, remaining = 0, sum(left)
     while remaining:
         end, before_to, before_from = _cheapest_way(left, wanted, flow, costs, from_prices, to_prices)
+        # Walk the path backwards to find its capacity: the supply, the demand, and flows that can be reverted.
         way = []
         amount, j = wanted[end], end
         while True:
@@ -48,6 +49,7 @@ def cheapest_transport(supplies: Sequence[int], demands: Sequence[int], costs: S
                 amount = min(amount, left[i])
                 break
             amount = min(amount, flow[i][j])
+        # Augment the flow along the path.
         for i, to, back in way:
             flow[i][to] += amount
             if back >= 0:
@@ -55,7 +57,7 @@ def cheapest_transport(supplies: Sequence[int], demands: Sequence[int], costs: S
         left[way[-1][0]] -= amount
         wanted[end] -= amount
         remaining -= amount
-        # Where something is left to send, the price is 0: the price of the end is the length of the way.
+        # A supply with a remainder has potential 0, so the potential of the end is the length of the path.
         total += amount * to_prices[end]
     return total
 
@@ -68,13 +70,13 @@ def _cheapest_way(
     from_prices: list[int],
     to_prices: list[int],
 ) -> tuple[int, list[int], list[int]]:
-    """Find the cheapest way from something left to something wanted (Dijkstra), and raise the prices.
+    """Find a cheapest path from a remaining supply to an open demand (Dijkstra), and update the potentials.
 
     Returns
     -------
     tuple
-        Where it ends, and before which place each place comes: for each demand a supply, for each supply a demand or -1
-        where the way starts there.
+        The demand at the end of the path; the predecessor of each demand, a supply; the predecessor of each supply, a
+        demand, or -1 if the path starts there.
     """
     far = sum(map(max, costs)) + max(to_prices) + 1
     distance_to, distance_from = [far] * len(wanted), [0 if amount else far for amount in left]
@@ -82,7 +84,7 @@ def _cheapest_way(
     waiting = [i for i, amount in enumerate(left) if amount]
     open_to = set(range(len(wanted)))
     while True:
-        # Supplies are settled as soon as they are reached: the way back along a flow costs nothing at these prices.
+        # Supplies are settled when they are reached, because reverting a flow has reduced cost 0.
         while waiting:
             i = waiting.pop()
             here = distance_from[i] + from_prices[i]
@@ -94,12 +96,14 @@ def _cheapest_way(
         end = min(open_to, key=distance_to.__getitem__)
         if wanted[end]:
             break
+        # Without open demand here, the search continues along the flows into this node.
         open_to.remove(end)
         for i, sent in enumerate(flow):
             if sent[end] and distance_from[i] > distance_to[end]:
                 distance_from[i], before_from[i] = distance_to[end], end
                 waiting.append(i)
     reached = distance_to[end]
+    # Distances beyond the end of the path are capped, which keeps reduced costs nonnegative.
     for i, length in enumerate(distance_from):
         from_prices[i] += min(length, reached)
     for j, length in enumerate(distance_to):

@@ -1,7 +1,7 @@
-"""How many people are alone in the population, estimated from the sizes of the classes of a sample.
+"""Estimators of population uniqueness from the class sizes of a sample.
 
-A *sample histogram* has the sizes of classes that occur, ascending, and how many classes have each size: c_i. All
-estimates are shares of the population, whose size is N = n / p.
+A *sample histogram* contains the class sizes that occur, in ascending order, and the number of classes of each size,
+c_i. All estimates are shares of the population, whose size is N = n / p.
 
 References
 ----------
@@ -44,19 +44,20 @@ __all__ = [
 ]
 
 _SMALL_FRACTION = Fraction(1, 10)
-"""Up to here Dankar et al. found Pitman's model the best."""
+"""Largest sampling fraction for which Dankar et al. found Pitman's model to be the best."""
+# Both concern the logarithm of theta + alpha.
 _LARGEST_LOGARITHM, _WIDTH = 60.0, 90.0
 """Of theta + alpha, where the maximum of a likelihood is looked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SampleHistogram:
-    """The sizes of the classes of a sample."""
+    """Histogram of the class sizes of a sample."""
 
     sizes: NDArray[np.int64]
-    """The sizes that occur, ascending."""
+    """Class sizes that occur, in ascending order."""
     counts: NDArray[np.int64]
-    """How many classes have each size."""
+    """Number of classes of each size."""
 
     @classmethod
     def of(cls, sizes: NDArray[np.int64]) -> SampleHistogram:
@@ -66,21 +67,21 @@ class SampleHistogram:
 
     @property
     def rows(self) -> int:
-        """Rows of the sample: n."""
+        """Number of rows of the sample, n."""
         return int(np.dot(self.sizes, self.counts))
 
     @property
     def classes(self) -> int:
-        """Classes of the sample: u."""
+        """Number of classes of the sample, u."""
         return int(self.counts.sum())
 
     def of_size(self, size: int) -> int:
-        """Return c_i, the number of classes of a size."""
+        """Return c_i, the number of classes of size i."""
         return int(self.counts[self.sizes == size].sum())
 
 
 def estimates(sample: SampleHistogram, p: Fraction) -> dict[str, float | None]:
-    """Return every estimate by its name; None where a model does not fit the sample.
+    """Compute all estimates by name; an estimate is None if its model does not fit the sample.
 
     Parameters
     ----------
@@ -95,10 +96,10 @@ def estimates(sample: SampleHistogram, p: Fraction) -> dict[str, float | None]:
 
 
 def dankar(p: Fraction, *, pitman: float | None, zayatz: float, snb: float | None) -> float:
-    """Return the estimate that was best in the simulations of [5]_ for such a sampling fraction.
+    """Select the estimate that performed best in the simulations of [5]_ for this sampling fraction.
 
-    Pitman's model where p <= 0.1, else the smaller of Zayatz' and the slide negative binomial one; Zayatz' estimate
-    where the model does not fit.
+    If p <= 0.1 this is Pitman's model, otherwise the smaller of Zayatz' estimate and the slide negative binomial model.
+    If the model does not fit, Zayatz' estimate is used.
     """
     if p <= _SMALL_FRACTION:
         return zayatz if pitman is None else pitman
@@ -106,14 +107,15 @@ def dankar(p: Fraction, *, pitman: float | None, zayatz: float, snb: float | Non
 
 
 def zayatz(sample: SampleHistogram, p: Fraction) -> float:
-    """Return Zayatz' estimate [1]_.
+    """Compute Zayatz' estimate [1]_.
 
-    By Bayes' rule, P(F = 1 | f = 1) = P(F = 1) P(f = 1 | F = 1) / sum_i P(F = i) P(f = 1 | F = i), where P(F = i) is
-    taken to be the share of classes of the sample that have the size i, and P(f = 1 | F = i) is hypergeometric. That
-    share of the sample uniques is taken for unique in the population. Equal to the share of sample uniques where p is
-    1. In [0, 1]; lower is safer.
+    By Bayes' rule, P(F = 1 | f = 1) = P(F = 1) P(f = 1 | F = 1) / sum_i P(F = i) P(f = 1 | F = i). Here P(F = i) is
+    estimated by the share of sample classes of size i, and P(f = 1 | F = i) is hypergeometric. The estimate is this
+    probability times the share of sample uniques. If p = 1, it equals the share of sample uniques. In [0, 1]; lower is
+    safer.
     """
     rows, uniques = sample.rows, sample.of_size(1)
+    # The population size is known up to rounding only.
     people = round(rows / p)
     # P(f = 1 | F = i) = i n / N * (N - n)(N - n - 1) ... / ((N - 1)(N - 2) ...), with i - 1 factors each.
     largest = min(int(sample.sizes[-1]), people)
@@ -125,25 +127,26 @@ def zayatz(sample: SampleHistogram, p: Fraction) -> float:
 
 
 def pitman(sample: SampleHistogram, p: Fraction) -> float | None:
-    r"""Return the estimate by Pitman's model [2]_, with its parameters by maximum likelihood.
+    r"""Compute the estimate by Pitman's model [2]_, with maximum likelihood parameters.
 
     .. math:: \frac{E(C_1)}{N} \approx \frac{\Gamma(\theta + 1)}{\Gamma(\theta + \alpha)} N^{\alpha - 1}
 
-    Hoshino's expression for large N. In [0, 1]; lower is safer. None where the likelihood has no maximum.
+    Hoshino's expression for large N. In [0, 1]; lower is safer. None if the likelihood has no maximum.
     """
     fitted = fitted_pitman(sample)
     if fitted is None:
         return None
     theta, alpha = fitted
+    # Outside of [0, 1] the approximation for large N does not apply.
     share = _gamma_ratio(theta, alpha) * float(sample.rows / p) ** (alpha - 1)
     return share if 0 <= share <= 1 else None
 
 
 def fitted_pitman(sample: SampleHistogram) -> tuple[float, float] | None:
-    """Return the parameters theta and alpha of Pitman's model that are most likely, or None where none are.
+    """Fit the parameters theta and alpha of Pitman's model by maximum likelihood; None if there is no maximum.
 
-    For each alpha in (0, 1) the likelihood has one maximum in theta. The derivative of the likelihood along these
-    maxima is followed to its zero, with 0 for alpha where it falls from there on (Ewens' model).
+    For each alpha in (0, 1) the likelihood has one maximum in theta. The search finds a zero of the derivative along
+    these maxima. If the derivative is not positive at alpha = 0, the result is alpha = 0 (Ewens' model).
     """
     from scipy.optimize import brentq
 
@@ -152,11 +155,12 @@ def fitted_pitman(sample: SampleHistogram) -> tuple[float, float] | None:
         return None
 
     def distance(alpha: float) -> float:
-        """Return theta + alpha, which is above 0."""
+        """Return the most likely theta + alpha for this alpha, which is above 0."""
 
         def score(logarithm: float) -> float:
             return _score_theta(math.exp(logarithm), alpha, n, u)
 
+        # Bracket the zero of the score on a logarithmic scale.
         high = 0.0
         while score(high) > 0 and high < _LARGEST_LOGARITHM:
             high += 2
@@ -175,7 +179,7 @@ def fitted_pitman(sample: SampleHistogram) -> tuple[float, float] | None:
 
 
 def _score_theta(distance: float, alpha: float, n: int, u: int) -> float:
-    """Return the derivative of the log-likelihood in theta: sum_{i<u} 1/(theta + i alpha) - sum_{i<n} 1/(theta + i)."""
+    """Differentiate the log-likelihood in theta: sum_{i<u} 1/(theta + i alpha) - sum_{i<n} 1/(theta + i)."""
     from scipy.special import digamma
 
     theta = distance - alpha
@@ -183,7 +187,7 @@ def _score_theta(distance: float, alpha: float, n: int, u: int) -> float:
 
 
 def _score_alpha(distance: float, alpha: float, sample: SampleHistogram) -> float:
-    """Return the derivative in alpha: sum_{i<u} i/(theta + i alpha) - sum_j c_j sum_{i<j} 1/(i - alpha)."""
+    """Differentiate the log-likelihood in alpha: sum_{i<u} i/(theta + i alpha) - sum_j c_j sum_{i<j} 1/(i - alpha)."""
     from scipy.special import digamma
 
     second = np.dot(sample.counts, digamma(sample.sizes - alpha) - digamma(1 - alpha))
@@ -191,13 +195,14 @@ def _score_alpha(distance: float, alpha: float, sample: SampleHistogram) -> floa
 
 
 def _sums(distance: float, alpha: float, u: int) -> tuple[float, float]:
-    """Return the sums of 1/(theta + i alpha) and of i/(theta + i alpha) over i from 1 to u - 1."""
+    """Compute the sums of 1/(theta + i alpha) and of i/(theta + i alpha) over i from 1 to u - 1."""
     if alpha == 0:
         return (u - 1) / distance, u * (u - 1) / 2 / distance
     if alpha < 0.01:  # the closed form would be a difference of large numbers
         i = np.arange(1, u)
         terms = 1 / (distance + (i - 1) * alpha)
         return float(terms.sum()), float((i * terms).sum())
+    # The digamma recurrence gives the first sum, which determines the second one.
     from scipy.special import digamma
 
     first = float(digamma(distance / alpha + u - 1) - digamma(distance / alpha)) / alpha
@@ -205,12 +210,16 @@ def _sums(distance: float, alpha: float, u: int) -> tuple[float, float]:
 
 
 def _polished(theta: float, alpha: float, sample: SampleHistogram) -> tuple[float, float]:
-    """Take a few of Newton's steps with sums term by term, which lose no digits to differences of large numbers."""
+    """Refine the parameters by a few Newton steps.
+
+    Sums are computed term by term, because differences of large numbers would lose digits.
+    """
     n, u = sample.rows, sample.classes
     i, rest = np.arange(1, u), np.arange(1, n)
     large = sample.sizes > 1
     sizes, counts = sample.sizes[large], sample.counts[large]
     for _ in range(3):
+        # Terms of the sums over classes, over rows, and over rows within classes.
         terms = 1 / (theta + alpha + (i - 1) * alpha)
         others = 1 / (theta + rest)
         below = 1 / (np.arange(1, int(sample.sizes[-1])) - alpha)
@@ -225,6 +234,7 @@ def _polished(theta: float, alpha: float, sample: SampleHistogram) -> tuple[floa
             ]
         )
         step = np.linalg.solve(hessian, gradient)
+        # Stop before a step leaves the parameter space.
         if not 0 < alpha - step[1] < 1 or theta - step[0] <= -(alpha - step[1]):
             break
         theta, alpha = theta - float(step[0]), alpha - float(step[1])
@@ -232,11 +242,12 @@ def _polished(theta: float, alpha: float, sample: SampleHistogram) -> tuple[floa
 
 
 def _gamma_ratio(theta: float, alpha: float) -> float:
-    """Return Gamma(theta + 1) / Gamma(theta + alpha) for 0 <= alpha <= 1, without a difference of large logarithms."""
+    """Compute Gamma(theta + 1) / Gamma(theta + alpha) for 0 <= alpha <= 1 without cancellation."""
     shifted = 1.0
     while theta < 40:  # Gamma(x + 1) = x Gamma(x), until Stirling's series has all digits
         shifted *= (theta + alpha) / (theta + 1)
         theta += 1
+    # Difference of the two Stirling series, with the leading terms combined.
     a, b, gap = theta + 1, theta + alpha, 1 - alpha
     exponent = (a - 0.5) * math.log1p(gap / b) + gap * (math.log(b) - 1)
     for power, factor in ((1, 1 / 12), (3, -1 / 360), (5, 1 / 1260), (7, -1 / 1680)):
@@ -245,12 +256,13 @@ def _gamma_ratio(theta: float, alpha: float) -> float:
 
 
 def slide_negative_binomial(sample: SampleHistogram, p: Fraction) -> float | None:
-    """Return the estimate by the slide negative binomial model [3]_: K beta^alpha / N.
+    """Compute the estimate by the slide negative binomial model [3]_, K beta^alpha / N.
 
-    F - 1 is negative binomial. The number of classes of the population, K, is estimated by `classes_in_population`;
-    alpha and beta are those under which a sample is expected to have as many classes of one and of two rows as this
-    one. In [0, 1]; lower is safer. None where no parameters do that.
+    F - 1 is negative binomial. The number K of population classes is estimated by `classes_in_population`. The
+    parameters alpha and beta are chosen so that the expected numbers of sample classes of one and of two rows equal the
+    observed ones. In [0, 1]; lower is safer. None if there are no such parameters.
     """
+    # The sample is the population.
     if p == 1:
         return sample.of_size(1) / sample.rows
     classes = classes_in_population(sample, p)
@@ -263,17 +275,17 @@ def slide_negative_binomial(sample: SampleHistogram, p: Fraction) -> float | Non
 
 
 def classes_in_population(sample: SampleHistogram, p: Fraction) -> float | None:
-    r"""Return the estimated number of classes of the population: the modified estimator of Shlosser in [4]_.
+    r"""Estimate the number of population classes by the modified estimator of Shlosser [4]_.
 
     .. math:: u + c_1 \frac{\sum_i i p^2 (1 - p^2)^{i-1} c_i}{\sum_i (1 - p)^i ((1 + p)^i - 1) c_i}
               \left(\frac{\sum_i (1 - p)^i c_i}{\sum_i i p (1 - p)^{i-1} c_i}\right)^2
 
-    None where a denominator is 0.
+    None if a denominator is 0.
     """
     q, i, c = float(p), sample.sizes.astype(np.float64), sample.counts
     uniques = sample.of_size(1)
     first = np.dot(c, i * q**2 * (1 - q**2) ** (i - 1))
-    # (1 - q)^i (1 + q)^i is (1 - q^2)^i, which does not overflow.
+    # (1 - q)^i (1 + q)^i equals (1 - q^2)^i, which does not overflow.
     second = np.dot(c, (1 - q**2) ** i - (1 - q) ** i)
     third, fourth = np.dot(c, (1 - q) ** i), np.dot(c, i * q * (1 - q) ** (i - 1))
     if uniques == 0 or p == 1:
@@ -282,18 +294,18 @@ def classes_in_population(sample: SampleHistogram, p: Fraction) -> float | None:
 
 
 def fitted_snb(classes: float, uniques: float, pairs: float, p: Fraction) -> tuple[float, float] | None:
-    """Return alpha and beta of the slide negative binomial model, or None where no parameters fit.
+    """Fit alpha and beta of the slide negative binomial model, or return None if no parameters fit.
 
-    With B = 1 - (1 - p)(1 - beta), w = (1 - beta) / B and m = (1 - p) w, a sample has an expected number of classes of
-    one row of K p (beta / B)^alpha (1 + alpha m), and of two of K p^2 / 2 alpha w (beta / B)^alpha (2 + (1 + alpha) m).
-    Their ratio is a quadratic in alpha for each beta, which leaves one equation in beta.
+    Let B = 1 - (1 - p)(1 - beta), w = (1 - beta) / B and m = (1 - p) w. The expected number of sample classes of one
+    row is K p (beta / B)^alpha (1 + alpha m), and of two rows K p^2 / 2 alpha w (beta / B)^alpha (2 + (1 + alpha) m).
+    For each beta their ratio is a quadratic in alpha, which leaves one equation in beta.
 
     Parameters
     ----------
     classes : float
-        K, the number of classes of the population.
+        K, the number of population classes.
     uniques, pairs : float
-        Classes of one and of two rows in the sample.
+        Number of sample classes of one and of two rows.
     p : Fraction
         The sampling fraction.
     """
@@ -307,7 +319,8 @@ def fitted_snb(classes: float, uniques: float, pairs: float, p: Fraction) -> tup
     def alpha_of(beta: float) -> float:
         w = (1 - beta) / (1 - (1 - q) * (1 - beta))
         m = (1 - q) * w
-        # a alpha^2 + b alpha - wanted = 0, which has one positive solution.
+        # a alpha^2 + b alpha - wanted = 0 has one positive solution; the form without cancellation depends on the sign
+        # of b.
         a, b = w * m, w * (2 + m) - wanted * m
         root = math.sqrt(b * b + 4 * a * wanted)
         return 2 * wanted / (b + root) if b > 0 else (root - b) / (2 * a)
@@ -318,6 +331,7 @@ def fitted_snb(classes: float, uniques: float, pairs: float, p: Fraction) -> tup
         m = (1 - q) * (1 - beta) / inner
         return math.log(classes * q / uniques) + alpha * math.log(beta / inner) + math.log1p(alpha * m)
 
+    # The logistic scale resolves values of beta near 0 and near 1.
     logit = _first_root(excess, brentq)
     if logit is None:
         return None
@@ -326,9 +340,10 @@ def fitted_snb(classes: float, uniques: float, pairs: float, p: Fraction) -> tup
 
 
 def _first_root(function: Callable[[float], float], refine: Callable[..., float]) -> float | None:
-    """Return a zero of a function, looked for from -20 to 20 in steps of a quarter."""
+    """Find a zero of a function on a grid from -20 to 20 with steps of 1/4, then refine it; None if there is none."""
     grid = np.arange(-20, 20.25, 0.25).tolist()
     values = [function(x) for x in grid]
+    # The first change of sign is taken.
     for (x, y), (left, right) in zip(pairwise(grid), pairwise(values), strict=True):
         if left == 0:
             return float(x)

@@ -1,4 +1,4 @@
-"""Models that bound how many people are alone with what a release shows of them: in the release, in the population."""
+"""Models that bound the share of unique records, in the release or in the population."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ SAMPLING_FRACTION = parameter(
     flag="--sampling-fraction",
     metavar="SHARE",
 )
-"""How models declare the share of the population that is in the table."""
+"""Declaration of the sampling fraction, shared by several models."""
 
 _ROUNDING = Fraction(1, 10**9)
-"""By which relative error an estimate may be off, in floating-point numbers; it is taken for so much larger."""
+"""Bound on the relative floating-point error of an estimate; estimates are increased by it."""
 
 
 @dataclass(frozen=True, repr=False)
 class SampleUniqueness(ShareModel):
-    """At most this share of the records is alone with its published quasi-identifiers.
+    """Sample uniqueness: at most this share of the records has unique quasi-identifiers in the release.
 
-    The share is c_1 / n, c_1 the number of groups of one row. Larger groups may be small as well: ask for k-anonymity
-    to bound that.
+    The share is c_1 / n, where c_1 is the number of groups of one row. Other groups may still be small; request
+    k-anonymity to bound their size.
 
     References
     ----------
@@ -55,12 +55,12 @@ class SampleUniqueness(ShareModel):
     share: Real | float = field(
         metadata=parameter(
             RationalIn(low=Fraction(0), high=Fraction(1)),
-            "Sample uniqueness: the largest share of records that are alone with their quasi-identifiers.",
+            "Sample uniqueness: the largest share of records whose quasi-identifiers are unique in the release.",
             flag="--sample-uniqueness",
             metavar="SHARE",
         )
     )
-    """Largest share of the rows, >= 0 and <= 1; a float means its decimal number."""
+    """Largest share of the rows, >= 0 and <= 1; a float denotes its decimal number."""
 
     name: ClassVar[str] = "sample uniqueness"
     needs_sensitive: ClassVar[bool] = False
@@ -86,21 +86,22 @@ class SampleUniqueness(ShareModel):
         return {"model": self.name, "share": json_number(self.share)}
 
     def best_feasible(self, table: Population) -> str:  # noqa: D102
-        return "the table has a single row, which is alone whatever it shows"
+        return "the table has a single row, which is unique in any release"
 
 
 @dataclass(frozen=True, repr=False)
 class PopulationUniqueness(ShareModel):
-    """At most this share of the population is estimated to be alone with the published quasi-identifiers.
+    """Population uniqueness: at most this share of the population is estimated to be unique.
 
-    The estimate is the one that was best in the simulations of Dankar et al.: Pitman's model up to a sampling fraction
-    of 0.1, else the smaller of Zayatz' estimate and the slide negative binomial model; Zayatz' where a model does not
-    fit. Joining groups may raise it. It is an estimate, not a bound: see `shoal.risk` for what it assumes.
+    The estimate is the one that performed best in the simulations of Dankar et al.: Pitman's model up to a sampling
+    fraction of 0.1, otherwise the smaller of Zayatz' estimate and the slide negative binomial model. If a model does
+    not fit, Zayatz' estimate is used. Merging groups may increase the estimate. It is an estimate, not a bound: see
+    `shoal.risk` for its assumptions.
 
     References
     ----------
-    F. K. Dankar, K. El Emam, A. Neisa and T. Roffey, "Estimating the re-identification risk of clinical data sets",
-    BMC Medical Informatics and Decision Making 12:66, 2012. doi:10.1186/1472-6947-12-66
+    F. K. Dankar, K. El Emam, A. Neisa and T. Roffey, "Estimating the re-identification risk of clinical data sets", BMC
+    Medical Informatics and Decision Making 12:66, 2012. doi:10.1186/1472-6947-12-66
 
     Examples
     --------
@@ -117,9 +118,9 @@ class PopulationUniqueness(ShareModel):
             metavar="SHARE",
         )
     )
-    """Largest estimated share of the population, >= 0 and <= 1; a float means its decimal number."""
+    """Largest estimated share of the population, >= 0 and <= 1; a float denotes its decimal number."""
     sampling_fraction: Real | float = field(metadata=SAMPLING_FRACTION)
-    """The share of the population that is in the table, > 0 and <= 1."""
+    """Share of the population that is in the table, > 0 and <= 1."""
 
     name: ClassVar[str] = "population uniqueness"
     needs_sensitive: ClassVar[bool] = False
@@ -137,12 +138,14 @@ class PopulationUniqueness(ShareModel):
         return "population_uniqueness"
 
     def ratio(self, release: ReleaseCounts) -> tuple[int, int]:
-        """Return the estimate, taken for larger by what floating-point numbers may be off."""
+        """Return the estimate, increased by a bound on its floating-point error."""
         p = exact_fraction(self.sampling_fraction)
         if p == 1:  # every estimate is that, exactly
             return release.uniques, release.rows
+        # The histogram in ascending order of sizes, as the estimators expect.
         sizes = np.array(sorted(release.sizes), dtype=np.int64)
         counts = np.array([release.sizes[int(size)] for size in sizes], dtype=np.int64)
+        # Estimates above 1 are cut, because they are shares.
         found = Fraction(estimates(SampleHistogram(sizes=sizes, counts=counts), p)["dankar"] or 0.0)
         cautious = min(found * (1 + _ROUNDING), Fraction(1))
         return cautious.numerator, cautious.denominator
