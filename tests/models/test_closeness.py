@@ -253,7 +253,7 @@ def test_a_metric_or_hierarchy_that_misses_values_is_an_error_for_every_attribut
         for ask, of in ((model.acceptable, GroupCounts.whole(counts)), (model.rules, counts)):
             with pytest.raises(ParameterError, match=said):
                 ask(of)
-        with pytest.raises(ParameterError, match=f"asked of 'second': {said}"):
+        with pytest.raises(ParameterError, match=f"apply to 'second': {said}"):
             Requirement.of(model, ["first", "second"]).check_feasible([whole(["a", "a"]), counts])
     with pytest.raises(ParameterError, match="only the frequencies of its values are known"):
         TCloseness(0.5, distance=metric).acceptable(GroupCounts.whole(Population(totals=counts.totals)))

@@ -406,7 +406,7 @@ def test_a_model_of_numbers_refuses_values_that_are_none():
     table = counted([[5, 4, 2, 1]], numbers=False)
     with pytest.raises(ParameterError, match="needs a numeric sensitive attribute"):
         KEAnonymity(2, 1).acceptable(table)
-    with pytest.raises(ParameterError, match="asked of 'income': it needs a numeric sensitive attribute"):
+    with pytest.raises(ParameterError, match="apply to 'income': it needs a numeric sensitive attribute"):
         Requirement.of(KEAnonymity(2, 1), ["income"]).check_feasible([table.population])
     missing = GroupCounts(
         sizes=np.array([2]),

@@ -218,7 +218,7 @@ def test_what_is_wrong_with_a_population_is_said():
         KMap(5, population=PEOPLE), ParameterError, "nothing can be coarsened", coarsen={"age": shoal.Bins(width=10)}
     )
     both = [KMap(5, population=PEOPLE), DeltaPresence(0, 1, population=PEOPLE.clone())]
-    refused(both, ParameterError, "must be given the same table")
+    refused(both, ParameterError, "must be given the same population table")
     with pytest.raises(ParameterError, match="cannot be tuned"):
         shoal.tune(TABLE, privacy=KMap(5, population=PEOPLE), **REQUEST)
     with pytest.raises(ParameterError, match="asks about a population only"):

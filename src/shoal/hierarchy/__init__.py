@@ -1,4 +1,4 @@
-"""Hierarchies of values, and coarsenings: less precise columns before a table is anonymized."""
+"""Generalization hierarchies, and coarsenings that reduce the precision of columns before anonymization."""
 
 from shoal.hierarchy.builders import (
     automatic_hierarchy,

@@ -1,8 +1,8 @@
-"""Hierarchies made from the values of a column: of intervals, prefixes, dates, frequencies and co-occurrence.
+"""Build hierarchies from the values of a column: intervals, prefixes, dates, frequencies and co-occurrence.
 
-Each takes the column (a Polars series or a sequence), leaves missing values out, and depends on nothing of the order
-of its rows. What comes out of quantiles, frequencies and co-occurrence tells something of the table that it was made
-from, as every release that uses it does.
+Each function takes the column (a Polars series or a sequence) and ignores missing values and the order of the rows.
+Hierarchies based on quantiles, frequencies or co-occurrence disclose properties of the table, as does every release
+that uses them.
 """
 
 from __future__ import annotations
@@ -45,31 +45,37 @@ __all__ = [
 
 _ROOT = "*"
 _NAMED_MEMBERS = 32
-"""A node of more values than this has a number for a name."""
+"""Largest number of values that are listed in the name of a node; larger nodes are numbered."""
 _LARGEST_MATRIX = 1024
-"""Nodes beyond this number are paired by frequency first: all pairs of them would take long."""
+"""Largest number of nodes whose pairs are all compared; if there are more, nodes are paired by frequency, because
+comparing all pairs would take long."""
 
 Values = pl.Series | Sequence[Any]
 
 
 def interval_hierarchy(values: Values, width: Real | float, *, start: Real | float = 0, factor: int = 2) -> Hierarchy:
-    """Return half-open intervals of a width, on the next level of `factor` times that width, and so on to the root.
+    """Build half-open intervals of equal width; each level multiplies the width by `factor`, up to the root.
 
     Parameters
     ----------
     values : series or sequence of number
+        The column.
     width : number
-        Of the intervals of the first level, one of which begins at `start`.
+        Width of the intervals on the first level.
     start : number
-        Where an interval of every level begins.
+        A point at which an interval of every level begins.
     factor : int
-        How many intervals make one of the next level.
+        Number of intervals that are merged into one on the next level.
+
+    Returns
+    -------
+    Hierarchy
 
     Examples
     --------
     >>> interval_hierarchy([3, 7, 12, 19], 5).rows()
-    [('3', '[0, 5)', '[0, 10)', '*'), ('7', '[5, 10)', '[0, 10)', '*'), ('12', '[10, 15)', '[10, 20)', '*'), \
-('19', '[15, 20)', '[10, 20)', '*')]
+    [('3', '[0, 5)', '[0, 10)', '*'), ('7', '[5, 10)', '[0, 10)', '*'), ('12', '[10, 15)', '[10, 20)', '*'), ('19',
+    '[15, 20)', '[10, 20)', '*')]
     """
     validate(
         "interval_hierarchy",
@@ -81,8 +87,9 @@ def interval_hierarchy(values: Values, width: Real | float, *, start: Real | flo
     origin, step = exact_fraction(start), exact_fraction(width)
     levels: list[list[str]] = []
     while True:
+        # The lower end of each number's interval, by exact floor division.
         lows = [origin + (number - origin) // step * step for number in numbers]
-        # Left and right of the start the intervals never become one.
+        # Intervals on both sides of the start are never merged, so two of them end the loop as well.
         if len(set(lows)) == 1 or set(lows) == {origin - step, origin}:
             return _tree(column, levels)
         levels.append([f"[{number_text(low)}, {number_text(low + step)})" for low in lows])
@@ -90,7 +97,18 @@ def interval_hierarchy(values: Values, width: Real | float, *, start: Real | flo
 
 
 def cut_hierarchy(values: Values, *levels: Sequence[Real | float]) -> Hierarchy:
-    """Return the intervals between cuts, level by level; the cuts of a level are among those of the level before.
+    """Build the intervals between cuts, level by level; the cuts of each level are a subset of those below.
+
+    Parameters
+    ----------
+    values : series or sequence of number
+        The column.
+    *levels : sequence of number
+        Ascending cuts of each level.
+
+    Returns
+    -------
+    Hierarchy
 
     Examples
     --------
@@ -100,17 +118,29 @@ def cut_hierarchy(values: Values, *levels: Sequence[Real | float]) -> Hierarchy:
     if not levels:
         raise ParameterError.refusing("cut_hierarchy", "levels", "the cuts of one level or more")
     exact = [[exact_fraction(cut) for cut in checked_cuts("cut_hierarchy", cuts)] for cuts in levels]
+    # A level with the same cuts as the level below would add nothing.
     for number, (fine, coarse) in enumerate(pairwise(exact), start=2):
         if not set(coarse) < set(fine):
             raise ParameterError(
-                f"The cuts of level {number} of cut_hierarchy must be some of those of the level before, and fewer."
+                f"The cuts of level {number} of cut_hierarchy must be a proper subset of the cuts of the level before."
             )
     column = _column("cut_hierarchy", values)
     return _tree(column, _cut_levels(numbers_of("cut_hierarchy", column), exact))
 
 
 def quantile_hierarchy(values: Values, bins: int = 16) -> Hierarchy:
-    """Return intervals of about equally many records, joined in pairs from level to level.
+    """Build intervals with about equally many records, and merge pairs of neighbours from level to level.
+
+    Parameters
+    ----------
+    values : series or sequence of number
+        The column.
+    bins : int
+        Number of intervals on the first level.
+
+    Returns
+    -------
+    Hierarchy
 
     Examples
     --------
@@ -122,6 +152,7 @@ def quantile_hierarchy(values: Values, bins: int = 16) -> Hierarchy:
     numbers = numbers_of("quantile_hierarchy", column)
     cuts = step_cuts(column, numbers, bins)
     levels = []
+    # Dropping every other cut merges neighbours in pairs.
     while cuts:
         levels.append(cuts)
         cuts = cuts[1::2]
@@ -131,13 +162,14 @@ def quantile_hierarchy(values: Values, bins: int = 16) -> Hierarchy:
 def _cut_levels(numbers: Sequence[Fraction], levels: Sequence[list[Fraction]]) -> list[list[str]]:
     named = []
     for cuts in levels:
+        # A cut belongs to the bin above it.
         names = bin_names(cuts)
         named.append([names[bisect_right(cuts, number)] for number in numbers])
     return named
 
 
 def prefix_hierarchy(values: Values) -> Hierarchy:
-    """Return codes that lose one character after the other from the right, each replaced by a star.
+    """Replace the characters of codes by stars, one more from the right on each level.
 
     Examples
     --------
@@ -147,12 +179,24 @@ def prefix_hierarchy(values: Values) -> Hierarchy:
     column = _column("prefix_hierarchy", values)
     texts = codes_as_text("prefix_hierarchy", column, None).to_list()
     longest = max(map(len, texts))
+    # Short codes are padded with stars, so that all names have the same length.
     levels = [[text[:kept].ljust(kept, "*") for text in texts] for kept in range(longest - 1, 0, -1)]
     return _tree(column, [[text.ljust(longest, "*") for text in level] for level in levels])
 
 
 def date_hierarchy(values: Values, *, format: str | None = None) -> Hierarchy:  # noqa: A002 - as DatePart
-    """Return the months, quarters and years of dates.
+    """Generalize dates to months, quarters and years.
+
+    Parameters
+    ----------
+    values : series or sequence
+        Dates, or text.
+    format : str, optional
+        Format of text as in `strptime`; ISO dates by default.
+
+    Returns
+    -------
+    Hierarchy
 
     Examples
     --------
@@ -161,30 +205,44 @@ def date_hierarchy(values: Values, *, format: str | None = None) -> Hierarchy:  
     """
     column = _column("date_hierarchy", values)
     dates = dates_of("date_hierarchy", column, format)
+    # Each level is a function of the date, so that the levels nest.
     years, parts = dates.dt.year(), zip(dates.dt.year(), dates.dt.month(), dates.dt.quarter(), strict=True)
     months, quarters = zip(*((f"{y:04}-{m:02}", f"{y:04}-Q{q}") for y, m, q in parts), strict=True)
     return _tree(column, [list(months), list(quarters), [f"{year:04}" for year in years]])
 
 
 def frequency_hierarchy(values: Values) -> Hierarchy:
-    """Return nodes that are joined in pairs from level to level, the rarest with the next rarest.
+    """Merge nodes in pairs from level to level, the rarest node with the second rarest, and so on.
 
-    Rare values, which no group can keep, become coarse together, and no node has far more records than its neighbours.
+    Rare values, which a group can hardly preserve, are generalized together, and the nodes of a level have similar
+    frequencies.
 
     Examples
     --------
     >>> frequency_hierarchy(["a"] * 3 + ["b"] * 5 + ["c", "d"]).rows()[0]
     ('a', '{a, b}', '*')
     """
+    # Frequencies as a one-column matrix, so that both methods share the same loop.
     column = _column("frequency_hierarchy", values)
     return _joined(column, _counts(column)[:, None], _by_frequency)
 
 
 def co_occurrence_hierarchy(values: Values, sensitive: Values) -> Hierarchy:
-    """Return nodes that are joined in pairs from level to level, those first that say the same of the sensitive one.
+    """Merge nodes in pairs from level to level, starting with those that predict the sensitive attribute alike.
 
-    Joining two nodes loses what the attribute says of the sensitive one: the records in both, times the Jensen-Shannon
-    divergence of their sensitive distributions. The cheapest pairs of a level are joined, one after the other.
+    Merging two nodes loses information about the sensitive attribute: the number of their records times the
+    Jensen-Shannon divergence of their sensitive distributions. The cheapest pairs of a level are merged greedily.
+
+    Parameters
+    ----------
+    values : series or sequence
+        The column.
+    sensitive : series or sequence
+        The sensitive attribute, row by row.
+
+    Returns
+    -------
+    Hierarchy
 
     References
     ----------
@@ -195,6 +253,7 @@ def co_occurrence_hierarchy(values: Values, sensitive: Values) -> Hierarchy:
     >>> co_occurrence_hierarchy(["a", "b", "c", "d"] * 2, ["x", "y", "x", "y", "x", "y", "x", "y"]).rows()[0]
     ('a', '{a, c}', '*')
     """
+    # Both columns must describe the same rows.
     series = _series(values)
     other = _series(sensitive).alias("sensitive")
     if len(other) != len(series):
@@ -203,6 +262,7 @@ def co_occurrence_hierarchy(values: Values, sensitive: Values) -> Hierarchy:
     said = encoded(other)
     if said is None:
         raise DataError("co_occurrence_hierarchy needs sensitive values: all are missing.")
+    # Contingency table of the present values and the sensitive values.
     present = column.codes < column.size - column.has_missing
     keys = column.codes[present].astype(np.int64) * said.size + said.codes[present]
     size = column.size - column.has_missing
@@ -211,17 +271,29 @@ def co_occurrence_hierarchy(values: Values, sensitive: Values) -> Hierarchy:
 
 
 def automatic_hierarchy(values: Values, sensitive: Values | None = None) -> Hierarchy:
-    """Return a hierarchy as fits the values: quantiles of numbers, parts of dates, else co-occurrence or frequency.
+    """Choose a hierarchy by the type of the values: quantiles, date parts, co-occurrence or frequency.
 
     Parameters
     ----------
     values : series or sequence
+        The column. Numbers use quantiles, and dates use months, quarters and years.
     sensitive : series or sequence, optional
-        The sensitive attribute, row by row, for values that are neither numbers nor dates.
+        The sensitive attribute, row by row. If it is given, other values are merged by co-occurrence, otherwise by
+        frequency.
+
+    Returns
+    -------
+    Hierarchy
+
+    Examples
+    --------
+    >>> automatic_hierarchy([18, 25, 33, 41]).height
+    3
     """
     column = _column("automatic_hierarchy", values)
     if column.numbers is not None:
         return quantile_hierarchy(values)
+    # Text that is ordered consists of ISO dates, because numbers are handled above.
     if column.ordered and isinstance(column.dictionary.dtype, pl.Date | pl.Datetime | pl.String):
         return date_hierarchy(values)
     return frequency_hierarchy(values) if sensitive is None else co_occurrence_hierarchy(values, sensitive)
@@ -243,8 +315,9 @@ def _texts(column: Column) -> list[str]:
 
 
 def _tree(column: Column, levels: Sequence[Sequence[str]]) -> Hierarchy:
-    """Return the tree of the values, the named levels above them and a root, which is named like no value."""
+    """Build the tree from the values, the named levels above them, and a root whose name is not a value."""
     texts = _texts(column)
+    # Stars are appended until the name is unique.
     root = _ROOT
     while root in texts:
         root += _ROOT
@@ -256,22 +329,25 @@ def _counts(column: Column) -> NDArray[np.int64]:
 
 
 Pairing = Callable[["NDArray[np.int64]"], list[tuple[int, ...]]]
-"""Says which nodes are joined, given the counts of each."""
+"""A function that decides which nodes to merge, given the counts of each node."""
 
 
 def _joined(column: Column, counts: NDArray[np.int64], pairing: Pairing) -> Hierarchy:
-    """Return the tree of nodes that are joined level by level, until two are left."""
+    """Merge nodes level by level until at most two are left."""
     texts, quotes = _texts(column), quoted(dictionary_text(column.dictionary.drop_nulls())).to_list()
     taken = set(texts)
     members: list[list[int]] = [[code] for code in range(len(texts))]
     levels: list[list[str]] = []
     while len(members) > 2:
+        # Choose the pairs, and order the new nodes by their first value.
         joined = pairing(counts) if len(members) <= _LARGEST_MATRIX else _by_frequency(counts)
         joined.sort(key=lambda nodes: min(min(members[node]) for node in nodes))
         members = [sorted(code for node in nodes for code in members[node]) for nodes in joined]
         counts = np.array([counts[list(nodes)].sum(axis=0) for nodes in joined])
+        # Name each node after its values, or by a number if it has many.
         names = [""] * len(texts)
         for number, codes in enumerate(members, start=1):
+            # A node with one value keeps its name.
             if len(codes) == 1:
                 name = texts[codes[0]]
             elif len(codes) <= _NAMED_MEMBERS:
@@ -287,16 +363,19 @@ def _joined(column: Column, counts: NDArray[np.int64], pairing: Pairing) -> Hier
 
 
 def _by_frequency(counts: NDArray[np.int64]) -> list[tuple[int, ...]]:
+    # A stable sort keeps ties in the order of the values.
     order = np.argsort(counts.sum(axis=1), kind="stable").tolist()
     return [tuple(order[place : place + 2]) for place in range(0, len(order), 2)]
 
 
 def _by_distribution(counts: NDArray[np.int64]) -> list[tuple[int, ...]]:
-    """Return the cheapest disjoint pairs, taken one after the other; one node stays alone where their number is odd."""
+    """Select the cheapest disjoint pairs greedily; if the number of nodes is odd, one of them stays alone."""
     first, second = np.triu_indices(len(counts), 1)
+    # The cost of a pair is the increase of entropy, weighted by records.
     own = _information(counts)
     joined = np.concatenate([_information(counts[node] + counts[node + 1 :]) for node in range(len(counts) - 1)])
     costs = np.round(joined - own[first] - own[second], 9)  # what rounding decides, the order of the values decides
+    # A node belongs to at most one pair.
     free = np.ones(len(counts), dtype=np.bool_)
     pairs: list[tuple[int, ...]] = []
     for at in np.argsort(costs, kind="stable").tolist():
@@ -310,7 +389,8 @@ def _by_distribution(counts: NDArray[np.int64]) -> list[tuple[int, ...]]:
 
 
 def _information(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the entropy of each row of counts, in bits, times its records."""
+    """Compute the entropy in bits of each row of counts, times its number of records."""
     total = counts.sum(axis=1)
+    # A count of 0 contributes 0 log 0 = 0.
     logs = np.log2(np.maximum(counts, 1))
     return np.asarray(total * np.log2(np.maximum(total, 1)) - (counts * logs).sum(axis=1))

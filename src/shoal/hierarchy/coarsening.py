@@ -1,4 +1,4 @@
-"""What every coarsening is: a column, or several that belong together, made less precise before anonymization."""
+"""Base class of coarsenings, which reduce the precision of columns before anonymization."""
 
 from __future__ import annotations
 
@@ -21,78 +21,90 @@ __all__ = ["Coarsened", "Coarsening", "check_coarsenings", "coarsen_columns"]
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Coarsened:
-    """What a coarsening made of columns, and what there is to say and to draw of it."""
+    """Result of a coarsening: coarser columns, with facts and a figure for the report."""
 
     columns: tuple[pl.Series, ...]
     """The coarser columns."""
     of_intervals: bool = False
-    """Whether the coarser values are intervals of numbers or dates: several of them become one that covers them all."""
+    """Whether the coarser values are intervals of numbers or dates. If so, several of them are generalized to an
+    interval that covers them all."""
     classes: Mapping[str, Sequence[str]] | None = None
-    """Where the coarser values are names of classes: the values, as text, that each name stands for. None where the
-    coarsening is `self_evident`; from any other the coarser column is believed then, value by value."""
+    """If the coarser values are names of classes: the original values, as text, that each name represents. None if the
+    coarsening is `self_evident`; otherwise the classes are taken from the coarser column, value by value."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """What the certificate says of this very use, beside `Coarsening.to_dict`; no cell of the input."""
+    """Facts about this application for the certificate, in addition to `Coarsening.to_dict`; no cell of the input."""
     picture: Callable[[], str] | None = None
-    """Draws it as one SVG element, without a cell of the input; called when a report is written."""
+    """Draws the coarsening as one SVG element, without a cell of the input; called when a report is written."""
 
 
 class Coarsening(ABC):
-    """A less precise form of one column (or of `takes` columns that belong together).
+    """A less precise form of one column, or of `takes` columns that belong together.
 
-    Coarsenings are frozen, keyword-friendly values whose `repr` shows no cell.
+    Coarsenings are frozen values with keyword-friendly parameters, and their `repr` shows no cell.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal.hierarchy import Bins
+    >>> Bins(10).apply((pl.Series("age", [17, 18, 29]),))[0].to_list()
+    ['[10, 20)', '[10, 20)', '[20, 30)']
     """
 
     takes: ClassVar[int] = 1
-    """How many columns it takes: 1, or 2 for the coordinates of points."""
+    """Number of columns: 1, or 2 for the coordinates of points."""
     self_evident: ClassVar[bool] = False
-    """Whether a reader of the coarser values who has `to_dict` knows which values they stand for."""
+    """Whether `to_dict` is enough to know which values a coarser value represents."""
     takes_text: ClassVar[bool] = False
-    """Whether text is taken as it is written, and not as the dates or numbers that it may mean."""
+    """Whether text is used literally, even if it could be parsed as dates or numbers."""
 
     @property
     def streams(self) -> bool:
-        """Whether it looks at values and not at how many rows have them, so that a table can be read in pieces."""
+        """Whether the result depends on values but not on their frequencies, so that a table can be read in parts."""
         return False
 
     @abstractmethod
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
-        """Return the coarser columns: as many, with the same names and lengths.
+        """Coarsen the columns.
 
-        Nulls stay nulls, unless the coarsening says what becomes of them (the line of a hierarchy for the missing
-        value).
+        Nulls stay nulls, unless the coarsening defines a value for them (as the line of a hierarchy for missing values
+        does). The result depends on the columns alone, not on the order of their rows.
 
-        The result depends on the columns alone, not on the order of their rows.
+        Returns
+        -------
+        tuple of polars.Series
+            As many columns, with the same names and lengths.
 
         Raises
         ------
         DataError, ParameterError
-            The column has not the type or the values that this coarsening needs. The message shows no cell.
+            If the column does not have the type or the values that this coarsening needs. The message shows no cell.
         """
 
     def applied(self, columns: tuple[pl.Series, ...]) -> Coarsened:
-        """Return the coarser columns of `apply`, with facts and a picture where the coarsening has some."""
+        """Coarsen the columns as `apply` does, and add facts and a figure if the coarsening provides them."""
         return Coarsened(columns=self.apply(columns))
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Return the coarsening as it appears in a certificate, without a cell: {"coarsening": name, ...}."""
+        """Serialize the coarsening as in a certificate, without a cell: {"coarsening": name, ...}."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class CoarsenedColumns:
-    """A frame with coarser columns, and what is known of them."""
+    """A frame with coarser columns, and the description of what was done."""
 
     frame: pl.DataFrame
-    """The frame."""
+    """The frame with the coarser columns."""
     described: Mapping[str, dict[str, Any]]
-    """What was done, for the certificate: the names of the columns, joined by commas, and `Coarsening.to_dict` with
-    the facts of this use."""
+    """Description for the certificate, by column names joined by commas: `Coarsening.to_dict` and the facts of this
+    application."""
     pictures: Mapping[str, Callable[[], str]]
-    """What draws it, by the same names, for coarsenings that draw themselves."""
+    """Functions that draw figures, by the same names, for coarsenings that provide them."""
     of_intervals: frozenset[str]
-    """The columns whose values are intervals now."""
+    """Columns whose values are intervals after coarsening."""
     classes: Mapping[str, Mapping[str, Sequence[str]]]
-    """For each column whose values are names of classes now: the values that each name stands for. Private."""
+    """For each column whose values are names of classes after coarsening: the original values that each name
+    represents. Private."""
 
 
 def coarsen_columns(
@@ -103,10 +115,11 @@ def coarsen_columns(
     Parameters
     ----------
     frame : polars.DataFrame
+        The table.
     coarsen : mapping
-        The coarsening of each column, or of each tuple of columns for those that take several.
+        The coarsening of each column, or of each tuple of columns if it takes several.
     allowed : sequence of str
-        The columns that may be coarsened: the quasi-identifiers.
+        Columns that may be coarsened: the quasi-identifiers.
 
     Returns
     -------
@@ -115,11 +128,18 @@ def coarsen_columns(
     Raises
     ------
     ColumnError
-        A column is unknown, is no quasi-identifier, or is coarsened twice.
+        If a column is unknown, is not a quasi-identifier, or is coarsened twice.
     ParameterError
-        Something is no coarsening, or takes another number of columns.
+        If a value of the mapping is not a coarsening, or takes another number of columns.
     DataError
-        A column has not the values that its coarsening needs.
+        If a column does not have the values that its coarsening needs.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from shoal.hierarchy import TopCode
+    >>> coarsen_columns(pl.DataFrame({"age": [9, 103]}), {"age": TopCode(90)}, ["age"]).frame["age"].to_list()
+    ['9', '90+']
     """
     check_coarsenings(coarsen, allowed)
     described: dict[str, dict[str, Any]] = {}
@@ -131,16 +151,20 @@ def coarsen_columns(
         before = tuple(frame.get_column(name) for name in names)
         try:
             made = coarsening.applied(before)
+        # The error names the column, which the coarsening itself does not know.
         except UsageError as error:
             raise type(error)(f"Column {', '.join(repr(name) for name in names)}: ", error) from error
+        # User-defined coarsenings are checked here.
         after = made.columns
         if [(c.name, len(c)) for c in after] != [(c.name, len(c)) for c in before]:
             raise InternalError("a coarsening returned other columns than it was given")
         frame = frame.with_columns(after)
+        # The certificate combines parameters and facts.
         described[",".join(names)] = {**coarsening.to_dict(), **made.facts}
         if made.picture is not None:
             pictures[",".join(names)] = made.picture
         of_intervals.update(names if made.of_intervals else ())
+        # Classes are recorded, so that metrics can compare with the original values.
         if not coarsening.self_evident:
             classes.update(
                 (fine.name, made.classes if made.classes is not None else _as_it_became(fine, coarse))
@@ -152,9 +176,10 @@ def coarsen_columns(
 
 
 def _as_it_became(before: pl.Series, after: pl.Series) -> dict[str, list[str]]:
-    """Return the values that became each coarser one, as text."""
+    """List the original values of each coarser value, as text."""
     import polars as pl
 
+    # Distinct pairs only, because columns may be long.
     pairs = pl.DataFrame([before.alias("before"), after.alias("after")]).drop_nulls().unique(maintain_order=True)
     texts = zip(dictionary_text(pairs["after"]), dictionary_text(pairs["before"]), strict=True)
     classes: dict[str, list[str]] = {}
@@ -164,7 +189,7 @@ def _as_it_became(before: pl.Series, after: pl.Series) -> dict[str, list[str]]:
 
 
 def check_coarsenings(coarsen: Mapping[str | tuple[str, ...], object], allowed: Sequence[str]) -> None:
-    """Check that coarsenings are some, of columns that may be coarsened, and of each column once.
+    """Check that all values are coarsenings, of columns that may be coarsened, at most one per column.
 
     Raises
     ------
@@ -183,16 +208,18 @@ def check_coarsenings(coarsen: Mapping[str | tuple[str, ...], object], allowed: 
 
 
 def _check(names: tuple[str, ...], coarsening: object, allowed: Sequence[str], seen: set[str]) -> None:
+    # Names first, so that a misspelled column is reported before its coarsening.
     for name in names:
         if name not in allowed:
             raise ColumnError(
-                f"The column '{name}' cannot be coarsened: it is no quasi-identifier. {near_matches(name, allowed)}"
+                f"The column '{name}' cannot be coarsened: it is not a quasi-identifier. {near_matches(name, allowed)}"
             )
         if name in seen:
             raise ColumnError(f"The column '{name}' is coarsened twice.")
     if not isinstance(coarsening, Coarsening):
         got = f"the class {coarsening.__name__}" if isinstance(coarsening, type) else type(coarsening).__name__
         raise ParameterError(f"The coarsening of {', '.join(map(repr, names))} must be a shoal.Coarsening. Got {got}.")
+    # Coordinates are coarsened together.
     if coarsening.takes != len(names):
         raise ParameterError(
             f"{type(coarsening).__name__} takes {coarsening.takes} column(s) together, name them in a tuple. "

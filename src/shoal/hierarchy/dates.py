@@ -1,4 +1,4 @@
-"""Coarsenings of dates: to years, quarters and months."""
+"""Coarsening of dates to years, quarters or months."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _ISO = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}.*)?$"
 
 @dataclass(frozen=True)
 class DatePart(Coarsening):
-    """Dates become their year, `2020`, their quarter, `2020-Q1`, or their month, `2020-01`; these are ordered.
+    """Coarsen dates to years (`2020`), quarters (`2020-Q1`) or months (`2020-01`), which are ordered.
 
     Parameters
     ----------
     part : {"year", "quarter", "month"}
-        How precise a date stays.
+        Precision of the result.
     format : str, optional
-        How text is read, as in `strptime` ("%d.%m.%Y"); ISO dates, with or without a time, by default.
+        Format of text as in `strptime`, such as "%d.%m.%Y"; ISO dates, with or without a time, by default.
     earliest : int, optional
-        Of years only: this one and all before it become one value, `<=1936`.
+        For years only: this year and all years before it become one value, such as `<=1936`.
 
     Examples
     --------
@@ -48,14 +48,14 @@ class DatePart(Coarsening):
 
     self_evident: ClassVar[bool] = True
     streams: ClassVar[bool] = True
-    """Whether a table that is read in pieces can be coarsened so: only values matter, not how many rows have them."""
+    """Whether the result depends on values but not on their frequencies."""
 
     part: str
-    """How precise a date stays."""
+    """Precision of the result."""
     format: str | None = field(default=None, kw_only=True)
-    """How text is read."""
+    """Format of text."""
     earliest: int | None = field(default=None, kw_only=True)
-    """The last of the years that are not told apart."""
+    """Last of the years that are merged into one value."""
 
     def __post_init__(self) -> None:
         validate(
@@ -63,6 +63,7 @@ class DatePart(Coarsening):
             {"part": self.part, "earliest": self.earliest},
             {"part": OneOf(_PARTS), "earliest": Optional(Integer(low=1, high=9999))},
         )
+        # Merging months or quarters before a year would leave them at different precisions.
         if self.earliest is not None and self.part != "year":
             raise ParameterError(Subject("DatePart", "earliest"), " is for years. Leave it out.")
         pattern: object = self.format
@@ -72,13 +73,15 @@ class DatePart(Coarsening):
             )
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
-        """Return the column with the part of each date; see `Coarsening.apply`."""
+        """Coarsen the column to the part of each date; see `Coarsening.apply`."""
         (series,) = columns
         column = encoded(series)
+        # A column of missing values only stays as it is.
         if column is None:
             return columns
         dates = dates_of("DatePart", column, self.format)
         years = dates.dt.year()
+        # Plain years stay integers.
         if self.part == "year" and (self.earliest is None or (years > self.earliest).all()):
             return (by_code(column, years, series.name),)
         if self.part == "year":
@@ -87,12 +90,13 @@ class DatePart(Coarsening):
             labels = [f"{year:04}-Q{part}" for year, part in zip(years, dates.dt.quarter(), strict=True)]
         else:
             labels = [f"{year:04}-{part:02}" for year, part in zip(years, dates.dt.month(), strict=True)]
+        # Declare the labels in the order of the dates.
         by_date = dates.arg_sort()
         kind = pl.Enum(list(dict.fromkeys(labels[place] for place in by_date)))
         return (by_code(column, pl.Series(labels, dtype=kind), series.name),)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the coarsening as it appears in a certificate."""
+        """Serialize the coarsening as in a certificate."""
         asked = {"format": self.format, "earliest": self.earliest}
         return {
             "coarsening": "date-part",
@@ -102,12 +106,12 @@ class DatePart(Coarsening):
 
 
 def dates_of(owner: str, column: Column, pattern: str | None = None) -> pl.Series:
-    """Return the values of a column as dates, without the missing one.
+    """Parse the distinct values of a column as dates, without the missing value.
 
     Raises
     ------
     DataError
-        Where they are none; names the first row that has something else.
+        If a value is not a date; the message gives the first row with such a value.
     """
     values = column.dictionary.drop_nulls()
     kind = values.dtype
@@ -115,16 +119,19 @@ def dates_of(owner: str, column: Column, pattern: str | None = None) -> pl.Serie
         return values
     if isinstance(kind, pl.Datetime):
         return values.dt.date()
+    # Other types, such as numbers, are not dates.
     if kind not in (pl.String, pl.Categorical, pl.Enum):
         raise DataError(f"{owner} needs dates, or text that is a date in every row.")
     text = values.cast(pl.String)
     if pattern is None:
+        # ISO dates may be followed by a time, which is ignored.
         read = text.str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False)
         wrong = (read.is_null() | ~text.str.contains(_ISO)).to_numpy()
     else:
         read = text.str.to_date(pattern, strict=False)
         wrong = read.is_null().to_numpy()
     if wrong.any():
+        # The code of the missing value comes last.
         wrong = np.append(wrong, [False] * column.has_missing)
         how = Phrase(f"as {pattern!r} says")
         if pattern is None:

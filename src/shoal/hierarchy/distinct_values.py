@@ -1,4 +1,4 @@
-"""Columns as coarsenings see them: distinct values in their order, and the way back to rows."""
+"""Distinct values of a column in their natural order, and the mapping of results back to rows."""
 
 from __future__ import annotations
 
@@ -35,20 +35,21 @@ _INT64 = 1 << 63
 
 
 def encoded(series: pl.Series) -> Column | None:
-    """Return the distinct values of a column in their order, with the code of each row; None where all are missing."""
+    """Encode a column as its ordered distinct values and the code of each row; None if all values are missing."""
     if series.null_count() == len(series):
         return None
     (column,) = encode(series.to_frame(), Schema(quasi_identifiers=(series.name,))).quasi_identifiers
+    # A column that consists of missing values only has no distinct value.
     return None if column.size == column.has_missing else column
 
 
 def numbers_of(owner: str, column: Column) -> tuple[Fraction, ...]:
-    """Return the values of a column as exact numbers, without the missing one.
+    """Return the distinct values of a column as exact numbers, without the missing value.
 
     Raises
     ------
     DataError
-        Where they are none.
+        If they are not numbers.
     """
     if column.numbers is None:
         raise DataError(
@@ -58,32 +59,34 @@ def numbers_of(owner: str, column: Column) -> tuple[Fraction, ...]:
 
 
 def first_row(column: Column, wrong: NDArray[np.bool_]) -> str:
-    """Return where the first row is that has one of the wrong values, in words: its number, from 1, and its line."""
+    """Describe the first row with a wrong value: its number, from 1, and its line."""
     number = int(np.argmax(wrong[column.codes])) + 1
     return f"row {number} (line {number + 1} of a file with a header)"
 
 
 def by_code(column: Column, published: pl.Series, name: str) -> pl.Series:
-    """Return what is published for each row, given it for each value; missing stays missing."""
+    """Expand published values, given by code, to rows; missing values stay missing."""
     if column.has_missing:
+        # The code of the missing value is the last one.
         published = published.extend_constant(None, 1)
     return published.rechunk().gather(pl.Series(column.codes)).alias(name)
 
 
 def in_order(column: Column, labels: Sequence[str], name: str) -> pl.Series:
-    """Return the label of each row as a category declared in the order of the values, whose labels these are."""
+    """Expand labels to rows as a category that is declared in the order of the values."""
     kind = pl.Enum(list(dict.fromkeys(labels)))
     return by_code(column, pl.Series(labels, dtype=kind), name)
 
 
 def number_text(number: Fraction) -> str:
-    """Write a number as people do where a decimal says it exactly, else as a fraction.
+    """Format a number as a decimal if that is exact, otherwise as a fraction.
 
     Examples
     --------
     >>> number_text(Fraction(20)), number_text(Fraction(-5, 8)), number_text(Fraction(1, 3))
     ('20', '-0.625', '1/3')
     """
+    # Number of decimal digits: the larger multiplicity of 2 and 5 in the denominator.
     digits, rest = 0, number.denominator
     while rest % 10 == 0 or rest % 5 == 0 or rest % 2 == 0:
         rest = rest // 10 if rest % 10 == 0 else rest // 5 if rest % 5 == 0 else rest // 2
@@ -92,23 +95,25 @@ def number_text(number: Fraction) -> str:
         return str(number)
     if digits == 0:
         return str(number.numerator)
+    # Digits of the scaled numerator, with the decimal point inserted.
     scaled = str(abs(number.numerator) * 10**digits // number.denominator).rjust(digits + 1, "0")
     whole, decimals = scaled[:-digits], scaled[-digits:].rstrip("0")
     return f"{'-' if number < 0 else ''}{whole}.{decimals}"
 
 
 def multiples(numbers: Sequence[Fraction], step: Fraction) -> pl.Series:
-    """Return multiples of a step: of a whole one as whole numbers, of any other as floats; else as text.
+    """Convert multiples of a step to a series: integers for an integer step, otherwise floats, or text.
 
-    Text where a whole number is too large for 64 bits, or a float for the digits of its own multiple. How a multiple is
-    written depends on itself and on the step only, not on the others.
+    Text is used if an integer does not fit into 64 bits, or if a float cannot distinguish the multiple from the next
+    one. The format of a multiple depends on itself and on the step only, not on the other multiples.
     """
     if step.denominator == 1:
+        # Integers, as the rounding of integers should remain integral.
         if all(-_INT64 <= number < _INT64 for number in numbers):
             return pl.Series([int(number) for number in numbers], dtype=pl.Int64)
         return pl.Series([str(number) for number in numbers], dtype=pl.String)
     floats = [float(number) for number in numbers]
-    # A float says which multiple is meant while it is nearer to it than to the next.
+    # A float identifies a multiple if it is closer to it than to any other multiple.
     near = [2 * abs(exact_fraction(one) - number) < step for one, number in zip(floats, numbers, strict=True)]
     if all(near):
         return pl.Series(floats, dtype=pl.Float64)
@@ -117,7 +122,7 @@ def multiples(numbers: Sequence[Fraction], step: Fraction) -> pl.Series:
 
 
 def reads_like_a_number(label: str) -> bool:
-    """Return whether readers would take what a class is called for a number, and so for a value."""
+    """Test if readers would mistake a class label for a number, and hence for a value."""
     try:
         Decimal(label.strip())
     except InvalidOperation:

@@ -1,4 +1,4 @@
-"""Hierarchies made and changed by hand: nodes joined under a name, and levels that are added."""
+"""Create and edit hierarchies by hand: merge nodes under a name, and insert levels."""
 
 from __future__ import annotations
 
@@ -20,17 +20,21 @@ _ROOT = "*"
 
 
 def flat_hierarchy(values: pl.Series | Sequence[Any]) -> Hierarchy:
-    """Return the values under one root, with no level between: what groups by hand begin with.
+    """Create a hierarchy with all values directly below the root, as a starting point for manual grouping.
 
     Parameters
     ----------
     values : series or sequence
-        The column; missing values are left out.
+        The column; missing values are ignored.
+
+    Returns
+    -------
+    Hierarchy
 
     Raises
     ------
     DataError
-        Where the column has no value.
+        If the column has no value.
 
     Examples
     --------
@@ -44,32 +48,38 @@ def flat_hierarchy(values: pl.Series | Sequence[Any]) -> Hierarchy:
         raise DataError("flat_hierarchy needs a column with a value: this one has none.")
     texts = dictionary_text(column.dictionary.drop_nulls()).to_list()
     root = _ROOT
+    # The name of the root must differ from all values.
     while root in texts:
         root += _ROOT
     return Hierarchy.from_rows((text, root) for text in texts)
 
 
 def join_nodes(tree: Hierarchy, nodes: Sequence[str], name: str, *, level: int = 1) -> Hierarchy:
-    """Return the hierarchy with some nodes of the level below under one node, which has a name.
+    """Merge nodes of the level below into one named node.
 
-    What is above it is what was above the first of them; nodes that lose all that was below them disappear.
+    The ancestors of the new node are those of the first merged node. Nodes that lose all their children are removed.
 
     Parameters
     ----------
     tree : Hierarchy
+        The hierarchy to edit; it is not modified.
     nodes : sequence of str
-        Names of nodes of the level below, or of values where `level` is 1.
+        Names of nodes of the level below, or of values if `level` is 1.
     name : str
-        What the node is called. A node of that level that has the name already takes them in.
+        Name of the merged node. If a node of the same level has this name, it absorbs the others.
     level : int
-        The level of the node: at least 1, and below the height. `with_level` adds one.
+        Level of the merged node: at least 1 and below the height. `with_level` inserts a level.
+
+    Returns
+    -------
+    Hierarchy
 
     Raises
     ------
     ParameterError
-        Where none of the nodes is there, or the name is empty.
+        If none of the nodes exists, or if the name is empty.
     DataError
-        Where the result is no hierarchy: the name stands for other values at another level, say.
+        If the result is not a hierarchy, for example because the name denotes other values at another level.
 
     Examples
     --------
@@ -78,14 +88,17 @@ def join_nodes(tree: Hierarchy, nodes: Sequence[str], name: str, *, level: int =
     [('cough', 'lung', '*'), ('flu', 'lung', '*'), ('ulcer', 'ulcer', '*')]
     """
     validate("join_nodes", {"level": level}, {"level": Integer(low=1, high=max(tree.height - 1, 1))})
+    # The root cannot absorb other nodes.
     if level >= tree.height:
         raise ParameterError("The hierarchy has no level to join nodes on: add one with with_level(tree, 1).")
     if not name.strip():
         raise ParameterError.refusing("join_nodes", "name", "the name of the node", got="nothing")
     chosen, rows = set(nodes), tree.rows()
+    # Rows below the merged nodes.
     joined = [row for row in rows if row[level - 1] in chosen]
     if not joined:
         raise ParameterError.refusing("join_nodes", "nodes", f"names of nodes of level {level - 1}", got="others")
+    # The ancestors come from an existing node of that name, or from the first merged node.
     taking = next((row for row in rows if row[level] == name), joined[0])
     return Hierarchy.from_rows(
         ((*row[:level], name, *taking[level + 1 :]) if row[level - 1] in chosen else row for row in rows),
@@ -94,13 +107,18 @@ def join_nodes(tree: Hierarchy, nodes: Sequence[str], name: str, *, level: int =
 
 
 def with_level(tree: Hierarchy, level: int) -> Hierarchy:
-    """Return the hierarchy with one more level, on which everything is as on the level below.
+    """Insert a level into a hierarchy; each node of the new level has the node below as its only child.
 
     Parameters
     ----------
     tree : Hierarchy
+        The hierarchy to edit; it is not modified.
     level : int
-        Its number: from 1 to the height, which makes it the last below the root.
+        Number of the new level, from 1 to the height (directly below the root).
+
+    Returns
+    -------
+    Hierarchy
 
     Examples
     --------
@@ -108,6 +126,7 @@ def with_level(tree: Hierarchy, level: int) -> Hierarchy:
     [('a', 'a', '*'), ('b', 'b', '*')]
     """
     validate("with_level", {"level": level}, {"level": Integer(low=1, high=max(tree.height, 1))})
+    # Each row repeats its node of the level below.
     return Hierarchy.from_rows(
         ((*row[:level], row[level - 1], *row[level:]) for row in tree.rows()), source=tree.source
     )

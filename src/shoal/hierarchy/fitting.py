@@ -1,4 +1,4 @@
-"""Which coarsening fits the values of a column: parts of dates, prefixes of codes, bins of numbers."""
+"""Suggest a coarsening for the values of a column: parts of dates, prefixes of codes, or bins of numbers."""
 
 from __future__ import annotations
 
@@ -21,32 +21,36 @@ __all__ = [
 ]
 
 NUMBER = r"^(?:0|-?[1-9][0-9]*|-?(?:0|[1-9][0-9]*)\.[0-9]+)$"
-"""Text that is a number as programs write it."""
+"""Pattern of numbers as programs write them."""
 _BINS = 10
-"""Bins that a proposal divides the range of a column into, about."""
+"""Approximate number of bins of a suggestion."""
 _OLDEST = 130
-"""Ages are not above this."""
+"""Largest plausible age."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FittingCoarsening:
-    """A coarsening in the words of those who ask for it."""
+    """A suggested coarsening, in the notation of each interface."""
 
     words: str
-    """As the command line and spec files say it: `bins:10`."""
+    """Notation of the command line and of spec files, such as `bins:10`."""
     python: str
-    """As Python does: `shoal.Bins(10)`."""
+    """Notation of Python, such as `shoal.Bins(10)`."""
 
 
 def fitting_coarsening(values: pl.Series, name: str) -> FittingCoarsening | None:
-    """Return a coarsening that fits the distinct values of a column; None where none does, as for names.
+    """Suggest a coarsening for the distinct values of a column, or None if none applies, as for names.
 
     Parameters
     ----------
     values : polars.Series
-        The distinct values, none of them missing; dates as dates.
+        Distinct values without the missing value; dates as dates.
     name : str
-        The name of the column, which may say that numbers are postal codes, or ages.
+        Name of the column, which may indicate that numbers are postal codes or ages.
+
+    Returns
+    -------
+    FittingCoarsening or None
 
     Examples
     --------
@@ -59,6 +63,7 @@ def fitting_coarsening(values: pl.Series, name: str) -> FittingCoarsening | None
         return fitting_part(values)
     if len(values) < 2 or values.dtype == pl.Boolean:
         return None
+    # Codes come before numbers, because postal codes look like numbers.
     if are_codes(values, name):
         return fitting_prefix(values)
     if values.dtype.is_numeric() or (values.dtype == pl.String and bool(values.str.contains(NUMBER).all())):
@@ -67,16 +72,16 @@ def fitting_coarsening(values: pl.Series, name: str) -> FittingCoarsening | None
 
 
 def are_codes(values: pl.Series, name: str, *, postal: bool = False) -> bool:
-    """Return whether values are codes of places or the like: postal codes, or digits that start with a zero.
+    """Test if values are codes, such as postal codes or digits with a leading zero.
 
     Parameters
     ----------
     values : polars.Series
-        The distinct values.
+        Distinct values.
     name : str
-        The name of the column.
+        Name of the column.
     postal : bool
-        Whether it is known that they are postal codes, if they are numbers.
+        Whether numbers are known to be postal codes.
     """
     if values.dtype == pl.String:
         digits = bool(values.str.contains(r"^[0-9]{3,10}$").all())
@@ -85,20 +90,25 @@ def are_codes(values: pl.Series, name: str, *, postal: bool = False) -> bool:
 
 
 def fitting_prefix(values: pl.Series) -> FittingCoarsening | None:
-    """Return the shortest prefix, of half of the characters or more, that leaves several values; all equally long."""
+    """Suggest the shortest prefix of at least half of the characters that keeps several values.
+
+    None if the codes have different lengths, or if no such prefix exists.
+    """
     codes = values.cast(pl.String)
     lengths = codes.str.len_chars()
     if lengths.n_unique() > 1:
         return None
+    # Shorter prefixes than half of a code are rarely useful.
     kept = range((lengths[0] + 1) // 2, lengths[0])
     fits = (one for one in kept if one and codes.str.head(one).n_unique() > 1)
     return next((FittingCoarsening(words=f"prefix:{one}", python=f"shoal.Prefix({one})") for one in fits), None)
 
 
 def fitting_part(values: pl.Series) -> FittingCoarsening | None:
-    """Return the part of dates that still differs: the year, else the month."""
+    """Suggest the coarsest part of dates that is not constant: the year, otherwise the month."""
     if not values.dtype.is_temporal():
         return None
+    # The coarsest part comes first.
     for part, kept in (("year", values.dt.year()), ("month", values.dt.month())):
         if kept.n_unique() > 1:
             return FittingCoarsening(words=f"date:{part}", python=f"shoal.DatePart({part!r})")
@@ -106,9 +116,10 @@ def fitting_part(values: pl.Series) -> FittingCoarsening | None:
 
 
 def fitting_bins(values: pl.Series, name: str) -> FittingCoarsening | None:
-    """Return bins of a round width: ten years of ages, else about a tenth of the range."""
+    """Suggest bins of a round width: ten years for ages, otherwise about a tenth of the range."""
     numbers = values.cast(pl.Float64, strict=False)
     low, high = numbers.min(), numbers.max()
+    # Text may not be numeric after all, few values need no bins, and the range may be infinite.
     if (
         not isinstance(low, float)
         or not isinstance(high, float)
@@ -116,6 +127,7 @@ def fitting_bins(values: pl.Series, name: str) -> FittingCoarsening | None:
         or not high - low < float("inf")
     ):
         return None
+    # Ages in decades are familiar to readers.
     if {"age", "alter", "edad"} & set(words_of(name)) and high <= _OLDEST:
         width = 10.0
     else:
@@ -124,12 +136,13 @@ def fitting_bins(values: pl.Series, name: str) -> FittingCoarsening | None:
 
 
 def round_width(least: float) -> float:
-    """Return the smallest of 1, 2, 5, 10, 20, 50, ... (and of a tenth of them, ...) that is not below a number above 0.
+    """Round up to the next of 1, 2, 5, 10, 20, 50, ... (or a decimal fraction of these).
 
     Examples
     --------
     >>> round_width(7), round_width(0.3), round_width(200)
     (10.0, 0.5, 200.0)
     """
+    # Largest power of ten up to the number.
     power = 10.0 ** floor(log10(least))
     return float(next(digit * power for digit in (1, 2, 5, 10) if digit * power >= least))

@@ -1,4 +1,4 @@
-"""Values as the nodes of a hierarchy, all at one level."""
+"""Coarsening of values to their ancestors at one level of a hierarchy."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
 @dataclass(frozen=True)
 class Level(Coarsening):
-    """Values become their nodes at one level of a hierarchy.
+    """Coarsen values to their ancestors at one level of a hierarchy.
 
-    The nodes are ordered where the values are and every node stands for a run of them. What counts are all values of
-    the hierarchy, whether or not the column has them, and the type of the column; text is ordered where all values of
-    the hierarchy are numbers, or all are dates as 2020-01-31. A missing value stays missing, unless the hierarchy has a
-    line for it, whose value is empty.
+    The nodes are ordered if the values are ordered and every node covers a contiguous range of them. This depends on
+    all values of the hierarchy, not only on those of the column, and on the type of the column. Text is ordered if all
+    values of the hierarchy are numbers, or if all are ISO dates. A missing value stays missing, unless the hierarchy
+    has a line for the empty value.
 
     Parameters
     ----------
     hierarchy : Hierarchy or path
-        The tree, or a file of it as ARX writes it.
+        The hierarchy, or a file in the format of ARX.
     level : int
-        How many steps up: 0 leaves the values as they are, the height makes them all one.
+        Number of generalization steps: 0 keeps the values, and the height merges all of them.
 
     Examples
     --------
@@ -53,57 +53,62 @@ class Level(Coarsening):
 
     takes_text: ClassVar[bool] = True
     streams: ClassVar[bool] = True
-    """Whether a table that is read in pieces can be coarsened so: only values matter, not how many rows have them."""
+    """Whether the result depends on values but not on their frequencies."""
 
     hierarchy: Hierarchy | str | os.PathLike[str]
-    """The tree."""
+    """The hierarchy."""
     level: int
-    """How many steps up."""
+    """Number of generalization steps."""
 
     def __post_init__(self) -> None:
+        # Files are read once, when the coarsening is created.
         tree = as_hierarchy("The 'hierarchy' parameter of Level", self.hierarchy)
         object.__setattr__(self, "hierarchy", tree)
         validate("Level", {"level": self.level}, {"level": Integer(low=0, high=tree.height)})
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
-        """Return the column with the node of each value; see `Coarsening.apply`."""
+        """Replace each value by its ancestor; see `Coarsening.apply`."""
         return self.applied(columns).columns
 
     def applied(self, columns: tuple[pl.Series, ...]) -> Coarsened:
-        """Return the coarser column, and which values each node stands for; see `Coarsening.applied`."""
+        """Replace each value by its ancestor, and list the values of each node; see `Coarsening.applied`."""
         (series,) = columns
         column = encoded(series)
         if column is None or self.level == 0:
             return Coarsened(columns=columns, classes={})
         tree = as_hierarchy("The hierarchy", self.hierarchy)
+        # Look up the distinct values in the hierarchy, and take their ancestors.
         positions = tree.positions(dictionary_text(column.dictionary).to_list(), column=series.name)
         names, nodes = tree.labels[self.level], tree.levels[self.level][positions[positions >= 0]]
         labels = [names[node] for node in nodes.tolist()]
+        # Ordered nodes are published as a category in their order.
         order = _order_of_nodes(tree, self.level, column.dictionary.dtype)
         kind = pl.String if order is None else pl.Enum([names[node] for node in order])
         published = pl.Series(labels, dtype=kind)
         if len(labels) < column.size:  # the hierarchy does not say what becomes of a missing value
             published = published.extend_constant(None, 1)
         coarser = published.rechunk().gather(pl.Series(column.codes)).alias(series.name)
+        # All values of the hierarchy belong to the classes, even if the column lacks them.
         classes: dict[str, list[str]] = {name: [] for name in labels}
         for value, node in zip(tree.values, tree.levels[self.level].tolist(), strict=True):
             classes.get(tree.labels[self.level][node], []).append(value)
         return Coarsened(columns=(coarser,), classes=classes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the coarsening as it appears in a certificate."""
+        """Serialize the coarsening as in a certificate."""
         tree = as_hierarchy("The hierarchy", self.hierarchy)
         return {"coarsening": "level", "level": self.level, "height": tree.height}
 
 
 def _order_of_nodes(tree: Hierarchy, level: int, kind: pl.DataType) -> list[int] | None:
-    """Return the nodes of a level in the order of the values below them; None where they have none.
+    """Order the nodes of a level by the values below them, or return None if they have no order.
 
-    That depends on the hierarchy and the type of the column, not on which values it has.
+    The order depends on the hierarchy and the type of the column, not on the values that occur in it.
     """
     places = _places(tree, kind)
     if places is None:
         return None
+    # A node that starts twice covers no contiguous range.
     by_place = np.argsort(places, kind="stable")[np.count_nonzero(places < 0) :]
     nodes = tree.levels[level][by_place]
     starts = nodes[np.flatnonzero(np.diff(nodes, prepend=-1))]
@@ -114,15 +119,17 @@ def _order_of_nodes(tree: Hierarchy, level: int, kind: pl.DataType) -> list[int]
 
 
 def _places(tree: Hierarchy, kind: pl.DataType) -> NDArray[np.int64] | None:
-    """Return where each value of a hierarchy stands in a column of a type, -1 for what no such column has.
+    """Rank each value of a hierarchy within a column of a type, -1 if such a column cannot contain it.
 
-    None where such columns have no order.
+    None if such columns have no order.
     """
     values = pl.Series(tree.values, dtype=pl.String)
+    # Declared categories define the order themselves.
     if isinstance(kind, pl.Enum):
         declared = pl.DataFrame({"value": kind.categories, "place": np.arange(len(kind.categories))})
         placed = values.alias("value").to_frame().join(declared, on="value", how="left", maintain_order="left")
         return np.asarray(placed["place"].fill_null(-1).to_numpy(), dtype=np.int64)
+    # Other types: rank those values that can be parsed.
     if kind.is_numeric():
         possible = values.cast(pl.Float64, strict=False).is_not_null()
     elif kind in (pl.Date, pl.Datetime, pl.Time):
@@ -138,26 +145,29 @@ def _places(tree: Hierarchy, kind: pl.DataType) -> NDArray[np.int64] | None:
 
 
 def as_hierarchy(what: str, given: object) -> Hierarchy:
-    """Return a hierarchy, read from its file where a path was given.
+    """Return a hierarchy, reading it from its file if a path is given.
 
     Raises
     ------
     ParameterError
-        Where something else was given; the message starts with `what`.
+        If the argument is neither a hierarchy nor a path; the message starts with `what`.
     """
     if isinstance(given, Hierarchy):
         return given
     if isinstance(given, str | os.PathLike):
+        # `~` in a path refers to the home directory.
         return Hierarchy.from_csv(Path(given).expanduser())
     raise ParameterError(f"{what} must be a Hierarchy or a path to its file. Got {type(given).__name__}.")
 
 
 def tree_after(tree: Hierarchy, coarsening: object) -> Hierarchy:
-    """Return what is left of a column's hierarchy when the column was coarsened to one of its levels.
+    """Return the part of a column's hierarchy that remains after coarsening the column to one of its levels.
 
-    The hierarchy itself where the column was coarsened otherwise, or not at all: it has the coarser values then.
+    If the column was not coarsened, or in another way, its values belong to the hierarchy itself, which is returned
+    unchanged.
     """
     if isinstance(coarsening, Level):
+        # Another hierarchy of the same column has other nodes.
         climbed = as_hierarchy("The hierarchy", coarsening.hierarchy)
         if climbed.labels == tree.labels and np.array_equal(climbed.levels, tree.levels):
             return tree.above(coarsening.level)

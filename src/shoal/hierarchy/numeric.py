@@ -1,7 +1,6 @@
-"""Coarsenings of numbers: bins, rounding, and codes for the top and the bottom.
+"""Coarsenings of numbers: bins, rounding, and top and bottom coding.
 
-All arithmetic is exact: a float counts as the decimal number that it is printed as, so 0.3 is in the bin that starts
-at 0.3.
+All arithmetic is exact: a float denotes its printed decimal number, so that 0.3 belongs to the bin that starts at 0.3.
 """
 
 from __future__ import annotations
@@ -44,11 +43,12 @@ _POSITIVE = RationalIn(low=Fraction(0), low_included=False)
 
 
 def _bins_of_width(numbers: Sequence[Fraction], width: Fraction, start: Fraction) -> list[str]:
-    """Return the name of the bin of each number; they ascend, so that arithmetic is needed for each bin only."""
+    """Name the bin of each number, given in ascending order; exact arithmetic is needed once per bin only."""
     labels: list[str] = []
     while len(labels) < len(numbers):
         at = len(labels)
         low = start + (numbers[at] - start) // width * width
+        # Find the end of the bin by galloping, then by bisection.
         step = 1
         while at + step < len(numbers) and numbers[at + step] < low + width:
             step *= 2
@@ -59,21 +59,20 @@ def _bins_of_width(numbers: Sequence[Fraction], width: Fraction, start: Fraction
 
 @dataclass(frozen=True)
 class Bins(Coarsening):
-    """Numbers become the half-open intervals that they lie in, `[20, 30)`; the intervals are ordered.
+    """Coarsen numbers to half-open intervals such as `[20, 30)`, which are ordered.
 
-    Name one of the three: a width, cuts, or how many bins of about equally many records.
+    Exactly one of the width, the cuts and the number of quantiles is required.
 
     Parameters
     ----------
     width : number, optional
-        Bins of this width, of which one starts at `start`. They depend on nothing in the table.
+        Width of the bins, one of which starts at `start`. These bins do not depend on the table.
     cuts : sequence of number, optional
-        Where a bin ends and the next one starts, ascending. Numbers below the first cut read `<18`, those from the
-        last one on `>=65`.
+        Ascending boundaries of the bins. Numbers below the first cut become `<18`, those from the last cut on `>=65`.
     quantiles : int, optional
-        Bins of about equally many records; equal values share a bin. The cuts are values of records.
+        Number of bins with about equally many records; equal values share a bin. The cuts are values of records.
     start : number
-        Where bins of a width start.
+        A boundary of bins of a width.
 
     Examples
     --------
@@ -90,20 +89,21 @@ class Bins(Coarsening):
     self_evident: ClassVar[bool] = True
 
     width: Real | float | None = None
-    """The width of each bin."""
+    """Width of each bin."""
     cuts: Sequence[Real | float] | None = field(default=None, kw_only=True)
-    """Where bins meet."""
+    """Boundaries of the bins."""
     quantiles: int | None = field(default=None, kw_only=True)
-    """How many bins of about equally many records."""
+    """Number of bins with about equally many records."""
     start: Real | float = field(default=0, kw_only=True)
-    """Where one of the bins of a width starts."""
+    """A boundary of bins of a width."""
 
     @property
     def streams(self) -> bool:
-        """Whether it looks at values only: not at records, of which each bin shall have as many."""
+        """Whether the result depends on values but not on their frequencies, which quantiles do."""
         return self.quantiles is None
 
     def __post_init__(self) -> None:
+        # The three ways to define bins exclude each other.
         named = [name for name in ("width", "cuts", "quantiles") if getattr(self, name) is not None]
         if len(named) != 1:
             raise ParameterError(f"Bins takes one of width, cuts and quantiles. Got {' and '.join(named) or 'none'}.")
@@ -116,11 +116,11 @@ class Bins(Coarsening):
             object.__setattr__(self, "cuts", checked_cuts("Bins", self.cuts))
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
-        """Return the column with the bin of each number; see `Coarsening.apply`."""
+        """Replace each number by its bin; see `Coarsening.apply`."""
         return self.applied(columns).columns
 
     def applied(self, columns: tuple[pl.Series, ...]) -> Coarsened:
-        """Return the coarser column, whose values are intervals; see `Coarsening.applied`."""
+        """Replace each number by its bin, marked as an interval; see `Coarsening.applied`."""
         (series,) = columns
         column = encoded(series)
         if column is None:
@@ -131,6 +131,7 @@ class Bins(Coarsening):
             labels = _bins_of_width(numbers, width, start)
         else:
             cuts = self._cuts(column, numbers)
+            # Numbers are sorted, so the cuts split them into consecutive slices.
             ends = [bisect_left(numbers, cut) for cut in cuts]
             labels = [
                 name
@@ -145,7 +146,7 @@ class Bins(Coarsening):
         return step_cuts(column, numbers, self.quantiles or 1)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the coarsening as it appears in a certificate."""
+        """Serialize the coarsening as in a certificate."""
         asked: dict[str, Any]
         if self.width is not None:
             asked = {"width": plain_number(self.width), "start": plain_number(self.start)}
@@ -157,30 +158,33 @@ class Bins(Coarsening):
 
 
 def step_cuts(column: Column, numbers: Sequence[Fraction], bins: int) -> list[Fraction]:
-    """Return the smallest value of each bin but the first, where bins hold about equally many rows.
+    """Compute cuts for bins with about equally many rows: the smallest value of each bin but the first.
 
-    A value is in the bin that its smallest row falls into, so bins that would start within a run of equal values
-    are not there.
+    A value belongs to the bin of its first row, so that bins which would start within a run of equal values are
+    dropped.
     """
+    # The last code belongs to missing values, which are not binned.
     counts = np.bincount(column.codes, minlength=column.size)[: len(numbers)].astype(np.int64)
+    # Bin of the first row of each value.
     before = np.cumsum(counts) - counts
     bin_of = before * bins // int(counts.sum())
     return [numbers[code] for code in (np.flatnonzero(np.diff(bin_of)) + 1).tolist()]
 
 
 def checked_cuts(owner: str, cuts: object) -> tuple[Real | float, ...]:
-    """Return cuts as they were given, if they are numbers that ascend.
+    """Return the cuts as a tuple, if they are ascending numbers.
 
     Raises
     ------
     ParameterError
-        Where they are not.
+        If they are not.
     """
     if isinstance(cuts, str) or not isinstance(cuts, Iterable):
         raise ParameterError.refusing(owner, "cuts", "numbers, ascending", got=type(cuts).__name__)
     listed = tuple(cuts)
     if not listed or not all(Finite().accepts(cut) for cut in listed):
         raise ParameterError.refusing(owner, "cuts", "one finite number or more")
+    # Exact comparison, as for the bins themselves.
     for low, high in pairwise(listed):
         if exact_fraction(low) >= exact_fraction(high):
             raise ParameterError(Subject(owner, "cuts"), f" must ascend. Got {high} after {low}.")
@@ -188,8 +192,9 @@ def checked_cuts(owner: str, cuts: object) -> tuple[Real | float, ...]:
 
 
 def bin_names(cuts: Sequence[Fraction]) -> list[str]:
-    """Return how each bin reads, from below the first cut to above the last."""
+    """Name the bins from below the first cut to above the last cut."""
     texts = [number_text(cut) for cut in cuts]
+    # Without cuts there is a single bin.
     if not texts:
         return ["any"]
     return [f"<{texts[0]}", *(f"[{low}, {high})" for low, high in pairwise(texts)), f">={texts[-1]}"]
@@ -197,12 +202,12 @@ def bin_names(cuts: Sequence[Fraction]) -> list[str]:
 
 @dataclass(frozen=True)
 class Round(Coarsening):
-    """Numbers become the nearest multiple of one; halfway, the multiple that is even.
+    """Round numbers to the nearest multiple of a step; ties go to the even multiple.
 
     Parameters
     ----------
     to : number
-        What the multiples are of.
+        The step.
 
     Examples
     --------
@@ -213,41 +218,42 @@ class Round(Coarsening):
 
     self_evident: ClassVar[bool] = True
     streams: ClassVar[bool] = True
-    """Whether a table that is read in pieces can be coarsened so: only values matter, not how many rows have them."""
+    """Whether the result depends on values but not on their frequencies."""
 
     to: Real | float
-    """What the multiples are of."""
+    """The step."""
 
     def __post_init__(self) -> None:
         validate("Round", {"to": self.to}, {"to": _POSITIVE})
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
-        """Return the column with its numbers rounded; see `Coarsening.apply`."""
+        """Round each number; see `Coarsening.apply`."""
         (series,) = columns
         column = encoded(series)
         if column is None:
             return columns
         step = exact_fraction(self.to)
+        # Python rounds exact ties to even.
         rounded = [round(number / step) * step for number in numbers_of("Round", column)]
         return (by_code(column, multiples(rounded, step), series.name),)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the coarsening as it appears in a certificate."""
+        """Serialize the coarsening as in a certificate."""
         return {"coarsening": "round", "to": plain_number(self.to)}
 
 
 @dataclass(frozen=True)
 class _EndCode(Coarsening):
-    """Numbers beyond a limit, and the limit itself, become one code; the others stay as they are, in their order."""
+    """Replace numbers from a limit on by one code; other numbers are kept, in their order."""
 
     self_evident: ClassVar[bool] = True
     streams: ClassVar[bool] = True
-    """Whether a table that is read in pieces can be coarsened so: only values matter, not how many rows have them."""
+    """Whether the result depends on values but not on their frequencies."""
 
     at: Real | float
     """The limit."""
     label: str | None = field(default=None, kw_only=True)
-    """How the code reads."""
+    """Text of the code."""
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
@@ -255,24 +261,26 @@ class _EndCode(Coarsening):
 
     @abstractmethod
     def _code(self, limit: str) -> str:
-        """Return how the code reads by default."""
+        """Return the default text of the code."""
 
     @abstractmethod
     def _beyond(self, number: Fraction, limit: Fraction) -> bool:
-        """Return whether a number is coded."""
+        """Test if a number is coded."""
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
-        """Return the column with its end coded; see `Coarsening.apply`."""
+        """Replace the numbers beyond the limit; see `Coarsening.apply`."""
         (series,) = columns
         column = encoded(series)
         if column is None:
             return columns
         limit = exact_fraction(self.at)
         beyond = [self._beyond(number, limit) for number in numbers_of(type(self).__name__, column)]
+        # Without a coded value, the column keeps its type.
         if not any(beyond):
             return columns
         code = self.label or self._code(number_text(limit))
         texts = dictionary_text(column.dictionary.drop_nulls()).to_list()
+        # A code that looks like a value would mislead readers.
         kept = [text for text, coded in zip(texts, beyond, strict=True) if not coded]
         if code in kept or reads_like_a_number(code):
             raise DataError(f"{type(self).__name__} would write a code that reads like a value. Choose another label.")
@@ -285,14 +293,14 @@ class _EndCode(Coarsening):
 
 @dataclass(frozen=True)
 class TopCode(_EndCode):
-    """Numbers from a limit on become one code, `90+`; the others stay as they are, in their order.
+    """Replace numbers from a limit upwards by one code, such as `90+`; other numbers are kept.
 
     Parameters
     ----------
     at : number
-        The smallest number that is coded.
+        Smallest number that is coded.
     label : str, optional
-        How the code reads; the limit with a plus sign by default.
+        Text of the code; the limit with a plus sign by default.
 
     Examples
     --------
@@ -308,20 +316,20 @@ class TopCode(_EndCode):
         return number >= limit
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the coarsening as it appears in a certificate."""
+        """Serialize the coarsening as in a certificate."""
         return {"coarsening": "top-code", **self._asked()}
 
 
 @dataclass(frozen=True)
 class BottomCode(_EndCode):
-    """Numbers up to a limit become one code, `<=18`; the others stay as they are, in their order.
+    """Replace numbers up to a limit by one code, such as `<=18`; other numbers are kept.
 
     Parameters
     ----------
     at : number
-        The largest number that is coded.
+        Largest number that is coded.
     label : str, optional
-        How the code reads; the limit behind `<=` by default.
+        Text of the code; the limit preceded by `<=` by default.
 
     Examples
     --------
@@ -337,12 +345,13 @@ class BottomCode(_EndCode):
         return number <= limit
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the coarsening as it appears in a certificate."""
+        """Serialize the coarsening as in a certificate."""
         return {"coarsening": "bottom-code", **self._asked()}
 
 
 def plain_number(number: Real | float) -> int | float | str:
-    """Return a number as JSON has it; as text, 1/3 for example, where no decimal says it."""
+    """Convert a number for JSON; to text such as 1/3 if no decimal is exact."""
+    # JSON floats are decimals; other fractions are written as text.
     exact = exact_fraction(number)
     if exact.denominator == 1:
         return int(exact)

@@ -1,4 +1,4 @@
-"""The coarsest form of a column: all of its values as one."""
+"""The coarsest coarsening: merge all values of a column."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["OneValue"]
 
 @dataclass(frozen=True)
 class OneValue(Coarsening):
-    """All values become one, `any`: the column is there and says nothing, but for the values that are missing.
+    """Replace all values by a single one, `any`, so that only missing values can be distinguished.
 
     Parameters
     ----------
     label : str
-        How the value reads.
+        Text of the value.
 
     Examples
     --------
@@ -37,25 +37,26 @@ class OneValue(Coarsening):
 
     self_evident: ClassVar[bool] = True
     streams: ClassVar[bool] = True
-    """Whether a table that is read in pieces can be coarsened so: only values matter, not how many rows have them."""
+    """Whether the result depends on values but not on their frequencies."""
 
     label: str = field(default="any", kw_only=True)
-    """How the value reads."""
+    """Text of the value."""
 
     def __post_init__(self) -> None:
         validate("OneValue", {"label": self.label}, {"label": NotBlank()})
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
-        """Return the column with one value; see `Coarsening.apply`."""
+        """Replace all values by the label; see `Coarsening.apply`."""
         (series,) = columns
         column = encoded(series)
         if column is None:
             return columns
         texts: Sequence[str] = dictionary_text(column.dictionary.drop_nulls()).to_list()
+        # A label that looks like a value would mislead readers.
         if self.label in texts or reads_like_a_number(self.label):
             raise DataError("OneValue would write what reads like a value. Choose another label.")
         return (by_code(column, pl.Series([self.label] * len(texts), dtype=pl.String), series.name),)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the coarsening as it appears in a certificate."""
+        """Serialize the coarsening as in a certificate."""
         return {"coarsening": "one-value", "label": self.label}

@@ -1,4 +1,4 @@
-"""Coarsenings of codes: prefixes, and three-digit ZIP codes as the Safe Harbor rule wants them."""
+"""Coarsenings of codes: prefixes, and three-digit ZIP codes according to the Safe Harbor rule."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ SPARSE_ZIP3 = (
     *("036", "059", "063", "102", "203", "556", "692", "790", "821"),
     *("823", "830", "831", "878", "879", "884", "890", "893"),
 )
-"""Three-digit ZIP code areas of 20,000 people or fewer in the 2000 Census: the 17 that the U.S. Department of Health
-and Human Services lists in its "Guidance Regarding Methods for De-identification of Protected Health Information" of
-26 November 2012. The rule (45 CFR 164.514(b)(2)(i)(B)) asks for current data of the Census: name your own list where a
-newer one applies."""
+"""Three-digit ZIP code areas of 20,000 people or fewer in the 2000 Census. These are the 17 areas listed by the U.S.
+Department of Health and Human Services in its "Guidance Regarding Methods for De-identification of Protected Health
+Information" of 26 November 2012. The rule (45 CFR 164.514(b)(2)(i)(B)) requires current Census data: pass your own list
+if a newer one applies."""
 
 
 @dataclass(frozen=True)
 class Prefix(Coarsening):
-    """Codes keep their first characters; shorter ones stay as they are.
+    """Coarsen codes to their first characters; shorter codes are kept.
 
     Parameters
     ----------
     n : int
-        How many characters stay.
+        Number of characters to keep.
     digits : int, optional
-        How many digits a code has, for columns of numbers that have lost their leading zeros: they get them back
-        before.
+        Number of digits of a code, for columns of numbers that have lost their leading zeros. The zeros are restored
+        first.
 
     Examples
     --------
@@ -52,13 +52,13 @@ class Prefix(Coarsening):
 
     self_evident: ClassVar[bool] = True
     streams: ClassVar[bool] = True
-    """Whether a table that is read in pieces can be coarsened so: only values matter, not how many rows have them."""
+    """Whether the result depends on values but not on their frequencies."""
     takes_text: ClassVar[bool] = True
 
     n: int
-    """How many characters stay."""
+    """Number of characters to keep."""
     digits: int | None = field(default=None, kw_only=True)
-    """How many digits a code has."""
+    """Number of digits of a code."""
 
     def __post_init__(self) -> None:
         validate(
@@ -68,7 +68,7 @@ class Prefix(Coarsening):
         )
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
-        """Return the column with the prefix of each code; see `Coarsening.apply`."""
+        """Replace each code by its prefix; see `Coarsening.apply`."""
         (series,) = columns
         column = encoded(series)
         if column is None:
@@ -77,23 +77,25 @@ class Prefix(Coarsening):
         return (by_code(column, text.str.slice(0, self.n), series.name),)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the coarsening as it appears in a certificate."""
+        """Serialize the coarsening as in a certificate."""
         return {"coarsening": "prefix", "n": self.n, **({} if self.digits is None else {"digits": self.digits})}
 
 
 def codes_as_text(owner: str, column: Column, digits: int | None) -> pl.Series:
-    """Return the codes of a column as text, without the missing one.
+    """Return the distinct codes of a column as text, without the missing value.
 
     Raises
     ------
     DataError
-        Where the column holds no codes, or numbers of different lengths whose leading zeros may be gone.
+        If the column does not contain codes, or if it contains numbers of different lengths, which may have lost
+        leading zeros.
     """
     values = column.dictionary.drop_nulls()
     if values.dtype in (pl.String, pl.Categorical, pl.Enum):
         text = values.cast(pl.String)
     elif values.dtype.is_integer() and not (values < 0).any():
         text = values.cast(pl.String)
+        # Numbers of one length cannot have lost leading zeros unnoticed.
         if digits is None and text.str.len_chars().n_unique() > 1:
             raise DataError(
                 f"{owner} needs codes as text: these are numbers of different lengths, so leading zeros may be gone. "
@@ -101,23 +103,24 @@ def codes_as_text(owner: str, column: Column, digits: int | None) -> pl.Series:
             )
     else:
         raise DataError(f"{owner} needs codes: text, or whole numbers that are not negative.")
+    # Leading zeros are restored last.
     return text if digits is None else text.str.zfill(digits)
 
 
 @dataclass(frozen=True)
 class ThreeDigitZip(Coarsening):
-    """U.S. ZIP codes keep three digits, and none (`000`) where few people live: the Safe Harbor rule of HIPAA.
+    """Coarsen U.S. ZIP codes to three digits, or to `000` in sparsely populated areas (HIPAA Safe Harbor).
 
-    Codes have five digits, or nine (`02139-4307`). Shorter ones are an error: they may be codes of another country, or
-    have lost their leading zeros; say `digits=5` where they have.
+    Codes have five digits, or nine (`02139-4307`). Shorter codes are an error, because they may be codes of another
+    country or have lost their leading zeros. In the latter case, pass `digits=5`.
 
     Parameters
     ----------
     sparse : sequence of str
-        The three-digit areas of 20,000 people or fewer; `SPARSE_ZIP3` says where the default comes from.
+        Three-digit areas of 20,000 people or fewer; see `SPARSE_ZIP3` for the source of the default.
     digits : {5, 9}, optional
-        How many digits a code has, for columns of numbers that have lost their leading zeros: they get them back
-        before.
+        Number of digits of a code, for columns of numbers that have lost their leading zeros. The zeros are restored
+        first.
 
     Examples
     --------
@@ -130,16 +133,17 @@ class ThreeDigitZip(Coarsening):
 
     self_evident: ClassVar[bool] = True
     streams: ClassVar[bool] = True
-    """Whether a table that is read in pieces can be coarsened so: only values matter, not how many rows have them."""
+    """Whether the result depends on values but not on their frequencies."""
     takes_text: ClassVar[bool] = True
 
     sparse: tuple[str, ...] = SPARSE_ZIP3
-    """The three-digit areas that are not told."""
+    """Three-digit areas that are replaced by `000`."""
     digits: int | None = field(default=None, kw_only=True)
-    """How many digits a code has."""
+    """Number of digits of a code."""
 
     def __post_init__(self) -> None:
         sparse: object = self.sparse
+        # A single text is a common mistake for a list of areas.
         listed = () if isinstance(sparse, str) or not isinstance(sparse, Iterable) else tuple(sparse)
         wrong = [area for area in listed if not (isinstance(area, str) and len(area) == 3 and area.isdecimal())]
         if wrong or (not listed and sparse != ()):
@@ -149,7 +153,7 @@ class ThreeDigitZip(Coarsening):
             raise ParameterError.refusing("ThreeDigitZip", "digits", "None, 5 or 9", got=spoken(self.digits))
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
-        """Return the column with three digits of each code; see `Coarsening.apply`."""
+        """Replace each code by three digits; see `Coarsening.apply`."""
         (series,) = columns
         column = encoded(series)
         if column is None:
@@ -157,6 +161,7 @@ class ThreeDigitZip(Coarsening):
         codes = column.dictionary.drop_nulls()
         text = codes.cast(pl.String) if codes.dtype.is_integer() else codes_as_text("ThreeDigitZip", column, None)
         text = text if self.digits is None else text.str.zfill(self.digits)
+        # Check the format before cutting, so that foreign codes are not truncated silently.
         wrong = (~text.str.contains(r"^[0-9]{5}(-?[0-9]{4})?$")).to_numpy()
         if wrong.any():
             if column.has_missing:
@@ -166,10 +171,11 @@ class ThreeDigitZip(Coarsening):
                 f"There is something else in {first_row(column, wrong)}. Where leading zeros are gone, read the column "
                 "as text, or say how many digits a code has (digits=5)."
             )
+        # Sparse areas are replaced after cutting.
         prefix = text.str.slice(0, 3)
         return (by_code(column, prefix.set(prefix.is_in(list(self.sparse)), "000"), series.name),)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the coarsening as it appears in a certificate."""
+        """Serialize the coarsening as in a certificate."""
         digits = {} if self.digits is None else {"digits": self.digits}
         return {"coarsening": "three-digit-zip", "sparse": list(self.sparse), **digits}

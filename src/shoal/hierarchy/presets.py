@@ -1,4 +1,4 @@
-"""Coarsenings that a rule asks for."""
+"""Coarsenings prescribed by regulations."""
 
 from __future__ import annotations
 
@@ -29,16 +29,17 @@ def safe_harbor(
     on: dt.date | None = None,
     sparse: Sequence[str] = SPARSE_ZIP3,
 ) -> dict[str, Coarsening]:
-    """Return the coarsenings of the Safe Harbor rule of HIPAA, for `coarsen=`.
+    """Create the coarsenings of the HIPAA Safe Harbor rule, for the parameter `coarsen`.
 
-    Dates become years, ZIP codes three digits (`000` where 20,000 people or fewer live), ages over 89 become `90+`,
-    and years of birth that tell of such an age become one. The rule asks for more (names, numbers of accounts, faces,
-    ...): those columns have no place in a release at all, and no program can tell that a release meets the rule.
+    Dates become years, ZIP codes keep three digits (`000` if 20,000 people or fewer live there), ages over 89 become
+    `90+`, and years of birth that imply such an age are merged. The rule also covers names, account numbers,
+    photographs and more. Such columns do not belong in a release, and no program can certify that a release meets the
+    rule.
 
     Parameters
     ----------
     dates : str or sequence of str
-        Columns of dates, but for dates of birth.
+        Columns of dates, except dates of birth.
     births : str or sequence of str
         Columns of dates of birth.
     zips : str or sequence of str
@@ -46,10 +47,10 @@ def safe_harbor(
     ages : str or sequence of str
         Columns of ages in years.
     on : datetime.date, optional
-        The day on which the ages of those born are counted: needed with `births`.
+        The day to which ages refer; required if there are `births`.
     sparse : sequence of str
-        The three-digit areas of 20,000 people or fewer; by default those of the 2000 Census that the guidance of 2012
-        lists. Name a newer list where there is one.
+        Three-digit areas of 20,000 people or fewer. The default is the list in the guidance of 2012, based on the 2000
+        Census; pass a newer list if there is one.
 
     Returns
     -------
@@ -69,8 +70,10 @@ def safe_harbor(
     if births:
         if not isinstance(on, dt.date):
             raise ParameterError.refusing("safe_harbor", "on", "a date where there are births")
+        # Years of birth that imply an age of 90 or more are merged.
         born = DatePart("year", earliest=on.year - _AGE)
     asked = [(dates, DatePart("year")), (births, born), (zips, ThreeDigitZip(tuple(sparse))), (ages, TopCode(_AGE))]
+    # A column may have one role only.
     for names, coarsening in asked:
         for name in (names,) if isinstance(names, str) else names:
             if name in coarsen:

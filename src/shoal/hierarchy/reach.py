@@ -1,4 +1,4 @@
-"""How far the nodes of a hierarchy reach in the natural order of its values, whichever of them a table has."""
+"""The range that each node of a hierarchy covers in the natural order of its values, independent of any table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["ranks_of", "reach"]
 
 
 def ranks_of(tree: Hierarchy) -> NDArray[np.int64]:
-    """Return the place of each value of a hierarchy in their natural order, that of a missing value last.
+    """Rank the values of a hierarchy in their natural order; the missing value comes last.
 
     Examples
     --------
@@ -28,6 +28,7 @@ def ranks_of(tree: Hierarchy) -> NDArray[np.int64]:
     [1, 2, 0]
     """
     values = pl.Series(tree.values, dtype=pl.String)
+    # The empty name denotes the missing value, which has no place in the order.
     named = (values != "").arg_true()
     ranks = np.full(len(values), len(named), dtype=np.int64)
     ranks[named.to_numpy()[natural_order(values.gather(named))]] = np.arange(len(named))
@@ -35,7 +36,7 @@ def ranks_of(tree: Hierarchy) -> NDArray[np.int64]:
 
 
 def reach(tree: Hierarchy, level: int, ranks: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the ranks of the first and of the last value below each node of a level.
+    """Return the ranks of the first and the last value below each node of a level.
 
     Examples
     --------

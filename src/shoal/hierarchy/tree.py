@@ -1,7 +1,7 @@
-"""A generalization hierarchy: every value of an attribute, and what it becomes level by level.
+"""Generalization hierarchies: the values of an attribute and their ancestors, level by level.
 
-Level 0 holds the values themselves, the last level one node that stands for all of them. The file form is ARX's: a
-line for each value, from the value to the root, divided by semicolons.
+Level 0 contains the values, and the last level a single root. Files use the format of ARX: a line for each value, from
+the value to the root, separated by semicolons.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Hierarchy"]
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Hierarchy:
-    """A tree over the values of an attribute, all of its leaves at the same depth.
+    """A generalization hierarchy over the values of an attribute, with all leaves at the same depth.
 
     References
     ----------
@@ -46,32 +46,35 @@ class Hierarchy:
     """
 
     labels: tuple[tuple[str, ...], ...]
-    """The names of the nodes of each level, in the order in which they first occur; `labels[0]` are the values."""
+    """Names of the nodes of each level, in order of first occurrence; `labels[0]` are the values."""
     levels: NDArray[np.int32]
-    """Node of each value at each level, shape (height + 1, values); `levels[0]` counts up, `levels[-1]` is all zero."""
+    """Node of each value at each level, of shape (height + 1, values); `levels[0]` counts up, `levels[-1]` is all
+    zero."""
     source: str = ""
-    """Where it came from (the name of a file), for messages."""
+    """Origin of the hierarchy, such as the name of a file, for messages."""
 
     @classmethod
     def from_rows(cls, rows: Iterable[Sequence[str]], *, source: str = "") -> Hierarchy:
-        """Make a hierarchy of one row per value, from the value itself to the root.
+        """Create a hierarchy from one row per value, from the value to the root.
 
         Parameters
         ----------
         rows : iterable of sequence of str
-            All of the same length, the last entry the same in all of them. No value twice.
+            Rows of equal length with a common last entry; values are unique.
         source : str
-            The name of a file, for messages.
+            Name of a file, for messages.
 
         Raises
         ------
         DataError
-            Where the rows are no tree: different lengths, a repeated value, two roots, a node with two parents, or a
-            name that stands for different sets of values at two levels. Names the row (from 1), never a value.
+            If the rows do not form a tree: different lengths, a repeated value, two roots, a node with two parents, or
+            a name that denotes different sets of values at two levels. The message gives the row (from 1), never a
+            value.
         """
         given: Any = rows
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise DataError(f"A hierarchy takes a row of text for each value. Got {type(given).__name__}.")
+        # Errors refer to rows by number, because names are cells.
         numbered: list[tuple[int, tuple[str, ...]]] = []
         for number, row in enumerate(given, start=1):
             if isinstance(row, str) or not isinstance(row, Sequence) or not all(isinstance(name, str) for name in row):
@@ -86,18 +89,26 @@ class Hierarchy:
     def from_csv(
         cls, path: str | os.PathLike[str], *, delimiter: str | None = None, encoding: str | None = None
     ) -> Hierarchy:
-        """Read a hierarchy from a file as ARX writes it: no header, a line per value, from the value to the root.
+        """Read a hierarchy from a file in the format of ARX: no header, a line per value, from the value to the root.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+        delimiter, encoding : str, optional
+            Format of the file, detected by default.
 
         Raises
         ------
         DataError
-            Where the file cannot be read or is no tree; names the line, never a value.
+            If the file cannot be read or does not contain a tree. The message gives the line, never a value.
         """
         lines = read_lines(path, delimiter=delimiter, encoding=encoding)
         return cls._of([(number, tuple(fields)) for number, fields in lines], Path(path).name, "line")
 
     @classmethod
     def _of(cls, rows: list[tuple[int, tuple[str, ...]]], source: str, unit: str) -> Hierarchy:
+        # Messages name the file, if there is one.
         about = f"The hierarchy{f' {source!r}' if source else ''}"
         if not rows:
             raise DataError(f"{about} has no value.")
@@ -105,6 +116,7 @@ class Hierarchy:
         labels: list[tuple[str, ...]] = []
         levels = np.empty((len(rows[0][1]), len(rows)), dtype=np.int32)
         for level in range(len(levels)):
+            # Number the nodes of each level in order of first occurrence.
             names: dict[str, int] = {}
             levels[level] = [names.setdefault(row[level], len(names)) for _, row in rows]
             labels.append(tuple(names))
@@ -113,7 +125,7 @@ class Hierarchy:
         return cls(labels=tuple(labels), levels=levels, source=source)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the hierarchy in the form of ARX; `from_csv` reads it back. Only its owner can read the file."""
+        """Write the hierarchy in the format of ARX, readable by its owner only; `from_csv` reads it back."""
         privately(partial(write_lines, rows=self.rows()))(Path(path))
 
     def rows(self) -> list[tuple[str, ...]]:
@@ -133,7 +145,7 @@ class Hierarchy:
 
     @cached_property
     def leaves(self) -> tuple[NDArray[np.int64], ...]:
-        """Number of values under each node of each level."""
+        """Number of values below each node of each level."""
         return tuple(
             np.bincount(nodes, minlength=len(names)) for names, nodes in zip(self.labels, self.levels, strict=True)
         )
@@ -143,10 +155,10 @@ class Hierarchy:
         return {value: position for position, value in enumerate(self.values)}
 
     def positions(self, values: Sequence[str | None], *, column: str) -> NDArray[np.int32]:
-        """Return where each value of a column stands in the hierarchy.
+        """Look up the position of each value of a column in the hierarchy.
 
-        A missing one (None) stands at the line whose value is empty, and at -1 where there is no such line, or where
-        the column has empty text as well: the line is that of the text then.
+        A missing value (None) is at the line of the empty value, or at -1 if there is no such line. If the column also
+        contains empty text, the line belongs to that text, and the missing value is at -1 as well.
 
         Parameters
         ----------
@@ -158,10 +170,12 @@ class Hierarchy:
         Raises
         ------
         DataError
-            Where the hierarchy misses values; says how many.
+            If the hierarchy lacks values; the message gives their number.
         """
+        # Empty text in the column takes precedence over missing values.
         missing_value = -1 if "" in values else self._position.get("", -1)
         places = [missing_value if value is None else self._position.get(value, -2) for value in values]
+        # -2 marks a value that the hierarchy lacks.
         found = np.array(places, dtype=np.int32)
         if (found == -2).any():
             found = self._by_plain_names(values, found)
@@ -175,9 +189,9 @@ class Hierarchy:
         return found
 
     def _by_plain_names(self, values: Sequence[str | None], found: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Find what is missing without a decimal or a time of day that says nothing, unless values become one then.
+        """Look up lacking values without a redundant decimal or time, unless distinct values would coincide.
 
-        Such are whole numbers beside missing ones in pandas ("30.0"), and its dates.
+        pandas writes integers in this form ("30.0") if some values are missing, and adds a time to dates.
         """
         plain = [
             self._position.get(value.removesuffix(".0").removesuffix("T00:00:00"), -2)
@@ -185,6 +199,7 @@ class Hierarchy:
             else place
             for value, place in zip(values, found.tolist(), strict=True)
         ]
+        # Two spellings of one value must not be merged.
         placed = [place for place in plain if place >= 0]
         return found if len(set(placed)) < len(placed) else np.array(plain, dtype=np.int32)
 
@@ -200,7 +215,7 @@ class Hierarchy:
         return Hierarchy.from_rows(dict.fromkeys(row[level:] for row in self.rows()), source=self.source)
 
     def to_dict(self) -> dict[str, int]:
-        """Return the hierarchy as it appears in a certificate, without a value."""
+        """Summarize the hierarchy as in a certificate, without any value."""
         return {"values": len(self.values), "height": self.height}
 
     def __repr__(self) -> str:
@@ -212,6 +227,7 @@ def _check_shape(rows: list[tuple[int, tuple[str, ...]]], about: str, unit: str)
     if depth == 0:
         raise DataError(f"{about} has no value in its first {unit}.")
     seen: set[str] = set()
+    # A tree of equal depth with distinct values and named nodes.
     for number, row in rows:
         if len(row) != depth:
             raise DataError(
@@ -227,6 +243,7 @@ def _check_shape(rows: list[tuple[int, tuple[str, ...]]], about: str, unit: str)
 
 def _check_tree(levels: NDArray[np.int32], rows: list[tuple[int, tuple[str, ...]]], about: str, unit: str) -> None:
     for level in range(1, len(levels) - 1):
+        # The first row with a node determines its parent; later rows must agree.
         parent = np.full(int(levels[level].max()) + 1, -1, dtype=np.int32)
         parent[levels[level][::-1]] = levels[level + 1][::-1]
         wrong = np.flatnonzero(parent[levels[level]] != levels[level + 1])
@@ -235,6 +252,7 @@ def _check_tree(levels: NDArray[np.int32], rows: list[tuple[int, tuple[str, ...]
                 f"{about} gives a node of level {level} two parents: {unit} {rows[int(wrong[0])][0]} disagrees with an "
                 "earlier one."
             )
+    # The last level must consist of a single node.
     roots = int(levels[-1].max()) + 1
     if roots > 1:
         raise DataError(
@@ -245,7 +263,7 @@ def _check_tree(levels: NDArray[np.int32], rows: list[tuple[int, tuple[str, ...]
 
 
 def _check_names(labels: list[tuple[str, ...]], levels: NDArray[np.int32], about: str) -> None:
-    """Check that a name says which values it stands for: at two levels it may stand for the same ones only."""
+    """Check that names are unambiguous: a name may occur at two levels only if it denotes the same values."""
     seen: dict[str, int] = {}
     for level, names in enumerate(labels):
         for node, name in enumerate(names):
@@ -253,6 +271,7 @@ def _check_names(labels: list[tuple[str, ...]], levels: NDArray[np.int32], about
                 seen[name] = level
             else:
                 earlier = seen[name]
+                # The same set of values at both levels, as for a node with a single child.
                 first = levels[earlier] == labels[earlier].index(name)
                 if not np.array_equal(first, levels[level] == node):
                     raise DataError(

@@ -1,4 +1,4 @@
-"""Information loss: one metric, one function; `METRICS` lists them, `Metrics` computes each when it is asked for."""
+"""Information loss metrics: each metric is one function, `METRICS` lists them, `Metrics` computes them on demand."""
 
 from shoal.metrics.certainty import gcp, ncp
 from shoal.metrics.classes import average_class_size, discernability

@@ -1,4 +1,4 @@
-"""Normalized certainty penalty: how uncertain a reader is about each cell. Lower is better."""
+"""The normalized certainty penalty, which measures how imprecise the published cells are. Lower is better."""
 
 from __future__ import annotations
 
@@ -13,27 +13,35 @@ __all__ = ["gcp", "ncp"]
 
 
 def ncp(recoding: Recoding) -> dict[str, float]:
-    """Return the normalized certainty penalty of each quasi-identifier, averaged over its cells.
+    """Compute the normalized certainty penalty of each quasi-identifier, averaged over its cells.
 
-    A cell's penalty is 0 where the value was kept and 1 for a star; for an interval its length over the length of the
-    domain (numbers and dates by their values, declared categories by rank), for a set
-    (values in it - 1) / (values in the domain - 1), and for a node of a hierarchy (values below it - 1) / (values below
-    the root - 1), where values that do not occur in the table are not counted. In [0, 1]; lower is better. The domain
-    is what occurs in the table.
+    The penalty of a cell is 0 if its value was kept, and 1 for a star. For an interval, it is the length of the
+    interval divided by the length of the domain (numbers and dates by value, declared categories by rank). For a set,
+    it is (values in the set - 1) / (values in the domain - 1). For a node of a hierarchy, it is (values below the node
+    - 1) / (values below the root - 1). Domains consist of the values that occur in the table. In [0, 1]; lower is
+    better.
 
     References
     ----------
-    J. Xu, W. Wang, J. Pei, X. Wang, B. Shi and A. W.-C. Fu, "Utility-based anonymization using local recoding",
-    KDD 2006, Section 2.2. doi:10.1145/1150402.1150504
+    J. Xu, W. Wang, J. Pei, X. Wang, B. Shi and A. W.-C. Fu, "Utility-based anonymization using local recoding", KDD
+    2006, Section 2.2. doi:10.1145/1150402.1150504
+
+    Examples
+    --------
+    >>> import polars as pl, shoal
+    >>> frame = pl.DataFrame({"age": [31, 31, 40, 44], "city": ["Bonn", "Ulm", "Bonn", "Bonn"]})
+    >>> release = shoal.anonymize(frame, k=2, quasi_identifiers=["age", "city"], algorithm="mondrian")
+    >>> sorted(release.metrics.ncp)
+    ['age', 'city']
     """
     rows = max(recoding.rows, 1)
     return {column.name: float(np.dot(column.penalty, recoding.sizes)) / rows for column in recoding.columns}
 
 
 def gcp(recoding: Recoding) -> float:
-    """Return the global certainty penalty: `ncp` averaged over all cells of all quasi-identifiers.
+    """Compute the global certainty penalty: `ncp` averaged over all cells of all quasi-identifiers.
 
-    In [0, 1]; lower is better. For suppression it is the share of stars. 0 where there is no quasi-identifier.
+    In [0, 1]; lower is better. For suppression this is the share of stars. 0 if there is no quasi-identifier.
 
     References
     ----------

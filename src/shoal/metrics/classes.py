@@ -1,4 +1,4 @@
-"""Metrics of the sizes of the published equivalence classes. Lower is better."""
+"""Metrics based on the sizes of the published equivalence classes. Lower is better."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ __all__ = ["average_class_size", "discernability", "mean_class_size"]
 
 
 def discernability(recoding: Recoding) -> int:
-    """Return the discernability metric: for every row, how many published rows look like it.
+    """Compute the discernability metric: the sum of the squared sizes of the published equivalence classes.
 
-    That is the sum of the squared sizes of the equivalence classes that a reader sees. From n (all rows differ) to n**2
-    (all look alike); lower is better. The paper charges n for each row that was removed from the release. Nothing is
-    removed here: rows whose quasi-identifiers are all stars are one class like any other.
+    In other words, each row is charged the number of published rows with the same quasi-identifiers. The metric ranges
+    from n (all rows are distinct) to n**2 (all rows are equal); lower is better. The paper charges n for each row that
+    is removed from the release. In this package no row is removed: rows with stars in all quasi-identifiers form an
+    ordinary class.
 
     References
     ----------
@@ -30,10 +31,10 @@ def discernability(recoding: Recoding) -> int:
 
 
 def average_class_size(recoding: Recoding, k: int | None = None) -> float:
-    """Return the average size of the published equivalence classes over the smallest allowed: n / classes / k.
+    """Compute the average size of the published equivalence classes, divided by the smallest allowed size.
 
-    C_avg of the paper. At least 1 for a k-anonymous release, where 1 is the best possible; lower is better. Without `k`
-    it is the plain average (k = 1). 0 where there is no row.
+    This is C_avg of the paper, n / classes / k. For a k-anonymous release it is at least 1, which is the optimum; lower
+    is better. Without `k` it is the plain average (k = 1). 0 if there are no rows.
 
     References
     ----------
@@ -44,16 +45,17 @@ def average_class_size(recoding: Recoding, k: int | None = None) -> float:
 
 
 def mean_class_size(recoding: Recoding) -> float:
-    """Return the average size of the published equivalence classes: rows per class; 0 where there is no row."""
+    """Compute the average size of the published equivalence classes, rows per class; 0 if there are no rows."""
     return _mean_size(recoding.classes.sizes)
 
 
 def _sum_of_squares(sizes: NDArray[np.int64]) -> int:
-    """Return the discernability of classes of these sizes, exactly."""
+    """Sum the squares of class sizes, exactly."""
+    # Python integers, because squares of large classes overflow 64 bits.
     distinct, times = np.unique(sizes, return_counts=True)
     return sum(int(size) ** 2 * int(count) for size, count in zip(distinct, times, strict=True))
 
 
 def _mean_size(sizes: NDArray[np.int64]) -> float:
-    """Return the average of these class sizes; 0 where there is no class."""
+    """Average class sizes; 0 if there are no classes."""
     return int(sizes.sum()) / len(sizes) if len(sizes) else 0.0

@@ -1,4 +1,4 @@
-"""Counts of suppressed cells and rows. Lower is better."""
+"""Numbers of suppressed cells and rows. Lower is better."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = [
 
 
 def stars(recoding: Recoding) -> int:
-    """Return the number of suppressed cells: the cost that star minimization is about.
+    """Count the suppressed cells, the objective of star minimization.
 
-    From 0 (nothing is suppressed) to rows times quasi-identifiers; lower is better.
+    From 0 (no suppression) to the number of rows times the number of quasi-identifiers; lower is better.
 
     References
     ----------
@@ -30,23 +30,24 @@ def stars(recoding: Recoding) -> int:
 
 
 def stars_fraction(recoding: Recoding) -> float:
-    """Return the share of all quasi-identifier cells that are stars, in [0, 1]; 0 where there is no cell."""
+    """Compute the share of quasi-identifier cells that are stars, in [0, 1]; 0 if there are no cells."""
     cells = recoding.rows * len(recoding.columns)
     return recoding.stars / cells if cells else 0.0
 
 
 def stars_by_attribute(recoding: Recoding) -> dict[str, int]:
-    """Return the stars of each quasi-identifier, by its name."""
+    """Count the stars of each quasi-identifier, by name."""
+    # A group publishes the same cells for all its rows, so group sizes are the weights.
     return {column.name: int(recoding.sizes[column.stars].sum()) for column in recoding.columns}
 
 
 def recoded_cells_by_attribute(recoding: Recoding) -> dict[str, int]:
-    """Return for each quasi-identifier its cells that are not published as they were: stars, intervals and sets."""
+    """Count the cells of each quasi-identifier that differ from the original: stars, intervals and sets."""
     return {column.name: int(recoding.sizes[~column.kept].sum()) for column in recoding.columns}
 
 
 def suppressed_tuples(recoding: Recoding) -> int:
-    """Return the number of rows with at least one star: the cost that tuple minimization is about.
+    """Count the rows with at least one star, the objective of tuple minimization.
 
     From 0 to the number of rows; lower is better.
 
@@ -58,5 +59,5 @@ def suppressed_tuples(recoding: Recoding) -> int:
 
 
 def suppressed_tuples_fraction(recoding: Recoding) -> float:
-    """Return the share of all rows that have a star, in [0, 1]; 0 where there is no row."""
+    """Compute the share of rows with at least one star, in [0, 1]; 0 if there are no rows."""
     return recoding.suppressed_tuples / recoding.rows if recoding.rows else 0.0

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""The release as a distribution on the space of all possible rows, evaluated at the rows of the table."""
+"""Kernels that evaluate the release, as a distribution over all possible rows, at the rows of the table."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ def _project(points, multipliers, kept, start, stop, keys):
 @inlined
 def _share(points, p, kept, offsets, shares):
     """Multiply the shares of a point's kept codes."""
+    # Starred attributes contribute no factor here; the weight of the pattern covers them.
     product = 1.0
     for attribute in range(kept.size):
         if kept[attribute]:
@@ -169,19 +170,19 @@ def box_densities(
 ):
     """Add the weights of the boxes that contain each point; return the number of operations.
 
+    The combinations are traversed as a tree: boxes that contain a prefix are found once for all combinations that share
+    it, and only nonzero words are visited further down.
+
     Parameters
     ----------
     combinations : int32 (d, x), the distinct combinations of quasi-identifiers, sorted
     point_starts : int64 (x + 1,), the points of each combination: one for each sensitive value it occurs with
     point_values : int32 (s,), the sensitive value of each point
-    bits : uint64 (sum of domain sizes, words); offsets : int64 (d,), where each attribute's rows start in it
+    bits : uint64 (sum of domain sizes, words); offsets : int64 (d,), the first row of each attribute in it
     entry_starts, entry_values, entry_weights : the sensitive values of each box with their weights, as compressed rows
     bounds : int64 (2,), the combinations to visit
-    slots : int64 (number of sensitive values,), scratch, -1 at first
-    densities : float64 (s,), is added to
-
-    The combinations are walked as a tree: boxes that contain a prefix are found once for all combinations that share
-    it, and only nonzero words are visited further down.
+    slots : int64 (number of sensitive values,), scratch, initially -1
+    densities : float64 (s,), updated in place
     """
     d = combinations.shape[0]
     words = bits.shape[1]

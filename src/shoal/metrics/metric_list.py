@@ -1,4 +1,4 @@
-"""The metrics in one table: whoever names, compares, minimizes or explains one reads it here."""
+"""The table of metrics, from which names, titles, directions and explanations are taken everywhere."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ __all__ = ["METRICS"]
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """A measure of the information that a release lost, as `shoal.metrics.Metrics` computes it."""
+    """A measure of the information loss of a release, computed by `shoal.metrics.Metrics`."""
 
     name: str
-    """Its name in Python, on the command line, in specs and in JSON: an attribute of `Metrics`."""
+    """Attribute name in `Metrics`; also used on the command line, in specs and in JSON."""
     title: str
-    """What it is called in sentences and on axes."""
+    """Name in sentences and on axes."""
     heading: str
-    """What heads a narrow column of it."""
+    """Heading of a narrow table column."""
     meaning: str
-    """What its values say, for people who do not know it."""
+    """Explanation of the values for readers who do not know the metric."""
     higher_is_better: bool = False
-    """Whether a release is better the higher it is."""
+    """Whether larger values are better."""
     tunable: bool = False
-    """Whether coarsenings are tuned for it: it tells coarse values from stars, and compares with the table before."""
+    """Whether coarsenings can be tuned for the metric: it distinguishes coarse values from stars, and compares the
+    release with the table before coarsening."""
     of_cost: bool = False
-    """Whether it is part of what a certificate calls the cost, and a report need not repeat it."""
+    """Whether the metric is part of the cost in a certificate, so that a report need not repeat it."""
 
     def badness(self, value: float) -> float:
-        """Return a value so that lower is better."""
+        """Convert a value so that lower is better."""
         return -value if self.higher_is_better else value
 
 
@@ -116,4 +117,4 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         )
     }
 )
-"""Every metric of a release by its name."""
+"""All metrics of a release by name."""

@@ -1,4 +1,4 @@
-"""All metrics of one release, each computed when it is first asked for."""
+"""All metrics of one release, each computed at first access."""
 
 from __future__ import annotations
 
@@ -24,10 +24,17 @@ __all__ = ["Metrics"]
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Metrics(Unpicklable):
-    """The information loss of a release, by every metric of `shoal.metrics.METRICS`.
+    """Information loss of a release by every metric of `shoal.metrics.METRICS`.
 
-    It is measured against the original microdata: where columns were coarsened before, a published cell stands for all
-    original values that became what it shows, so that coarsening and anonymization count together.
+    The loss is measured against the original microdata. If columns were coarsened first, a published cell represents
+    all original values that were mapped to it, so that coarsening and anonymization are measured together.
+
+    Examples
+    --------
+    >>> import polars as pl, shoal
+    >>> frame = pl.DataFrame({"age": [31, 31, 40, 44], "city": ["Bonn", "Ulm", "Bonn", "Bonn"]})
+    >>> shoal.anonymize(frame, k=2, quasi_identifiers=["age", "city"]).metrics.stars
+    4
     """
 
     _instead: ClassVar[str] = "Pickle to_dict() of it."
@@ -35,18 +42,19 @@ class Metrics(Unpicklable):
     table: Table
     """The original microdata."""
     recoding: Recoding
-    """What every group publishes, in values of `table`; see `shoal.recoding.compose`."""
+    """Published cells of every group, in values of `table`; see `shoal.recoding.compose`."""
     groups: NDArray[np.int32]
     """Group of each row."""
     _: KW_ONLY
     k: int | None = None
-    """The size that every class has at least by request, for the average class size; None where none was asked for."""
+    """Requested minimum class size, used by the average class size; None if there is none."""
     as_rows: bool = False
-    """Whether cells with counts may become rows for the metrics that know nothing of counts: they fit into memory."""
+    """Whether cells with counts may be expanded to rows, for metrics that do not support counts. The rows must fit into
+    memory."""
 
     @cached_property
     def stars(self) -> int:
-        """Suppressed cells; see `shoal.metrics.stars`."""
+        """Number of suppressed cells; see `shoal.metrics.stars`."""
         return counts.stars(self.recoding)
 
     @cached_property
@@ -56,7 +64,7 @@ class Metrics(Unpicklable):
 
     @cached_property
     def suppressed_tuples(self) -> int:
-        """Rows with at least one star; see `shoal.metrics.suppressed_tuples`."""
+        """Number of rows with at least one star; see `shoal.metrics.suppressed_tuples`."""
         return counts.suppressed_tuples(self.recoding)
 
     @cached_property
@@ -66,7 +74,7 @@ class Metrics(Unpicklable):
 
     @cached_property
     def recoded_cells(self) -> int:
-        """Cells that are published less precisely than they were: stars, intervals and sets."""
+        """Number of cells that are less precise than the original: stars, intervals and sets."""
         return self.recoding.recoded_cells
 
     @cached_property
@@ -96,29 +104,30 @@ class Metrics(Unpicklable):
 
     @cached_property
     def precision(self) -> float:
-        """One minus the mean share of its hierarchy that a cell went up; see `shoal.metrics.precision`."""
+        """One minus the average generalization level as a share of the height; see `shoal.metrics.precision`."""
         return specificity.precision(self.recoding)
 
     @cached_property
     def non_uniform_entropy(self) -> float:
-        """Bits lost over the bits that stars everywhere would lose; see `shoal.metrics.non_uniform_entropy`."""
+        """Lost bits as a share of the loss of full suppression; see `shoal.metrics.non_uniform_entropy`."""
         rows = self._rows("non_uniform_entropy")
         return specificity.non_uniform_entropy(rows.table, self.recoding)
 
     @cached_property
     def divergence(self) -> divergence.Divergence:
-        """KL-divergence, or why it was not computed; see `shoal.metrics.kl_divergence`."""
+        """KL-divergence, or the reason why it was not computed; see `shoal.metrics.kl_divergence`."""
         rows = self._rows("kl_divergence")
         return divergence.kl_divergence(rows.table, self.recoding, rows.groups)
 
     @property
     def kl_divergence(self) -> float | None:
-        """KL-divergence in nats; None where it would take too long (`divergence.reason` says so)."""
+        """KL-divergence in nats, or None if it would take too long (see `divergence.reason`)."""
         return self.divergence.value
 
     @cached_property
     def by_attribute(self) -> dict[str, dict[str, float]]:
-        """Stars, recoded cells, certainty penalty, precision, non-uniform entropy, KL-divergence of each attribute."""
+        """Stars, recoded cells, certainty penalty, precision, entropy and KL-divergence of each attribute."""
+        # The first four support counts; entropy and divergence need rows.
         rows = self._rows("by_attribute")
         stars = counts.stars_by_attribute(self.recoding)
         recoded = counts.recoded_cells_by_attribute(self.recoding)
@@ -138,25 +147,28 @@ class Metrics(Unpicklable):
         }
 
     def _rows(self, name: str) -> Metrics:
-        """Return the same of rows, each of which stands for itself: some metrics know nothing of counts."""
+        """Return the metrics of the expanded rows, for metrics that do not support counts."""
+        # Without counts, each entry is a row already.
         times = self.table.counts
         if times is None:
             return self
         if not self.as_rows:
             raise UsageError(
-                f"{name} is measured of tables in memory only: this release was made of cells with counts. Take gcp, "
+                f"{name} requires the table in memory, but this release was computed from cells with counts. Use gcp, "
                 "ncp, stars, discernability or precision, or read the release and measure it as a table."
             )
+        # Repeat each cell as often as it is counted.
         rows = np.repeat(np.arange(self.table.rows), times)
         return Metrics(self.table.entries(rows, None), self.recoding, self.groups[rows], k=self.k)
 
     def totals(self) -> dict[str, Any]:
-        """Return the value of every metric of `METRICS`, by its name; computes those that were not asked for yet."""
+        """Compute the value of every metric in `METRICS`, by name."""
         return {name: getattr(self, name) for name in METRICS}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return every metric by its name, for JSON; computes those that were not asked for yet."""
+        """Serialize every metric by name, for JSON."""
         result = self.totals() | {"by_attribute": self.by_attribute}
+        # JSON has no value for a metric that was not computed; its reason is reported.
         if self.divergence.reason is not None:
             result["kl_divergence_reason"] = self.divergence.reason
         return result

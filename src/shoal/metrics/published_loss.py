@@ -1,6 +1,6 @@
-"""Information loss of a published table when the original is not there: what an audit can still say. Lower is better.
+"""Information loss of a published table without its original, as an audit sees it. Lower is better.
 
-A missing value is a value of its own: two cells that miss it look alike.
+A missing value is treated as a value: two cells are equal if both are missing.
 """
 
 from __future__ import annotations
@@ -22,23 +22,36 @@ __all__ = [
 ]
 
 _RANGE = r"^(?:[\[(\]].*,.*[\])\[]|\{.*\})$"
-"""An interval or a set, as releases write them."""
+"""Pattern of an interval or a set in a release."""
 
 
 def published_class_sizes(
     frame: pl.DataFrame, quasi_identifiers: Sequence[str], times: NDArray[np.int64] | None = None
 ) -> NDArray[np.int64]:
-    """Return the sizes of the equivalence classes of a published table, ascending.
+    """Compute the sizes of the equivalence classes of a published table, in ascending order.
 
-    Rows are in one class when all their quasi-identifier cells are equal; a cell is compared as it stands, so a star
-    equals a star. Without quasi-identifiers all rows are one class. `times` says how often each row stands in the
-    table, where that is not once.
+    Two rows belong to one class if all their quasi-identifier cells are equal. Cells are compared literally, so that a
+    star equals a star. Without quasi-identifiers all rows form one class.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The published table.
+    quasi_identifiers : sequence of str
+        Columns to compare.
+    times : int64 array, optional
+        Multiplicity of each row, 1 by default.
+
+    Examples
+    --------
+    >>> published_class_sizes(pl.DataFrame({"age": ["*", "*", "31"]}), ["age"]).tolist()
+    [1, 2]
     """
     if frame.height == 0:
         return np.zeros(0, dtype=np.int64)
     if not quasi_identifiers:
         return np.array([frame.height if times is None else times.sum()], dtype=np.int64)
-    # Numbered, because a name may collide with that of the sizes, or read like a pattern.
+    # Columns are renamed to numbers, because a name may collide with "rows" or be parsed as a pattern.
     cells = pl.DataFrame([_cells(frame[name]).alias(str(at)) for at, name in enumerate(quasi_identifiers)])
     by = cells.columns
     if times is None:
@@ -49,21 +62,32 @@ def published_class_sizes(
 
 
 def _cells(column: pl.Series) -> pl.Series:
+    # NaN and null both denote a missing value.
     return column.fill_nan(None) if column.dtype.is_float() else column
 
 
 def published_star_counts(
     frame: pl.DataFrame, quasi_identifiers: Sequence[str], star: str = "*", times: NDArray[np.int64] | None = None
 ) -> tuple[dict[str, int], int]:
-    """Count the cells of each quasi-identifier that are the star symbol, and the rows with at least one of them.
+    """Count the stars of each quasi-identifier, and the rows with at least one star.
 
-    `times` says how often each row stands in the table, where that is not once.
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The published table.
+    quasi_identifiers : sequence of str
+        Columns to count.
+    star : str
+        The symbol of a suppressed cell.
+    times : int64 array, optional
+        Multiplicity of each row, 1 by default.
     """
 
     def counted(which: pl.Series) -> int:
         return int(which.sum()) if times is None else int(times[which.to_numpy()].sum())
 
     counts: dict[str, int] = {}
+    # Rows with a star in any column so far.
     rows = pl.repeat(value=False, n=frame.height, eager=True)
     for name in quasi_identifiers:
         starred = _starred(frame[name], star)
@@ -75,14 +99,15 @@ def published_star_counts(
 def published_range_counts(
     frame: pl.DataFrame, quasi_identifiers: Sequence[str], times: NDArray[np.int64] | None = None
 ) -> dict[str, int]:
-    """Return how many cells of each quasi-identifier read like an interval or a set: `[21, 25]`, `{a, b}`.
+    """Count the cells of each quasi-identifier that are intervals or sets, such as `[21, 25]` and `{a, b}`.
 
-    Nodes of hierarchies have names of their own, and are not among them. `times` says how often each row stands in the
-    table, where that is not once.
+    Nodes of hierarchies have names of their own and are not counted. `times` is the multiplicity of each row, 1 by
+    default.
     """
     counts = {}
     for name in quasi_identifiers:
         column = frame[name]
+        # Only text columns can contain intervals or sets.
         text = column.dtype in (pl.String, pl.Categorical) or isinstance(column.dtype, pl.Enum)
         which = column.cast(pl.String).str.contains(_RANGE).fill_null(value=False) if text else None
         if which is None:
@@ -93,7 +118,7 @@ def published_range_counts(
 
 
 def _starred(column: pl.Series, star: str) -> pl.Series:
-    """Return which cells of a column are the star symbol: none where it can hold no text."""
+    """Mark the cells of a column that are the star symbol; none if the column cannot contain text."""
     kind = column.dtype
     if isinstance(kind, pl.Enum) and star in kind.categories:
         return (column == star).fill_null(value=False)

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""Counting queries on microdata and on published groups."""
+"""Kernels for counting queries on microdata and on published groups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["count_rows", "estimate_rows"]
 
 @kernel
 def count_rows(codes, low, high):
-    """Count for each query the rows in its ranges: `codes` is of shape (n, q), the others (queries, q)."""
+    """Count the rows within the ranges of each query: `codes` has shape (n, q), the bounds (queries, q)."""
     counts = np.zeros(low.shape[0], dtype=np.int64)
     for query in range(low.shape[0]):
         # A row is compared attribute by attribute, until one is out of range.
@@ -28,10 +28,10 @@ def count_rows(codes, low, high):
 
 @kernel
 def estimate_rows(first, last, people, below, low, high):
-    """Compute for each query the paper's estimate from groups.
+    """Estimate the answer to each query from the groups, as in the paper.
 
-    Group g reaches from `first[g, a]` to `last[g, a]` on attribute a, has `people[g]` real rows, and `below[g, v]` of
-    all its rows have a sensitive code less than v. The last range of a query is that of the sensitive attribute.
+    Group g spans `first[g, a]` to `last[g, a]` on attribute a and has `people[g]` real rows; `below[g, v]` of all its
+    rows have a sensitive code less than v. The last range of a query refers to the sensitive attribute.
     """
     groups, d = first.shape
     values = below.shape[1] - 1

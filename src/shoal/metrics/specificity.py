@@ -1,4 +1,4 @@
-"""Precision and non-uniform entropy: how much less specific the published cells are than the original ones."""
+"""Precision and non-uniform entropy: the loss of specificity of published cells."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["non_uniform_entropy", "non_uniform_entropy_by_attribute", "precision
 
 
 def precision_by_attribute(recoding: Recoding) -> dict[str, float]:
-    """Return the precision of each quasi-identifier: one minus the mean of steps up / height over its cells.
+    """Compute the precision of each quasi-identifier: one minus the average of level / height over its cells.
 
-    A cell's steps are those from its value to the published node of its hierarchy; a star is at the top. An attribute
-    without a hierarchy has one step, from a value to anything else: an interval, a set, a star. In [0, 1]; **higher**
-    is better.
+    The level of a cell is the number of steps from its value up to the published node of the hierarchy; a star is at
+    the top. An attribute without a hierarchy has a single step from a value to an interval, a set or a star. In [0, 1];
+    **higher** is better.
 
     References
     ----------
@@ -31,14 +31,15 @@ def precision_by_attribute(recoding: Recoding) -> dict[str, float]:
 
 
 def _steps(column: RecodedColumn) -> np.ndarray:
-    """Return for each group the share of its hierarchy that a cell went up."""
+    """Compute the generalization level of each group as a share of the height."""
     if column.levels is None:
         return np.asarray(~column.kept, dtype=np.float64)
+    # A star is at the top, although it need not be a node of the hierarchy.
     return np.where(column.stars, 1.0, column.levels / max(column.height, 1))
 
 
 def precision(recoding: Recoding) -> float:
-    """Return the precision of a release: the mean of `precision_by_attribute`; 1 where there is no quasi-identifier.
+    """Compute the precision of a release: the mean of `precision_by_attribute`, or 1 if there is no quasi-identifier.
 
     In [0, 1]; **higher** is better.
     """
@@ -47,13 +48,13 @@ def precision(recoding: Recoding) -> float:
 
 
 def non_uniform_entropy_by_attribute(table: Table, recoding: Recoding) -> dict[str, float]:
-    r"""Return the non-uniform entropy of each quasi-identifier, as a share of what stars in all its cells would lose.
+    r"""Compute the non-uniform entropy of each quasi-identifier, as a share of the entropy of full suppression.
 
     .. math:: \\sum_{i} -\\log_2 \\Pr(X = x_i \\mid X \\in X_i)
 
-    where :math:`X_i` are the values that the published cell of row i stands for, and probabilities are shares of the
-    table's rows: what a reader who knows how often each value occurs still has to learn. In [0, 1]; lower is better; 0
-    where the column has one value only.
+    Here :math:`X_i` is the set of values that the published cell of row i represents, and probabilities are shares of
+    the table's rows. The sum is the number of bits that a reader who knows the frequency of each value lacks. In [0,
+    1]; lower is better; 0 if the column is constant.
 
     References
     ----------
@@ -65,9 +66,9 @@ def non_uniform_entropy_by_attribute(table: Table, recoding: Recoding) -> dict[s
 
 
 def non_uniform_entropy(table: Table, recoding: Recoding) -> float:
-    """Return the non-uniform entropy of a release as a share of what stars everywhere would lose.
+    """Compute the non-uniform entropy of a release, as a share of the entropy of full suppression.
 
-    The bits of all quasi-identifiers (see `non_uniform_entropy_by_attribute`) are added up on both sides. In [0, 1];
+    Numerator and denominator are summed over all quasi-identifiers (see `non_uniform_entropy_by_attribute`). In [0, 1];
     lower is better.
     """
     bits = _bits(table, recoding).values()
@@ -76,22 +77,24 @@ def non_uniform_entropy(table: Table, recoding: Recoding) -> float:
 
 
 def _bits(table: Table, recoding: Recoding) -> dict[str, tuple[float, float]]:
-    """Return for each quasi-identifier the bits that were lost, and those that stars in all cells would lose."""
+    """Compute the lost bits of each quasi-identifier, and the bits that full suppression would lose."""
     pairs = zip(table.quasi_identifiers, recoding.columns, strict=True)
     return {original.name: _bits_of(original, column, recoding.sizes) for original, column in pairs}
 
 
 def _bits_of(original: Column, column: RecodedColumn, sizes: np.ndarray) -> tuple[float, float]:
     counts = np.bincount(original.codes, minlength=original.size).astype(np.int64)
+    # With c the count of a row's value and C that of its cell, a row loses log2(C) - log2(c) bits.
     own = float(np.dot(counts, np.log2(counts)))
     rows = int(counts.sum())
     most = max(rows * math.log2(rows) - own, 0.0) if original.size > 1 else 0.0
     if column.kept.all():
         return 0.0, most
-    # Rows with a value that each label stands for.
+    # C for each label: the rows with a value that the label represents.
     up_to = np.concatenate(([0], np.cumsum(counts)))
     domains = column.sub_domains
     of_runs = np.concatenate(([0], np.cumsum(up_to[domains.last.astype(np.int64) + 1] - up_to[domains.first])))
     inside = of_runs[domains.starts[1:]] - of_runs[domains.starts[:-1]]
     told = float(np.dot(sizes, np.log2(inside[column.group_codes])))
+    # Rounding may leave a result slightly outside of the valid range.
     return min(max(told - own, 0.0), most), most

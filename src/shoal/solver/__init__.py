@@ -1,6 +1,7 @@
-"""The one adapter to a solver of linear and mixed integer programs.
+"""Adapter to the solver of linear and mixed-integer programs.
 
-It knows neither tables nor privacy models: arrays go in, arrays come out. Algorithms and groupings build on it.
+The package depends neither on tables nor on privacy models: its input and output are arrays. Algorithms and groupings
+build on it.
 """
 
 from shoal.solver.highs import LiveProgram, Program, Rows, Solution, solve

@@ -1,14 +1,15 @@
-"""Linear and mixed integer programs, solved by HiGHS: the only module that talks to it.
+"""Linear and mixed-integer programs, solved by HiGHS. No other module calls the solver.
 
     minimize costs @ x  subject to  lower <= x <= upper, rows.lower <= A x <= rows.upper, some x integer
 
-A program is a value; `solve` takes it and returns what was found together with what was proven: the solution and a
-lower bound on every solution. `LiveProgram` keeps a program in the solver while columns or rows are added to it
-(column generation, lazy constraints), so that each solve starts from the last basis.
+`solve` takes a program, which is a value, and returns the best solution together with a lower bound on the cost of
+every solution. `LiveProgram` keeps a program in the solver while columns or rows are added to it (column generation,
+lazy constraints), so that each solve starts from the last basis.
 
-The solver works with floats. What leaves this module was rounded with care: integer variables are whole numbers and
-the rows were checked again with them; a bound on a cost that can only be whole is rounded up, less a margin that is far
-wider than the tolerances. Whether a group of people is safe is never decided here.
+The solver computes with floats, and the results of this module are rounded conservatively. Integer variables are
+rounded to integers, and all rows are checked again with the rounded values. If the cost is integral, the bound is
+rounded up, less a margin far larger than the tolerances. No decision about the safety of a group depends on this
+module.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ if TYPE_CHECKING:
 __all__ = ["LiveProgram", "Program", "Rows", "Solution", "solve"]
 
 _TOLERANCE = 1e-9
-"""How far the solver may stray from a bound or a row, and an integer variable from a whole number."""
+"""Largest violation of a bound, a row or integrality that the solver tolerates."""
 _CHECKED = 1e-6
-"""How far a row may be missed once the integer variables are whole, in parts of its largest term (or of 1)."""
+"""Largest violation of a row after rounding the integer variables, relative to its largest term (or 1)."""
 _MARGIN = 1e-6
-"""How far below a whole number the solver's bound may lie and still prove it, in parts of the bound (or of 1)."""
+"""Largest distance of the solver's bound below an integer that it still proves, relative to the bound (or 1)."""
 _UNLIMITED = (1 << 31) - 1
 _POLL = 0.1
-"""Seconds between two looks at the clock and at the keyboard."""
+"""Seconds between two checks of the clock and for interrupts."""
 
 Status = Literal["optimal", "within-gap", "time-limit", "work-limit", "interrupted", "infeasible", "unbounded"]
 
@@ -50,19 +51,19 @@ class Rows:
     """Constraints `lower <= A x <= upper`, with A as compressed sparse rows."""
 
     starts: NDArray[np.int64]
-    """Where each row's entries start in `columns` and `coefficients`; one more than there are rows."""
+    """Index of each row's first entry in `columns` and `coefficients`, followed by the number of entries."""
     columns: NDArray[np.int64]
-    """Column of each entry; none is repeated within a row."""
+    """Column of each entry, unique within a row."""
     coefficients: NDArray[np.float64]
     """Coefficient of each entry."""
     lower: NDArray[np.float64]
-    """Least value of each row, -inf where there is none."""
+    """Lower bound of each row, -inf if there is none."""
     upper: NDArray[np.float64]
-    """Largest value of each row, inf where there is none."""
+    """Upper bound of each row, inf if there is none."""
 
     @classmethod
     def of(cls, rows: Iterable[tuple[ArrayLike, ArrayLike, float, float]]) -> Rows:
-        """Make rows of (columns, coefficients, lower, upper); one number of coefficients stands for all of its row.
+        """Create rows from tuples (columns, coefficients, lower, upper); a scalar coefficient applies to its row.
 
         Examples
         --------
@@ -73,6 +74,7 @@ class Rows:
             (np.asarray(columns, dtype=np.int64), coefficients, lower, upper)
             for columns, coefficients, lower, upper in rows
         ]
+        # Lay out all entries row by row, with scalar coefficients broadcast.
         sizes = [len(columns) for columns, *_ in listed]
         coefficients = [np.broadcast_to(np.asarray(row[1], dtype=np.float64), row[0].shape) for row in listed]
         return cls(
@@ -85,7 +87,8 @@ class Rows:
 
     @classmethod
     def stacked(cls, parts: Iterable[Rows]) -> Rows:
-        """Return the rows of several parts, one part after the other."""
+        """Concatenate the rows of several parts."""
+        # An empty part first, so that concatenation works without any parts.
         parts = [cls.of([]), *parts]
         sizes = np.concatenate([np.diff(part.starts) for part in parts])
         return cls(
@@ -105,30 +108,38 @@ class Rows:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Program:
-    """A linear or mixed integer program: its cost is minimized."""
+    """A linear or mixed-integer program that minimizes its cost.
+
+    Examples
+    --------
+    >>> rows = Rows.of([([0, 1], 1.0, 3, np.inf)])
+    >>> Program(costs=np.ones(2), integer=np.ones(2, dtype=bool), lower=np.zeros(2), upper=np.full(2, 2.0), rows=rows)
+    Program(variables=2, integer=2, rows=1)
+    """
 
     costs: NDArray[np.float64]
     """Cost of each variable."""
     integer: NDArray[np.bool_]
-    """Which variables must be whole numbers."""
+    """Whether each variable must be an integer."""
     lower: NDArray[np.float64]
-    """Least value of each variable."""
+    """Lower bound of each variable."""
     upper: NDArray[np.float64]
-    """Largest value of each variable, inf where there is none."""
+    """Upper bound of each variable, inf if there is none."""
     rows: Rows
     """The constraints."""
 
     @property
     def whole_costs(self) -> bool:
-        """Whether the cost of every solution is a whole number."""
+        """Whether the cost of every solution is an integer."""
         costly = self.costs != 0
         return bool(self.integer[costly].all() and (self.costs == np.rint(self.costs)).all())
 
     def missed_by(self, values: NDArray[np.float64]) -> float:
-        """Return by how much values miss a bound or a row at most, in parts of the row's largest term (or of 1)."""
+        """Compute the largest violation of a bound or a row, relative to the row's largest term (or 1)."""
         bounds = np.maximum(self.lower - values, values - self.upper)
         worst = float(bounds.max(initial=0.0))
         if len(self.rows):
+            # Evaluate all rows at once, each scaled by its largest term.
             terms = self.rows.coefficients * values[self.rows.columns]
             row = np.repeat(np.arange(len(self.rows)), np.diff(self.rows.starts))
             sums = np.bincount(row, weights=terms, minlength=len(self.rows))
@@ -144,26 +155,27 @@ class Program:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Solution:
-    """What the solver found and what it proved."""
+    """A solution of a program, and the bound that the solver proved."""
 
     status: Status
-    """optimal: nothing is cheaper. within-gap: nothing is cheaper by more than the gap that was asked for, or the
-    solver was content beside a lower bound. time-limit, work-limit and interrupted: what was found until then.
-    infeasible and unbounded: there is nothing to find."""
+    """Outcome of the solve. "optimal": no solution is cheaper. "within-gap": no solution is cheaper by more than the
+    requested gap, or the solver finished with a smaller lower bound. "time-limit", "work-limit" and "interrupted": the
+    solver stopped early. "infeasible" and "unbounded": the program has no optimum."""
     values: NDArray[np.float64] | None
-    """The variables of the best solution found, integer ones rounded and the rows checked again; None without one."""
+    """Variables of the best solution, with integer variables rounded and all rows checked again; None if there is
+    none."""
     objective: float
-    """Its cost; inf without one."""
+    """Cost of the solution, inf if there is none."""
     bound: float
-    """No solution costs less; rounded up where only whole costs are possible. -inf where nothing was proven."""
+    """Lower bound on the cost of every solution, rounded up if costs are integral; -inf if none was proven."""
     seconds: float
-    """Wall time of the solve."""
+    """Wall time of the solve in seconds."""
     duals: NDArray[np.float64] | None = None
-    """What one unit of each row's right-hand side costs, for linear programs that were solved; else None."""
+    """Dual value of each row, for linear programs solved to optimality; else None."""
 
     @property
     def gap(self) -> float:
-        """By which part of the cost a cheaper solution might undercut this one, inf without a solution or a bound."""
+        """Relative gap between the cost and the bound, inf if either is missing."""
         if self.objective <= self.bound:
             return 0.0
         if not (math.isfinite(self.objective) and math.isfinite(self.bound)):
@@ -190,23 +202,25 @@ def solve(
     Parameters
     ----------
     program : Program
+        The program to minimize.
     time_limit : float, optional
-        Seconds of wall time after which the best solution so far is returned.
+        Wall time in seconds after which the best solution so far is returned.
     work : int, optional
-        Nodes of the search tree, for a linear program steps of the simplex algorithm, after which the best solution so
-        far is returned; other than seconds they are the same on every machine.
+        Number of search tree nodes (for a linear program, simplex iterations) after which the best solution so far is
+        returned. Unlike seconds, this limit is the same on every machine.
     gap : float, default 0
-        Stop as soon as no solution can be cheaper by more than this part of the cost.
+        Relative gap at which the solver stops.
     start : array, optional
-        A solution to start from; the solver finds none that is worse. Variables that are NaN are filled in by the
-        solver. (One that is not feasible is ignored.)
+        Initial solution; the result is never worse. The solver fills in variables that are NaN. An infeasible start is
+        ignored.
     keep_interrupted : bool, default False
-        What a KeyboardInterrupt (Ctrl-C, or raised by `progress`) does: False, the solver is stopped and it is raised
-        again; True, it is stopped and what it found is returned with the status "interrupted".
+        Handling of a KeyboardInterrupt (from Ctrl-C, or raised by `progress`). If False, the solver is stopped and the
+        exception is raised again. If True, the solver is stopped and the best solution is returned with the status
+        "interrupted".
     step : str
-        What the progress is called.
+        Name of the step in progress reports.
     progress : callable
-        Called with (step, seconds, time limit in seconds) about ten times a second; without a limit (step, 0, 1).
+        Called about ten times a second with (step, seconds, time limit in seconds), or (step, 0, 1) without a limit.
 
     Returns
     -------
@@ -215,9 +229,17 @@ def solve(
     Raises
     ------
     MissingExtraError
-        Where highspy is not installed.
+        If highspy is not installed.
     InternalError
-        Where the solver gives up for a reason that no program should give it.
+        If the solver fails for a reason that should not occur for any program.
+
+    Examples
+    --------
+    >>> rows = Rows.of([([0, 1], 1.0, 3, np.inf)])
+    >>> program = Program(costs=np.array([1.0, 2.0]), integer=np.ones(2, dtype=bool), lower=np.zeros(2),
+    ...                   upper=np.full(2, 2.0), rows=rows)
+    >>> solve(program)
+    Solution(status='optimal', objective=4.0, bound=4.0)
     """
     return LiveProgram(program).solve(
         time_limit=time_limit, work=work, gap=gap, start=start, keep_interrupted=keep_interrupted, step=step,
@@ -226,20 +248,21 @@ def solve(
 
 
 class LiveProgram:
-    """A program that stays in the solver: columns and rows can be added between solves.
+    """A program that stays in the solver while columns and rows are added between solves.
 
     Parameters
     ----------
     program : Program
-        What to begin with; it may have no columns or no rows yet.
+        Initial program; it may have no columns or no rows yet.
     threads : int, optional
-        Threads of the solver; its own choice by default.
+        Number of solver threads, chosen by the solver by default.
     """
 
     def __init__(self, program: Program, *, threads: int | None = None) -> None:
         self._highspy = require("highspy", extra="exact", purpose="A proven optimum")
         self._program = program
         self._solver = self._highspy.Highs()
+        # A fixed seed makes results reproducible.
         options: dict[str, Any] = {
             "output_flag": False,
             "primal_feasibility_tolerance": _TOLERANCE,
@@ -258,7 +281,7 @@ class LiveProgram:
 
     @property
     def program(self) -> Program:
-        """The program as it is now."""
+        """The current program."""
         return self._program
 
     def add_columns(
@@ -272,16 +295,16 @@ class LiveProgram:
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
     ) -> None:
-        """Add variables with their entries in the rows that are there, as compressed sparse columns.
+        """Add variables with their entries in existing rows, as compressed sparse columns.
 
         Parameters
         ----------
         costs : array
             Cost of each new variable.
         starts, rows, coefficients : arrays
-            Entries of column `c`: those from `starts[c]` to `starts[c + 1]`.
+            Entries of the new columns; column `c` has the entries from `starts[c]` to `starts[c + 1]`.
         integer, lower, upper : arrays, optional
-            By default not integer, at least 0, without an upper bound.
+            Continuous variables with lower bound 0 and no upper bound by default.
         """
         costs = np.asarray(costs, dtype=np.float64)
         count, old = len(costs), self._program
@@ -290,6 +313,7 @@ class LiveProgram:
         kind = np.zeros(count, dtype=np.bool_) if integer is None else np.asarray(integer, dtype=np.bool_)
         low = np.zeros(count) if lower is None else np.asarray(lower, dtype=np.float64)
         high = np.full(count, np.inf) if upper is None else np.asarray(upper, dtype=np.float64)
+        # Merge the new entries into the row-wise matrix of the program.
         column = np.repeat(np.arange(count), np.diff(starts)) + len(old.costs)
         row_of = np.concatenate((np.repeat(np.arange(len(old.rows)), np.diff(old.rows.starts)), rows))
         order = np.argsort(row_of, kind="stable")
@@ -307,6 +331,7 @@ class LiveProgram:
                 upper=old.rows.upper,
             ),
         )
+        # The solver takes the same columns; integrality is set separately.
         self._solver.addCols(
             count, costs, low, high, len(rows), starts[:-1].astype(np.int32), rows.astype(np.int32), coefficients
         )
@@ -315,7 +340,7 @@ class LiveProgram:
             self._solver.changeColsIntegrality(len(whole), whole, np.ones(len(whole), dtype=np.uint8))
 
     def add_rows(self, rows: Rows) -> None:
-        """Add constraints on the variables that are there."""
+        """Add constraints on existing variables."""
         old = self._program
         self._program = Program(
             costs=old.costs,
@@ -345,22 +370,24 @@ class LiveProgram:
         step: str = "solve",
         progress: Progress = silent,
     ) -> Solution:
-        """Solve the program as it is now; see `shoal.solver.highs.solve`."""
+        """Solve the current program; see `shoal.solver.highs.solve`."""
         began = time.perf_counter()
         if len(self._program.costs) == 0:
             return self._without_variables()
+        # Limits apply to this solve only, so all of them are set again.
         self._set({"mip_rel_gap": gap, "mip_abs_gap": 0.0 if gap == 0 else _MARGIN})
         self._set({"time_limit": math.inf if time_limit is None else max(time_limit, 0.0)})
         limit = "mip_max_nodes" if self._program.integer.any() else "simplex_iteration_limit"
         self._set({limit: _UNLIMITED if work is None else work})
         if start is not None:
+            # NaN variables are left to the solver.
             given = np.flatnonzero(np.isfinite(start)).astype(np.int32)
             self._solver.setSolution(len(given), given, np.asarray(start, dtype=np.float64)[given])
         interrupted = self._run(time_limit, keep_interrupted, step, progress)
         found = self._solution(interrupted, gap, time.perf_counter() - began)
         if start is not None and found.status == "within-gap" and (gap == 0 or not math.isfinite(found.bound)):
-            # HiGHS has been seen to call a start optimal without a bound, where presolve left nothing to search, and
-            # from 1.16 on with a bound that is lower.
+            # HiGHS may report a start as optimal without a bound if presolve removes the whole problem, and since 1.16
+            # with a bound that is too low. Solve again without a start, and keep the better solution.
             self._solver.clearSolver()
             left = None if time_limit is None else max(time_limit - found.seconds, 0.0)
             again = self.solve(
@@ -383,6 +410,7 @@ class LiveProgram:
         lp.num_col_, lp.num_row_ = len(program.costs), len(program.rows)
         lp.col_cost_, lp.col_lower_, lp.col_upper_ = program.costs, program.lower, program.upper
         lp.row_lower_, lp.row_upper_ = program.rows.lower, program.rows.upper
+        # The matrix is passed row by row, as it is stored.
         lp.a_matrix_.format_ = self._highspy.MatrixFormat.kRowwise
         lp.a_matrix_.num_col_, lp.a_matrix_.num_row_ = lp.num_col_, lp.num_row_
         lp.a_matrix_.start_ = program.rows.starts.astype(np.int32)
@@ -399,7 +427,7 @@ class LiveProgram:
             event.interrupt()
 
     def _run(self, limit: float | None, keep_interrupted: bool, step: str, progress: Progress) -> bool:
-        """Let the solver work in a thread of its own while this one watches clock and keyboard; return if stopped."""
+        """Run the solver in a thread while this thread watches the clock and interrupts; return True if interrupted."""
         self._stop.clear()
         failed: list[BaseException] = []
         done = threading.Event()  # a join that Ctrl-C interrupts may take the thread for ended, an event does not
@@ -417,6 +445,7 @@ class LiveProgram:
         worker.start()
         interrupted = False
         try:
+            # Report progress often at first, so that short solves return at once.
             while not done.is_set():
                 seconds = time.perf_counter() - began
                 if limit is None:
@@ -425,6 +454,7 @@ class LiveProgram:
                     progress(step, min(int(seconds), math.ceil(limit)), math.ceil(limit))
                 done.wait(_POLL if seconds > _POLL else _POLL / 20)
         except BaseException as error:
+            # The solver must end before the exception propagates, because it shares this object.
             self._stop.set()
             done.wait()
             if not (keep_interrupted and isinstance(error, KeyboardInterrupt)):
@@ -438,6 +468,7 @@ class LiveProgram:
     def _solution(self, interrupted: bool, gap: float, seconds: float) -> Solution:
         kinds, info = self._highspy.HighsModelStatus, self._solver.getInfo()
         ended = self._solver.getModelStatus()
+        # No solution exists.
         nothing: dict[Any, tuple[Status, float]] = {
             kinds.kInfeasible: ("infeasible", math.inf),
             kinds.kUnbounded: ("unbounded", -math.inf),
@@ -447,6 +478,7 @@ class LiveProgram:
             return Solution(
                 status=nothing[ended][0], values=None, objective=math.inf, bound=nothing[ended][1], seconds=seconds
             )
+        # The solver stopped early, perhaps with a solution.
         stopped: dict[Any, Status] = {
             kinds.kTimeLimit: "time-limit",
             kinds.kSolutionLimit: "work-limit",
@@ -457,6 +489,7 @@ class LiveProgram:
             raise InternalError(f"the solver ended with the status {self._solver.modelStatusToString(ended)}")
         whole = bool(self._program.integer.any())
         values, objective = self._values(whole, int(info.primal_solution_status), ended == kinds.kOptimal)
+        # Lower bound: the dual bound of the search tree, or the optimum of a linear program.
         if whole:
             bound = float(info.mip_dual_bound)
         else:
@@ -465,7 +498,7 @@ class LiveProgram:
             bound = float(math.ceil(bound - _MARGIN * max(1.0, abs(bound))))
         bound = min(bound, objective)
         status: Status
-        # Costs that are not whole may differ from the bound by what the solver neglects, and by nothing more.
+        # Fractional costs may differ from the bound by the solver's tolerance.
         neglected = 0 if whole and (gap > 0 or self._program.whole_costs) else _MARGIN * max(1.0, abs(objective))
         if values is not None and bound >= objective - neglected:
             status = "optimal"
@@ -477,10 +510,11 @@ class LiveProgram:
         return Solution(status=status, values=values, objective=objective, bound=bound, seconds=seconds, duals=duals)
 
     def _values(self, whole: bool, feasible: int, finished: bool) -> tuple[NDArray[np.float64] | None, float]:
-        """Return the solver's best solution with whole numbers where they belong, if it survives being checked."""
+        """Return the solver's best solution with integer variables rounded, if it passes the checks."""
         if feasible != int(self._highspy.SolutionStatus.kSolutionStatusFeasible) or not (whole or finished):
             return None, math.inf
         values = np.array(self._solver.getSolution().col_value, dtype=np.float64)
+        # Rounding may violate a row, so the rows are checked again.
         integer = self._program.integer
         values[integer] = np.rint(values[integer])
         values = np.clip(values, self._program.lower, self._program.upper)
@@ -489,6 +523,7 @@ class LiveProgram:
         return values, float(self._program.costs @ values)
 
     def _without_variables(self) -> Solution:
+        # HiGHS does not accept a program without columns; its rows have the value 0.
         rows = self._program.rows
         met = bool(((rows.lower <= 0) & (rows.upper >= 0)).all())
         cost = 0.0 if met else math.inf

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""Random numbers in compiled loops: the state is an argument, so that results depend on the seed only."""
+"""Random numbers for compiled loops. The state is an argument, so that results depend on the seed only."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ __all__ = ["draw", "happens"]
 
 @inlined
 def draw(random, bound):
-    """Draw an integer from 0 to bound - 1 (xorshift); `random` is a uint64[1] that is not 0."""
-    # Marsaglia's xorshift64; the low bits are the weakest, and are dropped.
+    """Generate a random integer from 0 to bound - 1 (xorshift); `random` is a nonzero uint64 array of length 1."""
+    # Marsaglia's xorshift64. The low bits are the weakest and are discarded.
     x = random[0]
     x ^= x << np.uint64(13)
     x ^= x >> np.uint64(7)
@@ -24,10 +24,10 @@ def draw(random, bound):
 
 @inlined
 def happens(change, temperature, random):
-    """Decide whether simulated annealing makes a step: always downhill, uphill by chance."""
+    """Decide whether simulated annealing accepts a move: always if it improves, otherwise at random."""
     if change <= 0.0:
         return True
-    # Below 1e-13: save the draw.
+    # The probability is below 1e-13: skip the random number.
     if change > 30.0 * temperature:
         return False
     return draw(random, np.int64(1 << 40)) < np.exp(-change / temperature) * (1 << 40)
